@@ -1,0 +1,83 @@
+# The front door; CMake does the work. `make help` lists the targets.
+
+CMAKE ?= cmake
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+
+# Build one preset: configure once, then let the build system see to it that it stays fresh.
+# MAKEFLAGS is emptied so that -j of this make and of the inner one do not meet.
+define build
+	@mkdir -p build
+	@test -f build/$(1)/Makefile || $(CMAKE) --preset $(1) >build/$(1).log 2>&1 || \
+		{ cat build/$(1).log; exit 1; }
+	@MAKEFLAGS= $(CMAKE) --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+endef
+
+.PHONY: all release demo check check-long interop asan tsan bench fuzz coverage lint fmt bless \
+	install clean help bootstrap bootstrap-dev
+
+all: release
+
+release: bootstrap ## build/release/heft, libheft.so, libheft.a (the default)
+	$(call build,release)
+
+demo: release ## a real 89 MB checkpoint becomes verified shards, beside the time of cp
+	@scripts/demo
+
+check: release ## every test that needs only this machine (about two minutes)
+	@tests/run --build build/release
+
+check-long: check ## check, then all of it under sanitizers, every mutation too (an hour)
+	$(call build,asan)
+	@tests/run --build build/asan --long
+
+interop: release ## heft and the real frameworks read each other's files (pip, once)
+	@tests/interop/run
+
+asan: bootstrap ## build with AddressSanitizer and UBSan, and test with it
+	$(call build,asan)
+	@tests/run --build build/asan
+
+tsan: bootstrap ## build with ThreadSanitizer, and run the unit tests with it
+	$(call build,tsan)
+	@tests/run --build build/tsan --only unit
+
+bench: release ## the figures of doc/performance.md
+	@bench/run
+
+fuzz: bootstrap-dev ## each fuzz target for FUZZ_SECONDS (60), from its corpus and dictionary
+	$(call build,fuzz)
+	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+coverage: bootstrap ## lines and branches the tests reach, a line a file
+	$(call build,coverage)
+	@scripts/coverage build/coverage
+
+lint: bootstrap-dev ## rooms, layout (clang-format), clang's warnings, clang-tidy
+	$(call build,clang)
+	@scripts/lint build/clang
+
+fmt: bootstrap-dev ## clang-format on every source
+	@scripts/lint --fix
+
+bless: release ## rewrite the expected outputs of golden and cli tests; review the diff
+	@tests/run --build build/release --bless --only golden,cli,docs
+
+install: release ## into PREFIX (/usr/local), under DESTDIR if given
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
+
+clean: ## remove build/
+	@rm -rf build
+
+bootstrap:
+	@scripts/bootstrap
+
+bootstrap-dev:
+	@scripts/bootstrap dev
+
+help: ## this screen
+	@echo "make TARGET    (CMAKE=$(CMAKE) JOBS=$(JOBS) PREFIX=$(PREFIX))"
+	@echo
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,56 @@
+"""Files that are measured, made once and kept under build/bench/."""
+
+import os
+
+from measure import STORE
+
+SPARSE = STORE / "llama-sparse.pth"
+
+
+def made(path, make):
+    """The file, made under another name first."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        print(f"bench: making {path.name} (once)", flush=True)
+        part = path.with_name("part-" + path.name)
+        make(part)
+        os.replace(part, path)
+    return path
+
+
+def sparse(peer):
+    return made(SPARSE, lambda part: peer.ask("make_sparse", path=str(part)))
+
+
+def real(peer, size):
+    return made(STORE / f"real-{size // 10**6}MB.pth",
+                lambda part: peer.ask("make_real", path=str(part), size=size))
+
+
+def many(count):
+    """A safetensors file of `count` small tensors, about 93 bytes of header each; holes for data."""
+    return made(STORE / f"many-{count}.safetensors", lambda part: write_many(part, count))
+
+
+def name_of(number):
+    return f"layers.{number // 512:04d}.experts.{number % 512:03d}.w.weight"
+
+
+def write_many(path, count):
+    size = 16
+    entries = ",".join(
+        f'"{name_of(number)}":{{"dtype":"BF16","shape":[8],'
+        f'"data_offsets":[{number * size},{(number + 1) * size}]}}' for number in range(count))
+    header = ("{" + entries + "}").encode()
+    header += b" " * (-len(header) % 8)
+    with open(path, "wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + count * size)
+
+
+def warm(path):
+    """Reads a file once, so that it is in the page cache."""
+    with open(path, "rb", buffering=0) as file:
+        buffer = bytearray(1 << 20)
+        while file.readinto(buffer):
+            pass

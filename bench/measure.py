@@ -1,0 +1,143 @@
+"""How things are measured here: commands from spawn to exit, rounds in turn, medians; the table."""
+
+import functools
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HEFT = os.environ.get("HEFT") or str(ROOT / "build" / "release" / "heft")
+LIBRARY = pathlib.Path(HEFT).resolve().parent
+STORE = ROOT / "build" / "bench"
+sys.path.insert(0, str(ROOT / "tests" / "interop"))
+sys.dont_write_bytecode = True
+
+
+def tool(name, *flags):
+    """A program of this folder, compiled once a run."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    source, binary = ROOT / "bench" / f"{name}.c", STORE / name
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c17", "-O2", "-D_XOPEN_SOURCE=700", str(source),
+                    "-o", str(binary), *flags], check=True)
+    return str(binary)
+
+
+@functools.cache
+def spawner():
+    return tool("spawn")
+
+
+def command(*words):
+    """(seconds from spawn to exit, peak resident bytes) of a command, its output thrown away."""
+    done = subprocess.run([spawner(), *map(str, words)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, words))}: status {done.returncode}")
+    nanoseconds, peak = done.stdout.split()
+    return int(nanoseconds) / 1e9, int(peak)
+
+
+def alternate(rounds, one, other, between=lambda: None):
+    """Lists of what `one` and `other` return, run in turn, the first of a round changing."""
+    left, right = [], []
+    for number in range(rounds):
+        order = [(left, one), (right, other)]
+        for results, work in order if number % 2 == 0 else reversed(order):
+            between()
+            results.append(work())
+    return left, right
+
+
+def median(values):
+    return statistics.median(values)
+
+
+class Peer:
+    """A process of the interop environment that answers peer.py's requests."""
+
+    def __init__(self):
+        import environment
+        self.process = subprocess.Popen(
+            [str(environment.interpreter("main")), "-W", "ignore", str(ROOT / "bench" / "peer.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, do, **request):
+        print(json.dumps({"do": do, **request}), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{do}: the peer process ended")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class OpenList:
+    """open_list.c, compiled against the library that was built."""
+
+    def __init__(self, path):
+        binary = tool("open_list", f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lheft",
+                      f"-Wl,-rpath,{LIBRARY}")
+        self.process = subprocess.Popen([binary, str(path)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def round(self):
+        """(seconds, tensors)"""
+        print(file=self.process.stdin, flush=True)
+        nanoseconds, tensors = self.process.stdout.readline().split()
+        return int(nanoseconds) / 1e9, int(tensors)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def text_of(seconds):
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
+
+
+def bytes_of(size):
+    return f"{size / 2**20:.1f} MiB"
+
+
+class Table:
+    HEAD = ("work", "against", "heft", "peer", "ratio", "wanted", "reached")
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, work, against, heft, peer, ratio, wanted, reached):
+        row = (work, against, heft, peer, ratio, wanted, "yes" if reached else "**no**")
+        self.rows.append(row)
+        print(f"{work}: heft {heft}, {against} {peer}: {ratio} (wanted {wanted}): "
+              f"{'reached' if reached else 'NOT REACHED'}", flush=True)
+
+    def faster(self, work, against, heft, peer, wanted):
+        """`wanted` times as fast as the peer, at least."""
+        self.add(work, against, text_of(heft), text_of(peer), f"{peer / heft:.1f}×", f"≥ {wanted}×",
+                 peer >= wanted * heft)
+
+    def within(self, work, against, heft, peer, wanted):
+        """At most `wanted` times the peer's time."""
+        self.add(work, against, text_of(heft), text_of(peer), f"{heft / peer:.2f}×", f"≤ {wanted}×",
+                 heft <= wanted * peer)
+
+    def below(self, work, value, wanted, show, unit=""):
+        self.add(work, "–", show(value) + unit, "–", "–", f"≤ {show(wanted)}{unit}",
+                 value <= wanted)
+
+    def markdown(self):
+        lines = [f"| {' | '.join(self.HEAD)} |", "|" + " --- |" * len(self.HEAD)]
+        return "\n".join(lines + [f"| {' | '.join(row)} |" for row in self.rows])

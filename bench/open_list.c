@@ -1,0 +1,57 @@
+/* open_list: how long libheft takes to open a checkpoint and walk its tensors, in a running
+ * process.
+ *
+ *     open_list FILE < lines
+ *
+ * For each line on stdin it opens FILE, touches every tensor's name, dtype and shape, closes it,
+ * and prints "NANOSECONDS TENSORS". So its rounds can alternate with those of another program. */
+#include <heft/heft.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Something that depends on all of them, so that nothing is left out. */
+static uint64_t walk(const struct heft_checkpoint *c)
+{
+    uint64_t sum = 0;
+    struct heft_tensor t;
+
+    for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
+        sum += (unsigned char)t.name[0] + (uint64_t)t.dtype;
+        for (unsigned d = 0; d < t.rank; d++)
+            sum += t.shape[d];
+    }
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    struct heft_error err = {0};
+    volatile uint64_t sink = 0;
+    char line[64];
+
+    while (argc == 2 && fgets(line, sizeof line, stdin)) {
+        const int64_t start = now();
+        struct heft_checkpoint *c = heft_open(argv[1], NULL, &err);
+        size_t tensors;
+
+        if (!c) {
+            fprintf(stderr, "%s\n", heft_error_format(&err, (char[1024]){0}, 1024));
+            return 2;
+        }
+        tensors = heft_tensor_count(c);
+        sink += walk(c);
+        heft_close(c);
+        printf("%" PRId64 " %zu\n", now() - start, tensors);
+        fflush(stdout);
+    }
+    return argc == 2 ? 0 : 2;
+}

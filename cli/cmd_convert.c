@@ -1,0 +1,229 @@
+/* cmd_convert.c: any readable to any writable format, and what it would do. */
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "report.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void tell_notes(const struct options *options, const struct heft_conversion *conversion)
+{
+    const size_t n = heft_convert_note_count(conversion);
+    for (size_t i = 0; i < n; i++)
+        report_note(options, "%s", heft_convert_note(conversion, i));
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+static void plan_text(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+    size_t k = 0;
+
+    for (size_t f = 0; heft_convert_file(conversion, f, &file); f++) {
+        (void)out_name(out, file.path, strlen(file.path));
+        out_text(out, "  ");
+        out_u64(out, file.bytes);
+        out_text(out, " bytes\n");
+        for (; heft_convert_tensor(conversion, k, &t) && t.file == f; k++) {
+            out_text(out, "  ");
+            out_hex(out, t.offset, hex_digits(file.bytes));
+            out_text(out, "  ");
+            out_u64_in(out, t.bytes, u64_digits(file.bytes));
+            out_text(out, "  ");
+            out_text(out, heft_dtype_name(t.dtype));
+            out_text(out, "  ");
+            (void)out_name(out, t.name, strlen(t.name));
+            if (strcmp(t.name, t.source_name) != 0) {
+                out_text(out, "  from ");
+                (void)out_name(out, t.source_name, strlen(t.source_name));
+            }
+            out_char(out, '\n');
+        }
+    }
+}
+
+/* filename_to_tensors: tensors come file by file. */
+static void json_by_file(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+    size_t open = SIZE_MAX;
+
+    json_key(out, "filename_to_tensors");
+    json_open(out, '{');
+    for (size_t k = 0; heft_convert_tensor(conversion, k, &t); k++) {
+        if (t.file != open && heft_convert_file(conversion, t.file, &file)) {
+            if (open != SIZE_MAX)
+                json_close(out, ']');
+            json_key(out, base_name(file.path));
+            json_open(out, '[');
+            open = t.file;
+        }
+        json_text(out, t.name, strlen(t.name));
+    }
+    if (open != SIZE_MAX)
+        json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void json_by_tensor(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+
+    json_key(out, "tensor_to_filename");
+    json_open(out, '{');
+    for (size_t k = 0; heft_convert_tensor(conversion, k, &t); k++)
+        if (heft_convert_file(conversion, t.file, &file)) {
+            json_key(out, t.name);
+            json_text(out, base_name(file.path), strlen(base_name(file.path)));
+        }
+    json_close(out, '}');
+}
+
+static void plan_json(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned planned;
+    heft_convert_summary(conversion, &planned);
+    json_open(out, '{');
+    json_member_bool(out, "is_sharded", planned.is_sharded);
+    json_key(out, "metadata");
+    json_open(out, '{');
+    json_member_u64(out, "total_size", planned.total_size);
+    json_close(out, '}');
+    json_by_file(out, conversion);
+    json_by_tensor(out, conversion);
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+/* ---- the deed ------------------------------------------------------------------------------- */
+
+static void tell_text(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_file file;
+    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++) {
+        (void)out_name(out, file.path, strlen(file.path));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_json(struct out *out, const struct heft_conversion *conversion,
+                      const struct progress *progress)
+{
+    struct heft_planned planned;
+    struct heft_file file;
+    heft_convert_summary(conversion, &planned);
+    json_open(out, '{');
+    json_key(out, "files");
+    json_open(out, '[');
+    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
+        json_text(out, file.path, strlen(file.path));
+    json_close(out, ']');
+    json_member_u64(out, "tensors", planned.tensors);
+    json_member_u64(out, "bytes", planned.bytes);
+    json_key(out, "seconds");
+    json_seconds(out, progress_seconds(progress));
+    json_member_u64(out, "peak_rss", peak_memory());
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+/* The result differs from its source: it must not stay under the name it was wanted for. */
+static void remove_files(const struct heft_conversion *conversion)
+{
+    struct heft_file file;
+    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
+        (void)unlink(file.path);
+}
+
+static bool check(const struct options *options, struct heft_conversion *conversion,
+                  struct heft_error *err)
+{
+    if (!options->verify || heft_convert_check(conversion, err))
+        return true;
+    if (err->code == HEFT_MISMATCH)
+        remove_files(conversion);
+    else
+        report_note(options, "the files are written, but could not be verified");
+    return false;
+}
+
+static bool run(const struct options *options, struct out *out, struct heft_conversion *conversion,
+                struct progress *progress, struct heft_error *err)
+{
+    uint64_t overflowed = 0;
+    bool fine = heft_convert_run(conversion, &overflowed, err);
+    progress_end(progress);
+    if (fine && overflowed)
+        report_note(options, "%" PRIu64 " finite value%s became infinite in the cast", overflowed,
+                    overflowed == 1 ? "" : "s");
+    progress->what = "verify";
+    fine = fine && check(options, conversion, err);
+    progress_end(progress);
+    if (!fine)
+        return false;
+    if (options->json)
+        tell_json(out, conversion, progress);
+    else
+        tell_text(out, conversion);
+    return true;
+}
+
+static bool convert(const struct options *options, struct out *out, struct heft_checkpoint *c,
+                    struct progress *progress, struct heft_error *err)
+{
+    const struct heft_convert_options how = {
+        .output = options->output,
+        .to = options->to,
+        .root = options->root,
+        .rules = options->rules,
+        .n_rules = options->n_rules,
+        .max_shard_size = options->max_shard_size,
+        .sharded = options->sharded,
+        .filename_pattern = options->pattern,
+        .threads = options_threads(options),
+        .overwrite = options->overwrite,
+        .no_sync = options->no_sync,
+        .no_verify = options->no_verify,
+        .progress = progress_step,
+        .progress_ctx = progress,
+    };
+    struct heft_conversion *const conversion = heft_convert_plan(c, &how, err);
+    bool fine = conversion != NULL;
+
+    if (!fine)
+        return false;
+    tell_notes(options, conversion);
+    if (options->dry_run)
+        (options->json ? plan_json : plan_text)(out, conversion);
+    else
+        fine = run(options, out, conversion, progress, err);
+    heft_convert_free(conversion);
+    return fine;
+}
+
+int cmd_convert(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = NULL;
+    struct progress progress;
+    bool fine;
+
+    progress_begin(&progress, options, "convert");
+    fine = options->output ? true : usage_error(&err, "convert: -o PATH is wanted");
+    c = fine ? open_inputs(options, 0, &err) : NULL;
+    fine = c && convert(options, out, c, &progress, &err);
+    heft_close(c);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

@@ -1,0 +1,264 @@
+/* cmd_get.c: one tensor, a slice of it, or a value, by name. */
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "report.h"
+#include "suggest.h"
+#include "value.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_RANK = 64 }; /* as struct heft_limits has it */
+
+struct request {
+    const struct options *options;
+    struct out *out;
+    struct heft_checkpoint *c;
+    size_t index;
+    struct heft_range ranges[MAX_RANK];
+    size_t n_ranges;
+};
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    const size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && !strcmp(text + n - m, suffix);
+}
+
+static bool to_stdout(const struct options *options)
+{
+    return options->output && !strcmp(options->output, "-");
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* A glob that matches this name and no other. NULL: no memory. */
+static char *exact_glob(const struct heft_tensor *t)
+{
+    char *const glob = malloc(2 * t->name_len + 1);
+    size_t n = 0;
+    for (size_t i = 0; glob && i < t->name_len; i++) {
+        if (strchr("*?[]\\!", t->name[i]))
+            glob[n++] = '\\';
+        glob[n++] = t->name[i];
+    }
+    if (glob)
+        glob[n] = '\0';
+    return glob;
+}
+
+static bool write_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    struct heft_rule rule = {.kind = HEFT_RULE_GLOB};
+    struct progress progress;
+    struct heft_conversion *conversion;
+    struct heft_tensor t;
+    uint64_t overflowed;
+    bool fine;
+    char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
+    const struct heft_convert_options how = {
+        .output = o->output,
+        .to = has_suffix(o->output, ".npy") ? "npy" : "raw",
+        .rules = &rule,
+        .n_rules = 1,
+        .ranges = r->ranges,
+        .n_ranges = r->n_ranges,
+        .threads = options_threads(o),
+        .overwrite = o->overwrite,
+        .no_sync = o->no_sync,
+        .no_verify = o->no_verify,
+        .progress = progress_step,
+        .progress_ctx = &progress,
+    };
+
+    rule.left = glob;
+    if (!glob)
+        return usage_error(err, "no memory for the name");
+    progress_begin(&progress, o, "get");
+    conversion = heft_convert_plan(r->c, &how, err);
+    fine = conversion && heft_convert_run(conversion, &overflowed, err);
+    progress_end(&progress);
+    heft_convert_free(conversion);
+    free(glob);
+    return fine;
+}
+
+static bool each_piece(void *ctx, const void *piece, size_t n)
+{
+    struct out *const out = ctx;
+    out_bytes(out, piece, n);
+    return out->error == 0;
+}
+
+static bool stream_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const void *mapped;
+    struct heft_error unmapped = {0};
+    struct heft_tensor t;
+
+    if (r->out->terminal)
+        return usage_error(err, "%s is a tensor: its bytes are not for a terminal",
+                           o->inputs.items[o->inputs.n - 1]);
+    if (o->io && !strcmp(o->io, "mmap") && !r->n_ranges && heft_tensor_at(r->c, r->index, &t) &&
+        heft_tensor_map(r->c, r->index, &mapped, &unmapped)) {
+        out_bytes(r->out, mapped, (size_t)t.bytes); /* it is mapped, so it fits */
+        return true;
+    }
+    return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
+}
+
+static bool get_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const name = o->inputs.items[o->inputs.n - 1];
+    if (o->json)
+        return usage_error(err, "--json is for values; %s is a tensor", name);
+    if (!o->output)
+        return usage_error(err, "%s is a tensor: say where it goes, -o FILE.npy, -o FILE or -o -",
+                           name);
+    r->n_ranges = o->slice ? MAX_RANK : 0;
+    if (o->slice && !heft_slice_parse(r->c, r->index, o->slice, r->ranges, &r->n_ranges, err))
+        return false;
+    return to_stdout(o) ? stream_tensor(r, err) : write_tensor(r, err);
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+static bool put_value(struct request *r, const struct heft_value *value, struct out *out,
+                      struct heft_error *err)
+{
+    const bool raw = (value->kind == HEFT_VALUE_STRING || value->kind == HEFT_VALUE_BYTES ||
+                      (value->kind == HEFT_VALUE_OPAQUE && value->text)) &&
+                     !r->options->json && !out->terminal;
+    if (raw) {
+        out_bytes(out, value->text, value->text_len);
+        return true;
+    }
+    if (!json_value(out, value)) {
+        usage_error(err, "no memory for the value");
+        err->code = HEFT_NOMEM;
+        return false;
+    }
+    out_char(out, '\n');
+    return true;
+}
+
+/* Writes beside the target and renames: all of it or nothing under its name. */
+static bool write_value(struct request *r, const struct heft_value *value, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const size_t room = strlen(o->output) + 40;
+    char *const temporary = malloc(room);
+    struct out out = {0};
+    bool fine = false;
+    int fd;
+
+    if (!temporary)
+        return usage_error(err, "no memory for the name");
+    snprintf(temporary, room, "%s.heft-%ld.tmp", o->output, (long)getpid());
+    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0) {
+        system_error(err, temporary, "cannot make it");
+        free(temporary);
+        return false;
+    }
+    if (out_open(&out, fd) && put_value(r, value, &out, err)) {
+        fine = out_close(&out) && (o->no_sync || fsync(fd) == 0);
+        if (out.error)
+            errno = out.error;
+        if (!fine)
+            system_error(err, temporary, "cannot write");
+    }
+    close(fd);
+    /* link() refuses a name that exists, rename() does not ask */
+    if (fine && !o->overwrite && link(temporary, o->output) != 0)
+        fine = errno == EEXIST ? usage_error(err, "%s exists; -f replaces it", o->output)
+                               : system_error(err, o->output, "cannot make it");
+    if (fine && o->overwrite && rename(temporary, o->output) != 0)
+        fine = system_error(err, o->output, "cannot replace it");
+    unlink(temporary);
+    free(temporary);
+    return fine;
+}
+
+static bool get_value(struct request *r, const struct heft_value *value, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    if (o->slice)
+        return usage_error(err, "--slice is for tensors; %s is a value",
+                           o->inputs.items[o->inputs.n - 1]);
+    return o->output && !to_stdout(o) ? write_value(r, value, err)
+                                      : put_value(r, value, r->out, err);
+}
+
+/* ---- by name -------------------------------------------------------------------------------- */
+
+static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
+{
+    char near_names[300] = "";
+    size_t near[MAX_NEAR], used = 0;
+    struct heft_unread unread;
+    struct heft_tensor t;
+    size_t n;
+
+    for (size_t i = 0; heft_unread_at(r->c, i, &unread); i++)
+        if (!strcmp(unread.name, name)) {
+            usage_error(err, "%s cannot be read: %s", name, unread.reason);
+            err->code = HEFT_UNSUPPORTED;
+            return false;
+        }
+    n = near_tensors(r->c, name, near);
+    for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
+        const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",
+                                  i ? ", " : "; did you mean ", t.name);
+        if (more < 0 || (size_t)more >= sizeof near_names - used) {
+            near_names[used] = '\0';
+            break;
+        }
+        used += (size_t)more;
+    }
+    return usage_error(err, "no tensor or value is named %s%s%s", name, near_names,
+                       *near_names ? "?" : "");
+}
+
+static bool get(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const given = o->inputs.items[o->inputs.n - 1];
+    const size_t room = (o->root ? strlen(o->root) : 0) + strlen(given) + 2;
+    char *const name = malloc(room);
+    const struct heft_value *value;
+    bool fine;
+
+    if (!name)
+        return usage_error(err, "no memory for the name");
+    snprintf(name, room, "%s%s%s", o->root ? o->root : "", o->root ? "." : "", given);
+    value = heft_value_find(r->c, name);
+    if (heft_tensor_find(r->c, name, strlen(name), &r->index))
+        fine = get_tensor(r, err);
+    else if (value)
+        fine = get_value(r, value, err);
+    else
+        fine = unknown_name(r, name, err);
+    free(name);
+    return fine;
+}
+
+int cmd_get(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct request request = {.options = options, .out = out};
+    bool fine;
+
+    request.c = open_inputs(options, 1, &err);
+    fine = request.c && get(&request, &err);
+    heft_close(request.c);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

@@ -1,0 +1,396 @@
+/* cmd_info.c: what a checkpoint is, in a page. */
+#include "options.h"
+#include "output.h"
+#include "report.h"
+#include "rows.h"
+#include "value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Files, ties and unreadable tensors are named up to this many, unless --all. */
+enum { MAX_NAMED = 12, MAX_VALUE = 200, LABEL_WIDTH = 14 };
+
+struct tally {
+    uint64_t tensors, parameters, bytes;
+};
+
+/* What one row sees of a storage in the file. */
+struct view {
+    uint64_t file, storage, begin, end, bytes, stored;
+};
+
+struct summary {
+    struct tally total, dtypes[HEFT_DTYPE_COUNT];
+    uint64_t shared_storages, shared_tensors, saved, wasted;
+    struct view *views; /* of rows that share their storage */
+    size_t n_views;
+};
+
+static uint64_t elements(const struct heft_tensor *t)
+{
+    uint64_t n = 1;
+    for (unsigned i = 0; i < t->rank; i++)
+        if (!t->shape[i])
+            return 0;
+    for (unsigned i = 0; i < t->rank; i++)
+        n = t->shape[i] > UINT64_MAX / n ? UINT64_MAX : n * t->shape[i];
+    return n;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Bytes from the first to behind the last element, as they lie in the storage. */
+static uint64_t span(const struct heft_tensor *t)
+{
+    uint64_t last = 0;
+    if (!t->strides || !t->bytes)
+        return t->bytes;
+    for (unsigned i = 0; i < t->rank; i++)
+        last = add(last, (t->shape[i] - 1) * t->strides[i]); /* within the storage: settled */
+    return (last + 1) * (heft_dtype_bits(t->dtype) / 8);
+}
+
+static void count_row(struct summary *s, const struct heft_tensor *t)
+{
+    struct tally *const both[] = {&s->total, &s->dtypes[t->dtype]};
+    const uint64_t n = elements(t), seen = span(t);
+    for (size_t i = 0; i < 2; i++) {
+        both[i]->tensors++;
+        both[i]->parameters = add(both[i]->parameters, n);
+        both[i]->bytes = add(both[i]->bytes, t->bytes);
+    }
+    if (t->storage >= 0)
+        s->views[s->n_views++] =
+            (struct view){t->file,   (uint64_t)t->storage,
+                          t->offset, t->stored == HEFT_STORED_PLAIN ? t->offset + seen : UINT64_MAX,
+                          t->bytes,  t->stored_bytes};
+    else if (t->stored == HEFT_STORED_PLAIN && t->stored_bytes > seen)
+        s->wasted = add(s->wasted, t->stored_bytes - seen);
+}
+
+static int by_storage(const void *a, const void *b)
+{
+    const struct view *const x = a, *const y = b;
+    if (x->storage != y->storage)
+        return x->storage < y->storage ? -1 : 1;
+    return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+/* Views of one storage, by begin: what they would take apart, what they see together. */
+static void count_storage(struct summary *s, const struct view *views, size_t n)
+{
+    const uint64_t stored = views[0].stored;
+    uint64_t apart = 0, seen = 0, reached = 0;
+    bool whole = false;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t begin = views[i].begin > reached ? views[i].begin : reached;
+        apart = add(apart, views[i].bytes);
+        whole |= views[i].end == UINT64_MAX; /* deflated: where in the storage is not told */
+        if (views[i].end > begin && !whole)
+            seen += views[i].end - begin;
+        if (views[i].end > reached)
+            reached = views[i].end;
+    }
+    s->shared_storages++;
+    s->shared_tensors += n;
+    if (apart > stored)
+        s->saved = add(s->saved, apart - stored);
+    if (!whole && stored > seen)
+        s->wasted = add(s->wasted, stored - seen);
+}
+
+static bool summarize(struct summary *s, const struct rows *rows, struct heft_error *err)
+{
+    struct heft_tensor t;
+    size_t shared = 0;
+    for (size_t k = 0; rows_at(rows, k, &t); k++)
+        shared += t.storage >= 0;
+    s->views = calloc(shared + 1, sizeof *s->views);
+    if (!s->views) {
+        usage_error(err, "no memory for the shared storages");
+        err->code = HEFT_NOMEM;
+        return false;
+    }
+    for (size_t k = 0; rows_at(rows, k, &t); k++)
+        count_row(s, &t);
+    qsort(s->views, s->n_views, sizeof *s->views, by_storage);
+    for (size_t i = 0, next; i < s->n_views; i = next) {
+        for (next = i + 1; next < s->n_views && s->views[next].storage == s->views[i].storage;)
+            next++;
+        count_storage(s, s->views + i, next - i);
+    }
+    return true;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void json_tally(struct out *out, const struct tally *tally)
+{
+    json_member_u64(out, "tensors", tally->tensors);
+    json_member_u64(out, "parameters", tally->parameters);
+    json_member_u64(out, "bytes", tally->bytes);
+}
+
+static void json_dtypes(struct out *out, const struct summary *s)
+{
+    json_key(out, "dtypes");
+    json_open(out, '{');
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
+        if (!s->dtypes[i].tensors)
+            continue;
+        json_key(out, heft_dtype_name((enum heft_dtype)i));
+        json_open(out, '{');
+        json_tally(out, &s->dtypes[i]);
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+static void json_shared(struct out *out, const struct summary *s)
+{
+    json_key(out, "shared");
+    json_open(out, '{');
+    json_member_u64(out, "storages", s->shared_storages);
+    json_member_u64(out, "tensors", s->shared_tensors);
+    json_member_u64(out, "saved", s->saved);
+    json_close(out, '}');
+    json_member_u64(out, "wasted", s->wasted);
+}
+
+static void json_ties(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_metadata pair;
+    json_key(out, "ties");
+    json_open(out, '{');
+    for (size_t i = 0; heft_tie_at(c, i, &pair); i++) {
+        json_key_n(out, pair.key, pair.key_len);
+        json_text(out, pair.value, pair.value_len);
+    }
+    json_close(out, '}');
+}
+
+static void json_unread(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_unread unread;
+    json_key(out, "unreadable");
+    json_open(out, '[');
+    for (size_t i = 0; heft_unread_at(c, i, &unread); i++) {
+        json_open(out, '{');
+        json_member_text(out, "name", unread.name);
+        json_member_text(out, "reason", unread.reason);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+{
+    const struct heft_value *const values = heft_values(c);
+    bool fine = true;
+
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_text(out, "format", heft_format(c));
+    json_member_text(out, "version", heft_format_version(c));
+    json_files(out, c);
+    json_tally(out, &s->total);
+    json_dtypes(out, s);
+    json_shared(out, s);
+    json_ties(out, c);
+    json_metadata(out, c);
+    json_key(out, "values");
+    if (values) {
+        fine = json_value(out, values);
+    } else {
+        json_open(out, '{');
+        json_close(out, '}');
+    }
+    json_unread(out, c);
+    json_close(out, '}');
+    out_char(out, '\n');
+    return fine;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+static void label(struct out *out, const char *text)
+{
+    out_text(out, text);
+    out_fill(out, ' ', LABEL_WIDTH - strlen(text));
+}
+
+static void put_count(struct out *out, uint64_t n, const char *one)
+{
+    out_grouped(out, n);
+    out_char(out, ' ');
+    out_text(out, one);
+    out_text(out, n == 1 ? "" : "s");
+}
+
+static void print_bytes(struct out *out, uint64_t bytes)
+{
+    put_count(out, bytes, "byte");
+    if (bytes >= 1024) {
+        out_text(out, " (");
+        out_size(out, bytes);
+        out_char(out, ')');
+    }
+}
+
+/* "… 12 more" under a label, where the list is cut. */
+static bool cut(struct out *out, size_t shown, size_t n, bool all)
+{
+    if (all || shown < MAX_NAMED || n <= MAX_NAMED + 1)
+        return false;
+    label(out, "");
+    out_text(out, "… ");
+    out_u64(out, n - shown);
+    out_text(out, " more\n");
+    return true;
+}
+
+static void print_files(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_file_count(c);
+    struct heft_file file;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_file_at(c, i, &file); i++) {
+        label(out, i ? "" : n == 1 ? "file" : "files");
+        (void)out_name(out, file.path, strlen(file.path));
+        out_text(out, "  ");
+        out_size(out, file.bytes);
+        out_char(out, '\n');
+    }
+}
+
+static void print_dtypes(struct out *out, const struct summary *s)
+{
+    bool first = true;
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
+        const struct tally *const tally = &s->dtypes[i];
+        if (!tally->tensors)
+            continue;
+        label(out, first ? "dtypes" : "");
+        out_text(out, heft_dtype_name((enum heft_dtype)i));
+        out_text(out, "  ");
+        put_count(out, tally->tensors, "tensor");
+        out_text(out, ", ");
+        put_count(out, tally->parameters, "parameter");
+        out_text(out, ", ");
+        out_size(out, tally->bytes);
+        out_char(out, '\n');
+        first = false;
+    }
+}
+
+static void print_totals(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+{
+    const char *const version = heft_format_version(c);
+    label(out, "format");
+    out_text(out, heft_format(c));
+    if (version && *version) {
+        out_text(out, " (");
+        (void)out_name(out, version, strlen(version));
+        out_char(out, ')');
+    }
+    out_char(out, '\n');
+    label(out, "tensors");
+    out_grouped(out, s->total.tensors);
+    out_char(out, '\n');
+    label(out, "parameters");
+    out_grouped(out, s->total.parameters);
+    out_char(out, '\n');
+    label(out, "size");
+    print_bytes(out, s->total.bytes);
+    out_char(out, '\n');
+}
+
+static void print_sharing(struct out *out, const struct summary *s)
+{
+    if (s->shared_storages) {
+        label(out, "shared");
+        put_count(out, s->shared_tensors, "tensor");
+        out_text(out, " on ");
+        put_count(out, s->shared_storages, "storage");
+        if (s->saved) {
+            out_text(out, ", ");
+            print_bytes(out, s->saved);
+            out_text(out, " saved");
+        }
+        out_char(out, '\n');
+    }
+    if (s->wasted) {
+        label(out, "wasted");
+        print_bytes(out, s->wasted);
+        out_text(out, " stored that no tensor sees\n");
+    }
+}
+
+typedef bool pair_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* Metadata, or recorded ties. */
+static void print_pairs(struct out *out, const struct heft_checkpoint *c, const char *name,
+                        pair_fn *at, size_t n, bool all)
+{
+    struct heft_metadata pair;
+    for (size_t i = 0; !cut(out, i, n, all) && at(c, i, &pair); i++) {
+        const bool whole = all || pair.value_len <= MAX_VALUE;
+        label(out, i ? "" : name);
+        (void)out_name(out, pair.key, pair.key_len);
+        out_text(out, " = ");
+        (void)out_name(out, pair.value, whole ? pair.value_len : MAX_VALUE);
+        out_text(out, whole ? "\n" : "…\n");
+    }
+}
+
+static void print_unread(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_unread_count(c);
+    struct heft_unread unread;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_unread_at(c, i, &unread); i++) {
+        label(out, i ? "" : "unreadable");
+        (void)out_name(out, unread.name, strlen(unread.name));
+        out_text(out, ": ");
+        (void)out_name(out, unread.reason, strlen(unread.reason));
+        out_char(out, '\n');
+    }
+}
+
+static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
+                      bool all)
+{
+    const struct heft_value *const values = heft_values(c);
+    print_files(out, c, all);
+    print_totals(out, c, s);
+    print_dtypes(out, s);
+    print_sharing(out, s);
+    print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
+    print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
+    print_unread(out, c, all);
+    if (!values || !values->first_child)
+        return true;
+    out_text(out, "values\n");
+    return print_values(out, values, 2, all);
+}
+
+int cmd_info(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct rows rows = {0};
+    struct summary summary = {0};
+    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err);
+
+    if (fine && !(options->json ? info_json(out, c, &summary)
+                                : info_text(out, c, &summary, options->all))) {
+        fine = usage_error(&err, "no memory for the values");
+        err.code = HEFT_NOMEM;
+    }
+    free(summary.views);
+    rows_release(&rows);
+    heft_close(c);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

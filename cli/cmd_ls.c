@@ -1,0 +1,277 @@
+/* cmd_ls.c: a line a tensor. Two walks over the rows, one for the widths of the columns, one that
+ * prints; nothing is kept a row unless they are selected or sorted. */
+#include "options.h"
+#include "output.h"
+#include "report.h"
+#include "rows.h"
+#include "value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns do not grow beyond these for the sake of one long name. */
+enum { MAX_NAME_WIDTH = 72, MAX_SHAPE_WIDTH = 28 };
+
+struct widths {
+    size_t name, dtype, shape, bytes, path, offset;
+};
+
+static void put_dims(struct out *out, const uint64_t *dims, unsigned rank)
+{
+    out_char(out, '[');
+    for (unsigned i = 0; i < rank; i++) {
+        if (i)
+            out_char(out, ',');
+        out_u64(out, dims[i]);
+    }
+    out_char(out, ']');
+}
+
+static size_t dims_width(const uint64_t *dims, unsigned rank)
+{
+    size_t width = rank ? rank + 1u : 2u;
+    for (unsigned i = 0; i < rank; i++)
+        width += u64_digits(dims[i]);
+    return width;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct widths measure(const struct rows *rows)
+{
+    struct widths w = {0};
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        w.name = larger(w.name, name_width(t.name, t.name_len));
+        w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
+        w.shape = larger(w.shape, dims_width(t.shape, t.rank));
+        w.bytes = larger(w.bytes, u64_digits(t.bytes));
+        w.offset = larger(w.offset, hex_digits(t.offset));
+        w.path = larger(w.path, rows_path_width(rows, t.file));
+    }
+    w.name = w.name > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : w.name;
+    w.shape = w.shape > MAX_SHAPE_WIDTH ? MAX_SHAPE_WIDTH : w.shape;
+    return w;
+}
+
+static void pad(struct out *out, size_t used, size_t width)
+{
+    out_fill(out, ' ', used < width ? width - used + 2 : 2);
+}
+
+static const char *stored_name(enum heft_stored stored)
+{
+    return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
+}
+
+static void put_remarks(struct out *out, const struct heft_tensor *t)
+{
+    if (t->strides) {
+        out_text(out, "  strides ");
+        put_dims(out, t->strides, t->rank);
+    }
+    if (t->storage >= 0) {
+        out_text(out, "  storage ");
+        out_u64(out, (uint64_t)t->storage);
+    }
+    if (t->stored != HEFT_STORED_PLAIN) {
+        out_text(out, "  ");
+        out_text(out, stored_name(t->stored));
+    }
+    out_text(out, t->big_endian ? "  big-endian" : "");
+    out_text(out, t->conjugated ? "  conjugated" : "");
+    out_text(out, t->negated ? "  negated" : "");
+}
+
+static void list_people(struct out *out, const struct rows *rows)
+{
+    const struct widths w = measure(rows);
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const char *const dtype = heft_dtype_name(t.dtype);
+        pad(out, out_name(out, t.name, t.name_len), w.name);
+        out_text(out, dtype);
+        pad(out, strlen(dtype), w.dtype);
+        put_dims(out, t.shape, t.rank);
+        pad(out, dims_width(t.shape, t.rank), w.shape);
+        out_u64_in(out, t.bytes, w.bytes);
+        out_text(out, "  ");
+        rows_put_path(out, rows, t.file);
+        pad(out, rows_path_width(rows, t.file), w.path);
+        out_hex(out, t.offset, w.offset);
+        put_remarks(out, &t);
+        out_char(out, '\n');
+    }
+}
+
+static void list_tsv(struct out *out, const struct rows *rows)
+{
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        (void)out_name(out, t.name, t.name_len);
+        out_char(out, '\t');
+        out_text(out, heft_dtype_name(t.dtype));
+        out_char(out, '\t');
+        put_dims(out, t.shape, t.rank);
+        out_char(out, '\t');
+        out_u64(out, t.bytes);
+        out_char(out, '\t');
+        rows_put_path(out, rows, t.file);
+        out_char(out, '\t');
+        out_u64(out, t.offset);
+        out_char(out, '\n');
+    }
+}
+
+static void json_dims(struct out *out, const char *key, const uint64_t *dims, unsigned rank)
+{
+    json_key(out, key);
+    put_dims(out, dims, rank);
+    out->separate = true;
+}
+
+/* `where`: also the path, for a line that stands alone. */
+static void json_row(struct out *out, const struct heft_tensor *t, const char *where)
+{
+    json_open(out, '{');
+    json_key(out, "name");
+    json_text(out, t->name, t->name_len);
+    json_member_text(out, "dtype", heft_dtype_name(t->dtype));
+    json_dims(out, "shape", t->shape, t->rank);
+    json_member_u64(out, "bytes", t->bytes);
+    json_member_u64(out, "file", t->file);
+    if (where)
+        json_member_text(out, "path", where);
+    json_member_u64(out, "offset", t->offset);
+    if (t->strides)
+        json_dims(out, "strides", t->strides, t->rank);
+    if (t->storage >= 0)
+        json_member_u64(out, "storage", (uint64_t)t->storage);
+    if (t->stored != HEFT_STORED_PLAIN) {
+        json_member_text(out, "stored", stored_name(t->stored));
+        json_member_u64(out, "stored_bytes", t->stored_bytes);
+    }
+    if (t->big_endian)
+        json_member_text(out, "byteorder", "big");
+    if (t->conjugated)
+        json_member_bool(out, "conjugated", true);
+    if (t->negated)
+        json_member_bool(out, "negated", true);
+    json_close(out, '}');
+}
+
+static void list_jsonl(struct out *out, const struct rows *rows)
+{
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        struct heft_file file = {"", 0};
+        (void)heft_file_at(rows->c, t.file, &file);
+        json_row(out, &t, file.path);
+        out_char(out, '\n');
+        out->separate = false;
+    }
+}
+
+static void json_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    json_line(out);
+    json_open(out, '{');
+    json_key(out, "name");
+    json_text(out, path, path_len);
+    json_member_u64(out, "bytes", bytes);
+    json_close(out, '}');
+}
+
+static bool list_json(struct out *out, const struct rows *rows, bool all)
+{
+    const struct heft_value *const values = heft_values(rows->c);
+    bool fine = true;
+    struct heft_tensor t;
+
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_text(out, "format", heft_format(rows->c));
+    json_files(out, rows->c);
+    json_key(out, "tensors");
+    json_open(out, '[');
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        json_line(out);
+        json_row(out, &t, NULL);
+    }
+    json_close(out, ']');
+    json_metadata(out, rows->c);
+    if (all) {
+        json_key(out, "values");
+        json_open(out, '[');
+        fine = !values || each_blob(values, json_blob, out);
+        json_close(out, ']');
+    }
+    json_close(out, '}');
+    out_char(out, '\n');
+    return fine;
+}
+
+static void tsv_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    (void)out_name(out, path, path_len);
+    out_text(out, "\t-\t-\t");
+    out_u64(out, bytes);
+    out_text(out, "\t-\t-\n");
+}
+
+static void text_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    (void)out_name(out, path, path_len);
+    out_text(out, "  ");
+    out_u64(out, bytes);
+    out_text(out, " bytes, a value\n");
+}
+
+static void tell_unread(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_unread unread;
+    for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
+        report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
+}
+
+static bool list(const struct options *options, struct out *out, const struct rows *rows,
+                 struct heft_error *err)
+{
+    const struct heft_value *const values = heft_values(rows->c);
+    bool fine = true;
+    if (options->json) {
+        fine = list_json(out, rows, options->all);
+    } else if (options->jsonl) {
+        list_jsonl(out, rows);
+    } else {
+        (options->tsv ? list_tsv : list_people)(out, rows);
+        if (options->all && values)
+            fine = each_blob(values, options->tsv ? tsv_blob : text_blob, out);
+    }
+    if (!fine) {
+        usage_error(err, "no memory for the values");
+        err->code = HEFT_NOMEM;
+    }
+    return fine;
+}
+
+int cmd_ls(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct rows rows = {0};
+    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    const bool fine = c && rows_select(&rows, c, options, &err) && list(options, out, &rows, &err);
+    const int status = fine ? EXIT_SOUND : report_error(&err);
+
+    if (fine)
+        tell_unread(options, c);
+    rows_release(&rows);
+    heft_close(c);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* options.h: one table per verb drives parsing, help and completion.
+ *
+ * A verb names groups of options; an option names the field of struct options that it fills. What
+ * a verb's groups do not hold, the verb does not take. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <heft/heft.h>
+
+struct out;
+
+struct text_list {
+    const char **items;
+    size_t n;
+};
+
+struct options {
+    bool help, version, quiet, no_progress;
+    bool json, jsonl, tsv, all;
+    bool strict, overwrite, no_sync, no_verify, dry_run, verify;
+    const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
+    uint64_t threads;        /* 0: not given */
+    uint64_t memory;         /* -M, bytes; 0: not given */
+    uint64_t max_shard_size; /* with sharded: was given */
+    bool sharded;
+    struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
+    size_t n_rules;
+    struct text_list allow;
+    struct text_list inputs; /* what is not an option, as it came */
+};
+
+enum option_kind {
+    OPTION_FLAG,   /* bool */
+    OPTION_TEXT,   /* const char * */
+    OPTION_NUMBER, /* uint64_t, decimal */
+    OPTION_SIZE,   /* uint64_t, as heft_parse_bytes reads it */
+    OPTION_SHARD,  /* max_shard_size, and sharded */
+    OPTION_LIST,   /* struct text_list */
+    OPTION_RULE,   /* appended to rules: left, or left and right around `split` */
+    OPTION_LATER   /* of the contract, not of this version: refused by name, shown nowhere */
+};
+
+struct option_spec {
+    char letter;      /* 0: none */
+    const char *name; /* without the dashes */
+    enum option_kind kind;
+    size_t field;        /* offsetof(struct options, …) */
+    const char *value;   /* what help calls its value; NULL: it takes none */
+    const char *help;    /* one line */
+    const char *choices; /* "auto|pread", NULL: free. "@reads", "@writes": formats' names */
+    enum heft_rule_kind rule;
+    const char *split; /* "=>": first one parts left and right; NULL: left only */
+};
+
+enum { MAX_GROUPS = 6 };
+
+struct verb {
+    const char *name;
+    const char *summary;                          /* one line, for heft help */
+    const char *synopsis;                         /* what follows the verb */
+    const char *examples;                         /* lines, each opened by two spaces */
+    const char *details;                          /* paragraphs under the options; may be NULL */
+    const struct option_spec *groups[MAX_GROUPS]; /* each ended by a nameless option */
+    size_t min_inputs, max_inputs;
+    int (*run)(const struct options *options, struct out *out);
+};
+
+/* Ended by a nameless verb. */
+extern const struct verb verbs[];
+const struct verb *verb_find(const char *name);
+/* A verb that is spelled nearly so, or NULL. */
+const struct verb *verb_nearest(const char *name);
+
+/* Which verb argv means, and the index of its word; no word: `info`, *word = 0. */
+const struct verb *verb_of(int argc, char **argv, int *word);
+/* Fills *options from argv[1…] without the word. Splits rules in place in argv. */
+bool options_parse(struct options *options, const struct verb *verb, int argc, char **argv,
+                   int word, struct heft_error *err);
+void options_release(struct options *options);
+
+/* What -j and -M allow: 0 where the library shall choose. */
+unsigned options_threads(const struct options *options);
+
+int cmd_info(const struct options *options, struct out *out);
+int cmd_ls(const struct options *options, struct out *out);
+int cmd_explain(const struct options *options, struct out *out);
+int cmd_get(const struct options *options, struct out *out);
+int cmd_verify(const struct options *options, struct out *out);
+int cmd_convert(const struct options *options, struct out *out);
+int cmd_scan(const struct options *options, struct out *out);
+int cmd_help(const struct options *options, struct out *out);
+int cmd_completion(const struct options *options, struct out *out);
+void help_verb(struct out *out, const struct verb *verb);
+
+#endif

@@ -1,0 +1,101 @@
+/* progress.c: one line on stderr, at most ten times a second. */
+#include "progress.h"
+#include "output.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Nothing is drawn for calls that are over before a reader could look. */
+static const double FIRST_AFTER = 0.3, EVERY = 0.1;
+
+/* A signal handler can reach nothing but a global. */
+static volatile sig_atomic_t stop_wanted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_wanted = 1;
+}
+
+bool progress_interrupted(void)
+{
+    return stop_wanted != 0;
+}
+
+double clock_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+double progress_seconds(const struct progress *progress)
+{
+    return clock_seconds() - progress->began;
+}
+
+uint64_t peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss * 1024;
+}
+
+void progress_begin(struct progress *progress, const struct options *options, const char *what)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {0}, old;
+
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
+            sigaction(signals[i], &action, NULL);
+    *progress = (struct progress){.what = what, .began = clock_seconds()};
+    progress->drawing = !options->quiet && !options->no_progress && isatty(STDERR_FILENO) == 1;
+}
+
+static void draw(struct progress *progress, double seconds)
+{
+    char line[160], done[32], total[32], rate[32];
+    const double speed = seconds > 0 ? (double)progress->done / seconds : 0;
+    const double left = speed > 0 ? (double)(progress->total - progress->done) / speed : 0;
+    const double share = progress->total ? (double)progress->done / (double)progress->total : 1;
+
+    snprintf(line, sizeof line, "\r\033[K%s  %s of %s  %.0f%%  %s/s  %u:%02u left", progress->what,
+             format_size(done, sizeof done, progress->done),
+             format_size(total, sizeof total, progress->total), share * 100,
+             format_size(rate, sizeof rate, (uint64_t)speed), (unsigned)(left / 60),
+             (unsigned)left % 60);
+    fputs(line, stderr);
+    fflush(stderr);
+    progress->drawn = true;
+}
+
+bool progress_step(void *ctx, uint64_t done, uint64_t total)
+{
+    struct progress *const progress = ctx;
+    double seconds;
+
+    progress->done = done < total ? done : total;
+    progress->total = total;
+    if (progress->drawing) {
+        seconds = progress_seconds(progress);
+        if (seconds >= FIRST_AFTER && seconds - progress->drawn_at >= EVERY) {
+            draw(progress, seconds);
+            progress->drawn_at = seconds;
+        }
+    }
+    return !progress_interrupted();
+}
+
+void progress_end(struct progress *progress)
+{
+    if (progress->drawn)
+        fputs("\r\033[K", stderr);
+    progress->drawn = false;
+}

@@ -1,0 +1,28 @@
+/* progress.h: how far a long call is, on a terminal's stderr, and the way to stop it. */
+#ifndef CLI_PROGRESS_H
+#define CLI_PROGRESS_H
+
+#include "options.h"
+
+struct progress {
+    const char *what; /* "convert" */
+    double began, drawn_at;
+    uint64_t done, total;
+    bool drawing; /* stderr is a terminal and nobody asked for silence */
+    bool drawn;   /* a line stands there and must be wiped */
+};
+
+/* Also makes SIGINT, SIGTERM and SIGHUP stop the call through progress_step, once: a second one
+ * ends the process as usual. */
+void progress_begin(struct progress *progress, const struct options *options, const char *what);
+/* The callback of heft's options; ctx is the struct progress. False: stop. */
+bool progress_step(void *ctx, uint64_t done, uint64_t total);
+void progress_end(struct progress *progress);
+/* Whether one of the signals came. */
+bool progress_interrupted(void);
+double progress_seconds(const struct progress *progress); /* since progress_begin */
+double clock_seconds(void);
+/* The largest resident memory of this process so far, in bytes. */
+uint64_t peak_memory(void);
+
+#endif

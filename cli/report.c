@@ -1,0 +1,76 @@
+/* report.c: errors, notes and the opening of inputs, the same for every verb. */
+#include "report.h"
+#include "output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int report_error(const struct heft_error *err)
+{
+    char line[1024];
+    fprintf(stderr, "%s\n", heft_error_format(err, line, sizeof line));
+    return err->code == HEFT_MISMATCH ? EXIT_NO : EXIT_TROUBLE;
+}
+
+void report_note(const struct options *options, const char *format, ...)
+{
+    char text[1024], safe[2048];
+    va_list args;
+    if (options->quiet)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
+}
+
+bool usage_error(struct heft_error *err, const char *format, ...)
+{
+    char text[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *err = (struct heft_error){.code = HEFT_USAGE, .offset = HEFT_NO_OFFSET};
+    report_escape(err->text, sizeof err->text, text, strlen(text));
+    return false;
+}
+
+bool system_error(struct heft_error *err, const char *path, const char *what)
+{
+    const char *why = strerror(errno);
+    usage_error(err, "%s: %s", what, why);
+    err->code = HEFT_IO;
+    report_escape(err->file, sizeof err->file, path, strlen(path));
+    return false;
+}
+
+char *report_escape(char *text, size_t room, const char *name, size_t n)
+{
+    size_t used = 0;
+    while (n) {
+        char shown[8];
+        size_t size;
+        const int32_t code = utf8_next(name, n, &size);
+        const size_t bytes = name_escape(shown, name, code, size);
+        if (used + bytes + 1 > room)
+            break;
+        memcpy(text + used, shown, bytes);
+        used += bytes;
+        name += size;
+        n -= size;
+    }
+    text[used] = '\0';
+    return text;
+}
+
+struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
+                                    struct heft_error *err)
+{
+    const struct heft_open_options how = {.format = options->from};
+    const size_t n = options->inputs.n - leave;
+    return n == 1 ? heft_open(options->inputs.items[0], &how, err)
+                  : heft_open_many(options->inputs.items, n, &how, err);
+}

@@ -1,0 +1,30 @@
+/* rows.h: the tensors that a verb shows: all in the file's order, or selected and sorted. */
+#ifndef CLI_ROWS_H
+#define CLI_ROWS_H
+
+#include "options.h"
+#include "output.h"
+
+struct rows {
+    const struct heft_checkpoint *c;
+    size_t *order; /* indexes of the rows shown; NULL: all, in the file's order */
+    size_t n;
+    size_t cut;          /* letters of --root that are cut from names, with the dot */
+    size_t *path_widths; /* a file */
+};
+
+/* -g, -e, --root and --sort. A zeroed struct may be released. */
+bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struct options *options,
+                 struct heft_error *err);
+void rows_release(struct rows *rows);
+/* The k-th row, its name below --root. False past the end. */
+bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t);
+
+size_t rows_path_width(const struct rows *rows, size_t file);
+void rows_put_path(struct out *out, const struct rows *rows, size_t file);
+
+/* "files":[…] and "metadata":{…}, members of an open object. */
+void json_files(struct out *out, const struct heft_checkpoint *c);
+void json_metadata(struct out *out, const struct heft_checkpoint *c);
+
+#endif

@@ -1,0 +1,252 @@
+/* verbs.c: the table of verbs and of the options each takes. */
+#include "options.h"
+#include "suggest.h"
+
+#include <string.h>
+
+#define FIELD(f) offsetof(struct options, f)
+#define FLAG(letter, name, f, help)                                                                \
+    {                                                                                              \
+        letter, name, OPTION_FLAG, FIELD(f), NULL, help, NULL, HEFT_RULE_GLOB, NULL                \
+    }
+#define TEXT(letter, name, f, value, choices, help)                                                \
+    {                                                                                              \
+        letter, name, OPTION_TEXT, FIELD(f), value, help, choices, HEFT_RULE_GLOB, NULL            \
+    }
+#define KIND(letter, name, kind, f, value, help)                                                   \
+    {                                                                                              \
+        letter, name, kind, FIELD(f), value, help, NULL, HEFT_RULE_GLOB, NULL                      \
+    }
+#define RULE(letter, name, rule, split, value, help)                                               \
+    {                                                                                              \
+        letter, name, OPTION_RULE, FIELD(rules), value, help, NULL, rule, split                    \
+    }
+#define LATER(name, value)                                                                         \
+    {                                                                                              \
+        0, name, OPTION_LATER, 0, value, NULL, NULL, HEFT_RULE_GLOB, NULL                          \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        0, NULL, OPTION_FLAG, 0, NULL, NULL, NULL, HEFT_RULE_GLOB, NULL                            \
+    }
+
+static const struct option_spec common[] = {
+    FLAG('h', "help", help, "show this and stop"),
+    FLAG('q', "quiet", quiet, "no progress and no notes"),
+    FLAG(0, "no-progress", no_progress, "no progress"),
+    TEXT(0, "color", color, "WHEN", "auto|always|never", "colors: auto, always or never"),
+    END,
+};
+static const struct option_spec top[] = {
+    FLAG(0, "version", version, "show the version and stop"),
+    END,
+};
+static const struct option_spec reading[] = {
+    TEXT(0, "from", from, "FORMAT", "@reads", "read INPUT as FORMAT, whatever its content says"),
+    KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "a thread for each 8 MiB of SIZE at most"),
+    TEXT(0, "io", io, "HOW", "auto|pread|mmap",
+         "how to read: mmap maps whole tensors (get -o -), else as auto"),
+    END,
+};
+static const struct option_spec selection[] = {
+    RULE('g', "glob", HEFT_RULE_GLOB, NULL, "GLOB",
+         "take tensors whose name matches; !GLOB leaves them out"),
+    RULE('e', "regex", HEFT_RULE_REGEX, NULL, "REGEX",
+         "take tensors whose name matches (POSIX extended)"),
+    TEXT(0, "root", root, "PATH", NULL, "take the sub-dictionary PATH, its path cut from names"),
+    END,
+};
+static const struct option_spec document[] = {
+    FLAG(0, "json", json, "one JSON document"),
+    END,
+};
+
+static const struct option_spec info_own[] = {
+    FLAG('a', "all", all, "show every value in full"),
+    END,
+};
+static const struct option_spec ls_own[] = {
+    TEXT(0, "sort", sort, "KEY", "name|size|offset|file",
+         "by name, size (largest first), offset or file"),
+    FLAG(0, "jsonl", jsonl, "one JSON object a line, a tensor each"),
+    FLAG(0, "tsv", tsv, "tab-separated: name dtype shape bytes file offset"),
+    FLAG('a', "all", all, "also values that are bytes"),
+    END,
+};
+static const struct option_spec explain_own[] = {
+    LATER("trace", NULL),
+    LATER("restore", NULL),
+    LATER("state", NULL),
+    END,
+};
+static const struct option_spec writing[] = {
+    TEXT('o', "output", output, "PATH", NULL, "where to write"),
+    FLAG('f', "force", overwrite, "replace what is there"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+    FLAG(0, "no-verify", no_verify, "do not check stored checksums on the way"),
+    END,
+};
+static const struct option_spec get_own[] = {
+    TEXT(0, "slice", slice, "RANGES", NULL, "a part, as Python writes it: 0:10,:,3"),
+    TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
+    END,
+};
+static const struct option_spec verify_own[] = {
+    FLAG(0, "strict", strict, "notes count as findings"),
+    END,
+};
+static const struct option_spec convert_own[] = {
+    TEXT(0, "to", to, "FORMAT", "@writes", "the format to write, else by PATH's extension"),
+    FLAG('n', "dry-run", dry_run, "print the plan, write nothing"),
+    KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
+    TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
+         "names of shards: model{suffix}.safetensors"),
+    RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "put TO (\\1 \\2 …) for what RE matches"),
+    RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
+    RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
+    FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
+    LATER("salvage", NULL),
+    LATER("into", "MODELDIR"),
+    END,
+};
+static const struct option_spec scan_own[] = {
+    KIND(0, "allow", OPTION_LIST, allow, "GLOB", "names that are allowed, too"),
+    TEXT(0, "fail-on", fail_on, "CLASS", "unknown|danger",
+         "exit 1 on unknown and danger (default), or on danger only"),
+    FLAG(0, "json", json, "one JSON document"),
+    END,
+};
+
+#define ANY SIZE_MAX
+
+const struct verb verbs[] = {
+    {"info",
+     "what a checkpoint is and holds",
+     "INPUT… [options]",
+     "  heft model.pth                     format, tensors, dtypes, metadata, values\n"
+     "  heft info --all checkpoint.ckpt    every hyper-parameter, however long\n"
+     "  heft info --json model.safetensors | jq .parameters\n",
+     NULL,
+     {info_own, document, reading, selection, common},
+     1,
+     ANY,
+     cmd_info},
+    {"ls",
+     "a line a tensor: name, dtype, shape, bytes, file and offset",
+     "INPUT… [options]",
+     "  heft ls model.pth                      every tensor, in the file's order\n"
+     "  heft ls model.pth -g '*.bias' --sort size\n"
+     "  heft ls --tsv models/ | cut -f1,3      names and shapes of a sharded model\n"
+     "  heft ls --json model.safetensors | jq '.tensors[].name'\n",
+     "A row ends in what is not ordinary about it: strides [1,4], storage 3 (shared with other\n"
+     "rows of that number), deflate, big-endian, conjugated, negated.\n",
+     {ls_own, document, selection, reading, common},
+     1,
+     ANY,
+     cmd_ls},
+    {"explain",
+     "what every range of bytes of a file is",
+     "INPUT… [options]",
+     "  heft explain model.pth\n"
+     "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n",
+     "Ranges that heft does not understand are marked ??.\n",
+     {explain_own, document, reading, common},
+     1,
+     ANY,
+     cmd_explain},
+    {"get",
+     "one tensor, or a slice of it, or a value",
+     "INPUT… NAME [-o PATH] [options]",
+     "  heft get model.pth embed.weight -o embed.npy\n"
+     "  heft get model.pth embed.weight --slice '0:10,:' -o head.npy\n"
+     "  heft get model.pth embed.weight -o - | sha256sum     raw row-major bytes\n"
+     "  heft get checkpoint.ckpt hyper_parameters.lr         a value, on standard output\n",
+     "A tensor is written as .npy where PATH ends so, else as its raw row-major little-endian\n"
+     "bytes; - is standard output. A value is printed as JSON, a string and bytes as they are\n"
+     "(with --json, or on a terminal, as JSON, too).\n",
+     {get_own, writing, document, reading, common},
+     2,
+     ANY,
+     cmd_get},
+    {"verify",
+     "check structure, checksums, hidden bytes, index against shards",
+     "INPUT… [options]",
+     "  heft verify model.pth\n"
+     "  heft verify --strict models/           unusual things are findings, too\n",
+     "Exit status 1 if there is a finding: what the format forbids. What is only unusual is a\n"
+     "note.\n",
+     {verify_own, document, reading, common},
+     1,
+     ANY,
+     cmd_verify},
+    {"convert",
+     "write the tensors in another format, split, merged, renamed, cast",
+     "INPUT… -o PATH [options]",
+     "  heft convert model.pth -o model.safetensors\n"
+     "  heft convert model.pth -o out/ --max-shard-size 5GB --verify\n"
+     "  heft convert shards/ -o one.safetensors                     merge\n"
+     "  heft convert last.ckpt --root state_dict -o model.safetensors\n"
+     "  heft convert model.pth -o half.safetensors --cast '*=F16' --rename '^model\\.=>'\n"
+     "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n",
+     "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
+     "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n",
+     {convert_own, selection, writing, document, reading, common},
+     1,
+     ANY,
+     cmd_convert},
+    {"scan",
+     "what executing a pickle would import and call",
+     "INPUT… [options]",
+     "  heft scan download.bin\n"
+     "  heft scan --allow 'mylib.*' --fail-on danger checkpoint.ckpt\n",
+     "Nothing is executed. Exit status 1 if anything is unknown or a danger. --allow turns\n"
+     "unknown names into allowed ones; a danger only where GLOB is its whole name.\n",
+     {scan_own, reading, common},
+     1,
+     ANY,
+     cmd_scan},
+    {"help",
+     "how to use heft, or one verb",
+     "[VERB]",
+     "  heft help\n  heft help convert\n",
+     NULL,
+     {top, common},
+     0,
+     1,
+     cmd_help},
+    {"completion",
+     "completions for a shell",
+     "bash|zsh|fish",
+     "  heft completion bash > ~/.local/share/bash-completion/completions/heft\n"
+     "  heft completion zsh > ~/.zfunc/_heft\n"
+     "  heft completion fish > ~/.config/fish/completions/heft.fish\n",
+     NULL,
+     {common},
+     1,
+     1,
+     cmd_completion},
+    {NULL, NULL, NULL, NULL, NULL, {NULL}, 0, 0, NULL},
+};
+
+const struct verb *verb_find(const char *name)
+{
+    for (const struct verb *v = verbs; v->name; v++)
+        if (!strcmp(v->name, name))
+            return v;
+    return NULL;
+}
+
+const struct verb *verb_nearest(const char *name)
+{
+    const struct verb *best = NULL;
+    unsigned least = 3; /* two letters amiss at most */
+    for (const struct verb *v = verbs; v->name; v++) {
+        const unsigned far = edit_distance(v->name, strlen(v->name), name, strlen(name), 2);
+        if (far && far < least) {
+            best = v;
+            least = far;
+        }
+    }
+    return best;
+}

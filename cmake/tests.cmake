@@ -1,0 +1,52 @@
+# Test programs. None is installed. tests/run finds them by their place in the binary dir:
+#
+#   tests/test_*      one cmocka program per unit           (tests/unit, tests/fault)
+#   fuzz/replay_*     a fuzz target that reads files        (every preset)
+#   fuzz/fuzz_*       the same target driven by libFuzzer   (preset fuzz)
+#   heft-open         opens, reads, verifies, mutates       (tests/tools)
+
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+
+# Tests see the private headers and, through the static library, the hidden symbols.
+add_library(heft_inside INTERFACE)
+target_include_directories(heft_inside INTERFACE src)
+target_link_libraries(heft_inside INTERFACE heft_static heft_flags)
+
+# What tests share: failing system calls, scratch folders.
+file(GLOB support_sources CONFIGURE_DEPENDS tests/unit/*.c tests/fault/*.c)
+list(FILTER support_sources EXCLUDE REGEX "/test_[^/]*$")
+add_library(test_support STATIC ${support_sources})
+target_link_libraries(test_support PUBLIC heft_inside)
+target_include_directories(test_support PUBLIC tests tests/fault)
+
+file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/fault/test_*.c)
+foreach(source ${unit_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE test_support PkgConfig::CMOCKA Threads::Threads m)
+    target_compile_definitions(${name} PRIVATE HEFT_TESTS="${PROJECT_SOURCE_DIR}/tests")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+endforeach()
+
+add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
+    tests/tools/mutate.c)
+target_link_libraries(heft-open PRIVATE heft_static heft_flags)
+
+# Fuzz targets have no prototypes of their own: the driver's main declares them.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(target ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "replay_" replay ${target})
+    add_executable(${replay} ${source} fuzz/replay.c)
+    set(programs ${replay})
+    if(HEFT_FUZZ)
+        add_executable(${target} ${source})
+        target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+        list(APPEND programs ${target})
+    endif()
+    foreach(program ${programs})
+        target_link_libraries(${program} PRIVATE heft_inside Threads::Threads m)
+        target_compile_options(${program} PRIVATE -Wno-missing-prototypes)
+        set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
+    endforeach()
+endforeach()

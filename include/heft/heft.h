@@ -1,0 +1,351 @@
+/* heft.h: the door to checkpoints, and its manual.
+ *
+ * heft opens the file a machine-learning model was saved in, whatever framework saved it, without
+ * that framework and without running anything the file contains.
+ *
+ *     struct heft_error err = {0};
+ *     struct heft_checkpoint *c = heft_open("model.pth", NULL, &err);
+ *     if (!c) { char line[1024]; heft_error_format(&err, line, sizeof line); fputs(line, stderr);
+ * return 2; } for (size_t i = 0; i < heft_tensor_count(c); i++) { struct heft_tensor t;
+ *         heft_tensor_at(c, i, &t);
+ *         printf("%s %s\n", t.name, heft_dtype_name(t.dtype));
+ *     }
+ *     heft_close(c);
+ *
+ * Ownership: a handle is owned by who got it and released by its one closing function (NULL is
+ * lawful there). Whatever a handle hands out (names, shapes, values, views) belongs to the handle
+ * and dies with it. Threads: an open checkpoint never changes: any number of threads may read it at
+ * once. A plan belongs to one thread. There is no global state. Errors: see types.h. The library
+ * never prints, exits or aborts. Hostile files: every function that reads a file expects one. A
+ * file can make it fail, with a code and an offset; it cannot make it crash, hang, or use memory
+ * beyond the limits.
+ */
+#ifndef HEFT_HEFT_H
+#define HEFT_HEFT_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEFT_VERSION "0.1.0"
+
+/* "heft: FILE: offset 0x1a2b: text" without a newline; truncated to n. Returns `out`. */
+HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t n);
+/* The version of the library at run time, to compare with HEFT_VERSION. */
+HEFT_API const char *heft_version(void);
+
+/* ---- opening
+ * -------------------------------------------------------------------------------------- */
+
+/* Bounds on what a file may ask for. Zero means the default. */
+struct heft_limits {
+    uint64_t header;    /* bytes of a safetensors header (100 000 000: the reference's own) */
+    uint64_t pickle;    /* bytes of one pickle (256 MiB): parsed in memory */
+    uint64_t opcodes;   /* of one pickle (50 million): time */
+    uint64_t nodes;     /* values of one pickle (20 million): memory */
+    uint64_t entries;   /* of a zip directory (1 million): memory */
+    uint64_t ratio;     /* inflated to packed bytes (1100): deflate bombs */
+    uint64_t expansion; /* values printed or flattened (1 million beyond the tensors): shared
+                           references that multiply ("billion laughs") */
+    uint64_t depth;     /* of nested values (10 000) */
+    uint64_t view; /* bytes that a tensor may have beyond 16 times its storage (1 GiB): expanded
+                      strides */
+    uint64_t rank; /* dimensions (64, as torch) */
+    uint64_t name; /* bytes of a tensor's name (64 KiB) */
+};
+
+struct heft_open_options {
+    const char *format; /* override the probe: "torch", "safetensors"; NULL: by content */
+    const struct heft_limits *limits; /* NULL: defaults */
+};
+
+struct heft_checkpoint;
+
+/* Opens a file, a folder (sharded model), or an index.json. options may be NULL. NULL on failure.
+ */
+HEFT_API struct heft_checkpoint *
+heft_open(const char *path, const struct heft_open_options *options, struct heft_error *err);
+/* Several shard files as one checkpoint. */
+HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
+                                                const struct heft_open_options *options,
+                                                struct heft_error *err);
+HEFT_API void heft_close(struct heft_checkpoint *c);
+
+/* ---- what it holds
+ * ---------------------------------------------------------------------------------- */
+
+HEFT_API const char *heft_format(const struct heft_checkpoint *c); /* "torch", "safetensors" … */
+HEFT_API const char *
+heft_format_version(const struct heft_checkpoint *c); /* for people; may be "" */
+
+struct heft_file {
+    const char *path;
+    uint64_t bytes;
+};
+HEFT_API size_t heft_file_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out);
+
+enum heft_stored {
+    HEFT_STORED_PLAIN,   /* bytes in the file as they are */
+    HEFT_STORED_DEFLATE, /* a deflated zip record: [offset, offset+stored_bytes) is the record */
+    HEFT_STORED_PICKLE   /* inside a pickle, encoded: offset is the pickle's */
+};
+
+struct heft_tensor {
+    const char *name; /* UTF-8, NUL-terminated */
+    size_t name_len;  /* a name may hold NULs of its own in some formats */
+    enum heft_dtype dtype;
+    unsigned rank;
+    const uint64_t *shape;   /* rank numbers */
+    const uint64_t *strides; /* rank numbers, in elements; NULL: row-major, contiguous */
+    uint64_t bytes;          /* logical: elements × size */
+    size_t file;             /* index of heft_file_at */
+    uint64_t offset;         /* of the first element (plain) or of the record in that file */
+    enum heft_stored stored;
+    uint64_t stored_bytes; /* of the storage in the file */
+    int64_t storage; /* number of the storage it shares with other tensors, or -1 where it has its
+                        own */
+    bool big_endian; /* stored so; reads give little-endian */
+    bool conjugated, negated; /* stored so; reads give the value */
+};
+HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
+/* False past the end. */
+HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_tensor *out);
+/* By name, also by the dropped name of a recorded tie. False where there is none. */
+HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                               size_t *index);
+
+/* Tensors that the file holds but heft cannot read, and why. */
+struct heft_unread {
+    const char *name;
+    const char *reason;
+};
+HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_unread *out);
+
+/* Text → text, in the file's order: safetensors' __metadata__, an index's metadata. */
+struct heft_metadata {
+    const char *key, *value;
+    size_t key_len, value_len;
+};
+HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
+                               struct heft_metadata *out);
+
+/* Ties that metadata records: `key` is a dropped name of the tensor called `value`. */
+HEFT_API size_t heft_tie_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* The root of the values that are not tensors, or NULL where there are none. */
+HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
+/* The value at a dotted path ("optimizer.param_groups.0.lr"), or NULL. */
+HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
+                                                  const char *path);
+
+/* ---- reading tensors
+ * ------------------------------------------------------------------------------------ Row-major,
+ * little-endian, whatever the file's layout. */
+
+/* One dimension of a slice: [start, stop), kept unless `drop` (then stop = start + 1). */
+struct heft_range {
+    uint64_t start, stop;
+    bool drop;
+};
+
+/* The whole tensor into dst; size must be its `bytes`. HEFT_USAGE, HEFT_IO, HEFT_MALFORMED
+ * (deflated data). */
+HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
+                               struct heft_error *err);
+/* A slice: ranges for the leading dimensions, the rest whole. size must be what the slice has;
+ * shape (or NULL) gets the kept extents, *rank their number. */
+HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
+                                     const struct heft_range *ranges, size_t n_ranges, void *dst,
+                                     size_t size, struct heft_error *err);
+/* Bytes of a slice, and its shape (room for the tensor's rank). */
+HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
+                               const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
+                               unsigned *rank, uint64_t *bytes, struct heft_error *err);
+/* "0:10,:,3" as Python writes it (negative numbers count from the end; steps are refused). At most
+ * n ranges. */
+HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
+                               struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
+/* The tensor's bytes in place, mapped from the file: only where they lie there plainly (stored
+ * plain, row-major, little-endian, not conjugated), else HEFT_UNSUPPORTED. Not aligned beyond what
+ * the file has. Lives as long as the checkpoint; a file truncated meanwhile raises SIGBUS in
+ * whoever touches the view. */
+HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
+                              struct heft_error *err);
+/* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may end it by
+ * returning false. */
+HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
+                                 const struct heft_range *ranges, size_t n_ranges,
+                                 bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                 struct heft_error *err);
+
+/* ---- explaining, verifying, scanning
+ * ----------------------------------------------------------------------- */
+
+/* The map of every byte: what each range is. In order of file and offset, without holes. */
+struct heft_segment {
+    size_t file;
+    uint64_t offset, bytes;
+    const char *what; /* "zip central directory", "storage data/0: layer.weight, layer.tied" */
+    bool claimed;     /* false: nothing that heft understands lies here */
+};
+struct heft_map;
+HEFT_API struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err);
+HEFT_API size_t heft_map_count(const struct heft_map *map);
+HEFT_API bool heft_map_at(const struct heft_map *map, size_t index, struct heft_segment *out);
+HEFT_API void heft_map_free(struct heft_map *map);
+
+enum heft_severity {
+    HEFT_NOTE,   /* unusual, allowed */
+    HEFT_FINDING /* what the format forbids */
+};
+struct heft_finding {
+    enum heft_severity severity;
+    const char *file; /* may be NULL */
+    uint64_t offset;  /* HEFT_NO_OFFSET where there is none */
+    const char *text;
+};
+struct heft_verify_options {
+    unsigned threads; /* 0: one a core */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+};
+/* Structure, stored checksums, no overlap, no hidden bytes, index against shards. each() is called
+ * for every note and finding. True when the checks could be made, whatever they found. */
+HEFT_API bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *options,
+                          void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
+                          struct heft_error *err);
+
+enum heft_danger { HEFT_ALLOWED, HEFT_UNKNOWN, HEFT_DANGER };
+struct heft_scan_item {
+    enum heft_danger danger;
+    const char *file;
+    const char *record; /* "archive/data.pkl" */
+    uint64_t offset;    /* in the file; HEFT_NO_OFFSET in a deflated record */
+    uint64_t position;  /* in the pickle */
+    const char *what;   /* "import" or "call" of a global, or a trick of the container */
+    const char *name;   /* "module.name", or a sentence */
+};
+/* What executing the pickles of a file would import and call. Opens nothing else, needs no valid
+ * tensors; judges also what stands before the place where a pickle breaks off (err then says where,
+ * and *complete is false). False only where nothing could be judged. A file without pickles has no
+ * items. */
+HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
+                        void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+                        bool *complete, struct heft_error *err);
+
+/* ---- converting
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V */
+enum heft_rule_kind {
+    HEFT_RULE_GLOB,
+    HEFT_RULE_REGEX,
+    HEFT_RULE_RENAME,
+    HEFT_RULE_CAST,
+    HEFT_RULE_METADATA
+};
+struct heft_rule {
+    enum heft_rule_kind kind;
+    const char *left; /* glob ("!…" excludes), regex (POSIX extended), metadata key */
+    const char
+        *right; /* replacement (\1 … \9), dtype's name, metadata value; NULL where there is none */
+};
+/* Which tensors root and rules (globs and regexes; others are passed over) take: selected[i] for
+ * each tensor. The rule: taken if any glob or regex matches its name below root, or none is given
+ * but excluding ones, and no excluding glob does. */
+HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
+                          const struct heft_rule *rules, size_t n_rules, bool *selected,
+                          struct heft_error *err);
+
+struct heft_convert_options {
+    const char *output; /* file or folder, see doc: CLI */
+    const char *to;     /* format's name; NULL: by the output's extension */
+    const char *root;   /* sub-dictionary whose tensors are taken, its path removed from names */
+    const struct heft_rule
+        *rules; /* in order; selection: taken if any glob or regex matches (or none is given
+                   but excluding ones), and no excluding glob does */
+    size_t n_rules;
+    uint64_t max_shard_size;         /* bytes; 0: not given */
+    bool sharded;                    /* max_shard_size was given (0 is then lawful) */
+    const char *filename_pattern;    /* with {suffix}; NULL: the format's */
+    const struct heft_range *ranges; /* --slice, for one tensor */
+    size_t n_ranges;
+    unsigned threads;
+    bool overwrite, no_sync, no_verify;
+    bool (*progress)(void *ctx, uint64_t done,
+                     uint64_t total); /* from any thread, one at a time; false stops */
+    void *progress_ctx;
+};
+
+/* A conversion that has been planned and checked; nothing is written until it is run. */
+struct heft_conversion;
+struct heft_planned {
+    size_t files, tensors, ops;
+    uint64_t bytes;      /* of all output files */
+    uint64_t total_size; /* the hub's metadata.total_size: tensor bytes */
+    bool is_sharded;
+};
+struct heft_planned_tensor {
+    const char *name, *source_name;
+    size_t file;
+    enum heft_dtype dtype;
+    uint64_t offset, bytes; /* in that file */
+};
+HEFT_API struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
+                                                   const struct heft_convert_options *options,
+                                                   struct heft_error *err);
+HEFT_API void heft_convert_summary(const struct heft_conversion *conversion,
+                                   struct heft_planned *out);
+HEFT_API bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
+                                struct heft_file *out);
+/* In the order of heft_conversion's shards: file by file, the hub's order within each. */
+HEFT_API bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
+                                  struct heft_planned_tensor *out);
+/* Lines for people: "dropped lm_head.weight, tied to embed.weight"; "3 values are not tensors: left
+ * out". */
+HEFT_API size_t heft_convert_note_count(const struct heft_conversion *conversion);
+HEFT_API const char *heft_convert_note(const struct heft_conversion *conversion, size_t index);
+/* Writes the files: all of them, or none under its final name. *overflowed: values a cast made
+ * infinite. */
+HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
+                               struct heft_error *err);
+/* Re-reads what was written and compares every tensor with the source. HEFT_MISMATCH names the
+ * first that differs. */
+HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
+HEFT_API void heft_convert_free(struct heft_conversion *conversion);
+
+/* Sizes as the hub writes them ("5GB" = 5·10⁹), bare bytes and KiB, MiB, GiB. */
+HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
+
+/* ---- splitting by hand
+ * ------------------------------------------------------------------------------------------
+ * huggingface_hub's split over sizes and storage numbers: item i has sizes[i] bytes and storages[i]
+ * (UINT64_MAX: none). shards[i] gets its shard, order[k] the index of the k-th item shard by shard.
+ */
+HEFT_API bool heft_split(size_t n, const uint64_t *sizes, const uint64_t *storages,
+                         uint64_t max_shard_size, uint32_t *shards, size_t *order,
+                         uint32_t *n_shards, uint64_t *total_size, struct heft_error *err);
+
+/* ---- formats
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+struct heft_format_info {
+    const char *name, *summary;
+    bool reads, writes;
+};
+HEFT_API bool heft_format_at(size_t index, struct heft_format_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+/* types.h: the words that every door of heft shares. Include <heft/heft.h>; it brings this in. */
+#ifndef HEFT_TYPES_H
+#define HEFT_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HEFT_API __attribute__((visibility("default")))
+#else
+#define HEFT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ------------------------------------------------------------------------------------
+ *
+ * A function that can fail takes a `struct heft_error *` last (never NULL) and returns false or
+ * NULL after filling it; on success it leaves it untouched, so calls chain with &&. The caller owns
+ * it and starts it zeroed. The codes are never confused with one another: */
+enum heft_code {
+    HEFT_OK = 0,
+    HEFT_NOMEM,       /* memory ran out */
+    HEFT_IO,          /* the system refused: missing file, full disk, read error */
+    HEFT_MALFORMED,   /* the file is wrong */
+    HEFT_UNSUPPORTED, /* the file may be right, heft does not know this construct */
+    HEFT_LIMIT,       /* over a limit of struct heft_limits */
+    HEFT_UNSAFE,      /* a path or construct that could harm: never followed */
+    HEFT_MISMATCH,    /* the answer is no: a checksum, a comparison */
+    HEFT_USAGE        /* the call is wrong: unknown name, output exists, bad option */
+};
+
+#define HEFT_NO_OFFSET UINT64_MAX
+
+struct heft_error {
+    enum heft_code code;
+    uint64_t offset; /* byte offset in `file`; HEFT_NO_OFFSET where there is none */
+    char file[256];  /* the file it is about, "" where there is none; long paths keep their end */
+    char text[400];  /* one line, control characters escaped: what was found and what was allowed */
+};
+
+/* ---- element types ------------------------------------------------------------------------------
+ *
+ * Spelled as in safetensors and, up to HEFT_U64, numbered in its declaration order (the order in
+ * which its writer sorts; specs: safetensors dtype table). What safetensors lacks comes after. */
+enum heft_dtype {
+    HEFT_BOOL,
+    HEFT_F4,
+    HEFT_F6_E2M3,
+    HEFT_F6_E3M2,
+    HEFT_U8,
+    HEFT_I8,
+    HEFT_F8_E5M2,
+    HEFT_F8_E4M3,
+    HEFT_F8_E8M0,
+    HEFT_F8_E4M3FNUZ,
+    HEFT_F8_E5M2FNUZ,
+    HEFT_I16,
+    HEFT_U16,
+    HEFT_F16,
+    HEFT_BF16,
+    HEFT_I32,
+    HEFT_U32,
+    HEFT_F32,
+    HEFT_C64,
+    HEFT_F64,
+    HEFT_I64,
+    HEFT_U64,
+    HEFT_C32,  /* two F16 */
+    HEFT_C128, /* two F64 */
+    HEFT_DTYPE_COUNT
+};
+
+/* "F32" and the like; a static string, "?" for a number that is no dtype. */
+HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
+/* Bits of one element: 4 … 128; 0 for a number that is no dtype. */
+HEFT_API unsigned heft_dtype_bits(enum heft_dtype dtype);
+/* The dtype of that name, case-sensitive; false where there is none. */
+HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
+
+/* ---- values
+ * --------------------------------------------------------------------------------------
+ *
+ * What a checkpoint holds besides tensors, as a tree. Nodes and their bytes belong to the
+ * checkpoint and live as long as it does; `text` is followed by a NUL that is not counted.
+ * Sub-trees that hold only tensors are left out of dicts; within lists and tuples a tensor stands
+ * as HEFT_VALUE_TENSOR. */
+enum heft_value_kind {
+    HEFT_VALUE_NULL,
+    HEFT_VALUE_BOOL,
+    HEFT_VALUE_INT,
+    HEFT_VALUE_BIGINT, /* text: "0x…", beyond 64 bits */
+    HEFT_VALUE_FLOAT,
+    HEFT_VALUE_STRING, /* text: UTF-8 */
+    HEFT_VALUE_BYTES,  /* text: raw */
+    HEFT_VALUE_LIST,
+    HEFT_VALUE_TUPLE,
+    HEFT_VALUE_SET,
+    HEFT_VALUE_DICT,
+    HEFT_VALUE_TENSOR, /* text: the row's name */
+    HEFT_VALUE_GLOBAL, /* type_name: "module.name" that was named, never imported */
+    HEFT_VALUE_OPAQUE  /* type_name: class; children: what it was built from */
+};
+
+struct heft_value {
+    enum heft_value_kind kind;
+    const char *key; /* key or decimal index in the parent; "" at the root */
+    size_t key_len;
+    const char *type_name; /* class of an object, name of a global; else NULL */
+    union {
+        bool boolean;
+        int64_t integer;
+        double number;
+    } as;
+    const char *text;
+    size_t text_len;
+    const struct heft_value *first_child;
+    const struct heft_value *next_sibling;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

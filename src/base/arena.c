@@ -1,0 +1,157 @@
+/* arena.c: pieces cut from blocks, released all at once.
+ *
+ *     newest block ─next→ older block ─next→ …
+ *     [header | piece piece piece … free ]      `used` counts in the newest one
+ *
+ * A large piece gets a block of its own, linked behind the newest, which stays in use. */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define ALIGNMENT   ((size_t)16)
+#define FIRST_BLOCK ((size_t)64 << 10)
+#define LAST_BLOCK  ((size_t)4 << 20)
+
+struct heft_arena_block {
+    _Alignas(16) struct heft_arena_block *next;
+    size_t cap; /* bytes behind this header */
+};
+
+_Static_assert(sizeof(struct heft_arena_block) % 16 == 0, "pieces start aligned");
+
+static uint8_t *block_bytes(struct heft_arena_block *block)
+{
+    return (uint8_t *)(block + 1);
+}
+
+static struct heft_arena_block *new_block(struct heft_arena *arena, size_t cap,
+                                          struct heft_error *err)
+{
+    struct heft_arena_block *block = heft_alloc(sizeof *block + cap, err);
+
+    if (!block)
+        return NULL;
+    block->next = NULL;
+    block->cap = cap;
+    arena->total += sizeof *block + cap;
+    return block;
+}
+
+/* Room of the next ordinary block: twice the newest, within bounds. */
+static size_t next_cap(const struct heft_arena *arena)
+{
+    const size_t last = arena->blocks ? arena->blocks->cap : 0;
+
+    if (last < FIRST_BLOCK)
+        return FIRST_BLOCK;
+    return last < LAST_BLOCK / 2 ? 2 * last : LAST_BLOCK;
+}
+
+static void *alloc_alone(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    struct heft_arena_block *block = new_block(arena, n, err);
+
+    if (!block)
+        return NULL;
+    if (arena->blocks) {
+        block->next = arena->blocks->next;
+        arena->blocks->next = block;
+    } else {
+        arena->blocks = block;
+        arena->used = n;
+    }
+    return block_bytes(block);
+}
+
+void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    struct heft_arena_block *block = arena->blocks;
+    void *piece;
+
+    if (n > PTRDIFF_MAX) {
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
+        return NULL;
+    }
+    n = n ? (n + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
+    if (!block || n > block->cap - arena->used) {
+        const size_t cap = next_cap(arena);
+
+        if (n > cap / 4)
+            return alloc_alone(arena, n, err);
+        block = new_block(arena, cap, err);
+        if (!block)
+            return NULL;
+        block->next = arena->blocks;
+        arena->blocks = block;
+        arena->used = 0;
+    }
+    piece = block_bytes(block) + arena->used;
+    arena->used += n;
+    return piece;
+}
+
+void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct heft_error *err)
+{
+    void *piece;
+
+    if (each != 0 && n > SIZE_MAX / each) {
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu times %zu bytes wanted", n,
+                  each);
+        return NULL;
+    }
+    piece = heft_arena_alloc(arena, n * each, err);
+    if (piece)
+        memset(piece, 0, n * each);
+    return piece;
+}
+
+char *heft_arena_text(struct heft_arena *arena, struct heft_str s, struct heft_error *err)
+{
+    char *copy = heft_arena_alloc(arena, s.n < SIZE_MAX ? s.n + 1 : s.n, err);
+
+    if (!copy)
+        return NULL;
+    if (s.n)
+        memcpy(copy, s.p, s.n);
+    copy[s.n] = '\0';
+    return copy;
+}
+
+char *heft_arena_printf(struct heft_arena *arena, struct heft_error *err, const char *format, ...)
+{
+    char small[256];
+    char *text;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(small, sizeof small, format, args);
+    va_end(args);
+    if (n < 0) {
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "text could not be formatted");
+        return NULL;
+    }
+    if ((size_t)n < sizeof small)
+        return heft_arena_text(arena, (struct heft_str){small, (size_t)n}, err);
+    text = heft_arena_alloc(arena, (size_t)n + 1, err);
+    if (!text)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(text, (size_t)n + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+void heft_arena_release(struct heft_arena *arena)
+{
+    struct heft_arena_block *block = arena->blocks;
+
+    while (block) {
+        struct heft_arena_block *next = block->next;
+
+        heft_free(block);
+        block = next;
+    }
+    *arena = (struct heft_arena){0};
+}

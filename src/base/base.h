@@ -1,0 +1,102 @@
+/* base.h: attributes, borrowed views and checked arithmetic. The only header with #ifdef. */
+#ifndef HEFT_BASE_H
+#define HEFT_BASE_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define HEFT_CHECKED           __attribute__((warn_unused_result))
+#define HEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define HEFT_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#else
+#define HEFT_CHECKED
+#define HEFT_PRINTF(fmt, args)
+#define HEFT_LIKELY(x)   (x)
+#define HEFT_UNLIKELY(x) (x)
+#endif
+
+#define HEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Borrowed views: passed by value, no terminator, the owner is named where they are stored. */
+struct heft_bytes {
+    const uint8_t *p;
+    size_t n;
+};
+struct heft_str {
+    const char *p;
+    size_t n;
+};
+
+#define HEFT_STR(literal) ((struct heft_str){(literal), sizeof(literal) - 1})
+
+static inline struct heft_str heft_str_of(const char *text)
+{
+    return (struct heft_str){text, strlen(text)};
+}
+static inline bool heft_str_eq(struct heft_str a, struct heft_str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool heft_str_is(struct heft_str a, const char *text)
+{
+    return heft_str_eq(a, heft_str_of(text));
+}
+/* Byte order, shorter first on a tie: the order of UTF-8 code points. */
+static inline int heft_str_cmp(struct heft_str a, struct heft_str b)
+{
+    const size_t n = a.n < b.n ? a.n : b.n;
+    const int order = n ? memcmp(a.p, b.p, n) : 0;
+
+    if (order)
+        return order;
+    return (a.n > b.n) - (a.n < b.n);
+}
+static inline bool heft_str_starts(struct heft_str s, struct heft_str prefix)
+{
+    return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
+}
+
+/* Arithmetic on anything a file said. False (and *out untouched) on overflow. */
+HEFT_CHECKED static inline bool heft_add(uint64_t a, uint64_t b, uint64_t *out)
+{
+    if (b > UINT64_MAX - a)
+        return false;
+    *out = a + b;
+    return true;
+}
+HEFT_CHECKED static inline bool heft_mul(uint64_t a, uint64_t b, uint64_t *out)
+{
+    if (a != 0 && b > UINT64_MAX / a)
+        return false;
+    *out = a * b;
+    return true;
+}
+/* [off, off+len) lies inside [0, size). */
+static inline bool heft_within(uint64_t off, uint64_t len, uint64_t size)
+{
+    return off <= size && len <= size - off;
+}
+/* The one crossing from file sizes to memory sizes. */
+HEFT_CHECKED static inline bool heft_size(uint64_t n, size_t *out)
+{
+    if (n > SIZE_MAX)
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+static inline uint64_t heft_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t heft_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

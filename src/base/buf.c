@@ -1,0 +1,92 @@
+/* buf.c: growing text. A failed allocation sticks: the room shrinks to what is filled, so that
+ * every later append comes here and is turned away. */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool heft_buf_room(struct heft_buf *buf, size_t n)
+{
+    struct heft_error ignored;
+
+    if (!buf->failed && heft_grow(&buf->p, &buf->cap, buf->n, n, 1, &ignored))
+        return true;
+    buf->failed = true;
+    buf->cap = buf->n;
+    return false;
+}
+
+void heft_buf_u64(struct heft_buf *buf, uint64_t v)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char digits[20];
+    size_t at = sizeof digits;
+
+    while (v >= 100) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * (v % 100), 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * v, 2);
+    } else {
+        digits[--at] = (char)('0' + v);
+    }
+    heft_buf_put(buf, digits + at, sizeof digits - at);
+}
+
+void heft_buf_printf(struct heft_buf *buf, const char *format, ...)
+{
+    va_list args;
+    int wanted;
+    size_t n;
+
+    va_start(args, format);
+    wanted = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (wanted < 0) {
+        buf->failed = true;
+        buf->cap = buf->n;
+        return;
+    }
+    n = (size_t)wanted;
+    if (n + 1 > buf->cap - buf->n && !heft_buf_room(buf, n + 1)) /* vsnprintf adds a NUL */
+        return;
+    va_start(args, format);
+    vsnprintf(buf->p + buf->n, n + 1, format, args);
+    va_end(args);
+    buf->n += n;
+}
+
+bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
+{
+    if (!buf->failed)
+        return true;
+    return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes of text held",
+                     buf->n);
+}
+
+bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_str *out,
+                   struct heft_error *err)
+{
+    char *text;
+
+    if (!heft_buf_ok(buf, err))
+        return false;
+    text = heft_arena_text(arena, (struct heft_str){buf->p, buf->n}, err);
+    if (!text)
+        return false;
+    *out = (struct heft_str){text, buf->n};
+    heft_buf_release(buf);
+    return true;
+}
+
+void heft_buf_release(struct heft_buf *buf)
+{
+    heft_free(buf->p);
+    *buf = (struct heft_buf){0};
+}

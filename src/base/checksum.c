@@ -1,0 +1,63 @@
+/* checksum.c: CRCs through ISA-L, whose lengths are int, and the combination of CRC-32s.
+ *
+ * ISA-L's crc32_gzip_refl is the CRC of zip and gzip with the inversions inside; its crc32_iscsi is
+ * CRC-32C without them. */
+#include "base/checksum.h"
+
+#include <isa-l/crc.h>
+
+#define PIECE ((size_t)1 << 30)
+
+uint32_t heft_crc32(uint32_t crc, const void *p, size_t n)
+{
+    const uint8_t *at = p;
+
+    for (; n > PIECE; n -= PIECE, at += PIECE)
+        crc = crc32_gzip_refl(crc, at, PIECE);
+    return n ? crc32_gzip_refl(crc, at, n) : crc;
+}
+
+uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
+{
+    /* ISA-L reads only, its prototype lacks the const. */
+    uint8_t *at = (uint8_t *)(uintptr_t)p;
+
+    crc = ~crc;
+    for (; n > PIECE; n -= PIECE, at += PIECE)
+        crc = crc32_iscsi(at, (int)PIECE, crc);
+    if (n)
+        crc = crc32_iscsi(at, (int)n, crc); /* n <= 2^30 */
+    return ~crc;
+}
+
+/* Polynomials over GF(2) modulo the CRC's, bit 31 being x^0 as the CRC keeps them. */
+#define ONE        0x80000000u
+#define POLYNOMIAL 0xedb88320u
+
+static uint32_t times(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+
+    for (; a != 0; a <<= 1) {
+        if (a & ONE)
+            product ^= b;
+        b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1; /* b·x */
+    }
+    return product;
+}
+
+/* Appending n bytes multiplies the CRC of what stands before by x^(8n); the inversions of both
+ * pieces cancel out. */
+uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
+{
+    uint32_t power = ONE >> 8; /* x^8, then its squares */
+    uint32_t factor = ONE;
+
+    while (len_b != 0) {
+        if (len_b & 1)
+            factor = times(factor, power);
+        power = times(power, power);
+        len_b >>= 1;
+    }
+    return times(factor, crc_a) ^ crc_b;
+}

@@ -1,0 +1,76 @@
+/* cursor.h: a sticky reader of bytes in memory. A read past the end returns zero (or an empty view)
+ * and sets `bad`; nothing moves after that. Check heft_cur_ok once a record, before acting on
+ * counts. Nested lengths take a sub-cursor, which must be empty at its end. */
+#ifndef HEFT_CURSOR_H
+#define HEFT_CURSOR_H
+
+#include "base/endian.h"
+#include "base/error.h"
+
+struct heft_cur {
+    const uint8_t *p;
+    size_t n, at;
+    uint64_t base; /* file offset of p[0], for errors */
+    bool bad;
+};
+
+static inline struct heft_cur heft_cur_of(struct heft_bytes bytes, uint64_t base)
+{
+    return (struct heft_cur){bytes.p, bytes.n, 0, base, false};
+}
+static inline bool heft_cur_ok(const struct heft_cur *cur)
+{
+    return !cur->bad;
+}
+static inline size_t heft_cur_left(const struct heft_cur *cur)
+{
+    return cur->bad ? 0 : cur->n - cur->at;
+}
+/* File offset of the next byte. */
+static inline uint64_t heft_cur_where(const struct heft_cur *cur)
+{
+    return cur->base + cur->at;
+}
+/* The next n bytes, or an empty view and `bad`. */
+static inline struct heft_bytes heft_cur_take(struct heft_cur *cur, uint64_t n)
+{
+    struct heft_bytes view = {cur->p + cur->at, 0};
+
+    if (n > heft_cur_left(cur)) {
+        cur->bad = true;
+        return view;
+    }
+    view.n = (size_t)n; /* n <= left, which is a size_t */
+    cur->at += view.n;
+    return view;
+}
+static inline uint8_t heft_cur_u8(struct heft_cur *cur)
+{
+    const struct heft_bytes b = heft_cur_take(cur, 1);
+    return b.n ? b.p[0] : 0;
+}
+static inline uint16_t heft_cur_u16(struct heft_cur *cur)
+{
+    const struct heft_bytes b = heft_cur_take(cur, 2);
+    return b.n ? heft_le16(b.p) : 0;
+}
+static inline uint32_t heft_cur_u32(struct heft_cur *cur)
+{
+    const struct heft_bytes b = heft_cur_take(cur, 4);
+    return b.n ? heft_le32(b.p) : 0;
+}
+static inline uint64_t heft_cur_u64(struct heft_cur *cur)
+{
+    const struct heft_bytes b = heft_cur_take(cur, 8);
+    return b.n ? heft_le64(b.p) : 0;
+}
+static inline struct heft_cur heft_cur_sub(struct heft_cur *cur, uint64_t n)
+{
+    const uint64_t base = heft_cur_where(cur);
+    struct heft_cur sub = heft_cur_of(heft_cur_take(cur, n), base);
+
+    sub.bad = cur->bad;
+    return sub;
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* error.c: filling and printing struct heft_error. Nothing here allocates: memory may just have run
+ * out. Text is formatted into a larger buffer first, then escaped piece by piece, so that neither
+ * an escape nor a character is ever cut in two. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "heft/heft.h"
+
+/* A name in front of a message leaves at least half of the line to the message. */
+#define MAX_NAME 160
+
+/* Bounded text: a piece that does not fit whole is left out, and so is all that follows it. */
+struct line {
+    char *p;
+    size_t n, cap; /* cap counts the NUL */
+    bool full;
+};
+
+static void line_put(struct line *line, const char *p, size_t n)
+{
+    if (line->full || n >= line->cap - line->n) {
+        line->full = true;
+        return;
+    }
+    memcpy(line->p + line->n, p, n);
+    line->n += n;
+    line->p[line->n] = '\0';
+}
+
+static void line_escaped(struct line *line, struct heft_str s)
+{
+    char piece[HEFT_ESCAPE_MAX];
+    size_t n;
+
+    while (s.n && !line->full) {
+        const size_t used = heft_escape_char(s, piece, &n);
+
+        line_put(line, piece, n);
+        s.p += used;
+        s.n -= used;
+    }
+}
+
+static struct line line_of(char *p, size_t cap)
+{
+    p[0] = '\0';
+    return (struct line){p, 0, cap, false};
+}
+
+/* Length of text[0..n) without a last character that was cut short. */
+static size_t whole_characters(const char *text, size_t n)
+{
+    size_t start = n;
+
+    while (start > 0 && n - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start == 0 || (unsigned char)text[start - 1] < 0xc0)
+        return n; /* ends in ASCII, or in bytes that are no UTF-8 anyway */
+    start--;
+    const struct heft_bytes last = {(const uint8_t *)text + start, n - start};
+    return heft_utf8_check(last) == last.n ? n : start;
+}
+
+bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, const char *format,
+               ...)
+{
+    char raw[4 * sizeof err->text];
+    struct line line;
+    va_list args;
+    size_t n;
+    int wanted;
+
+    va_start(args, format);
+    wanted = vsnprintf(raw, sizeof raw, format, args);
+    va_end(args);
+    n = wanted < 0 ? 0 : (size_t)wanted;
+    if (n >= sizeof raw)
+        n = whole_characters(raw, sizeof raw - 1);
+
+    err->code = code;
+    err->offset = offset;
+    err->file[0] = '\0';
+    line = line_of(err->text, sizeof err->text);
+    line_escaped(&line, (struct heft_str){raw, n});
+    return false;
+}
+
+bool heft_fail_errno(struct heft_error *err, const char *what)
+{
+    const int number = errno;
+    char reason[128] = "";
+
+    if (strerror_r(number, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "system error %d", number);
+    return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: %s", what, reason);
+}
+
+bool heft_error_file(struct heft_error *err, const char *path)
+{
+    static const char cut[] = "...";
+    size_t n;
+
+    if (err->file[0] != '\0' || !path)
+        return false;
+    n = strlen(path);
+    if (n < sizeof err->file) {
+        memcpy(err->file, path, n + 1);
+        return false;
+    }
+    path += n - (sizeof err->file - sizeof cut);
+    while (((unsigned char)*path & 0xc0) == 0x80) /* begin with a whole character */
+        path++;
+    memcpy(err->file, cut, sizeof cut - 1);
+    memcpy(err->file + sizeof cut - 1, path, strlen(path) + 1);
+    return false;
+}
+
+bool heft_error_about(struct heft_error *err, const char *kind, struct heft_str name)
+{
+    char text[sizeof err->text], shown[MAX_NAME];
+    struct line line = line_of(shown, sizeof shown);
+
+    line_escaped(&line, name);
+    memcpy(text, err->text, sizeof text);
+    const bool cut = line.full;
+    line = line_of(err->text, sizeof err->text);
+    line_escaped(&line, heft_str_of(kind));
+    line_put(&line, " ", 1);
+    line_put(&line, shown, strlen(shown));
+    if (cut)
+        line_put(&line, "...", 3);
+    line_put(&line, ": ", 2);
+    line_escaped(&line, heft_str_of(text));
+    return false;
+}
+
+char *heft_error_format(const struct heft_error *err, char *out, size_t n)
+{
+    struct line line;
+    char where[40];
+
+    if (n == 0)
+        return out;
+    line = line_of(out, n);
+    line_put(&line, "heft: ", 6);
+    if (err->file[0] != '\0') {
+        line_escaped(&line, heft_str_of(err->file));
+        line_put(&line, ": ", 2);
+    }
+    if (err->offset != HEFT_NO_OFFSET) {
+        const int length = snprintf(where, sizeof where, "offset 0x%" PRIx64 ": ", err->offset);
+        line_put(&line, where, length > 0 ? (size_t)length : 0);
+    }
+    line_escaped(&line, heft_str_of(err->text));
+    return out;
+}

@@ -1,0 +1,299 @@
+/* map.c: open addressing with linear probes, power-of-two tables at most 3/4 full.
+ *
+ * Strings are hashed with SipHash-1-3 under a key drawn once a process: names come from hostile
+ * files, and a weaker hash lets a file choose names that all collide, whatever the key. A slot
+ * keeps 32 bits of the hash, so growing never touches the strings. */
+#include "base/map.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/endian.h"
+
+/* ---- seed ---------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* From where the process was loaded and when it first asked; the same ever after. Zero = not drawn
+ * yet. */
+static uint64_t seed(void)
+{
+    static atomic_uint_fast64_t drawn;
+    uint64_t value = atomic_load_explicit(&drawn, memory_order_relaxed);
+    uint_fast64_t none = 0;
+    struct timespec now = {0};
+
+    if (HEFT_LIKELY(value != 0))
+        return value;
+    (void)timespec_get(&now, TIME_UTC);
+    value = mix((uint64_t)(uintptr_t)&drawn) ^ mix((uint64_t)(uintptr_t)&now);
+    value = mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
+    value = mix(value) | 1;
+    if (atomic_compare_exchange_strong(&drawn, &none, value))
+        return value;
+    return none; /* another thread was first: its value */
+}
+
+/* ---- SipHash-1-3 --------------------------------------------------------------------------- */
+
+struct sip {
+    uint64_t a, b, c, d;
+};
+
+static inline uint64_t turn(uint64_t x, unsigned bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+static inline void sip_round(struct sip *s)
+{
+    s->a += s->b;
+    s->c += s->d;
+    s->b = turn(s->b, 13) ^ s->a;
+    s->d = turn(s->d, 16) ^ s->c;
+    s->a = turn(s->a, 32) + s->d;
+    s->c += s->b;
+    s->d = turn(s->d, 21) ^ s->a;
+    s->b = turn(s->b, 17) ^ s->c;
+    s->c = turn(s->c, 32);
+}
+
+static inline void sip_word(struct sip *s, uint64_t word)
+{
+    s->d ^= word;
+    sip_round(s);
+    s->a ^= word;
+}
+
+/* Never zero: zero marks a free slot. */
+static uint32_t hash_of(struct heft_str key)
+{
+    const uint64_t k0 = seed(), k1 = mix(k0);
+    const uint8_t *p = (const uint8_t *)key.p;
+    struct sip s = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
+                    k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
+    uint64_t last = (uint64_t)key.n << 56;
+    size_t n = key.n;
+
+    for (; n >= 8; n -= 8, p += 8)
+        sip_word(&s, heft_le64(p));
+    for (size_t i = 0; i < n; i++)
+        last |= (uint64_t)p[i] << (8 * i);
+    sip_word(&s, last);
+    s.c ^= 0xff;
+    for (int i = 0; i < 3; i++)
+        sip_round(&s);
+    return (uint32_t)((s.a ^ s.b ^ s.c ^ s.d) >> 32) | 0x80000000u;
+}
+
+/* ---- strings ------------------------------------------------------------------------------- */
+
+struct heft_strmap_slot {
+    struct heft_str key;
+    uint32_t hash; /* 0: free */
+    uint32_t value;
+};
+
+/* The slot of the key, or the free one where it would go. There is always a free one. */
+static struct heft_strmap_slot *strmap_slot(const struct heft_strmap *map, struct heft_str key,
+                                            uint32_t hash)
+{
+    const size_t mask = map->cap - 1;
+    size_t at = hash & mask;
+
+    while (map->slots[at].hash != 0) {
+        struct heft_strmap_slot *slot = &map->slots[at];
+
+        if (slot->hash == hash && heft_str_eq(slot->key, key))
+            return slot;
+        at = (at + 1) & mask;
+    }
+    return &map->slots[at];
+}
+
+static bool strmap_resize(struct heft_strmap *map, size_t cap, struct heft_error *err)
+{
+    struct heft_strmap_slot *slots = heft_calloc(cap, sizeof *slots, err);
+
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < map->cap; i++) {
+        const struct heft_strmap_slot *old = &map->slots[i];
+        size_t at = old->hash & (cap - 1);
+
+        if (old->hash == 0)
+            continue;
+        while (slots[at].hash != 0)
+            at = (at + 1) & (cap - 1);
+        slots[at] = *old;
+    }
+    heft_free(map->slots);
+    map->slots = slots;
+    map->cap = cap;
+    return true;
+}
+
+bool heft_strmap_reserve(struct heft_strmap *map, size_t count, struct heft_error *err)
+{
+    size_t cap = map->cap ? map->cap : 16;
+
+    if (count > UINT32_MAX / 2)
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "a table of %zu names is too large",
+                         count);
+    while (cap - cap / 4 < count)
+        cap *= 2;
+    return cap == map->cap || strmap_resize(map, cap, err);
+}
+
+bool heft_strmap_add(struct heft_strmap *map, struct heft_str key, uint32_t value, uint32_t *found,
+                     struct heft_error *err)
+{
+    const uint32_t hash = hash_of(key);
+    struct heft_strmap_slot *slot;
+
+    if (!heft_strmap_reserve(map, map->count + 1, err))
+        return false;
+    slot = strmap_slot(map, key, hash);
+    *found = slot->hash ? slot->value : HEFT_MAP_NONE;
+    if (slot->hash == 0) {
+        *slot = (struct heft_strmap_slot){key, hash, value};
+        map->count++;
+    }
+    return true;
+}
+
+bool heft_strmap_set(struct heft_strmap *map, struct heft_str key, uint32_t value,
+                     struct heft_error *err)
+{
+    const uint32_t hash = hash_of(key);
+    struct heft_strmap_slot *slot;
+
+    if (!heft_strmap_reserve(map, map->count + 1, err))
+        return false;
+    slot = strmap_slot(map, key, hash);
+    if (slot->hash == 0) {
+        *slot = (struct heft_strmap_slot){key, hash, value};
+        map->count++;
+    }
+    slot->value = value;
+    return true;
+}
+
+uint32_t heft_strmap_get(const struct heft_strmap *map, struct heft_str key)
+{
+    const struct heft_strmap_slot *slot;
+
+    if (map->count == 0)
+        return HEFT_MAP_NONE;
+    slot = strmap_slot(map, key, hash_of(key));
+    return slot->hash ? slot->value : HEFT_MAP_NONE;
+}
+
+void heft_strmap_release(struct heft_strmap *map)
+{
+    heft_free(map->slots);
+    *map = (struct heft_strmap){0};
+}
+
+/* ---- integers ------------------------------------------------------------------------------ */
+
+/* Values are kept inverted, so that zeroed memory is free: HEFT_MAP_NONE is no value. */
+struct heft_u32map_slot {
+    uint32_t key, inverted;
+};
+
+static struct heft_u32map_slot *u32map_slot(const struct heft_u32map_slot *slots, size_t cap,
+                                            uint32_t key)
+{
+    size_t at = (size_t)mix(key ^ seed()) & (cap - 1);
+
+    while (slots[at].inverted != 0 && slots[at].key != key)
+        at = (at + 1) & (cap - 1);
+    return (struct heft_u32map_slot *)&slots[at];
+}
+
+static bool u32map_grow_slots(struct heft_u32map *map, struct heft_error *err)
+{
+    const size_t cap = map->cap ? 2 * map->cap : 16;
+    struct heft_u32map_slot *slots = heft_calloc(cap, sizeof *slots, err);
+
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < map->cap; i++)
+        if (map->slots[i].inverted != 0)
+            *u32map_slot(slots, cap, map->slots[i].key) = map->slots[i];
+    heft_free(map->slots);
+    map->slots = slots;
+    map->cap = cap;
+    return true;
+}
+
+/* The array grows to hold `key` only while it stays in proportion to what is in the map. */
+static bool u32map_grow_dense(struct heft_u32map *map, uint32_t key, struct heft_error *err)
+{
+    const size_t old = map->dense_cap;
+
+    if (!heft_grow(&map->dense, &map->dense_cap, old, (size_t)key - old + 1, sizeof *map->dense,
+                   err))
+        return false;
+    memset(map->dense + old, 0, (map->dense_cap - old) * sizeof *map->dense);
+    return true;
+}
+
+static bool u32map_set_sparse(struct heft_u32map *map, uint32_t key, uint32_t value,
+                              struct heft_error *err)
+{
+    struct heft_u32map_slot *slot;
+
+    if (map->sparse + 1 > map->cap - map->cap / 4 && !u32map_grow_slots(map, err))
+        return false;
+    slot = u32map_slot(map->slots, map->cap, key);
+    if (slot->inverted == 0) {
+        map->count++;
+        map->sparse++;
+    }
+    *slot = (struct heft_u32map_slot){key, ~value};
+    return true;
+}
+
+static uint32_t u32map_get_sparse(const struct heft_u32map *map, uint32_t key)
+{
+    return map->sparse ? ~u32map_slot(map->slots, map->cap, key)->inverted : HEFT_MAP_NONE;
+}
+
+bool heft_u32map_set(struct heft_u32map *map, uint32_t key, uint32_t value, struct heft_error *err)
+{
+    if (key >= map->dense_cap) {
+        if (key / 2 > map->count + 32)
+            return u32map_set_sparse(map, key, value, err);
+        if (!u32map_grow_dense(map, key, err))
+            return false;
+    }
+    /* The key may have gone to the slots before the array reached it: it stays there. */
+    if (HEFT_UNLIKELY(map->sparse != 0) && u32map_get_sparse(map, key) != HEFT_MAP_NONE)
+        return u32map_set_sparse(map, key, value, err);
+    map->count += map->dense[key] == 0;
+    map->dense[key] = ~value;
+    return true;
+}
+
+uint32_t heft_u32map_get(const struct heft_u32map *map, uint32_t key)
+{
+    if (HEFT_LIKELY(key < map->dense_cap && map->dense[key] != 0))
+        return ~map->dense[key];
+    return u32map_get_sparse(map, key);
+}
+
+void heft_u32map_release(struct heft_u32map *map)
+{
+    heft_free(map->slots);
+    heft_free(map->dense);
+    *map = (struct heft_u32map){0};
+}

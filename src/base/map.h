@@ -1,0 +1,42 @@
+/* map.h: hash tables from strings or integers to 32-bit indexes. Open addressing, seeded per
+ * process against chosen collisions, linear in what is put in. Zeroed is valid and empty; release
+ * frees. Keys are borrowed: the caller keeps them alive. */
+#ifndef HEFT_MAP_H
+#define HEFT_MAP_H
+
+#include "base/mem.h"
+
+#define HEFT_MAP_NONE UINT32_MAX
+
+struct heft_strmap_slot;
+struct heft_strmap {
+    struct heft_strmap_slot *slots;
+    size_t count, cap;
+};
+/* Puts key → value; where the key is there already, leaves it and gives its value in *found (else
+ * HEFT_MAP_NONE). False only on lack of memory. */
+HEFT_CHECKED bool heft_strmap_add(struct heft_strmap *map, struct heft_str key, uint32_t value,
+                                  uint32_t *found, struct heft_error *err);
+/* Sets key → value, replacing. */
+HEFT_CHECKED bool heft_strmap_set(struct heft_strmap *map, struct heft_str key, uint32_t value,
+                                  struct heft_error *err);
+uint32_t heft_strmap_get(const struct heft_strmap *map, struct heft_str key);
+HEFT_CHECKED bool heft_strmap_reserve(struct heft_strmap *map, size_t count,
+                                      struct heft_error *err);
+void heft_strmap_release(struct heft_strmap *map);
+
+/* Keys that count up from zero, as a pickle's memo does, live in a plain array; others in slots. */
+struct heft_u32map_slot;
+struct heft_u32map {
+    struct heft_u32map_slot *slots;
+    size_t count, cap;
+    uint32_t *dense;
+    size_t dense_cap;
+    size_t sparse; /* keys in slots */
+};
+HEFT_CHECKED bool heft_u32map_set(struct heft_u32map *map, uint32_t key, uint32_t value,
+                                  struct heft_error *err);
+uint32_t heft_u32map_get(const struct heft_u32map *map, uint32_t key);
+void heft_u32map_release(struct heft_u32map *map);
+
+#endif

@@ -1,0 +1,97 @@
+/* mem.c: the one door to malloc, with a counter and the N-th-failure hook, and growing arrays. */
+#include "base/mem.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* The only mutable state of the room: a counter, and the count at which tests want a failure. */
+static atomic_uint_fast64_t allocations;
+static atomic_uint_fast64_t failing;
+
+static bool may_allocate(size_t n, struct heft_error *err)
+{
+    const uint64_t count = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
+
+    /* Sizes beyond PTRDIFF_MAX never succeed and never reach the allocator. */
+    if (count != atomic_load_explicit(&failing, memory_order_relaxed) && n <= PTRDIFF_MAX)
+        return true;
+    return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
+}
+
+static void *checked(void *p, size_t n, struct heft_error *err)
+{
+    if (!p)
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
+    return p;
+}
+
+void *heft_alloc(size_t n, struct heft_error *err)
+{
+    if (!may_allocate(n, err))
+        return NULL;
+    return checked(malloc(n ? n : 1), n, err);
+}
+
+void *heft_calloc(size_t n, size_t each, struct heft_error *err)
+{
+    if (each != 0 && n > SIZE_MAX / each) {
+        heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu times %zu bytes wanted", n,
+                  each);
+        return NULL;
+    }
+    const size_t size = n * each; /* does not wrap: checked above */
+    if (!may_allocate(size, err))
+        return NULL;
+    return checked(calloc(1, size ? size : 1), size, err);
+}
+
+void *heft_realloc(void *p, size_t n, struct heft_error *err)
+{
+    if (!may_allocate(n, err))
+        return NULL;
+    return checked(realloc(p, n ? n : 1), n, err);
+}
+
+void heft_free(void *p)
+{
+    free(p);
+}
+
+void heft_alloc_fail_at(uint64_t nth)
+{
+    atomic_store(&failing, nth ? atomic_load(&allocations) + nth : 0);
+}
+
+uint64_t heft_alloc_count(void)
+{
+    return atomic_load(&allocations);
+}
+
+bool heft_grow(void *items, size_t *cap, size_t count, size_t more, size_t each,
+               struct heft_error *err)
+{
+    void *old, *grown;
+    size_t wanted;
+
+    if (more <= *cap && count <= *cap - more)
+        return true;
+    if (more > SIZE_MAX - count || *cap > SIZE_MAX / 2)
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu more items wanted",
+                         more);
+    wanted = *cap + *cap / 2;
+    if (wanted < count + more)
+        wanted = count + more;
+    if (wanted < 8)
+        wanted = 8;
+    if (wanted > SIZE_MAX / each)
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu items wanted",
+                         wanted);
+
+    memcpy(&old, items, sizeof old); /* `items` points to a pointer of the caller's type */
+    grown = heft_realloc(old, wanted * each, err);
+    if (!grown)
+        return false;
+    memcpy(items, &grown, sizeof grown);
+    *cap = wanted;
+    return true;
+}

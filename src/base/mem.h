@@ -1,0 +1,83 @@
+/* mem.h: the one door to malloc, the arena that owns whatever an opened checkpoint needs, and
+ * growing arrays and text.
+ *
+ * heft_alloc … count every allocation; heft_alloc_fail_at(n) makes the n-th from now fail (0:
+ * never), for the tests. Nothing that a file says reaches an allocator before a cap and a
+ * fits-in-the-source check. */
+#ifndef HEFT_MEM_H
+#define HEFT_MEM_H
+
+#include "base/error.h"
+
+HEFT_CHECKED void *heft_alloc(size_t n,
+                              struct heft_error *err); /* uninitialised; n = 0 is lawful */
+HEFT_CHECKED void *heft_calloc(size_t n, size_t each,
+                               struct heft_error *err); /* zeroed, overflow checked */
+HEFT_CHECKED void *heft_realloc(void *p, size_t n, struct heft_error *err);
+void heft_free(void *p);
+void heft_alloc_fail_at(uint64_t nth);
+uint64_t heft_alloc_count(void); /* allocations since the start of the process */
+
+/* Arena: memory that is released all at once. Zeroed is valid and empty. Not thread-safe. Pieces
+ * are aligned to 16 bytes; blocks double from 64 KiB to 4 MiB; large pieces get a block of their
+ * own. */
+struct heft_arena_block;
+struct heft_arena {
+    struct heft_arena_block *blocks;
+    size_t used;  /* in the newest block */
+    size_t total; /* bytes held from malloc */
+};
+HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
+HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
+                                   struct heft_error *err);
+/* A copy followed by a NUL that is not counted. */
+HEFT_CHECKED char *heft_arena_text(struct heft_arena *arena, struct heft_str s,
+                                   struct heft_error *err);
+HEFT_CHECKED char *heft_arena_printf(struct heft_arena *arena, struct heft_error *err,
+                                     const char *format, ...) HEFT_PRINTF(3, 4);
+void heft_arena_release(struct heft_arena *arena);
+
+/* Growing array: `items` of `each` bytes get room for one more than `count` and grow by half.
+ *     if (heft_grow(&m->rows, &m->rows_cap, m->n_rows, 1, sizeof *m->rows, err))
+ * m->rows[m->n_rows++] = … `items` is a pointer to the array's pointer. Free with heft_free. */
+HEFT_CHECKED bool heft_grow(void *items, size_t *cap, size_t count, size_t more, size_t each,
+                            struct heft_error *err);
+
+/* Growing text or bytes. Zeroed is valid. Errors stick: after one, appends do nothing and `failed`
+ * is set, so that a writer checks once at the end with heft_buf_ok. */
+struct heft_buf {
+    char *p;
+    size_t n, cap;
+    bool failed;
+};
+/* Room for n more bytes; false, and failed from then on, where there is no memory. */
+bool heft_buf_room(struct heft_buf *buf, size_t n);
+static inline void heft_buf_put(struct heft_buf *buf, const void *p, size_t n)
+{
+    if (n == 0 || (HEFT_UNLIKELY(n > buf->cap - buf->n) && !heft_buf_room(buf, n)))
+        return;
+    memcpy(buf->p + buf->n, p, n);
+    buf->n += n;
+}
+static inline void heft_buf_str(struct heft_buf *buf, struct heft_str s)
+{
+    heft_buf_put(buf, s.p, s.n);
+}
+static inline void heft_buf_text(struct heft_buf *buf, const char *text)
+{
+    heft_buf_put(buf, text, strlen(text));
+}
+static inline void heft_buf_char(struct heft_buf *buf, char c)
+{
+    heft_buf_put(buf, &c, 1);
+}
+void heft_buf_u64(struct heft_buf *buf,
+                  uint64_t v); /* decimal, without printf: the hot path of lists */
+void heft_buf_printf(struct heft_buf *buf, const char *format, ...) HEFT_PRINTF(2, 3);
+HEFT_CHECKED bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err);
+/* Moves the bytes into the arena (NUL after them, not counted) and empties the buffer. */
+HEFT_CHECKED bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena,
+                                struct heft_str *out, struct heft_error *err);
+void heft_buf_release(struct heft_buf *buf);
+
+#endif

@@ -1,0 +1,206 @@
+/* size.c: sizes as people and the hub write them.
+ *
+ *     size   = spaces number spaces [unit] spaces
+ *     number = ["+"] (digits ["." [digits]] | "." digits) [("e" | "E") ["+" | "-"] digits]
+ *     unit   = KB MB GB TB (powers of 1000) | KiB MiB GiB TiB (powers of 1024), in any case
+ *
+ * The hub computes int(float(number) * unit). Whole numbers are computed exactly here, which is the
+ * same below 2^53 and better above; fractions go through the same two roundings as there, so that
+ * both come to the same byte. */
+#include "base/text.h"
+
+struct decimal {
+    uint64_t mantissa;
+    int64_t exponent; /* of ten */
+    bool full;        /* no more digits fit */
+    bool cut;         /* some that count were left out */
+};
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static struct heft_str trim(struct heft_str s)
+{
+    while (s.n && is_space(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n && is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+static bool accept(struct heft_str *s, char a, char b)
+{
+    if (s->n == 0 || (s->p[0] != a && s->p[0] != b))
+        return false;
+    s->p++;
+    s->n--;
+    return true;
+}
+
+/* Takes digits; scale is -1 behind the point. Leading zeros do not count towards the mantissa. */
+static size_t take_digits(struct heft_str *s, struct decimal *out, int scale)
+{
+    size_t n = 0;
+
+    for (; n < s->n && is_digit(s->p[n]); n++) {
+        const uint64_t digit = (uint64_t)(s->p[n] - '0');
+
+        if (out->mantissa > (UINT64_MAX - digit) / 10)
+            out->full = true;
+        if (out->full) {
+            out->exponent += scale + 1;
+            out->cut |= digit != 0;
+        } else {
+            out->mantissa = out->mantissa * 10 + digit;
+            out->exponent += scale;
+        }
+    }
+    s->p += n;
+    s->n -= n;
+    return n;
+}
+
+/* An exponent where there is one; an E that no digit follows belongs to the unit. */
+static void take_exponent(struct heft_str *s, struct decimal *out)
+{
+    struct heft_str rest = *s;
+    int64_t value = 0;
+    bool negative;
+
+    if (!accept(&rest, 'e', 'E'))
+        return;
+    negative = rest.n && rest.p[0] == '-';
+    (void)accept(&rest, '+', '-');
+    if (rest.n == 0 || !is_digit(rest.p[0]))
+        return;
+    for (; rest.n && is_digit(rest.p[0]); rest.p++, rest.n--)
+        if (value < 1000000)
+            value = value * 10 + (rest.p[0] - '0');
+    out->exponent += negative ? -value : value;
+    *s = rest;
+}
+
+static bool take_number(struct heft_str *s, struct decimal *out)
+{
+    size_t digits;
+
+    (void)accept(s, '+', '+');
+    digits = take_digits(s, out, 0);
+    if (accept(s, '.', '.'))
+        digits += take_digits(s, out, -1);
+    if (digits == 0)
+        return false;
+    take_exponent(s, out);
+    return true;
+}
+
+static bool unit_of(struct heft_str s, uint64_t *unit)
+{
+    static const char letters[] = "kmgt";
+    const bool binary = s.n == 3 && (s.p[1] | 0x20) == 'i';
+
+    *unit = 1;
+    if (s.n == 0)
+        return true;
+    if ((s.n != 2 && !binary) || (s.p[s.n - 1] | 0x20) != 'b')
+        return false;
+    for (size_t i = 0; i < sizeof letters - 1; i++) {
+        *unit *= binary ? 1024 : 1000;
+        if ((s.p[0] | 0x20) == letters[i])
+            return true;
+    }
+    return false;
+}
+
+static double power_of_ten(int64_t n) /* 0 … 22: exact */
+{
+    double power = 1;
+
+    while (n-- > 0)
+        power *= 10;
+    return power;
+}
+
+/* mantissa · unit / 10^places, places > 0. */
+static bool scale_fraction(const struct decimal *number, uint64_t unit, int64_t places,
+                           uint64_t *out)
+{
+    uint64_t whole = number->mantissa;
+
+    if (whole < UINT64_C(1) << 53 && places <= 22 && !number->cut) {
+        /* Both operands are exact, so the quotient is the double that a correct parser gives. */
+        const double value = (double)whole / power_of_ten(places) * (double)unit;
+
+        if (value >= 18446744073709551616.0)
+            return false;
+        *out = (uint64_t)value;
+        return true;
+    }
+    /* Longer than a double resolves: the unit's factors first, then digits drop off the end. */
+    while (places > 0 && unit % 10 == 0) {
+        unit /= 10;
+        places--;
+    }
+    for (; places > 0 && whole != 0 && whole > UINT64_MAX / unit; places--)
+        whole /= 10;
+    if (!heft_mul(whole, unit, &whole))
+        return false;
+    for (; places > 0 && whole != 0; places--)
+        whole /= 10;
+    *out = whole;
+    return true;
+}
+
+static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
+{
+    *out = 0;
+    if (number.mantissa == 0)
+        return true;
+    while (number.exponent < 0 && number.mantissa % 10 == 0) {
+        number.mantissa /= 10;
+        number.exponent++;
+    }
+    if (number.exponent < 0)
+        return scale_fraction(&number, unit, -number.exponent, out);
+    if (number.exponent > 0 && number.cut) /* what was left out did not fit into 64 bits */
+        return false;
+    *out = number.mantissa;
+    for (; number.exponent > 0; number.exponent--)
+        if (!heft_mul(*out, 10, out))
+            return false;
+    return heft_mul(*out, unit, out);
+}
+
+bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err)
+{
+    const int shown = (int)(text.n < 100 ? text.n : 100);
+    struct heft_str rest = trim(text);
+    struct decimal number = {0};
+    uint64_t unit, size;
+
+    if (rest.n == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a size is empty, a number is wanted");
+    if (!take_number(&rest, &number))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "size '%.*s': no number like 5 or 1.5 at its front", shown, text.p);
+    rest = trim(rest);
+    if (!unit_of(rest, &unit))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "size '%.*s': the unit is '%.*s'; KB, MB, GB, TB, KiB, MiB, GiB, TiB or "
+                         "none is wanted",
+                         shown, text.p, (int)(rest.n < 100 ? rest.n : 100), rest.p);
+    if (!scale(number, unit, &size))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "size '%.*s' is beyond 2^64 bytes", shown,
+                         text.p);
+    *out = size;
+    return true;
+}

@@ -1,0 +1,260 @@
+/* text.c: UTF-8, text made safe for terminals, JSON strings. */
+#include "base/text.h"
+
+/* ---- UTF-8 ---------------------------------------------------------------------------------
+ *
+ * lead      bytes  second byte   (what it rules out)
+ * 00 … 7f   1
+ * c2 … df   2      80 … bf       (c0, c1: overlong)
+ * e0        3      a0 … bf       (overlong)
+ * e1 … ef   3      80 … bf       ed: 80 … 9f (surrogates)
+ * f0        4      90 … bf       (overlong)
+ * f1 … f3   4      80 … bf
+ * f4        4      80 … 8f       (beyond U+10FFFF)
+ */
+
+static bool is_tail(uint8_t byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+static bool second_allowed(uint8_t lead, uint8_t second)
+{
+    switch (lead) {
+    case 0xe0:
+        return second >= 0xa0 && second <= 0xbf;
+    case 0xed:
+        return second >= 0x80 && second <= 0x9f;
+    case 0xf0:
+        return second >= 0x90 && second <= 0xbf;
+    case 0xf4:
+        return second >= 0x80 && second <= 0x8f;
+    default:
+        return is_tail(second);
+    }
+}
+
+/* Bytes of the character at p (n > 0), 0 where there is no valid one. */
+static size_t character_length(const uint8_t *p, size_t n)
+{
+    const uint8_t lead = p[0];
+    size_t length;
+
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0;
+    length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (n < length || !second_allowed(lead, p[1]))
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (!is_tail(p[i]))
+            return 0;
+    return length;
+}
+
+static uint32_t code_point(const uint8_t *p, size_t length)
+{
+    uint32_t point = length == 1 ? p[0] : p[0] & (0x7fu >> length);
+
+    for (size_t i = 1; i < length; i++)
+        point = point << 6 | (p[i] & 0x3fu);
+    return point;
+}
+
+static uint64_t load_word(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof word); /* in the machine's order: only used on all bytes alike */
+    return word;
+}
+
+size_t heft_utf8_check(struct heft_bytes text)
+{
+    size_t at = 0;
+
+    while (at < text.n) {
+        size_t length;
+
+        while (text.n - at >= 8 && !(load_word(text.p + at) & UINT64_C(0x8080808080808080)))
+            at += 8;
+        if (at == text.n)
+            break;
+        length = character_length(text.p + at, text.n - at);
+        if (length == 0)
+            return at;
+        at += length;
+    }
+    return at;
+}
+
+/* ---- for terminals ------------------------------------------------------------------------- */
+
+static const char hex[] = "0123456789abcdef";
+
+/* Characters that move the cursor, break the line or reorder what is around them. */
+static bool is_unsafe(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
+           (point >= 0x200e && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
+static size_t put_hex_byte(char *out, uint8_t byte)
+{
+    out[0] = '\\';
+    out[1] = 'x';
+    out[2] = hex[byte >> 4];
+    out[3] = hex[byte & 15];
+    return 4;
+}
+
+static size_t put_hex_unit(char *out, uint32_t unit)
+{
+    out[0] = '\\';
+    out[1] = 'u';
+    for (unsigned i = 0; i < 4; i++)
+        out[2 + i] = hex[unit >> (12 - 4 * i) & 15];
+    return 6;
+}
+
+static char short_escape(uint32_t point)
+{
+    switch (point) {
+    case '\n':
+        return 'n';
+    case '\r':
+        return 'r';
+    case '\t':
+        return 't';
+    default:
+        return 0;
+    }
+}
+
+size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *out_n)
+{
+    const uint8_t *p = (const uint8_t *)s.p;
+    const size_t length = character_length(p, s.n);
+    uint32_t point;
+
+    if (length == 0) {
+        *out_n = put_hex_byte(out, p[0]);
+        return 1;
+    }
+    point = code_point(p, length);
+    if (!is_unsafe(point)) {
+        memcpy(out, p, length);
+        *out_n = length;
+    } else if (short_escape(point)) {
+        out[0] = '\\';
+        out[1] = short_escape(point);
+        *out_n = 2;
+    } else {
+        *out_n = length == 1 ? put_hex_byte(out, p[0]) : put_hex_unit(out, point);
+    }
+    return length;
+}
+
+/* Length of the run of printable ASCII at the front, without the two that JSON escapes. */
+static size_t plain_run(struct heft_str s)
+{
+    const uint8_t *p = (const uint8_t *)s.p;
+    size_t n = 0;
+
+    while (n < s.n && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
+        n++;
+    return n;
+}
+
+void heft_buf_escaped(struct heft_buf *buf, struct heft_str s)
+{
+    char piece[HEFT_ESCAPE_MAX];
+    size_t n;
+
+    while (s.n) {
+        const size_t run = plain_run(s);
+
+        heft_buf_put(buf, s.p, run);
+        s.p += run;
+        s.n -= run;
+        if (s.n == 0)
+            break;
+        const size_t used = heft_escape_char(s, piece, &n);
+        heft_buf_put(buf, piece, n);
+        s.p += used;
+        s.n -= used;
+    }
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+/* The letter of a two-character escape, or 0. */
+static char json_letter(uint32_t point)
+{
+    switch (point) {
+    case '"':
+    case '\\':
+        return (char)point;
+    case '\b':
+        return 'b';
+    case '\f':
+        return 'f';
+    default:
+        return short_escape(point);
+    }
+}
+
+static void put_json_point(struct heft_buf *buf, uint32_t point)
+{
+    char out[12];
+    size_t n;
+
+    if (json_letter(point)) {
+        out[0] = '\\';
+        out[1] = json_letter(point);
+        n = 2;
+    } else if (point < 0x10000) {
+        n = put_hex_unit(out, point);
+    } else {
+        n = put_hex_unit(out, 0xd800 + ((point - 0x10000) >> 10));
+        n += put_hex_unit(out + n, 0xdc00 + ((point - 0x10000) & 0x3ff));
+    }
+    heft_buf_put(buf, out, n);
+}
+
+/* One character that is not in a plain run; returns its length in s. */
+static size_t put_json_char(struct heft_buf *buf, struct heft_str s, bool ascii)
+{
+    static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
+    const uint8_t *p = (const uint8_t *)s.p;
+    const size_t length = character_length(p, s.n);
+    const uint32_t point = length ? code_point(p, length) : 0xfffd;
+
+    if (json_letter(point) || point < 0x20 || ascii)
+        put_json_point(buf, point);
+    else if (length)
+        heft_buf_put(buf, p, length);
+    else
+        heft_buf_put(buf, replacement, sizeof replacement);
+    return length ? length : 1;
+}
+
+void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii)
+{
+    heft_buf_char(buf, '"');
+    while (s.n) {
+        const size_t run = plain_run(s);
+
+        heft_buf_put(buf, s.p, run);
+        s.p += run;
+        s.n -= run;
+        if (s.n == 0)
+            break;
+        const size_t used = put_json_char(buf, s, ascii);
+        s.p += used;
+        s.n -= used;
+    }
+    heft_buf_char(buf, '"');
+}

@@ -1,0 +1,27 @@
+/* text.h: UTF-8, escaping of hostile text, JSON strings, globs, sizes. */
+#ifndef HEFT_TEXT_H
+#define HEFT_TEXT_H
+
+#include "base/mem.h"
+
+/* Index of the first byte that is not valid UTF-8 (surrogates are not), or n. Fast on ASCII. */
+size_t heft_utf8_check(struct heft_bytes text);
+/* The first character of s (n > 0) made safe as below: its text in out, the length of that in
+ * *out_n; returns how many bytes of s it was. */
+#define HEFT_ESCAPE_MAX 8
+size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *out_n);
+/* Appends s safe for a terminal: control characters (C0, DEL, C1, U+2028/9 and bidirectional
+ * overrides) and bytes that are no UTF-8 as \n, \t, \x1b, \u202e; a backslash as itself. */
+void heft_buf_escaped(struct heft_buf *buf, struct heft_str s);
+/* Appends s as a JSON string with its quotes. ascii: all else as \uXXXX (Python's json.dumps);
+ * not ascii: only `"`, `\` and control characters are escaped (serde_json: \b \f \n \r \t, else
+ * \u00xx lower case). Bytes that are no UTF-8 become U+FFFD. */
+void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii);
+/* `*` any run (also of . and /), `?` one character, `[a-z]`, `[!a]`; `\` quotes. Linear
+ * backtracking: time at most pattern × text. */
+bool heft_glob_match(struct heft_str pattern, struct heft_str text);
+/* "5GB" = 5e9, "1.5MB", "1e3KB", "5GiB" = 5·2^30, "100" = bytes; spaces around; units in any case
+ * (specs: huggingface §1.3, strict decimal grammar; truncated toward zero). HEFT_USAGE else. */
+HEFT_CHECKED bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* checkpoint.h: what a struct heft_checkpoint is; shared by the files behind the door. */
+#ifndef HEFT_CHECKPOINT_H
+#define HEFT_CHECKPOINT_H
+
+#include "core/model.h"
+#include "core/reader.h"
+
+struct heft_checkpoint {
+    struct heft_model model;
+    struct heft_reader reader;
+    struct heft_lock *lock;    /* guards maps */
+    struct heft_mapping *maps; /* a source: its whole file, mapped on first use */
+    const uint32_t *shared; /* a storage: its number among those with several rows, or HEFT_NONE */
+    const uint32_t *file_sources; /* a file: its source */
+};
+
+#endif

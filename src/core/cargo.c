@@ -1,0 +1,477 @@
+/* cargo.c: rows on their way out: selected, renamed, cast; freed of ties; assigned to shards. */
+#include "core/cargo.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "core/cast.h"
+#include "core/select.h"
+
+/* ---- loading
+ * ------------------------------------------------------------------------------------------- */
+
+static bool has_wildcard(const char *glob)
+{
+    return strpbrk(glob, "*?[") != NULL;
+}
+
+/* A wildcard that asks for a float leaves integers and bools alone, as torch's Module.to does. */
+static bool cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
+{
+    const uint8_t target = heft_dtype_info(to)->kind, kind = heft_dtype_info(from)->kind;
+
+    if (!has_wildcard(glob) || target == kind)
+        return true;
+    return target != HEFT_KIND_FLOAT && target != HEFT_KIND_COMPLEX;
+}
+
+/* The last rule that matches decides. */
+static bool choose_dtype(struct heft_item *item, struct heft_str name,
+                         const struct heft_convert_options *options, struct heft_error *err)
+{
+    const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
+    enum heft_dtype to = from;
+
+    for (size_t i = 0; i < options->n_rules; i++) {
+        const struct heft_rule *rule = &options->rules[i];
+        enum heft_dtype asked;
+
+        if (rule->kind != HEFT_RULE_CAST)
+            continue;
+        if (!heft_dtype_parse(rule->right, &asked))
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "cast to \"%s\": no such dtype",
+                             rule->right);
+        if (heft_glob_match(heft_str_of(rule->left), name) && cast_applies(from, asked, rule->left))
+            to = asked;
+    }
+    item->as = (uint8_t)to;
+    if (to != from && !heft_cast_known(from, to)) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be cast to %s", heft_dtype_name(from),
+                  heft_dtype_name(to));
+        return heft_error_about(err, "tensor", item->row->name);
+    }
+    return heft_row_size(to, item->row->rank, item->row->shape, &item->bytes) ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+}
+
+static bool refuse_unreadable(const struct heft_model *model,
+                              const struct heft_convert_options *options, struct heft_error *err)
+{
+    for (size_t i = 0; i < model->n_unreadable; i++) {
+        const struct heft_unreadable *lost = &model->unreadable[i];
+        bool selected;
+
+        if (!heft_select_name(lost->name, options->root, options->rules, options->n_rules,
+                              &selected, err))
+            return false;
+        if (selected) {
+            heft_fail(err, HEFT_UNSUPPORTED, lost->offset, "%s; leave it out with -g '!NAME'",
+                      lost->reason);
+            heft_error_about(err, "tensor", lost->name);
+            return heft_error_file(err, model->sources[lost->source].path);
+        }
+    }
+    return true;
+}
+
+static bool rename_items(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                         struct heft_error *err)
+{
+    struct heft_str *names = heft_calloc(cargo->n_items + 1, sizeof *names, err);
+    bool ok = names != NULL;
+
+    for (size_t i = 0; ok && i < cargo->n_items; i++)
+        names[i] = cargo->items[i].name;
+    ok = ok &&
+         heft_rename_all(names, cargo->n_items, options->rules, options->n_rules, cargo->mem, err);
+    for (size_t i = 0; ok && i < cargo->n_items; i++)
+        cargo->items[i].name = names[i];
+    heft_free(names);
+    return ok;
+}
+
+static bool refuse_duplicates(const struct heft_cargo *cargo, struct heft_error *err)
+{
+    struct heft_strmap seen = {0};
+    bool ok = heft_strmap_reserve(&seen, cargo->n_items, err);
+    uint32_t other = HEFT_MAP_NONE;
+
+    for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
+        ok = heft_strmap_add(&seen, cargo->items[i].name, i, &other, err);
+        if (ok && other != HEFT_MAP_NONE)
+            ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
+                           cargo->items[other].row->name.p, cargo->items[i].row->name.p,
+                           cargo->items[i].name.p);
+    }
+    heft_strmap_release(&seen);
+    return ok;
+}
+
+/* Adds key: value unless the key is there already. */
+static bool add_metadata(struct heft_cargo *cargo, struct heft_str key, struct heft_str value,
+                         struct heft_error *err)
+{
+    uint32_t found;
+
+    if (!heft_strmap_add(&cargo->keys, key, (uint32_t)cargo->n_metadata, &found, err))
+        return false;
+    if (found != HEFT_MAP_NONE)
+        return true;
+    if (!heft_grow(&cargo->metadata, &cargo->cap_metadata, cargo->n_metadata, 1,
+                   sizeof *cargo->metadata, err))
+        return false;
+    cargo->metadata[cargo->n_metadata++] = (struct heft_pair){key, value};
+    return true;
+}
+
+/* Adds it, or replaces the value that is there. */
+static bool set_metadata(struct heft_cargo *cargo, const char *key, const char *value,
+                         struct heft_error *err)
+{
+    const uint32_t found = heft_strmap_get(&cargo->keys, heft_str_of(key));
+
+    if (found == HEFT_MAP_NONE)
+        return add_metadata(cargo, heft_str_of(key), heft_str_of(value), err);
+    cargo->metadata[found].value = heft_str_of(value);
+    return true;
+}
+
+static bool is_utf8(const char *text)
+{
+    const struct heft_bytes bytes = {(const uint8_t *)text, strlen(text)};
+
+    return heft_utf8_check(bytes) == bytes.n;
+}
+
+/* What every target states anew: the format mark, the hub's total, recorded ties. */
+static bool is_bookkeeping(const struct heft_model *model, struct heft_str key)
+{
+    return heft_str_is(key, "format") || heft_str_is(key, "total_size") ||
+           heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
+}
+
+/* The source's own metadata, then the user's. */
+static bool collect_metadata(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                             struct heft_error *err)
+{
+    const struct heft_model *model = cargo->model;
+
+    for (size_t i = 0; i < model->n_metadata; i++)
+        if (!is_bookkeeping(model, model->metadata[i].key) &&
+            !add_metadata(cargo, model->metadata[i].key, model->metadata[i].value, err))
+            return false;
+    for (size_t i = 0; i < options->n_rules; i++) {
+        const struct heft_rule *rule = &options->rules[i];
+
+        if (rule->kind != HEFT_RULE_METADATA)
+            continue;
+        if (!is_utf8(rule->left) || !is_utf8(rule->right))
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "metadata must be UTF-8");
+        if (!set_metadata(cargo, rule->left, rule->right, err))
+            return false;
+    }
+    return true;
+}
+
+static bool take_rows(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                      const bool *selected, struct heft_error *err)
+{
+    const struct heft_model *model = cargo->model;
+
+    for (size_t i = 0; i < model->n_rows; i++) {
+        struct heft_item *item = &cargo->items[cargo->n_items];
+
+        if (!selected[i])
+            continue;
+        *item = (struct heft_item){.row = &model->rows[i]};
+        heft_name_below(model->rows[i].name, options->root, &item->name);
+        if (!choose_dtype(item, item->name, options, err))
+            return false;
+        cargo->n_items++;
+    }
+    return true;
+}
+
+bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
+                     const struct heft_convert_options *options, struct heft_arena *mem,
+                     struct heft_error *err)
+{
+    bool *selected = heft_calloc(model->n_rows + 1, sizeof *selected, err);
+    bool ok;
+
+    *out = (struct heft_cargo){.model = model, .mem = mem, .n_shards = 1};
+    out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
+    ok = selected && out->items &&
+         heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
+         refuse_unreadable(model, options, err) && take_rows(out, options, selected, err) &&
+         rename_items(out, options, err) && refuse_duplicates(out, err) &&
+         collect_metadata(out, options, err);
+    heft_free(selected);
+    return ok;
+}
+
+void heft_cargo_release(struct heft_cargo *cargo)
+{
+    heft_free(cargo->metadata);
+    heft_strmap_release(&cargo->keys);
+    *cargo = (struct heft_cargo){0};
+}
+
+/* ---- ties
+ * ----------------------------------------------------------------------------------------- */
+
+struct alias {
+    uint64_t start, stop; /* in the storage */
+    struct heft_str name;
+    uint32_t item;
+    bool complete;
+};
+
+struct untier {
+    struct heft_cargo *cargo;
+    uint32_t *head, *next; /* items of a storage, in order; HEFT_NONE ends */
+    struct alias *aliases; /* room for all */
+    bool *dropped;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return heft_str_cmp(((const struct alias *)a)->name, ((const struct alias *)b)->name);
+}
+
+static int by_area(const void *a, const void *b)
+{
+    const struct alias *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->stop != y->stop)
+        return x->stop < y->stop ? -1 : 1;
+    return by_name(a, b);
+}
+
+/* Items of one storage as areas. False where one of them is strided: the hub refuses such a group.
+ */
+static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
+{
+    bool plain = true;
+
+    *n = 0;
+    for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
+        const struct heft_item *item = &u->cargo->items[i];
+        const struct heft_row *row = item->row;
+
+        plain = plain && !row->stride;
+        u->aliases[(*n)++] = (struct alias){row->offset, row->offset + row->bytes, item->name, i,
+                                            row->bytes == u->cargo->model->storages[storage].len};
+    }
+    return plain;
+}
+
+/* One run of overlapping names: keep the first complete one by name; drop and record the others in
+ * name order. A run without a complete name is what the hub refuses: there every name keeps its own
+ * bytes. */
+static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft_error *err)
+{
+    size_t kept = 0;
+
+    qsort(run, n, sizeof *run, by_name);
+    while (kept < n && !run[kept].complete)
+        kept++;
+    for (size_t i = 0; kept < n && i < n; i++) {
+        if (i == kept)
+            continue;
+        u->dropped[run[i].item] = true;
+        if (!add_metadata(u->cargo, run[i].name, run[kept].name, err))
+            return false;
+    }
+    return true;
+}
+
+/* Runs as the hub cuts them: `last_stop` is overwritten, not the maximum. */
+static bool untie_group(struct untier *u, uint32_t storage, struct heft_error *err)
+{
+    size_t n, begin = 0;
+
+    if (!gather_group(u, storage, &n) || n < 2)
+        return true;
+    qsort(u->aliases, n, sizeof *u->aliases, by_area);
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && u->aliases[i].start < u->aliases[i - 1].stop)
+            continue;
+        if (!untie_run(u, &u->aliases[begin], i - begin, err))
+            return false;
+        begin = i;
+    }
+    return true;
+}
+
+static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_arena *scratch,
+                        struct heft_error *err)
+{
+    const size_t storages = cargo->model->n_storages, n = cargo->n_items;
+
+    u->cargo = cargo;
+    u->head = heft_arena_alloc(scratch, (storages + 1) * sizeof *u->head, err);
+    u->next = heft_arena_alloc(scratch, (n + 1) * sizeof *u->next, err);
+    u->aliases = heft_arena_zero(scratch, n + 1, sizeof *u->aliases, err);
+    u->dropped = heft_arena_zero(scratch, n + 1, sizeof *u->dropped, err);
+    if (!u->head || !u->next || !u->aliases || !u->dropped)
+        return false;
+    memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
+    for (uint32_t i = (uint32_t)n; i-- > 0;) {
+        u->next[i] = u->head[cargo->items[i].row->storage];
+        u->head[cargo->items[i].row->storage] = i;
+    }
+    return true;
+}
+
+/* Storages in the order in which the items first name them. */
+static bool untie_all(struct untier *u, struct heft_error *err)
+{
+    struct heft_cargo *cargo = u->cargo;
+    size_t kept = 0;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        const uint32_t storage = cargo->items[i].row->storage;
+
+        if (u->head[storage] == i && cargo->model->storages[storage].len > 0 &&
+            !untie_group(u, storage, err))
+            return false;
+    }
+    for (uint32_t i = 0; i < cargo->n_items; i++)
+        if (!u->dropped[i])
+            cargo->items[kept++] = cargo->items[i];
+    cargo->n_items = kept;
+    cargo->untied = true;
+    return true;
+}
+
+/* Ties that the source's metadata records stay recorded for the tensors that are taken. */
+static bool keep_recorded_ties(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                               const uint32_t *item_of_row, struct heft_error *err)
+{
+    const struct heft_model *model = cargo->model;
+
+    for (size_t i = 0; i < model->n_ties; i++) {
+        const uint32_t row = heft_strmap_get(&model->names, model->ties[i].value);
+        struct heft_str name;
+
+        if (row == HEFT_MAP_NONE || item_of_row[row] == HEFT_NONE ||
+            !heft_name_below(model->ties[i].key, options->root, &name))
+            continue;
+        if (!heft_rename_all(&name, 1, options->rules, options->n_rules, cargo->mem, err) ||
+            !add_metadata(cargo, name, cargo->items[item_of_row[row]].name, err))
+            return false;
+    }
+    return true;
+}
+
+static bool record_ties(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                        struct heft_arena *scratch, struct heft_error *err)
+{
+    const size_t n = cargo->model->n_rows + 1;
+    uint32_t *item_of_row = heft_arena_alloc(scratch, n * sizeof *item_of_row, err);
+
+    if (!item_of_row)
+        return false;
+    memset(item_of_row, 0xff, n * sizeof *item_of_row);
+    for (uint32_t i = 0; i < cargo->n_items; i++)
+        item_of_row[cargo->items[i].row - cargo->model->rows] = i;
+    return keep_recorded_ties(cargo, options, item_of_row, err);
+}
+
+bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                      struct heft_error *err)
+{
+    struct heft_arena scratch = {0};
+    struct untier u = {0};
+    const bool ok = untier_init(&u, cargo, &scratch, err) && untie_all(&u, err) &&
+                    record_ties(cargo, options, &scratch, err);
+
+    heft_arena_release(&scratch);
+    return ok;
+}
+
+/* ---- shards
+ * --------------------------------------------------------------------------------------- */
+
+#define EMPTY_STORAGE (UINT64_MAX - 1) /* to the hub all empty storages are the same one */
+
+/* What the hub takes for an item's storage. After untying, a storage that is left with several
+ * names is one it refuses, and each of them is written by itself. */
+static uint64_t storage_id(const struct heft_cargo *cargo, const struct heft_item *item)
+{
+    if (cargo->model->storages[item->row->storage].len == 0)
+        return EMPTY_STORAGE;
+    return cargo->untied ? UINT64_MAX : item->row->storage;
+}
+
+struct split_arrays {
+    uint64_t *sizes, *storages;
+    uint32_t *shards;
+    size_t *order;
+    struct heft_item *sorted;
+};
+
+static bool split_arrays(struct split_arrays *a, size_t n, struct heft_arena *mem,
+                         struct heft_error *err)
+{
+    a->sizes = heft_arena_zero(mem, n + 1, sizeof *a->sizes, err);
+    a->storages = heft_arena_zero(mem, n + 1, sizeof *a->storages, err);
+    a->shards = heft_arena_zero(mem, n + 1, sizeof *a->shards, err);
+    a->order = heft_arena_zero(mem, n + 1, sizeof *a->order, err);
+    a->sorted = heft_arena_zero(mem, n + 1, sizeof *a->sorted, err);
+    return a->sizes && a->storages && a->shards && a->order && a->sorted;
+}
+
+static const size_t *shard_begins(const struct heft_cargo *cargo, struct heft_error *err)
+{
+    size_t *begins = heft_arena_zero(cargo->mem, cargo->n_shards + 1ull, sizeof *begins, err);
+
+    for (size_t i = 0; begins && i < cargo->n_items; i++)
+        begins[cargo->items[i].shard + 1] = i + 1;
+    return begins;
+}
+
+static void sort_by_shard(struct heft_cargo *cargo, const struct split_arrays *a)
+{
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        a->sorted[i] = cargo->items[a->order[i]];
+        a->sorted[i].shard = a->shards[a->order[i]];
+    }
+    memcpy(cargo->items, a->sorted, cargo->n_items * sizeof *cargo->items);
+}
+
+bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size, struct heft_error *err)
+{
+    const size_t n = cargo->n_items;
+    struct heft_arena scratch = {0};
+    struct split_arrays a = {0};
+    uint32_t n_shards = 0;
+    bool ok = split_arrays(&a, n, &scratch, err);
+
+    for (size_t i = 0; ok && i < n; i++) {
+        a.sizes[i] = cargo->items[i].bytes;
+        a.storages[i] = storage_id(cargo, &cargo->items[i]);
+    }
+    ok = ok && heft_split(n, a.sizes, a.storages, max_shard_size, a.shards, a.order, &n_shards,
+                          &cargo->total_size, err);
+    if (ok) {
+        sort_by_shard(cargo, &a);
+        cargo->n_shards = n_shards ? n_shards : 1;
+        cargo->begins = shard_begins(cargo, err);
+        ok = cargo->begins != NULL;
+    }
+    heft_arena_release(&scratch);
+    return ok;
+}
+
+struct heft_cargo heft_cargo_shard(const struct heft_cargo *cargo, uint32_t shard)
+{
+    struct heft_cargo part = *cargo;
+
+    part.items = cargo->items + cargo->begins[shard];
+    part.n_items = cargo->begins[shard + 1] - cargo->begins[shard];
+    return part;
+}

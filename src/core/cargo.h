@@ -1,0 +1,55 @@
+/* cargo.h: rows on their way out: selected, renamed, cast, freed of ties, assigned to shards. Pure:
+ * rows → rows.
+ *
+ * An item is a row with the name and dtype that it will be written with. heft_cargo_load selects
+ * and renames; heft_cargo_untie drops tied names as huggingface_hub does; heft_cargo_split assigns
+ * shards as it does. */
+#ifndef HEFT_CARGO_H
+#define HEFT_CARGO_H
+
+#include "core/model.h"
+
+struct heft_item {
+    const struct heft_row *row;
+    struct heft_str name; /* as written; NUL-terminated */
+    uint8_t as;           /* dtype as written */
+    uint64_t bytes;       /* as written */
+    uint64_t at;          /* offset in its file, once it is planned */
+    uint32_t shard;       /* 0 … n_shards-1, after split */
+};
+
+struct heft_cargo {
+    const struct heft_model *model;
+    struct heft_arena *mem;
+    /* In the source's order; after split: by shard, then in the hub's order. */
+    struct heft_item *items;
+    size_t n_items;
+    /* Of the single file, or of the index: the source's, the user's, then dropped: kept. */
+    struct heft_pair *metadata;
+    size_t n_metadata, cap_metadata;
+    struct heft_strmap keys; /* of metadata → its index */
+    const size_t *begins;    /* after split: the first item of each shard, and the end */
+    uint32_t n_shards;
+    uint64_t total_size; /* the hub's metadata.total_size */
+    bool untied;
+};
+
+/* Select (--root, -g, -e), rename, cast, metadata; duplicates after renaming are HEFT_USAGE with
+ * both names. An unreadable tensor among what is selected is an error that names it. */
+HEFT_CHECKED bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
+                                  const struct heft_convert_options *options,
+                                  struct heft_arena *mem, struct heft_error *err);
+void heft_cargo_release(struct heft_cargo *cargo); /* its arrays; the arena is the caller's */
+/* specs: huggingface §1.5: keep the first complete name of each shared storage; where the hub
+ * refuses, all names keep their own bytes. Records dropped: kept in the metadata unless the user
+ * gave that key. */
+HEFT_CHECKED bool heft_cargo_untie(struct heft_cargo *cargo,
+                                   const struct heft_convert_options *options,
+                                   struct heft_error *err);
+/* specs: huggingface §1.2 over the items; sorts items by shard. */
+HEFT_CHECKED bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size,
+                                   struct heft_error *err);
+/* The part of a cargo that goes into one shard: a view on the items. */
+struct heft_cargo heft_cargo_shard(const struct heft_cargo *cargo, uint32_t shard);
+
+#endif

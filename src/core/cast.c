@@ -1,0 +1,427 @@
+/* cast.c: bulk conversion between element types.
+ *
+ *     from ──► F32 ──► to      floats, and integers on their way to a float
+ *     from ──► F64             integers, F32
+ *     from ──► 64 bits ──► to  integers to wider integers
+ *
+ * F32 is the hub because it is torch's: whatever becomes F16, BF16 or F8 there is rounded to F32
+ * first. A lane holds the loops between one type and the hubs; a route is one or two of them, run
+ * over blocks that stay in the first-level cache. The loops are plain, so that compilers turn them
+ * into vector code; loads and stores go through copy_le, so alignment never matters.
+ *
+ * Bits were compared with torch 2.13 on CPU. Where its code paths disagree (a NaN that becomes BF16
+ * is 0x7FC0 in its plain code, 0xFFFF in its vector code) the plain one is followed; F32 to F16
+ * has the hardware's NaN, which keeps what fits of the payload. F8_E4M3 has no infinity: too large
+ * values and infinities become ±448, as torch has it since 2.13. */
+#include "core/cast.h"
+
+#include <assert.h>
+
+enum { BLOCK = 1024, STEP = 64 }; /* elements: of the hub buffer (8 KiB); of an inner loop */
+
+/* Converts n ≤ BLOCK elements; the result is how many finite ones overflowed. */
+typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+static inline bool host_is_little(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+
+    memcpy(&first, &one, 1);
+    return first == 1;
+}
+
+/* An element to or from little-endian bytes; memcpy of a constant size on the usual hosts. */
+static inline void copy_le(void *to, const void *from, size_t n)
+{
+    if (host_is_little()) {
+        memcpy(to, from, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)to)[i] = ((const uint8_t *)from)[n - 1 - i];
+}
+
+static inline uint32_t bits_of(float x)
+{
+    uint32_t u;
+
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static inline float float_of(uint32_t u)
+{
+    float x;
+
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+#define F32_INF 0x7F800000u
+#define F32_ABS 0x7FFFFFFFu
+
+/* A float of `man` mantissa bits and exponent bias `bias`, sign removed, as F32 bits; its inf and
+ * NaN are the caller's. Below `1 << man` it is subnormal: an integer times a power of two. */
+static inline uint32_t widen(uint32_t mag, unsigned man, unsigned bias)
+{
+    const float ulp = float_of((128u - bias - man) << 23);
+    const uint32_t tiny = bits_of((float)(int32_t)mag * ulp);
+    const uint32_t normal = (mag << (23 - man)) + ((127u - bias) << 23);
+
+    return mag < (1u << man) ? tiny : normal;
+}
+
+/* F32 bits without sign to such a float, rounded to nearest even; right below F32's infinity, with
+ * larger results where the type is too small. Subnormal results are rounded by an addition to a
+ * number whose last place is theirs. */
+static inline uint32_t narrow(uint32_t mag, unsigned man, unsigned bias)
+{
+    const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
+    const uint32_t tiny = bits_of(float_of(mag) + float_of(magic)) - magic;
+    const uint32_t odd = (mag >> (23 - man)) & 1;
+    const uint32_t normal =
+        (mag - ((127u - bias) << 23) + (1u << (22 - man)) - 1 + odd) >> (23 - man);
+
+    return mag < ((128u - bias) << 23) ? tiny : normal;
+}
+
+/* ---- small floats to F32 bits ---------------------------------------------------------------- */
+
+static inline uint32_t f32_of_f16(uint16_t h)
+{
+    const uint32_t mag = h & 0x7FFFu;
+    const uint32_t quiet = mag > 0x7C00 ? 0x400000u : 0;
+    const uint32_t special = F32_INF | mag << 13 | quiet;
+
+    return (uint32_t)(h & 0x8000u) << 16 | (mag >= 0x7C00 ? special : widen(mag, 10, 15));
+}
+
+static inline uint32_t f32_of_bf16(uint16_t h)
+{
+    return (uint32_t)h << 16;
+}
+
+static inline uint32_t f32_of_e5m2(uint8_t b)
+{
+    const uint32_t mag = b & 0x7Fu;
+
+    const uint32_t special = F32_INF | mag << 21 | (mag > 0x7C ? 0x400000u : 0);
+
+    return (uint32_t)(b & 0x80u) << 24 | (mag >= 0x7C ? special : widen(mag, 2, 15));
+}
+
+static inline uint32_t f32_of_e4m3(uint8_t b)
+{
+    const uint32_t mag = b & 0x7Fu;
+
+    return (uint32_t)(b & 0x80u) << 24 | (mag == 0x7F ? 0x7FF00000u : widen(mag, 3, 7));
+}
+
+/* The FNUZ kinds have one zero, no infinity, and one NaN where minus zero would be. */
+static inline uint32_t f32_of_fnuz(uint8_t b, unsigned man, unsigned bias)
+{
+    const uint32_t value = (uint32_t)(b & 0x80u) << 24 | widen(b & 0x7Fu, man, bias);
+
+    return b == 0x80 ? F32_INF + 1 : value;
+}
+
+static inline uint32_t f32_of_e4m3fnuz(uint8_t b)
+{
+    return f32_of_fnuz(b, 3, 8);
+}
+
+static inline uint32_t f32_of_e5m2fnuz(uint8_t b)
+{
+    return f32_of_fnuz(b, 2, 16);
+}
+
+/* An exponent and nothing else: 2^(b - 127). */
+static inline uint32_t f32_of_e8m0(uint8_t b)
+{
+    const uint32_t value = b == 0 ? 0x400000u : (uint32_t)b << 23;
+
+    return b == 0xFF ? F32_INF + 1 : value;
+}
+
+/* ---- F32 bits to small floats; `over`: a finite value overflowed --------------------------- */
+
+static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & F32_ABS;
+    const uint32_t rounded = (u + 0x7FFF + ((u >> 16) & 1)) >> 16;
+
+    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x7F7F8000u);
+    return (uint16_t)(mag > F32_INF ? 0x7FC0 : rounded);
+}
+
+static inline uint16_t f16_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & F32_ABS;
+    const uint32_t nan = 0x7E00u | (mag >> 13 & 0x3FF);
+    const uint32_t finite = mag >= 0x477FF000u ? 0x7C00 : narrow(mag, 10, 15);
+
+    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x477FF000u);
+    return (uint16_t)((u >> 16 & 0x8000) | (mag > F32_INF ? nan : finite));
+}
+
+static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & F32_ABS;
+    const uint32_t finite = mag >= 0x47700000u ? 0x7C : narrow(mag, 2, 15); /* 61440 */
+
+    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= 0x47700000u);
+    return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
+}
+
+static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
+{
+    const uint32_t mag = u & F32_ABS;
+    const uint32_t finite = mag > 0x43E80000u ? 0x7E : narrow(mag, 3, 7); /* 464 goes to 448 */
+
+    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag > 0x43E80000u);
+    return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
+}
+
+/* `top`: the first magnitude that rounds beyond the largest number. */
+static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsigned bias,
+                                  uint32_t top)
+{
+    const uint32_t mag = u & F32_ABS;
+    const uint32_t value = narrow(mag, man, bias);
+    const uint32_t sign = value ? u >> 24 & 0x80 : 0;
+
+    *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= top);
+    return (uint8_t)(mag >= top ? 0x80 : sign | value);
+}
+
+static inline uint8_t e4m3fnuz_of_f32(uint32_t u, uint32_t *over)
+{
+    return fnuz_of_f32(u, over, 3, 8, 0x43780000u); /* 248 */
+}
+
+static inline uint8_t e5m2fnuz_of_f32(uint32_t u, uint32_t *over)
+{
+    return fnuz_of_f32(u, over, 2, 16, 0x47700000u); /* 61440 */
+}
+
+static inline float f32_of_f64(double d, uint32_t *over)
+{
+    const float f = (float)d;
+    uint64_t u;
+
+    memcpy(&u, &d, sizeof u);
+    *over = (uint32_t)((u & INT64_MAX) < 0x7FF0000000000000u) &
+            (uint32_t)((bits_of(f) & F32_ABS) == F32_INF);
+    return f;
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+/* LOOP(name, from, to, expr): to y = expr, of `from x` and `uint32_t over`, for each element. The
+ * inner loop's count is a constant because compilers at -O2 make vector code of such loops only. */
+#define LOOP(name, from, to, expr)                                                                 \
+    static inline uint32_t name##_some(const uint8_t *restrict src, uint8_t *restrict dst,         \
+                                       size_t n)                                                   \
+    {                                                                                              \
+        uint32_t total = 0;                                                                        \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            from x;                                                                                \
+            uint32_t over = 0;                                                                     \
+            copy_le(&x, src + i * sizeof x, sizeof x);                                             \
+            const to y = (expr);                                                                   \
+            copy_le(dst + i * sizeof y, &y, sizeof y);                                             \
+            total += over;                                                                         \
+        }                                                                                          \
+        return total;                                                                              \
+    }                                                                                              \
+    static uint32_t name(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)             \
+    {                                                                                              \
+        uint32_t total = 0;                                                                        \
+        for (; n >= STEP; n -= STEP, src += STEP * sizeof(from), dst += STEP * sizeof(to))         \
+            total += name##_some(src, dst, STEP);                                                  \
+        return total + name##_some(src, dst, n);                                                   \
+    }
+
+/* An integer to each of the hubs. */
+#define INTEGER_LOOPS(name, type, wide)                                                            \
+    LOOP(name##_to_f32, type, float, (float)x)                                                     \
+    LOOP(name##_to_f64, type, double, (double)x)                                                   \
+    LOOP(name##_to_int, type, wide, x)
+
+INTEGER_LOOPS(u8, uint8_t, uint64_t)
+INTEGER_LOOPS(i8, int8_t, int64_t)
+INTEGER_LOOPS(u16, uint16_t, uint64_t)
+INTEGER_LOOPS(i16, int16_t, int64_t)
+INTEGER_LOOPS(u32, uint32_t, uint64_t)
+INTEGER_LOOPS(i32, int32_t, int64_t)
+INTEGER_LOOPS(u64, uint64_t, uint64_t)
+INTEGER_LOOPS(i64, int64_t, int64_t)
+LOOP(bool_to_f32, uint8_t, float, x ? 1.0f : 0.0f)
+LOOP(bool_to_f64, uint8_t, double, x ? 1.0 : 0.0)
+LOOP(bool_to_int, uint8_t, uint64_t, x != 0)
+
+LOOP(int_to_8, uint64_t, uint8_t, (uint8_t)x)
+LOOP(int_to_16, uint64_t, uint16_t, (uint16_t)x)
+LOOP(int_to_32, uint64_t, uint32_t, (uint32_t)x)
+
+LOOP(f16_to_f32, uint16_t, uint32_t, f32_of_f16(x))
+LOOP(bf16_to_f32, uint16_t, uint32_t, f32_of_bf16(x))
+LOOP(e5m2_to_f32, uint8_t, uint32_t, f32_of_e5m2(x))
+LOOP(e4m3_to_f32, uint8_t, uint32_t, f32_of_e4m3(x))
+LOOP(e4m3fnuz_to_f32, uint8_t, uint32_t, f32_of_e4m3fnuz(x))
+LOOP(e5m2fnuz_to_f32, uint8_t, uint32_t, f32_of_e5m2fnuz(x))
+LOOP(e8m0_to_f32, uint8_t, uint32_t, f32_of_e8m0(x))
+LOOP(f32_to_f64, float, double, (double)x)
+LOOP(f64_to_f32, double, float, f32_of_f64(x, &over))
+
+LOOP(f32_to_f16, uint32_t, uint16_t, f16_of_f32(x, &over))
+LOOP(f32_to_bf16, uint32_t, uint16_t, bf16_of_f32(x, &over))
+LOOP(f32_to_e5m2, uint32_t, uint8_t, e5m2_of_f32(x, &over))
+LOOP(f32_to_e4m3, uint32_t, uint8_t, e4m3_of_f32(x, &over))
+LOOP(f32_to_e4m3fnuz, uint32_t, uint8_t, e4m3fnuz_of_f32(x, &over))
+LOOP(f32_to_e5m2fnuz, uint32_t, uint8_t, e5m2fnuz_of_f32(x, &over))
+
+/* ---- lanes and routes ------------------------------------------------------------------------ */
+
+struct lane {
+    cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: of the types that F32 is narrowed to */
+    cast_loop *to_int, *from_int;          /* from_int: narrower than 64 bits */
+};
+
+static const struct lane lanes[HEFT_DTYPE_COUNT] = {
+    [HEFT_BOOL] = {bool_to_f32, bool_to_f64, NULL, bool_to_int, NULL},
+    [HEFT_U8] = {u8_to_f32, u8_to_f64, NULL, u8_to_int, int_to_8},
+    [HEFT_I8] = {i8_to_f32, i8_to_f64, NULL, i8_to_int, int_to_8},
+    [HEFT_U16] = {u16_to_f32, u16_to_f64, NULL, u16_to_int, int_to_16},
+    [HEFT_I16] = {i16_to_f32, i16_to_f64, NULL, i16_to_int, int_to_16},
+    [HEFT_U32] = {u32_to_f32, u32_to_f64, NULL, u32_to_int, int_to_32},
+    [HEFT_I32] = {i32_to_f32, i32_to_f64, NULL, i32_to_int, int_to_32},
+    [HEFT_U64] = {u64_to_f32, u64_to_f64, NULL, u64_to_int, NULL},
+    [HEFT_I64] = {i64_to_f32, i64_to_f64, NULL, i64_to_int, NULL},
+    [HEFT_F8_E5M2] = {e5m2_to_f32, NULL, f32_to_e5m2, NULL, NULL},
+    [HEFT_F8_E4M3] = {e4m3_to_f32, NULL, f32_to_e4m3, NULL, NULL},
+    [HEFT_F8_E8M0] = {e8m0_to_f32, NULL, NULL, NULL, NULL},
+    [HEFT_F8_E4M3FNUZ] = {e4m3fnuz_to_f32, NULL, f32_to_e4m3fnuz, NULL, NULL},
+    [HEFT_F8_E5M2FNUZ] = {e5m2fnuz_to_f32, NULL, f32_to_e5m2fnuz, NULL, NULL},
+    [HEFT_F16] = {f16_to_f32, NULL, f32_to_f16, NULL, NULL},
+    [HEFT_BF16] = {bf16_to_f32, NULL, f32_to_bf16, NULL, NULL},
+    [HEFT_F32] = {NULL, f32_to_f64, NULL, NULL, NULL},
+    [HEFT_F64] = {f64_to_f32, NULL, NULL, NULL, NULL},
+};
+
+/* Up to two loops; none: the bytes are right as they are. `parts`: of an element, each cast. */
+struct route {
+    cast_loop *first, *second;
+    size_t parts;
+};
+
+static bool is_integer(enum heft_dtype dtype)
+{
+    return lanes[dtype].to_int != NULL && dtype != HEFT_BOOL;
+}
+
+/* Every value of the integer or bool `from` is one of the integer `to`. */
+static bool holds(enum heft_dtype to, enum heft_dtype from)
+{
+    const struct heft_dtype_info *const a = heft_dtype_info(from), *const b = heft_dtype_info(to);
+
+    return from == HEFT_BOOL ||
+           (b->bits > a->bits && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
+}
+
+static enum heft_dtype part_of(enum heft_dtype complex)
+{
+    return complex == HEFT_C32 ? HEFT_F16 : complex == HEFT_C64 ? HEFT_F32 : HEFT_F64;
+}
+
+static bool is_complex(enum heft_dtype dtype)
+{
+    return heft_dtype_info(dtype)->kind == HEFT_KIND_COMPLEX;
+}
+
+static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *out)
+{
+    const struct lane *const a = &lanes[from], *const b = &lanes[to];
+
+    *out = (struct route){NULL, NULL, 1};
+    if (from == to)
+        return true;
+    if (is_integer(to)) {
+        out->first = a->to_int;
+        out->second = b->from_int;
+        return a->to_int && holds(to, from);
+    }
+    if (to == HEFT_F32 || b->from_f32) {
+        out->first = a->to_f32;
+        out->second = b->from_f32;
+        return a->to_f32 || from == HEFT_F32;
+    }
+    if (to == HEFT_F64) {
+        out->first = a->to_f64 ? a->to_f64 : a->to_f32;
+        out->second = a->to_f64 ? NULL : f32_to_f64;
+        return out->first != NULL;
+    }
+    return false;
+}
+
+/* The same with complex numbers, which are two parts each. */
+static bool route_of(enum heft_dtype from, enum heft_dtype to, struct route *out)
+{
+    bool known;
+
+    if (!is_complex(from) || !is_complex(to) || from == to)
+        return find_route(from, to, out);
+    known = find_route(part_of(from), part_of(to), out);
+    out->parts = 2;
+    return known;
+}
+
+bool heft_cast_known(enum heft_dtype from, enum heft_dtype to)
+{
+    struct route route;
+
+    return route_of(from, to, &route);
+}
+
+/* One block through one or two loops. */
+static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_t *dst, size_t n)
+{
+    uint8_t hub[BLOCK * 8];
+    uint32_t over;
+
+    if (!route->first)
+        return route->second(src, dst, n);
+    if (!route->second)
+        return route->first(src, dst, n);
+    over = route->first(src, hub, n);
+    return over + route->second(hub, dst, n);
+}
+
+void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
+               uint64_t *overflowed)
+{
+    struct route route;
+    const bool known = route_of(from, to, &route);
+    const size_t size = heft_dtype_bits(from) / 8 / route.parts;
+    const size_t new_size = heft_dtype_bits(to) / 8 / route.parts;
+
+    assert(known);
+    if (!known)
+        return;
+    if (from == to) {
+        if (n)
+            memcpy(dst, src, n * heft_dtype_bits(from) / 8);
+        return;
+    }
+    for (size_t left = n * route.parts; left > 0;) {
+        const size_t some = left < BLOCK ? left : BLOCK;
+
+        *overflowed += cast_block(&route, src, dst, some);
+        src += some * size;
+        dst += some * new_size;
+        left -= some;
+    }
+}

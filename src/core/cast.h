@@ -1,0 +1,18 @@
+/* cast.h: numbers of one dtype into another, in bulk: round to nearest even, NaN kept, overflow to
+ * infinity counted. Follows torch's Tensor.to: F64 → BF16 and F16 go through F32. */
+#ifndef HEFT_CAST_H
+#define HEFT_CAST_H
+
+#include "base/error.h"
+#include "core/dtype.h"
+
+/* Whether from → to is done at all: any real to any float; int to int and bool to int where every
+ * value fits; complex to complex. */
+bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
+/* n elements, little-endian, src and dst do not overlap. *overflowed grows by the finite values
+ * that became infinite (for the FNUZ kinds NaN; for F8_E4M3 its largest number, as torch has it
+ * since 2.13). Complex numbers count by part. */
+void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
+               uint64_t *overflowed);
+
+#endif

@@ -1,0 +1,370 @@
+/* convert.c: wish → format and file names → cargo → plan. Nothing here touches an output. */
+#include "core/convert.h"
+
+#include "core/reader.h"
+
+#define DEFAULT_SHARD 5000000000u /* the hub's "5GB" */
+#define SUFFIX        "{suffix}"
+#define SHARD_DIGITS  "-00000-of-00000"
+
+/* ---- format and names
+ * ---------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static bool names_folder(const struct heft_convert_options *options)
+{
+    const size_t n = strlen(options->output);
+
+    if (n && options->output[n - 1] == '/')
+        return true;
+    if (heft_path_kind(options->output) == HEFT_PATH_DIR)
+        return true;
+    return options->sharded && !heft_registry_by_extension(options->output);
+}
+
+static bool choose_format(struct heft_conversion *c, const struct heft_convert_options *options,
+                          bool in_folder, struct heft_error *err)
+{
+    const char *asked = options->to ? options->to : in_folder ? "safetensors" : NULL;
+
+    c->format = asked ? heft_registry_find(asked) : heft_registry_by_extension(options->output);
+    if (!c->format && asked)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format is called \"%s\"", asked);
+    if (!c->format)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the name %s does not tell a format to write; --to names it",
+                         options->output);
+    if (!c->format->plan)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
+                         c->format->name);
+    return true;
+}
+
+/* "model{suffix}.safetensors" → "model", ".safetensors". */
+static bool split_pattern(struct heft_conversion *c, const char *pattern, struct heft_error *err)
+{
+    const char *mark = strstr(pattern, SUFFIX);
+    const size_t mark_len = sizeof SUFFIX - 1;
+    struct heft_str before;
+
+    if (!mark || strstr(mark + mark_len, SUFFIX))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the filename pattern \"%s\" must hold {suffix} once", pattern);
+    before = (struct heft_str){pattern, (size_t)(mark - pattern)};
+    c->prefix = heft_arena_text(&c->mem, before, err);
+    c->suffix = heft_arena_text(&c->mem, heft_str_of(mark + mark_len), err);
+    if (!c->prefix || !c->suffix)
+        return false;
+    if (strpbrk(c->prefix, "{}/") || strpbrk(c->suffix, "{}/"))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the filename pattern \"%s\" holds a brace or slash beside {suffix}",
+                         pattern);
+    return true;
+}
+
+/* "out/model.safetensors" that is to be sharded: folder "out", pattern "model{suffix}.safetensors".
+ */
+static const char *pattern_of_file(struct heft_conversion *c, const char *path,
+                                   struct heft_error *err)
+{
+    const char *name = base_name(path);
+    const char *dot = strrchr(name, '.');
+    const struct heft_str folder = {path, (size_t)(name - path)};
+
+    c->folder = folder.n ? heft_arena_text(&c->mem, folder, err) : "";
+    if (!c->folder || !dot)
+        return NULL;
+    return heft_arena_printf(&c->mem, err, "%.*s" SUFFIX "%s", (int)(dot - name), name, dot);
+}
+
+static bool choose_names(struct heft_conversion *c, const struct heft_convert_options *options,
+                         bool in_folder, struct heft_error *err)
+{
+    const char *pattern = options->filename_pattern;
+
+    if (!in_folder && !options->sharded)
+        return !pattern || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                     "a filename pattern needs a folder to write into");
+    if (!c->format->pattern)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be written as shards%s",
+                         c->format->name, in_folder ? "; name a file" : "");
+    if (in_folder)
+        c->folder = options->output;
+    else if (!pattern && !(pattern = pattern_of_file(c, options->output, err)))
+        return false;
+    return split_pattern(c, pattern ? pattern : c->format->pattern, err);
+}
+
+static const char *in_folder(struct heft_conversion *c, const char *name, struct heft_error *err)
+{
+    const size_t n = strlen(c->folder);
+
+    return heft_arena_printf(&c->mem, err, "%s%s%s", c->folder,
+                             n && c->folder[n - 1] != '/' ? "/" : "", name);
+}
+
+static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct heft_error *err)
+{
+    if (c->cargo.n_shards == 1)
+        return heft_arena_printf(&c->mem, err, "%s%s", c->prefix, c->suffix);
+    return heft_arena_printf(&c->mem, err, "%s-%05" PRIu32 "-of-%05" PRIu32 "%s", c->prefix,
+                             shard + 1, c->cargo.n_shards, c->suffix);
+}
+
+/* ---- notes
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static bool add_note(struct heft_conversion *c, const char *note, struct heft_error *err)
+{
+    if (!note || !heft_grow(&c->notes, &c->cap_notes, c->n_notes, 1, sizeof *c->notes, err))
+        return false;
+    c->notes[c->n_notes++] = note;
+    return true;
+}
+
+/* "left out, not tensors: epoch, args" (bookkeeping does not count). */
+static bool note_values(struct heft_conversion *c, struct heft_error *err)
+{
+    struct heft_buf text = {0};
+    struct heft_str out;
+    unsigned n = 0;
+
+    if (!c->model->values)
+        return true;
+    for (const struct heft_value *v = c->model->values->first_child; v; v = v->next_sibling) {
+        if (strcmp(v->key, "_metadata") == 0)
+            continue;
+        if (n < 8) {
+            heft_buf_text(&text, n ? ", " : "");
+            heft_buf_str(&text, (struct heft_str){v->key, v->key_len});
+        }
+        n++;
+    }
+    if (n > 8)
+        heft_buf_printf(&text, " and %u more", n - 8);
+    if (!heft_buf_take(&text, &c->mem, &out, err))
+        return false;
+    return n == 0 ||
+           add_note(c, heft_arena_printf(&c->mem, err, "left out, not tensors: %s", out.p), err);
+}
+
+static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
+{
+    const size_t dropped = before - c->cargo.n_items;
+
+    return dropped == 0 ||
+           add_note(c,
+                    heft_arena_printf(&c->mem, err,
+                                      "%zu tied name%s dropped and recorded in the metadata",
+                                      dropped, dropped == 1 ? "" : "s"),
+                    err);
+}
+
+/* ---- cargo
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
+{
+    for (size_t i = 0; c->format->lacks && i < c->cargo.n_items; i++) {
+        const struct heft_item *item = &c->cargo.items[i];
+
+        for (const enum heft_dtype *d = c->format->lacks; *d != HEFT_DTYPE_COUNT; d++)
+            if (item->as == *d) {
+                heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                          "%s has no %s; --cast '%s=%s' would do", c->format->name,
+                          heft_dtype_name(*d), item->name.p,
+                          *d == HEFT_C128 || *d == HEFT_C32 ? "C64" : "F32");
+                return heft_error_about(err, "tensor", item->name);
+            }
+    }
+    return true;
+}
+
+static bool slice_one(struct heft_conversion *c, const struct heft_convert_options *options,
+                      struct heft_error *err)
+{
+    struct heft_item *item = c->cargo.items;
+
+    if (!options->n_ranges)
+        return true;
+    if (c->cargo.n_items != 1)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a slice is of one tensor, %zu are taken",
+                         c->cargo.n_items);
+    if (!heft_row_slice(item->row, options->ranges, options->n_ranges, &c->mem, &c->slice, err))
+        return heft_error_about(err, "tensor", item->name);
+    item->row = &c->slice;
+    return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
+}
+
+static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
+                       struct heft_error *err)
+{
+    const uint64_t limit = options->sharded ? options->max_shard_size
+                           : c->prefix      ? DEFAULT_SHARD
+                                            : UINT64_MAX;
+    size_t all;
+
+    if (!heft_cargo_load(&c->cargo, c->model, options, &c->mem, err))
+        return false;
+    all = c->cargo.n_items;
+    if (c->format->one_tensor && all != 1)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
+                         c->format->name, all);
+    return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
+           note_ties(c, all, err) && slice_one(c, options, err) && refuse_dtypes(c, err) &&
+           heft_cargo_split(&c->cargo, limit, err);
+}
+
+/* ---- plan
+ * ------------------------------------------------------------------------------------------------------
+ */
+
+static bool plan_index(struct heft_conversion *c, struct heft_error *err)
+{
+    const struct heft_format *index = heft_registry_find("hf-index");
+    const char *name = heft_arena_printf(&c->mem, err, "%s%s.index.json", c->prefix, c->suffix);
+    const char *path = name ? in_folder(c, name, err) : NULL;
+    uint32_t file;
+
+    if (!path || !heft_plan_file_begin(&c->plan, path, &file, err))
+        return false;
+    c->plan.files[file].is_index = true;
+    return index->plan(&c->plan, file, &c->cargo, err);
+}
+
+static bool plan_files(struct heft_conversion *c, const char *output, struct heft_error *err)
+{
+    for (uint32_t shard = 0; shard < c->cargo.n_shards; shard++) {
+        const struct heft_cargo part = heft_cargo_shard(&c->cargo, shard);
+        const char *name = c->prefix ? shard_name(c, shard, err) : NULL;
+        const char *path = !c->prefix ? output : name ? in_folder(c, name, err) : NULL;
+        uint32_t file;
+
+        if (!path || !heft_plan_file_begin(&c->plan, path, &file, err) ||
+            !c->format->plan(&c->plan, file, &part, err))
+            return false;
+    }
+    return c->cargo.n_shards == 1 || plan_index(c, err);
+}
+
+bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *model,
+                          const struct heft_convert_options *options, struct heft_error *err)
+{
+    const bool in_folder = names_folder(options);
+
+    *c = (struct heft_conversion){.model = model};
+    c->plan = (struct heft_plan){.model = model, .mem = &c->mem};
+    c->exec = (struct heft_exec_options){
+        .threads = options->threads,
+        .overwrite = options->overwrite,
+        .no_sync = options->no_sync,
+        .no_verify = options->no_verify,
+        .progress = options->progress,
+        .progress_ctx = options->progress_ctx,
+    };
+    return choose_format(c, options, in_folder, err) && choose_names(c, options, in_folder, err) &&
+           load_cargo(c, options, err) && note_values(c, err) &&
+           plan_files(c, options->output, err) && heft_plan_check(&c->plan, err);
+}
+
+/* ---- run
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+/* "-00001-of-00003" at p, as the hub's stale-file rule wants it: five digits each. */
+static bool is_shard_number(const char *p)
+{
+    const char *form = SHARD_DIGITS;
+
+    for (; *form; form++, p++)
+        if (*form == '0' ? *p < '0' || *p > '9' : *p != *form)
+            return false;
+    return true;
+}
+
+/* prefix (-ddddd-of-ddddd)? suffix (.index.json)? and nothing else (specs: huggingface §1.6,
+ * the 2.x rule). */
+static bool belongs_to_set(const struct heft_conversion *c, const char *name)
+{
+    const size_t prefix = strlen(c->prefix), suffix = strlen(c->suffix);
+
+    if (strncmp(name, c->prefix, prefix) != 0)
+        return false;
+    name += prefix;
+    if (is_shard_number(name))
+        name += sizeof SHARD_DIGITS - 1;
+    if (strncmp(name, c->suffix, suffix) != 0)
+        return false;
+    name += suffix;
+    return *name == '\0' || strcmp(name, ".index.json") == 0;
+}
+
+static bool is_output(const struct heft_strmap *outputs, const char *path)
+{
+    return heft_strmap_get(outputs, heft_str_of(path)) != HEFT_MAP_NONE;
+}
+
+/* The files of an older set under this pattern: refused without overwrite, else to be retired. */
+static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outputs,
+                       struct heft_error *err)
+{
+    const char *folder = *c->folder ? c->folder : ".";
+    const char *const *names;
+    const char **stale;
+    size_t n;
+
+    if (heft_path_kind(folder) != HEFT_PATH_DIR)
+        return true;
+    if (!heft_path_list(folder, &c->mem, &names, &n, err))
+        return false;
+    stale = heft_arena_zero(&c->mem, n + 1, sizeof *stale, err);
+    for (size_t i = 0; stale && i < n; i++) {
+        const char *path = belongs_to_set(c, names[i]) ? in_folder(c, names[i], err) : NULL;
+
+        if (!belongs_to_set(c, names[i]))
+            continue;
+        if (!path)
+            return false;
+        if (!c->exec.overwrite) {
+            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                      "belongs to a checkpoint that is there already; -f replaces it");
+            return heft_error_file(err, path);
+        }
+        if (!is_output(outputs, path))
+            stale[c->exec.n_retire++] = path;
+    }
+    c->exec.retire = stale;
+    return stale != NULL;
+}
+
+bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct heft_error *err)
+{
+    struct heft_strmap outputs = {0};
+    bool ok = true;
+
+    c->exec.folder = c->folder && *c->folder ? c->folder : NULL;
+    c->exec.n_retire = 0;
+    for (uint32_t i = 0; ok && i < c->plan.n_files; i++)
+        ok = heft_strmap_set(&outputs, heft_str_of(c->plan.files[i].path), i, err);
+    ok = ok && (!c->prefix || find_stale(c, &outputs, err)) &&
+         heft_exec_run(&c->plan, &c->exec, overflowed, err);
+    heft_strmap_release(&outputs);
+    return ok;
+}
+
+void heft_conversion_release(struct heft_conversion *c)
+{
+    heft_cargo_release(&c->cargo);
+    heft_plan_release(&c->plan);
+    heft_free(c->notes);
+    heft_arena_release(&c->mem);
+    *c = (struct heft_conversion){0};
+}

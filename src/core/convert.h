@@ -1,0 +1,30 @@
+/* convert.h: one conversion from the user's wish to a checked plan: which format, which files,
+ * which stale ones. */
+#ifndef HEFT_CONVERT_H
+#define HEFT_CONVERT_H
+
+#include "core/exec.h"
+#include "core/registry.h"
+
+struct heft_conversion {
+    const struct heft_model *model;
+    struct heft_arena mem;
+    const struct heft_format *format;
+    struct heft_cargo cargo; /* sorted by shard once it is split */
+    struct heft_plan plan;
+    struct heft_row slice; /* --slice: the one row that is written */
+    struct heft_exec_options exec;
+    const char *folder;          /* where the files go; NULL: beside nothing, a path of its own */
+    const char *prefix, *suffix; /* of the shard pattern; NULL where there is one file */
+    const char **notes;
+    size_t n_notes, cap_notes;
+};
+
+HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct heft_model *model,
+                                       const struct heft_convert_options *options,
+                                       struct heft_error *err);
+HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
+                                      struct heft_error *err);
+void heft_conversion_release(struct heft_conversion *conversion);
+
+#endif

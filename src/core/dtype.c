@@ -1,0 +1,54 @@
+/* dtype.c: the table of element types. */
+#include "core/dtype.h"
+
+static const struct heft_dtype_info table[HEFT_DTYPE_COUNT] = {
+    [HEFT_BOOL] = {"BOOL", 8, 1, HEFT_KIND_BOOL},
+    [HEFT_F4] = {"F4", 4, 1, HEFT_KIND_FLOAT},
+    [HEFT_F6_E2M3] = {"F6_E2M3", 6, 1, HEFT_KIND_FLOAT},
+    [HEFT_F6_E3M2] = {"F6_E3M2", 6, 1, HEFT_KIND_FLOAT},
+    [HEFT_U8] = {"U8", 8, 1, HEFT_KIND_UINT},
+    [HEFT_I8] = {"I8", 8, 1, HEFT_KIND_INT},
+    [HEFT_F8_E5M2] = {"F8_E5M2", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_F8_E4M3] = {"F8_E4M3", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_F8_E8M0] = {"F8_E8M0", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_F8_E4M3FNUZ] = {"F8_E4M3FNUZ", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_F8_E5M2FNUZ] = {"F8_E5M2FNUZ", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_I16] = {"I16", 16, 2, HEFT_KIND_INT},
+    [HEFT_U16] = {"U16", 16, 2, HEFT_KIND_UINT},
+    [HEFT_F16] = {"F16", 16, 2, HEFT_KIND_FLOAT},
+    [HEFT_BF16] = {"BF16", 16, 2, HEFT_KIND_FLOAT},
+    [HEFT_I32] = {"I32", 32, 4, HEFT_KIND_INT},
+    [HEFT_U32] = {"U32", 32, 4, HEFT_KIND_UINT},
+    [HEFT_F32] = {"F32", 32, 4, HEFT_KIND_FLOAT},
+    [HEFT_C64] = {"C64", 64, 4, HEFT_KIND_COMPLEX},
+    [HEFT_F64] = {"F64", 64, 8, HEFT_KIND_FLOAT},
+    [HEFT_I64] = {"I64", 64, 8, HEFT_KIND_INT},
+    [HEFT_U64] = {"U64", 64, 8, HEFT_KIND_UINT},
+    [HEFT_C32] = {"C32", 32, 2, HEFT_KIND_COMPLEX},
+    [HEFT_C128] = {"C128", 128, 8, HEFT_KIND_COMPLEX},
+};
+
+const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype)
+{
+    return &table[dtype];
+}
+
+const char *heft_dtype_name(enum heft_dtype dtype)
+{
+    return (unsigned)dtype < HEFT_DTYPE_COUNT ? table[dtype].name : "?";
+}
+
+unsigned heft_dtype_bits(enum heft_dtype dtype)
+{
+    return (unsigned)dtype < HEFT_DTYPE_COUNT ? table[dtype].bits : 0;
+}
+
+bool heft_dtype_parse(const char *name, enum heft_dtype *out)
+{
+    for (unsigned i = 0; i < HEFT_DTYPE_COUNT; i++)
+        if (strcmp(name, table[i].name) == 0) {
+            *out = (enum heft_dtype)i;
+            return true;
+        }
+    return false;
+}

@@ -1,0 +1,34 @@
+/* dtype.h: what an element is: size, parts, kind. The names and the enum are public (heft/types.h).
+ */
+#ifndef HEFT_DTYPE_H
+#define HEFT_DTYPE_H
+
+#include "base/base.h"
+#include "heft/types.h"
+
+enum heft_kind {
+    HEFT_KIND_BOOL,
+    HEFT_KIND_INT,
+    HEFT_KIND_UINT,
+    HEFT_KIND_FLOAT,
+    HEFT_KIND_COMPLEX
+};
+
+struct heft_dtype_info {
+    const char *name;
+    uint8_t bits;
+    uint8_t
+        word; /* bytes that are swapped together on a big-endian file: C64 → 4, F32 → 4, U8 → 1 */
+    uint8_t kind; /* enum heft_kind */
+};
+
+/* Never NULL for dtype < HEFT_DTYPE_COUNT. */
+const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype);
+/* Bytes of an element; 0 for the sub-byte dtypes F4, F6_…, whose rows are addressed in bytes. */
+static inline uint32_t heft_dtype_bytes(enum heft_dtype dtype)
+{
+    const unsigned bits = heft_dtype_bits(dtype);
+    return bits % 8 ? 0 : bits / 8;
+}
+
+#endif

@@ -1,0 +1,563 @@
+/* exec.c: runs a checked plan.
+ *
+ *     output  |--- chunk ---|--- chunk ---|--- chunk …      a job fills one chunk of about 4 MiB
+ * and writes it ops     [PUT][ COPY        ][ROW][COPY][COPY]         from the ops that it cuts
+ *
+ * Copies that neighbour each other in source and output are read at once. Where a storage has a
+ * stored checksum and one COPY takes all of it, the pieces' CRCs are computed on the way and
+ * combined at the end; a storage that is taken otherwise is read once more by jobs of its own.
+ * Memory: two buffers a thread, whatever the size. */
+#include "core/exec.h"
+
+#include "base/checksum.h"
+#include "core/cast.h"
+#include "core/reader.h"
+#include "io/pool.h"
+#include "io/sink.h"
+
+#define CHUNK          (4u << 20)
+#define GATHER_CHUNK   (8u << 20) /* with strided rows: fewer, longer reads of the source */
+#define GATHER_THREADS 2          /* … and so fewer threads, to stay below 64 MiB */
+
+struct chunk {
+    uint64_t off, len;
+    size_t first_op, first_piece;
+    uint32_t file; /* HEFT_NONE: only reads `storage` to check it */
+    uint32_t storage;
+};
+
+struct exec {
+    const struct heft_plan *plan; /* NULL: only checking */
+    const struct heft_model *model;
+    const struct heft_exec_options *options;
+    struct heft_arena mem;
+    struct heft_reader reader;
+    struct heft_sink *sink;      /* where chunks go, or … */
+    struct heft_source *written; /* … the files they are compared with: heft_exec_compare */
+    struct heft_lock *lock;
+    uint8_t *buffers; /* a chunk a thread; comparing: two */
+    uint8_t *scratch; /* a chunk a thread, where something is cast */
+    size_t chunk;     /* bytes of the largest chunk */
+    struct chunk *chunks;
+    uint32_t *pieces; /* CRC of what each chunk took of each op */
+    size_t n_chunks, cap_chunks, n_pieces;
+    uint8_t *checked_by;              /* a storage: not, by its copy, by reading */
+    uint64_t done, total, overflowed; /* under lock */
+    unsigned threads;
+};
+
+enum { CHECK_NOT, CHECK_COPY, CHECK_READ };
+
+/* ---- cutting
+ * ------------------------------------------------------------------------------------------- */
+
+static bool is_checkable(const struct exec *x, uint32_t storage)
+{
+    const struct heft_storage *s = &x->model->storages[storage];
+
+    return !x->options->no_verify && s->has_crc && s->coding == HEFT_CODING_RAW && s->len > 0;
+}
+
+static bool covers(const struct exec *x, const struct heft_op *op)
+{
+    return op->kind == HEFT_OP_COPY && op->u.copy.from == 0 &&
+           op->len == x->model->storages[op->u.copy.storage].len;
+}
+
+static uint32_t storage_of(const struct heft_op *op)
+{
+    return op->kind == HEFT_OP_COPY ? op->u.copy.storage : op->u.row->storage;
+}
+
+static bool choose_checks(struct exec *x, struct heft_error *err)
+{
+    x->checked_by = heft_arena_zero(&x->mem, x->model->n_storages + 1, 1, err);
+    for (size_t i = 0; x->checked_by && i < x->plan->n_ops; i++) {
+        const struct heft_op *op = &x->plan->ops[i];
+        uint8_t *by;
+
+        if (op->kind == HEFT_OP_PUT || !is_checkable(x, storage_of(op)))
+            continue;
+        by = &x->checked_by[storage_of(op)];
+        if (covers(x, op))
+            *by = CHECK_COPY;
+        else if (*by == CHECK_NOT)
+            *by = CHECK_READ;
+    }
+    return x->checked_by != NULL;
+}
+
+/* Where a chunk that begins at `off` ends: at a border of elements of the row op that it cuts. */
+static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
+{
+    const uint32_t each = op->kind == HEFT_OP_ROW ? heft_dtype_bytes((enum heft_dtype)op->as) : 1;
+    const uint64_t over = each ? (want - op->off) % each : 0;
+
+    return want - over > off ? want - over : want;
+}
+
+static bool add_chunk(struct exec *x, const struct chunk *chunk, struct heft_error *err)
+{
+    if (!heft_grow(&x->chunks, &x->cap_chunks, x->n_chunks, 1, sizeof *x->chunks, err))
+        return false;
+    x->chunks[x->n_chunks++] = *chunk;
+    x->total += chunk->len;
+    return true;
+}
+
+static bool cut_file(struct exec *x, uint32_t file, struct heft_error *err)
+{
+    const struct heft_plan_file *f = &x->plan->files[file];
+    size_t op = f->first;
+    uint64_t off = 0;
+
+    while (off < f->size) {
+        struct chunk chunk = {off, 0, op, x->n_pieces, file, 0};
+        uint64_t end = heft_min_u64(f->size, off + x->chunk);
+
+        while (x->plan->ops[op].off + x->plan->ops[op].len < end)
+            op++, x->n_pieces++;
+        end = end < f->size ? cut(&x->plan->ops[op], off, end) : end;
+        x->n_pieces++;
+        chunk.len = end - off;
+        if (!add_chunk(x, &chunk, err))
+            return false;
+        if (x->plan->ops[op].off + x->plan->ops[op].len == end)
+            op++;
+        off = end;
+    }
+    return true;
+}
+
+static bool cut_storage(struct exec *x, uint32_t storage, struct heft_error *err)
+{
+    const uint64_t len = x->model->storages[storage].len;
+
+    for (uint64_t off = 0; off < len; off += x->chunk) {
+        const struct chunk chunk = {
+            off, heft_min_u64(x->chunk, len - off), 0, x->n_pieces++, HEFT_NONE, storage};
+
+        if (!add_chunk(x, &chunk, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- one job
+ * -------------------------------------------------------------------------------------------- */
+
+static void note_overflow(struct exec *x, uint64_t n)
+{
+    if (!n)
+        return;
+    heft_lock_take(x->lock);
+    x->overflowed += n;
+    heft_lock_drop(x->lock);
+}
+
+/* Output bytes [from, from+n) of a row op. */
+static bool fill_row(struct exec *x, unsigned worker, const struct heft_op *op, uint64_t from,
+                     uint8_t *dst, uint64_t n, struct heft_error *err)
+{
+    const struct heft_row *row = op->u.row;
+    const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
+    const uint32_t in_bytes = heft_dtype_bytes(in), out_bytes = heft_dtype_bytes(out);
+    uint8_t *scratch = x->scratch + (size_t)worker * x->chunk;
+    uint64_t overflowed = 0;
+
+    if (in == out)
+        return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
+    for (uint64_t at = 0; at < n;) {
+        const size_t count = (size_t)heft_min_u64(x->chunk / in_bytes, (n - at) / out_bytes);
+        const uint64_t first = (from + at) / out_bytes;
+
+        if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, count * in_bytes, err))
+            return false;
+        heft_cast(in, out, scratch, dst + at, count, &overflowed);
+        at += count * out_bytes;
+    }
+    note_overflow(x, overflowed);
+    return true;
+}
+
+struct filling {
+    struct exec *x;
+    const struct chunk *chunk;
+    uint8_t *buffer;
+    unsigned worker;
+};
+
+/* The part of an op that lies in the chunk. */
+static uint64_t clip(const struct chunk *chunk, const struct heft_op *op, uint64_t *from)
+{
+    const uint64_t begin = heft_max_u64(chunk->off, op->off);
+
+    *from = begin - op->off;
+    return heft_min_u64(chunk->off + chunk->len, op->off + op->len) - begin;
+}
+
+/* Whether op b goes on in the source where a ends, so that one read serves both. */
+static bool continues(const struct heft_model *model, const struct heft_op *a,
+                      const struct heft_op *b)
+{
+    const struct heft_storage *s, *t;
+
+    if (a->kind != HEFT_OP_COPY || b->kind != HEFT_OP_COPY)
+        return false;
+    s = &model->storages[a->u.copy.storage];
+    t = &model->storages[b->u.copy.storage];
+    return s->source == t->source && s->off + a->u.copy.from + a->len == t->off + b->u.copy.from;
+}
+
+/* Bytes from op i on that lie side by side in source and chunk: one read gets them all. */
+static uint64_t joint_length(const struct filling *f, size_t i, uint64_t at, uint64_t n)
+{
+    const struct heft_op *ops = f->x->plan->ops;
+    uint64_t from;
+
+    while (at + n < f->chunk->len && continues(f->x->model, &ops[i], &ops[i + 1]))
+        n += clip(f->chunk, &ops[++i], &from);
+    return n;
+}
+
+static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t at, uint64_t n,
+                      struct heft_error *err)
+{
+    const struct heft_op *op = &f->x->plan->ops[i];
+    const struct heft_storage *s = &f->x->model->storages[op->u.copy.storage];
+    const struct heft_source *source = &f->x->model->sources[s->source].source;
+
+    if (!heft_source_read(source, s->off + op->u.copy.from + from, f->buffer + at, (size_t)n, err))
+        return heft_error_about(err, "tensor", op->name);
+    return true;
+}
+
+static void keep_crc(const struct filling *f, const struct heft_op *op, size_t piece, uint64_t at,
+                     uint64_t n)
+{
+    struct exec *x = f->x;
+
+    if (covers(x, op) && x->checked_by[op->u.copy.storage] == CHECK_COPY)
+        x->pieces[piece] = heft_crc32(0, f->buffer + at, (size_t)n);
+}
+
+/* Fills the buffer from the ops of the chunk, front to back. */
+static bool fill_chunk(const struct filling *f, struct heft_error *err)
+{
+    const struct heft_op *op = &f->x->plan->ops[f->chunk->first_op];
+    size_t piece = f->chunk->first_piece;
+    uint64_t from, n, ready = 0; /* bytes of the buffer that a joint read has filled */
+
+    for (uint64_t at = 0; at < f->chunk->len; at += n, op++, piece++) {
+        const size_t i = (size_t)(op - f->x->plan->ops);
+
+        n = clip(f->chunk, op, &from);
+        if (op->kind == HEFT_OP_PUT) {
+            memcpy(f->buffer + at, op->u.bytes + from, (size_t)n);
+        } else if (op->kind == HEFT_OP_ROW) {
+            if (!fill_row(f->x, f->worker, op, from, f->buffer + at, n, err))
+                return heft_error_about(err, "tensor", op->name);
+        } else {
+            if (ready <= at) {
+                ready = at + joint_length(f, i, at, n);
+                if (!read_copy(f, i, from, at, ready - at, err))
+                    return false;
+            }
+            keep_crc(f, op, piece, at, n);
+        }
+    }
+    return true;
+}
+
+static bool tell(struct exec *x, uint64_t n, struct heft_error *err)
+{
+    bool go_on;
+
+    if (!x->options->progress)
+        return true;
+    heft_lock_take(x->lock);
+    x->done += n;
+    go_on = x->options->progress(x->options->progress_ctx, x->done, x->total);
+    heft_lock_drop(x->lock);
+    return go_on || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+}
+
+/* Writes a chunk, or compares it with what was written. */
+static bool deliver(struct exec *x, unsigned worker, const struct chunk *chunk,
+                    const uint8_t *buffer, struct heft_error *err)
+{
+    uint8_t *found = x->buffers + (size_t)(x->threads + worker) * x->chunk;
+    size_t same = 0;
+
+    if (x->sink)
+        return heft_sink_write(x->sink, chunk->file, chunk->off, buffer, (size_t)chunk->len, err);
+    if (!heft_source_read(&x->written[chunk->file], chunk->off, found, (size_t)chunk->len, err))
+        return false;
+    if (memcmp(buffer, found, (size_t)chunk->len) == 0)
+        return true;
+    while (buffer[same] == found[same])
+        same++;
+    heft_fail(err, HEFT_MISMATCH, chunk->off + same, "reads 0x%02x, 0x%02x was written",
+              found[same], buffer[same]);
+    return heft_error_file(err, x->plan->files[chunk->file].path);
+}
+
+static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+{
+    struct exec *x = ctx;
+    const struct chunk *chunk = &x->chunks[index];
+    const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
+    const size_t n = (size_t)chunk->len;
+
+    if (chunk->file == HEFT_NONE) {
+        if (!heft_reader_storage(&x->reader, chunk->storage, chunk->off, f.buffer, n, err))
+            return false;
+        x->pieces[chunk->first_piece] = heft_crc32(0, f.buffer, n);
+    } else if (!fill_chunk(&f, err) || !deliver(x, worker, chunk, f.buffer, err)) {
+        return false;
+    }
+    return tell(x, chunk->len, err);
+}
+
+/* ---- checksums
+ * -------------------------------------------------------------------------------------- */
+
+struct judge {
+    bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err);
+    void *ctx;
+};
+
+static bool judge(const struct exec *x, const struct judge *j, uint32_t storage, uint32_t found,
+                  struct heft_error *err)
+{
+    return found == x->model->storages[storage].crc || j->bad(j->ctx, storage, found, err);
+}
+
+/* The pieces of a storage stand in order, whichever threads made them: combine as they come. */
+static bool judge_chunk(const struct exec *x, const struct judge *j, const struct chunk *chunk,
+                        uint32_t *running, struct heft_error *err)
+{
+    uint64_t from, n;
+
+    if (chunk->file == HEFT_NONE) {
+        *running = heft_crc32_combine(chunk->off ? *running : 0, x->pieces[chunk->first_piece],
+                                      chunk->len);
+        return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
+               judge(x, j, chunk->storage, *running, err);
+    }
+    for (uint64_t at = 0, i = 0; at < chunk->len; at += n, i++) {
+        const struct heft_op *op = &x->plan->ops[chunk->first_op + i];
+
+        n = clip(chunk, op, &from);
+        if (!covers(x, op) || x->checked_by[op->u.copy.storage] != CHECK_COPY)
+            continue;
+        *running = heft_crc32_combine(from ? *running : 0, x->pieces[chunk->first_piece + i], n);
+        if (from + n == op->len && !judge(x, j, op->u.copy.storage, *running, err))
+            return false;
+    }
+    return true;
+}
+
+static bool judge_all(const struct exec *x, const struct judge *j, struct heft_error *err)
+{
+    uint32_t running = 0;
+
+    for (size_t i = 0; i < x->n_chunks; i++)
+        if (!judge_chunk(x, j, &x->chunks[i], &running, err))
+            return false;
+    return true;
+}
+
+/* While converting, the first difference ends it. */
+static bool refuse_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+{
+    const struct exec *x = ctx;
+    const struct heft_storage *s = &x->model->storages[storage];
+
+    heft_fail(err, HEFT_MISMATCH, s->off,
+              "CRC-32 of %.*s is %08" PRIx32 ", the file says %08" PRIx32,
+              (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc);
+    for (size_t i = 0; i < x->model->n_rows; i++)
+        if (x->model->rows[i].storage == storage) {
+            heft_error_about(err, "tensor", x->model->rows[i].name);
+            break;
+        }
+    return heft_error_file(err, x->model->sources[s->source].path);
+}
+
+/* ---- running
+ * ------------------------------------------------------------------------------------------ */
+
+static bool casts_something(const struct exec *x)
+{
+    for (size_t i = 0; x->plan && i < x->plan->n_ops; i++)
+        if (x->plan->ops[i].kind == HEFT_OP_ROW &&
+            x->plan->ops[i].as != x->plan->ops[i].u.row->dtype)
+            return true;
+    return false;
+}
+
+static bool take_buffers(struct exec *x, struct heft_error *err)
+{
+    x->threads = heft_pool_threads(x->options->threads, x->n_chunks);
+    if (x->chunk == GATHER_CHUNK && !x->options->threads && x->threads > GATHER_THREADS)
+        x->threads = GATHER_THREADS;
+    x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
+    x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
+    if (x->pieces && casts_something(x)) {
+        x->scratch = heft_alloc((size_t)x->threads * x->chunk, err);
+        return x->scratch != NULL;
+    }
+    return x->pieces != NULL;
+}
+
+static bool run_chunks(struct exec *x, struct heft_error *err)
+{
+    struct heft_pool_work work = {run_job, x, x->n_chunks, 1};
+
+    if (!take_buffers(x, err))
+        return false;
+    work.threads = x->threads;
+    return heft_pool_run(&work, err);
+}
+
+static bool gathers_something(const struct heft_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].kind == HEFT_OP_ROW && plan->ops[i].u.row->stride)
+            return true;
+    return false;
+}
+
+static bool exec_init(struct exec *x, const struct heft_plan *plan, const struct heft_model *model,
+                      const struct heft_exec_options *options, struct heft_error *err)
+{
+    *x = (struct exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
+    if (plan && gathers_something(plan))
+        x->chunk = GATHER_CHUNK;
+    x->lock = heft_lock_new(err);
+    return x->lock && heft_reader_init(&x->reader, model, options->no_verify, err);
+}
+
+static void exec_release(struct exec *x)
+{
+    heft_sink_free(x->sink);
+    for (size_t i = 0; x->written && i < x->plan->n_files; i++)
+        heft_source_close(&x->written[i]);
+    heft_reader_release(&x->reader);
+    heft_lock_free(x->lock);
+    heft_free(x->buffers);
+    heft_free(x->scratch);
+    heft_free(x->pieces);
+    heft_free(x->chunks);
+    heft_arena_release(&x->mem);
+}
+
+static bool open_outputs(struct exec *x, struct heft_error *err)
+{
+    const struct heft_sink_options options = {x->options->overwrite, x->options->no_sync};
+    uint32_t index;
+
+    x->sink = heft_sink_new(&options, err);
+    if (!x->sink || (x->options->folder && !heft_sink_folder(x->sink, x->options->folder, err)))
+        return false;
+    for (size_t i = 0; i < x->plan->n_files; i++) /* sink and plan number files alike */
+        if (!heft_sink_add(x->sink, x->plan->files[i].path, x->plan->files[i].size, &index, err))
+            return false;
+    for (size_t i = 0; i < x->options->n_retire; i++)
+        if (!heft_sink_retire(x->sink, x->options->retire[i], err))
+            return false;
+    return true;
+}
+
+static bool cut_all(struct exec *x, struct heft_error *err)
+{
+    if (!choose_checks(x, err))
+        return false;
+    for (uint32_t f = 0; f < x->plan->n_files; f++)
+        if (!cut_file(x, f, err))
+            return false;
+    for (uint32_t s = 0; s < x->model->n_storages; s++)
+        if (x->checked_by[s] == CHECK_READ && !cut_storage(x, s, err))
+            return false;
+    return true;
+}
+
+bool heft_exec_run(const struct heft_plan *plan, const struct heft_exec_options *options,
+                   uint64_t *overflowed, struct heft_error *err)
+{
+    struct exec x;
+    const struct judge refuse = {refuse_bad, &x};
+    const bool ok = exec_init(&x, plan, plan->model, options, err) && open_outputs(&x, err) &&
+                    cut_all(&x, err) && run_chunks(&x, err) && judge_all(&x, &refuse, err) &&
+                    heft_sink_commit(x.sink, err);
+
+    *overflowed = x.overflowed;
+    exec_release(&x);
+    return ok;
+}
+
+static bool open_written(struct exec *x, struct heft_error *err)
+{
+    x->written = heft_arena_zero(&x->mem, x->plan->n_files + 1, sizeof *x->written, err);
+    for (size_t i = 0; x->written && i < x->plan->n_files; i++) {
+        const struct heft_plan_file *file = &x->plan->files[i];
+
+        if (!heft_source_open_file(&x->written[i], file->path, err))
+            return false;
+        if (x->written[i].size != file->size) {
+            heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                      "has %" PRIu64 " bytes, %" PRIu64 " were written", x->written[i].size,
+                      file->size);
+            return heft_error_file(err, file->path);
+        }
+    }
+    return x->written != NULL;
+}
+
+bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_options *options,
+                       struct heft_error *err)
+{
+    struct exec x;
+    const bool ok = exec_init(&x, plan, plan->model, options, err) && open_written(&x, err) &&
+                    cut_all(&x, err) && run_chunks(&x, err);
+
+    exec_release(&x);
+    return ok;
+}
+
+/* A deflated storage is checked by inflating it: what that finds is a finding, other trouble is
+ * trouble. */
+static bool check_deflated(struct exec *x, const struct judge *j, uint32_t storage,
+                           struct heft_error *err)
+{
+    struct heft_error found = {0};
+    uint8_t byte;
+
+    if (heft_reader_storage(&x->reader, storage, 0, &byte, 1, &found))
+        return tell(x, x->model->storages[storage].len, err);
+    if (found.code == HEFT_MISMATCH || found.code == HEFT_MALFORMED)
+        return j->bad(j->ctx, storage, 0, err);
+    *err = found;
+    return false;
+}
+
+bool heft_exec_verify(const struct heft_model *model, const struct heft_exec_options *options,
+                      bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
+                                  struct heft_error *err),
+                      void *ctx, struct heft_error *err)
+{
+    const struct judge j = {bad, ctx};
+    struct exec x;
+    bool ok = exec_init(&x, NULL, model, options, err);
+
+    for (uint32_t s = 0; ok && s < model->n_storages; s++)
+        if (is_checkable(&x, s))
+            ok = cut_storage(&x, s, err);
+    ok = ok && run_chunks(&x, err) && judge_all(&x, &j, err);
+    for (uint32_t s = 0; ok && s < model->n_storages; s++)
+        if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0)
+            ok = check_deflated(&x, &j, s, err);
+    exec_release(&x);
+    return ok;
+}

@@ -1,0 +1,34 @@
+/* exec.h: runs a checked plan: temporary files, large parallel copies, checksums on the way,
+ * commit. */
+#ifndef HEFT_EXEC_H
+#define HEFT_EXEC_H
+
+#include "core/plan.h"
+
+struct heft_exec_options {
+    unsigned threads; /* 0: one a core, at most 4 */
+    bool overwrite, no_sync, no_verify;
+    const char *folder;        /* made where it is missing; NULL: none */
+    const char *const *retire; /* stale files, deleted after the renames */
+    size_t n_retire;
+    bool (*progress)(void *ctx, uint64_t done,
+                     uint64_t total); /* false: stop (HEFT_USAGE, "interrupted") */
+    void *progress_ctx;
+};
+
+/* *overflowed: finite values that a cast made infinite. */
+HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
+                                const struct heft_exec_options *options, uint64_t *overflowed,
+                                struct heft_error *err);
+/* Runs the plan once more and compares with the files that were written, byte for byte:
+ * HEFT_MISMATCH. */
+HEFT_CHECKED bool heft_exec_compare(const struct heft_plan *plan,
+                                    const struct heft_exec_options *options,
+                                    struct heft_error *err);
+/* Reads every storage that has a checksum and calls bad() for each that differs: `verify`. */
+HEFT_CHECKED bool
+heft_exec_verify(const struct heft_model *model, const struct heft_exec_options *options,
+                 bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err),
+                 void *ctx, struct heft_error *err);
+
+#endif

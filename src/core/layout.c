@@ -1,0 +1,195 @@
+/* layout.c: the map of every file: claims and storages in order, and the gaps between them.
+ *
+ *     claims ─┐
+ *             ├─ sort by (source, offset) ─ walk ─ segments without holes; overlap is an error
+ *     storages┘
+ *
+ * A storage that lies inside a claim (an array inside the pickle) is part of it and gets no line.
+ */
+#include <stdlib.h>
+
+#include "core/model.h"
+
+struct extent {
+    uint64_t off, len;
+    const char *what; /* NULL: a storage */
+    uint32_t source, storage;
+};
+
+struct layout {
+    const struct heft_model *model;
+    struct heft_arena *arena;
+    struct heft_segment *segments;
+    size_t count;
+    uint32_t *first_row, *next_row; /* rows of a storage, in order */
+};
+
+#define NAMES_SHOWN 4
+
+static int by_place(const void *a, const void *b)
+{
+    const struct extent *x = a, *y = b;
+
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->off != y->off)
+        return x->off < y->off ? -1 : 1;
+    if (x->len != y->len)
+        return x->len > y->len ? -1 : 1; /* what contains comes first */
+    return (x->what == NULL) - (y->what == NULL);
+}
+
+static struct extent *collect(const struct heft_model *model, struct heft_arena *arena, size_t *n,
+                              struct heft_error *err)
+{
+    struct extent *all =
+        heft_arena_zero(arena, model->n_claims + model->n_storages + 1, sizeof *all, err);
+    size_t used = 0;
+
+    if (!all)
+        return NULL;
+    for (size_t i = 0; i < model->n_claims; i++)
+        if (model->claims[i].len)
+            all[used++] = (struct extent){model->claims[i].off, model->claims[i].len,
+                                          model->claims[i].what, model->claims[i].source, 0};
+    for (uint32_t i = 0; i < model->n_storages; i++) {
+        const struct heft_storage *s = &model->storages[i];
+
+        if (s->packed && model->sources[s->source].is_file)
+            all[used++] = (struct extent){s->off, s->packed, NULL, s->source, i};
+    }
+    qsort(all, used, sizeof *all, by_place);
+    *n = used;
+    return all;
+}
+
+static bool link_rows(struct layout *layout, struct heft_error *err)
+{
+    const struct heft_model *model = layout->model;
+
+    layout->first_row =
+        heft_arena_alloc(layout->arena, (model->n_storages + 1) * sizeof(uint32_t), err);
+    layout->next_row = heft_arena_alloc(layout->arena, (model->n_rows + 1) * sizeof(uint32_t), err);
+    if (!layout->first_row || !layout->next_row)
+        return false;
+    memset(layout->first_row, 0xff, (model->n_storages + 1) * sizeof(uint32_t));
+    for (uint32_t i = (uint32_t)model->n_rows; i-- > 0;) {
+        uint32_t *head = &layout->first_row[model->rows[i].storage];
+
+        layout->next_row[i] = *head;
+        *head = i;
+    }
+    return true;
+}
+
+/* "storage data/0: layer.weight, layer.tied" */
+static const char *describe_storage(struct layout *layout, uint32_t storage, struct heft_error *err)
+{
+    const struct heft_model *model = layout->model;
+    const struct heft_str label = model->storages[storage].label;
+    struct heft_buf text = {0};
+    struct heft_str out;
+    unsigned shown = 0;
+
+    if (label.n) {
+        heft_buf_text(&text, "storage ");
+        heft_buf_str(&text, label);
+    } else {
+        heft_buf_text(&text, "tensor");
+    }
+    for (uint32_t row = layout->first_row[storage]; row != HEFT_NONE; row = layout->next_row[row]) {
+        if (shown == NAMES_SHOWN) {
+            heft_buf_text(&text, ", …");
+            break;
+        }
+        heft_buf_text(&text, shown++ ? ", " : label.n ? ": " : " ");
+        heft_buf_str(&text, model->rows[row].name);
+    }
+    if (!shown)
+        heft_buf_text(&text, ", used by no tensor");
+    return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
+}
+
+static void add_segment(struct layout *layout, uint32_t source, uint64_t off, uint64_t len,
+                        const char *what)
+{
+    layout->segments[layout->count++] = (struct heft_segment){
+        layout->model->sources[source].number, off, len, what ? what : "unclaimed", what != NULL};
+}
+
+static bool overlaps(const struct heft_model *model, const struct extent *e, uint64_t end,
+                     struct heft_error *err)
+{
+    heft_fail(err, HEFT_MALFORMED, e->off, "%s overlaps what ends at 0x%" PRIx64,
+              e->what ? e->what : "tensor data", end);
+    return heft_error_file(err, model->sources[e->source].path);
+}
+
+/* Segments of one source from its sorted extents. */
+static bool walk_source(struct layout *layout, uint32_t source, const struct extent *all, size_t n,
+                        struct heft_error *err)
+{
+    uint64_t at = 0;
+    bool in_claim = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct extent *e = &all[i];
+        const char *what = e->what;
+
+        if (e->off < at) {
+            if (in_claim && !e->what && e->len <= at - e->off)
+                continue;
+            return overlaps(layout->model, e, at, err);
+        }
+        if (e->off > at)
+            add_segment(layout, source, at, e->off - at, NULL);
+        if (!what && !(what = describe_storage(layout, e->storage, err)))
+            return false;
+        add_segment(layout, source, e->off, e->len, what);
+        at = e->off + e->len; /* inside the source: settled */
+        in_claim = e->what != NULL;
+    }
+    if (at < layout->model->sources[source].source.size)
+        add_segment(layout, source, at, layout->model->sources[source].source.size - at, NULL);
+    return true;
+}
+
+static bool claims_inside(const struct heft_model *model, struct heft_error *err)
+{
+    for (size_t i = 0; i < model->n_claims; i++) {
+        const struct heft_claim *c = &model->claims[i];
+
+        if (!heft_within(c->off, c->len, model->sources[c->source].source.size)) {
+            heft_fail(err, HEFT_MALFORMED, c->off, "%s reaches past the end of the file", c->what);
+            return heft_error_file(err, model->sources[c->source].path);
+        }
+    }
+    return true;
+}
+
+bool heft_model_map(const struct heft_model *model, struct heft_arena *arena,
+                    const struct heft_segment **segments, size_t *count, struct heft_error *err)
+{
+    struct layout layout = {.model = model, .arena = arena};
+    size_t n = 0, first = 0, end;
+    struct extent *all;
+
+    if (!claims_inside(model, err) || !(all = collect(model, arena, &n, err)) ||
+        !link_rows(&layout, err))
+        return false;
+    layout.segments = heft_arena_zero(arena, 2 * n + model->n_sources + 1, sizeof *layout.segments,
+                                      err); /* each extent may have a gap before it */
+    if (!layout.segments)
+        return false;
+    for (uint32_t source = 0; source < model->n_sources; source++) {
+        for (end = first; end < n && all[end].source == source; end++)
+            continue;
+        if (model->sources[source].is_file &&
+            !walk_source(&layout, source, all + first, end - first, err))
+            return false;
+        first = end;
+    }
+    *segments = layout.segments;
+    *count = layout.count;
+    return true;
+}

@@ -1,0 +1,376 @@
+/* model.c: appending to a model, and the customs house: after heft_model_settle every row is true.
+ */
+#include "core/model.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+static const struct heft_limits defaults = {
+    .header = 100000000,
+    .pickle = 256ull << 20,
+    .opcodes = 50000000,
+    .nodes = 20000000,
+    .entries = 1000000,
+    .ratio = 1100,
+    .expansion = 1000000,
+    .depth = 10000,
+    .view = 1ull << 30,
+    .rank = 64,
+    .name = 64 << 10,
+};
+
+static uint64_t or_default(uint64_t asked, uint64_t usual)
+{
+    return asked ? asked : usual;
+}
+
+static struct heft_limits complete_limits(const struct heft_limits *asked)
+{
+    struct heft_limits full = defaults;
+
+    if (!asked)
+        return full;
+    full.header = or_default(asked->header, defaults.header);
+    full.pickle = or_default(asked->pickle, defaults.pickle);
+    full.opcodes = or_default(asked->opcodes, defaults.opcodes);
+    full.nodes = or_default(asked->nodes, defaults.nodes);
+    full.entries = or_default(asked->entries, defaults.entries);
+    full.ratio = or_default(asked->ratio, defaults.ratio);
+    full.expansion = or_default(asked->expansion, defaults.expansion);
+    full.depth = or_default(asked->depth, defaults.depth);
+    full.view = or_default(asked->view, defaults.view);
+    full.rank = or_default(asked->rank, defaults.rank);
+    full.name = or_default(asked->name, defaults.name);
+    return full;
+}
+
+void heft_model_init(struct heft_model *model, const struct heft_limits *limits)
+{
+    *model = (struct heft_model){.limits = complete_limits(limits)};
+}
+
+void heft_model_release(struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_sources; i++)
+        heft_source_close(&model->sources[i].source);
+    heft_free(model->sources);
+    heft_free(model->rows);
+    heft_free(model->storages);
+    heft_free(model->claims);
+    heft_free(model->metadata);
+    heft_free(model->ties);
+    heft_free(model->notes);
+    heft_free(model->unreadable);
+    heft_strmap_release(&model->names);
+    heft_strmap_release(&model->tie_names);
+    heft_arena_release(&model->mem);
+    *model = (struct heft_model){0};
+}
+
+/* ---- appending
+ * ----------------------------------------------------------------------------------- */
+
+static struct heft_model_source *new_source(struct heft_model *model, const char *path,
+                                            uint32_t *index, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(&model->mem, heft_str_of(path), err);
+
+    if (!copy || !heft_grow(&model->sources, &model->cap_sources, model->n_sources, 1,
+                            sizeof *model->sources, err))
+        return NULL;
+    *index = (uint32_t)model->n_sources;
+    model->sources[model->n_sources] = (struct heft_model_source){.path = copy};
+    return &model->sources[model->n_sources++];
+}
+
+bool heft_model_add_file(struct heft_model *model, struct heft_source *source, const char *path,
+                         uint32_t *index, struct heft_error *err)
+{
+    struct heft_model_source *slot = new_source(model, path, index, err);
+
+    if (!slot) {
+        heft_source_close(source);
+        return false;
+    }
+    slot->source = *source;
+    slot->source.label = slot->path;
+    slot->is_file = true;
+    slot->number = model->n_files++;
+    *source = (struct heft_source){0};
+    return true;
+}
+
+bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes, const char *what,
+                           uint32_t origin, uint64_t off, uint64_t len, uint32_t *index,
+                           struct heft_error *err)
+{
+    struct heft_model_source *slot = new_source(model, what, index, err);
+
+    if (!slot)
+        return false;
+    heft_source_open_memory(&slot->source, bytes, slot->path);
+    slot->origin = origin;
+    slot->origin_off = off;
+    slot->origin_len = len;
+    slot->number = model->sources[origin].number;
+    return true;
+}
+
+bool heft_model_add_storage(struct heft_model *model, const struct heft_storage *storage,
+                            uint32_t *index, struct heft_error *err)
+{
+    if (!heft_grow(&model->storages, &model->cap_storages, model->n_storages, 1,
+                   sizeof *model->storages, err))
+        return false;
+    *index = (uint32_t)model->n_storages;
+    model->storages[model->n_storages++] = *storage;
+    return true;
+}
+
+bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
+                        struct heft_error *err)
+{
+    if (!heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
+        return false;
+    model->rows[model->n_rows++] = *row;
+    return true;
+}
+
+bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off, uint64_t len,
+                      const char *what, struct heft_error *err)
+{
+    if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, 1, sizeof *model->claims,
+                   err))
+        return false;
+    model->claims[model->n_claims++] = (struct heft_claim){off, len, what, source};
+    return true;
+}
+
+static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t *n, size_t *cap,
+                     struct heft_str key, struct heft_str value, struct heft_error *err)
+{
+    const char *k = heft_arena_text(&model->mem, key, err);
+    const char *v = k ? heft_arena_text(&model->mem, value, err) : NULL;
+
+    if (!v || !heft_grow(pairs, cap, *n, 1, sizeof **pairs, err))
+        return false;
+    (*pairs)[(*n)++] = (struct heft_pair){{k, key.n}, {v, value.n}};
+    return true;
+}
+
+bool heft_model_add_metadata(struct heft_model *model, struct heft_str key, struct heft_str value,
+                             struct heft_error *err)
+{
+    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, key, value,
+                    err);
+}
+
+bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struct heft_str kept,
+                        struct heft_error *err)
+{
+    return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, dropped, kept, err);
+}
+
+bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint32_t source,
+                     uint64_t offset, struct heft_error *err, const char *format, ...)
+{
+    struct heft_error text = {0};
+    char line[1024];
+    const char *copy;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    heft_fail(&text, HEFT_OK, offset, "%s", line); /* the one place that escapes lines */
+    copy = heft_arena_text(&model->mem, heft_str_of(text.text), err);
+    if (!copy ||
+        !heft_grow(&model->notes, &model->cap_notes, model->n_notes, 1, sizeof *model->notes, err))
+        return false;
+    model->notes[model->n_notes++] = (struct heft_note){severity, source, offset, copy};
+    return true;
+}
+
+bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, uint32_t source,
+                               uint64_t offset, const char *reason, struct heft_error *err)
+{
+    const char *n = heft_arena_text(&model->mem, name, err);
+    const char *why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
+
+    if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
+                           sizeof *model->unreadable, err))
+        return false;
+    model->unreadable[model->n_unreadable++] =
+        (struct heft_unreadable){{n, name.n}, why, offset, source};
+    return true;
+}
+
+/* ---- settling
+ * -------------------------------------------------------------------------------------- */
+
+bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
+{
+    uint64_t n = 1;
+    bool fits = true, empty = false;
+
+    for (unsigned i = 0; i < rank; i++) {
+        empty |= shape[i] == 0;
+        fits = fits && heft_mul(n, shape[i], &n);
+    }
+    if (empty) {
+        *bytes = 0;
+        return true;
+    }
+    if (!fits || !heft_mul(n, heft_dtype_bits(dtype), &n) || n % 8 != 0)
+        return false;
+    *bytes = n / 8;
+    return true;
+}
+
+/* Row-major means: every dimension longer than 1 has the stride of a packed array. */
+static bool is_row_major(const struct heft_row *row)
+{
+    uint64_t want = 1;
+
+    for (unsigned i = row->rank; i-- > 0;) {
+        if (row->shape[i] == 1)
+            continue;
+        if (row->stride[i] != want)
+            return false;
+        want *= row->shape[i]; /* the product was checked */
+    }
+    return true;
+}
+
+/* Bytes from the first element to the end of the last one. */
+static bool strided_extent(const struct heft_row *row, uint64_t *extent)
+{
+    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    uint64_t last = 0, step;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        if (!heft_mul(row->shape[i] - 1, row->stride[i], &step) || !heft_add(last, step, &last))
+            return false;
+    return heft_add(last, 1, &last) && heft_mul(last, each, extent) && each != 0;
+}
+
+static bool check_geometry(const struct heft_model *model, struct heft_row *row,
+                           const struct heft_storage *storage, struct heft_error *err)
+{
+    uint64_t extent;
+
+    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
+        return heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "shape times element size is no whole number of bytes below 2^64");
+    if (row->bytes == 0) {
+        row->stride = NULL;
+        return row->offset <= storage->len ||
+               heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "begins at byte %" PRIu64 " of a storage of %" PRIu64, row->offset,
+                         storage->len);
+    }
+    extent = row->bytes;
+    if (row->stride && is_row_major(row))
+        row->stride = NULL;
+    if (row->stride && !strided_extent(row, &extent))
+        return heft_fail(err, HEFT_MALFORMED, storage->off, "strides overflow 64 bits");
+    if (!heft_within(row->offset, extent, storage->len))
+        return heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "reaches byte %" PRIu64 "+%" PRIu64 " of a storage of %" PRIu64,
+                         row->offset, extent, storage->len);
+    if (row->bytes / 16 > storage->len && row->bytes > model->limits.view)
+        return heft_fail(err, HEFT_LIMIT, storage->off,
+                         "expands %" PRIu64 " stored bytes to %" PRIu64 ", the limit is %" PRIu64,
+                         storage->len, row->bytes, model->limits.view);
+    return true;
+}
+
+static bool check_row(const struct heft_model *model, struct heft_row *row, struct heft_error *err)
+{
+    const struct heft_storage *storage;
+
+    if (row->storage >= model->n_storages || (unsigned)row->dtype >= HEFT_DTYPE_COUNT)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "row without storage or dtype");
+    storage = &model->storages[row->storage];
+    if (row->rank > model->limits.rank)
+        return heft_fail(err, HEFT_LIMIT, storage->off, "%u dimensions, the limit is %" PRIu64,
+                         row->rank, model->limits.rank);
+    if (row->name.n > model->limits.name)
+        return heft_fail(err, HEFT_LIMIT, storage->off,
+                         "a name of %zu bytes, the limit is %" PRIu64, row->name.n,
+                         model->limits.name);
+    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)row->name.p, row->name.n}) !=
+        row->name.n)
+        return heft_fail(err, HEFT_MALFORMED, storage->off, "the name is not valid UTF-8");
+    return check_geometry(model, row, storage, err);
+}
+
+static bool check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                          struct heft_error *err)
+{
+    const struct heft_source *source;
+
+    if (storage->source >= model->n_sources)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "storage without a source");
+    source = &model->sources[storage->source].source;
+    if (!heft_within(storage->off, storage->packed, source->size)) {
+        heft_fail(err, HEFT_MALFORMED, storage->off,
+                  "%" PRIu64 " bytes of tensor data begin here, the file ends at %" PRIu64,
+                  storage->packed, source->size);
+        return heft_error_file(err, source->label);
+    }
+    return storage->coding != HEFT_CODING_RAW || storage->len == storage->packed ||
+           heft_fail(err, HEFT_MALFORMED, storage->off, "a plain storage of two lengths");
+}
+
+/* Adds what the detecting function could not know: which tensor, which file. */
+static bool blame_row(const struct heft_model *model, const struct heft_row *row,
+                      struct heft_error *err)
+{
+    heft_error_about(err, "tensor", row->name);
+    if (row->storage < model->n_storages)
+        heft_error_file(err, model->sources[model->storages[row->storage].source].path);
+    return false;
+}
+
+static bool check_unique(struct heft_model *model, uint32_t index, struct heft_error *err)
+{
+    uint32_t other;
+
+    if (!heft_strmap_add(&model->names, model->rows[index].name, index, &other, err))
+        return false;
+    return other == HEFT_MAP_NONE ||
+           heft_fail(err, HEFT_MALFORMED, model->storages[model->rows[index].storage].off,
+                     "a second tensor of this name; names must be unique");
+}
+
+bool heft_model_settle(struct heft_model *model, struct heft_error *err)
+{
+    for (size_t i = 0; i < model->n_storages; i++)
+        if (!check_storage(model, &model->storages[i], err))
+            return false;
+    if (!heft_strmap_reserve(&model->names, model->n_rows, err))
+        return false;
+    for (uint32_t i = 0; i < model->n_rows; i++)
+        if (!check_row(model, &model->rows[i], err) || !check_unique(model, i, err))
+            return blame_row(model, &model->rows[i], err);
+    for (uint32_t i = 0; i < model->n_ties; i++)
+        if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
+            return false;
+    model->settled = true;
+    return true;
+}
+
+uint32_t heft_model_find(const struct heft_model *model, struct heft_str name)
+{
+    const uint32_t found = heft_strmap_get(&model->names, name);
+    uint32_t tie;
+
+    if (found != HEFT_MAP_NONE)
+        return found;
+    tie = heft_strmap_get(&model->tie_names, name);
+    return tie == HEFT_MAP_NONE ? HEFT_NONE
+                                : heft_strmap_get(&model->names, model->ties[tie].value);
+}

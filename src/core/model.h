@@ -1,0 +1,154 @@
+/* model.h: what an opened checkpoint is: sources, storages, rows, values, metadata, claims, notes.
+ *
+ *     format's open() appends through the functions below             hostile: checks return errors
+ *     heft_model_settle() checks every row once                       the customs house
+ *     after it the model is read-only, may be shared by threads, and code may assert that rows are
+ * true
+ *
+ * A row is a tensor. It looks into a storage, a range of bytes of a source, at a byte offset and
+ * with strides (NULL = row-major). Tied weights are two rows on one storage. Everything lives in
+ * the model's arena. */
+#ifndef HEFT_MODEL_H
+#define HEFT_MODEL_H
+
+#include "base/map.h"
+#include "core/dtype.h"
+#include "heft/heft.h"
+#include "io/source.h"
+
+enum { HEFT_CODING_RAW = 0, HEFT_CODING_DEFLATE = 1 };
+enum { HEFT_ROW_SWAP = 1, HEFT_ROW_CONJ = 2, HEFT_ROW_NEG = 4 }; /* stored bytes → logical value */
+
+struct heft_storage {
+    uint64_t off;          /* in its source */
+    uint64_t packed;       /* bytes there */
+    uint64_t len;          /* bytes when unpacked; equal to packed where RAW */
+    struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
+    uint32_t source;
+    uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
+    uint8_t coding;
+    bool has_crc;
+};
+
+struct heft_row {
+    struct heft_str name;   /* NUL-terminated; UTF-8 and unique after settle */
+    const uint64_t *shape;  /* rank numbers */
+    const uint64_t *stride; /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
+                               where it is so */
+    uint64_t offset;        /* bytes from the storage's begin to the first element */
+    uint64_t bytes;         /* logical bytes: set by settle */
+    uint32_t storage;
+    uint8_t dtype, rank, flags;
+};
+
+struct heft_model_source {
+    struct heft_source source;
+    const char *path; /* as the user can open it; memory: what to call it */
+    uint32_t number;  /* of the file among the files, as ls counts them; of memory: its origin's */
+    bool is_file;     /* a file of its own, listed by ls; else bytes decoded from one: */
+    uint32_t origin;  /* … from [origin_off, +origin_len) of this source */
+    uint64_t origin_off, origin_len;
+};
+
+struct heft_claim {
+    uint64_t off, len;
+    const char *what;
+    uint32_t source;
+};
+
+struct heft_pair {
+    struct heft_str key, value; /* NUL-terminated */
+};
+
+struct heft_note {
+    enum heft_severity severity;
+    uint32_t source; /* HEFT_NONE: about no file */
+    uint64_t offset;
+    const char *text; /* escaped */
+};
+
+/* A tensor that cannot be read, and why: never dropped in silence. */
+struct heft_unreadable {
+    struct heft_str name;
+    const char *reason;
+    uint64_t offset;
+    uint32_t source;
+};
+
+#define HEFT_NONE UINT32_MAX
+
+struct heft_model {
+    struct heft_arena mem;
+    struct heft_limits limits;
+    const char *format;  /* "torch", "safetensors": what info --json calls it */
+    const char *version; /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
+    struct heft_model_source *sources;
+    struct heft_row *rows;
+    struct heft_storage *storages;
+    struct heft_claim *claims;
+    struct heft_pair *metadata; /* user metadata, in the file's order */
+    struct heft_pair
+        *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
+    struct heft_note *notes;
+    struct heft_unreadable *unreadable;
+    struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
+    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable;
+    size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
+        cap_unreadable;
+    uint32_t n_files;
+    struct heft_strmap names;     /* row name → index, after settle */
+    struct heft_strmap tie_names; /* dropped name → index of ties, after settle */
+    bool inside_index; /* hf_index: shards are being opened, none of which may be an index */
+    bool settled;
+};
+
+void heft_model_init(struct heft_model *model,
+                     const struct heft_limits *limits); /* NULL: defaults */
+void heft_model_release(struct heft_model *model);
+
+/* A file: takes over the source, also on failure (closes it with the model). path is copied, and is
+ * its label. */
+HEFT_CHECKED bool heft_model_add_file(struct heft_model *model, struct heft_source *source,
+                                      const char *path, uint32_t *index, struct heft_error *err);
+/* Bytes in model->mem that were decoded from [off, off+len) of `origin`. `what` is copied. */
+HEFT_CHECKED bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes,
+                                        const char *what, uint32_t origin, uint64_t off,
+                                        uint64_t len, uint32_t *index, struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_storage(struct heft_model *model,
+                                         const struct heft_storage *storage, uint32_t *index,
+                                         struct heft_error *err);
+/* name, shape and stride must live in model->mem (or be static). */
+HEFT_CHECKED bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
+                                     struct heft_error *err);
+/* "zip central directory". Storages are claimed by themselves; claim what else is understood.
+ * `what` static or in mem. */
+HEFT_CHECKED bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off,
+                                   uint64_t len, const char *what, struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, struct heft_str key,
+                                          struct heft_str value, struct heft_error *err);
+/* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
+HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped,
+                                     struct heft_str kept, struct heft_error *err);
+HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity severity,
+                                  uint32_t source, uint64_t offset, struct heft_error *err,
+                                  const char *format, ...) HEFT_PRINTF(6, 7);
+HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name,
+                                            uint32_t source, uint64_t offset, const char *reason,
+                                            struct heft_error *err);
+HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
+/* The row of that name, also by a dropped tied name; HEFT_NONE where there is none. After settle.
+ */
+uint32_t heft_model_find(const struct heft_model *model, struct heft_str name);
+
+/* dtype × shape, checked. False on overflow or where the bits do not fill bytes. Sub-byte dtypes
+ * included. */
+HEFT_CHECKED bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
+                                uint64_t *bytes);
+
+/* The map of every file: claims and storages by (source, offset), gaps between them marked
+ * unclaimed. Overlapping claims are HEFT_MALFORMED. In `arena`. */
+HEFT_CHECKED bool heft_model_map(const struct heft_model *model, struct heft_arena *arena,
+                                 const struct heft_segment **segments, size_t *count,
+                                 struct heft_error *err);
+
+#endif

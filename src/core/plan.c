@@ -1,0 +1,97 @@
+/* plan.c: ops front to back, and the proof that they tile every output. */
+#include "core/plan.h"
+
+bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *file,
+                          struct heft_error *err)
+{
+    const char *copy = heft_arena_text(plan->mem, heft_str_of(path), err);
+
+    if (!copy ||
+        !heft_grow(&plan->files, &plan->cap_files, plan->n_files, 1, sizeof *plan->files, err))
+        return false;
+    *file = (uint32_t)plan->n_files;
+    plan->files[plan->n_files++] = (struct heft_plan_file){.path = copy, .first = plan->n_ops};
+    return true;
+}
+
+/* Appends an op where the file's last one ended. */
+static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, struct heft_error *err)
+{
+    struct heft_plan_file *f = &plan->files[file];
+
+    if (op.len == 0)
+        return true;
+    if (!heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, 1, sizeof *plan->ops, err))
+        return false;
+    op.file = file;
+    op.off = f->size;
+    if (!heft_add(f->size, op.len, &f->size))
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
+    plan->ops[plan->n_ops++] = op;
+    f->ops++;
+    return true;
+}
+
+bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
+                   struct heft_error *err)
+{
+    const struct heft_op op = {
+        .kind = HEFT_OP_PUT, .len = bytes.n, .u.bytes = (const uint8_t *)bytes.p};
+
+    return add_op(plan, file, op, err);
+}
+
+bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
+                    struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+    const struct heft_storage *storage = &plan->model->storages[row->storage];
+    struct heft_op op = {
+        .kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row, .name = item->name};
+
+    item->at = plan->files[file].size;
+    if (storage->coding == HEFT_CODING_RAW && !row->stride && !row->flags &&
+        item->as == row->dtype) {
+        op.kind = HEFT_OP_COPY;
+        op.u.copy.storage = row->storage;
+        op.u.copy.from = row->offset;
+    }
+    return add_op(plan, file, op, err);
+}
+
+static bool check_op(const struct heft_plan *plan, const struct heft_op *op, struct heft_error *err)
+{
+    const struct heft_storage *storage;
+
+    if (op->kind != HEFT_OP_COPY)
+        return true;
+    storage = &plan->model->storages[op->u.copy.storage];
+    return heft_within(op->u.copy.from, op->len, storage->len) ||
+           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "the plan copies past a storage");
+}
+
+bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err)
+{
+    for (size_t f = 0; f < plan->n_files; f++) {
+        const struct heft_plan_file *file = &plan->files[f];
+        uint64_t at = 0;
+
+        for (size_t i = file->first; i < file->first + file->ops; i++) {
+            const struct heft_op *op = &plan->ops[i];
+
+            if (op->file != f || op->off != at || !check_op(plan, op, err))
+                return heft_fail(err, HEFT_MALFORMED, at, "the plan does not tile %s", file->path);
+            at += op->len;
+        }
+        if (at != file->size)
+            return heft_fail(err, HEFT_MALFORMED, at, "the plan leaves a hole in %s", file->path);
+    }
+    return true;
+}
+
+void heft_plan_release(struct heft_plan *plan)
+{
+    heft_free(plan->files);
+    heft_free(plan->ops);
+    *plan = (struct heft_plan){0};
+}

@@ -1,0 +1,58 @@
+/* plan.h: what is to be written, before anything is: files, and ops that tile them.
+ *
+ * Formats add ops; heft_plan_check proves that the ops of each file, in the order added, cover it
+ * exactly, and that every source range lies in its storage. Equal inputs give equal plans. */
+#ifndef HEFT_PLAN_H
+#define HEFT_PLAN_H
+
+#include "core/cargo.h"
+
+enum heft_op_kind {
+    HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
+    HEFT_OP_COPY, /* a range of a RAW storage, bytes as they are */
+    HEFT_OP_ROW   /* a row's logical elements in row-major order, little-endian, cast to `as` */
+};
+
+struct heft_op {
+    uint8_t kind, as;
+    uint32_t file;
+    uint64_t off, len; /* in the output file */
+    union {
+        const uint8_t *bytes;
+        struct {
+            uint32_t storage;
+            uint64_t from; /* in the storage */
+        } copy;
+        const struct heft_row *row;
+    } u;
+    struct heft_str name; /* of the tensor, for errors and --dry-run; empty for PUT */
+};
+
+struct heft_plan_file {
+    const char *path;
+    uint64_t size;     /* grows with its ops */
+    size_t first, ops; /* its ops */
+    bool is_index;     /* committed after the data files */
+};
+
+struct heft_plan {
+    const struct heft_model *model;
+    struct heft_arena *mem;
+    struct heft_plan_file *files;
+    struct heft_op *ops;
+    size_t n_files, n_ops, cap_files, cap_ops;
+};
+
+/* Ops are added front to back: each continues where the file's last one ended. A file's ops stand
+ * together: the next file begins when it is done. Literal bytes must live in plan->mem. */
+HEFT_CHECKED bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *file,
+                                       struct heft_error *err);
+HEFT_CHECKED bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
+                                struct heft_error *err);
+/* Sets item->at. A row: becomes COPY where its bytes can be taken as they are, else ROW. */
+HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
+                                 struct heft_error *err);
+HEFT_CHECKED bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err);
+void heft_plan_release(struct heft_plan *plan); /* the arrays; the arena is the caller's */
+
+#endif

@@ -1,0 +1,59 @@
+/* registry.h: the formats, and which one a file is. Content decides, strong magics first; a name
+ * never does.
+ *
+ * A new format is one `extern const struct heft_format` here and one line in registry.c's table. */
+#ifndef HEFT_REGISTRY_H
+#define HEFT_REGISTRY_H
+
+#include "core/model.h"
+
+#define HEFT_PROBE_HEAD 4096
+#define HEFT_PROBE_TAIL 65536
+
+/* The first 4 KiB and the last 64 KiB of a file, or all of it where it is smaller (then tail ==
+ * head region). */
+struct heft_probe {
+    struct heft_bytes head, tail;
+    uint64_t size;
+    const char *path;
+};
+
+struct heft_plan;
+struct heft_cargo;
+
+struct heft_format {
+    const char *name;
+    const char *summary;
+    int (*probe)(
+        const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
+    /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
+    bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
+    /* Adds the ops of one output file that holds the cargo's rows. NULL: cannot be written. Pure.
+     */
+    bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                 struct heft_error *err);
+    const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
+                                      first is the usual one */
+    const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
+    bool one_tensor;     /* holds exactly one (npy, raw) */
+    bool no_ties; /* one name a storage: tied rows are dropped and recorded as the hub does */
+    const enum heft_dtype
+        *lacks; /* dtypes it cannot hold, ended by HEFT_DTYPE_COUNT; NULL: holds all */
+};
+
+const struct heft_format *heft_registry_find(const char *name); /* NULL where unknown */
+const struct heft_format *
+heft_registry_by_extension(const char *path);             /* a writer; NULL where unknown */
+const struct heft_format *heft_registry_at(size_t index); /* NULL past the end */
+
+/* Opens the inputs (files, a folder, an index; several shard files) into an empty model: locate,
+ * probe, open. `format` (or NULL) overrides the probe. Does not settle. */
+HEFT_CHECKED bool heft_registry_open(struct heft_model *model, const char *const *paths,
+                                     size_t n_paths, const char *format, struct heft_error *err);
+/* Opens a file named inside another file: only a relative path inside the folder of
+ * sources[source]; `..`, roots, drives, NUL are HEFT_UNSAFE. *index is the new source. */
+HEFT_CHECKED bool heft_registry_open_sibling(struct heft_model *model, uint32_t source,
+                                             struct heft_str relative, uint32_t *index,
+                                             struct heft_error *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* select.h: which rows the user means: --root, -g, -e; and their names after --rename. */
+#ifndef HEFT_SELECT_H
+#define HEFT_SELECT_H
+
+#include "core/model.h"
+
+/* A name below root ("state_dict" takes "state_dict.w" as "w"); false where it lies elsewhere. NULL
+ * root: as is. */
+bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest);
+/* selected[i] for each row. HEFT_USAGE for a bad regex, or where root is not a prefix of any name.
+ */
+HEFT_CHECKED bool heft_select_rows(const struct heft_model *model, const char *root,
+                                   const struct heft_rule *rules, size_t n_rules, bool *selected,
+                                   struct heft_error *err);
+/* The same for one name (an unreadable tensor's). */
+HEFT_CHECKED bool heft_select_name(struct heft_str name, const char *root,
+                                   const struct heft_rule *rules, size_t n_rules, bool *selected,
+                                   struct heft_error *err);
+/* names[i] = names[i] after every rename rule, in order, each applied to all its matches. */
+HEFT_CHECKED bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
+                                  size_t n_rules, struct heft_arena *mem, struct heft_error *err);
+
+#endif

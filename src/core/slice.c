@@ -1,0 +1,113 @@
+/* slice.c: a slice of a row is a row: another shape, its strides, a later begin. */
+#include "core/reader.h"
+
+/* Row-major strides for a row that has none; the products are below its bytes. */
+static void packed_strides(const struct heft_row *row, uint64_t *stride)
+{
+    uint64_t step = 1;
+
+    for (unsigned i = row->rank; i-- > 0;) {
+        stride[i] = step;
+        step *= row->shape[i];
+    }
+}
+
+/* What settle leaves: strides only where they differ from those of a packed array. */
+static bool is_packed(const uint64_t *shape, const uint64_t *stride, unsigned rank)
+{
+    uint64_t want = 1;
+
+    for (unsigned i = rank; i-- > 0;) {
+        if (shape[i] == 0)
+            return true;
+        if (shape[i] > 1 && stride[i] != want)
+            return false;
+        want *= shape[i];
+    }
+    return true;
+}
+
+static bool check_range(const struct heft_range *range, unsigned dim, uint64_t extent,
+                        struct heft_error *err)
+{
+    if (range->start > range->stop || range->stop > extent)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "slice %" PRIu64 ":%" PRIu64 " of dimension %u, which has %" PRIu64,
+                         range->start, range->stop, dim, extent);
+    if (range->drop && range->stop - range->start != 1)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "dimension %u cannot be dropped: the slice has %" PRIu64 " of it, not 1",
+                         dim, range->stop - range->start);
+    return true;
+}
+
+static bool check_ranges(const struct heft_row *row, const struct heft_range *ranges,
+                         size_t n_ranges, struct heft_error *err)
+{
+    if (n_ranges > row->rank)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "slice of %zu dimensions, the tensor has %u", n_ranges, row->rank);
+    if (heft_dtype_bytes((enum heft_dtype)row->dtype) == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%s cannot be sliced: its elements are not whole bytes",
+                         heft_dtype_name((enum heft_dtype)row->dtype));
+    for (unsigned i = 0; i < n_ranges; i++)
+        if (!check_range(&ranges[i], i, row->shape[i], err))
+            return false;
+    return true;
+}
+
+/* Fills shape and stride with the kept dimensions; gives how many, and how far the first element
+ * moves. A slice without elements does not move. */
+static unsigned cut(const struct heft_row *row, const struct heft_range *ranges, size_t n_ranges,
+                    uint64_t *shape, uint64_t *stride, uint64_t *moved)
+{
+    unsigned rank = 0;
+    bool empty = false;
+
+    *moved = 0;
+    if (row->stride)
+        memcpy(stride, row->stride, row->rank * sizeof *stride);
+    else
+        packed_strides(row, stride);
+    for (unsigned i = 0; i < row->rank; i++) {
+        const struct heft_range whole = {0, row->shape[i], false};
+        const struct heft_range range = i < n_ranges ? ranges[i] : whole;
+
+        *moved += range.start * stride[i];
+        empty |= range.start == range.stop;
+        if (range.drop)
+            continue;
+        shape[rank] = range.stop - range.start;
+        stride[rank++] = stride[i]; /* rank <= i */
+    }
+    if (empty)
+        *moved = 0;
+    return rank;
+}
+
+bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges, size_t n_ranges,
+                    struct heft_arena *arena, struct heft_row *out, struct heft_error *err)
+{
+    struct heft_row slice = *row;
+    uint64_t *shape, *stride, moved;
+
+    if (n_ranges == 0) {
+        *out = slice;
+        return true;
+    }
+    if (!check_ranges(row, ranges, n_ranges, err)) /* the rank is not 0 from here on */
+        return false;
+    shape = heft_arena_alloc(arena, 2 * (size_t)row->rank * sizeof *shape, err);
+    if (!shape)
+        return false;
+    stride = shape + row->rank;
+    slice.rank = (uint8_t)cut(row, ranges, n_ranges, shape, stride, &moved);
+    slice.shape = shape;
+    slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
+    slice.offset += moved * heft_dtype_bytes((enum heft_dtype)row->dtype);
+    if (!heft_row_size((enum heft_dtype)row->dtype, slice.rank, shape, &slice.bytes))
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "slice without a size");
+    *out = slice;
+    return true;
+}

@@ -1,0 +1,514 @@
+/* hf_index.c: reads and writes the index of a sharded Hugging Face checkpoint
+ * (doc/format/safetensors.md).
+ *
+ *     {
+ *       "metadata": {
+ *         "total_size": 40                                       bytes of all tensors
+ *       },
+ *       "weight_map": {
+ *         "layer.weight": "model-00001-of-00002.safetensors",    tensor → file beside the index
+ *         …
+ *       }
+ *     }
+ *
+ * The shards may be of any format: each is opened once, in the order of first mention. What the
+ * index says is then compared with what they hold: disagreements are findings of `verify`, but a
+ * shard that is missing or broken is an error. The text of the index is let go after opening. */
+#include "base/text.h"
+#include "core/plan.h"
+#include "core/registry.h"
+#include "wire/json.h"
+
+struct shard {
+    struct heft_str path;
+    size_t first, end; /* its rows in the model */
+};
+
+struct mapping {
+    struct heft_str name;
+    uint32_t shard;
+    uint32_t where; /* in the index */
+    bool found;     /* in one of the shards */
+};
+
+struct reader {
+    struct heft_model *model;
+    struct heft_error *err;
+    uint32_t source;
+    struct heft_arena mem; /* the text, strings decoded from it */
+    struct heft_json json;
+    struct mapping *map;
+    size_t n_map, cap_map;
+    struct shard *shards;
+    size_t n_shards, cap_shards;
+    struct heft_strmap names, paths, metadata;
+    size_t first_metadata, end_metadata; /* of the index, in the model */
+    size_t first_storage;
+    bool has_metadata, has_map;
+    struct heft_str total; /* total_size as written */
+    uint64_t total_where;
+};
+
+/* ---- reading the text ----------------------------------------------------------------------- */
+
+static bool wrong_kind(struct reader *r, enum heft_json_token found, const char *what,
+                       const char *allowed)
+{
+    if (found == HEFT_JSON_ERROR)
+        return false;
+    return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is %s, must be %s", what,
+                     heft_json_token_name(found), allowed);
+}
+
+/* The next value: strings as they are, all else as its JSON text. */
+static bool take_text(struct reader *r, struct heft_str *out)
+{
+    const enum heft_json_token token = heft_json_next(&r->json);
+    const size_t begin = (size_t)r->json.where;
+    const bool nested = token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY;
+    const uint32_t depth = r->json.depth - nested;
+
+    if (token == HEFT_JSON_STRING) {
+        *out = r->json.text;
+        return true;
+    }
+    if (token == HEFT_JSON_ERROR)
+        return false;
+    while (r->json.depth > depth)
+        if (heft_json_next(&r->json) == HEFT_JSON_ERROR)
+            return false;
+    *out = (struct heft_str){(const char *)r->json.data.p + begin, r->json.at - begin};
+    return true;
+}
+
+static bool add_metadata(struct reader *r, struct heft_str key, uint64_t where)
+{
+    struct heft_model *model = r->model;
+    struct heft_str value;
+    uint32_t other;
+
+    if (r->metadata.count >= model->limits.expansion)
+        return heft_fail(r->err, HEFT_LIMIT, where,
+                         "more than %" PRIu64 " metadata entries, which is the limit",
+                         model->limits.expansion);
+    if (!take_text(r, &value) || !heft_strmap_add(&r->metadata, key, 0, &other, r->err) ||
+        !heft_model_add_metadata(model, key, value, r->err))
+        return false;
+    if (other != HEFT_MAP_NONE)
+        return heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice",
+                         model->metadata[model->n_metadata - 1].key.p);
+    if (heft_str_is(key, "total_size")) {
+        r->total = value;
+        r->total_where = where;
+    }
+    return true;
+}
+
+static bool read_metadata(struct reader *r)
+{
+    enum heft_json_token token = heft_json_next(&r->json);
+
+    if (token == HEFT_JSON_NULL)
+        return true;
+    if (token != HEFT_JSON_OBJECT)
+        return wrong_kind(r, token, "metadata", "an object");
+    while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
+        if (!add_metadata(r, r->json.text, r->json.where))
+            return false;
+    return token != HEFT_JSON_ERROR;
+}
+
+/* The number of the shard at that path. */
+static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
+{
+    if (!heft_strmap_add(&r->paths, path, (uint32_t)r->n_shards, number, r->err))
+        return false;
+    if (*number != HEFT_MAP_NONE)
+        return true;
+    if (!heft_grow(&r->shards, &r->cap_shards, r->n_shards, 1, sizeof *r->shards, r->err))
+        return false;
+    *number = (uint32_t)r->n_shards;
+    r->shards[r->n_shards++] = (struct shard){.path = path};
+    return true;
+}
+
+static bool add_mapping(struct reader *r)
+{
+    const uint64_t limit = r->model->limits.entries;
+    struct mapping map = {.name = r->json.text, .where = (uint32_t)r->json.where};
+    enum heft_json_token token;
+    uint32_t other;
+
+    if (r->n_map >= limit)
+        return heft_fail(r->err, HEFT_LIMIT, map.where,
+                         "more than %" PRIu64 " tensors in the index, which is the limit", limit);
+    if (!heft_strmap_add(&r->names, map.name, (uint32_t)r->n_map, &other, r->err))
+        return false;
+    if (other != HEFT_MAP_NONE) {
+        heft_fail(r->err, HEFT_MALFORMED, map.where,
+                  "is in weight_map twice, first at offset 0x%" PRIx32, r->map[other].where);
+        return heft_error_about(r->err, "tensor", map.name);
+    }
+    token = heft_json_next(&r->json);
+    if (token != HEFT_JSON_STRING) {
+        wrong_kind(r, token, "its file in weight_map", "a string");
+        return heft_error_about(r->err, "tensor", map.name);
+    }
+    if (!find_shard(r, r->json.text, &map.shard) ||
+        !heft_grow(&r->map, &r->cap_map, r->n_map, 1, sizeof *r->map, r->err))
+        return false;
+    r->map[r->n_map++] = map;
+    return true;
+}
+
+static bool read_weight_map(struct reader *r)
+{
+    enum heft_json_token token = heft_json_next(&r->json);
+
+    if (token != HEFT_JSON_OBJECT)
+        return wrong_kind(r, token, "weight_map", "an object");
+    while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
+        if (!add_mapping(r))
+            return false;
+    return token != HEFT_JSON_ERROR;
+}
+
+static bool read_once(struct reader *r, bool *seen, const char *what,
+                      bool (*read)(struct reader *r))
+{
+    if (*seen)
+        return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is given twice", what);
+    *seen = true;
+    return read(r);
+}
+
+static bool read_member(struct reader *r)
+{
+    if (heft_str_is(r->json.text, "metadata"))
+        return read_once(r, &r->has_metadata, "metadata", read_metadata);
+    if (heft_str_is(r->json.text, "weight_map"))
+        return read_once(r, &r->has_map, "weight_map", read_weight_map);
+    return heft_json_skip(&r->json);
+}
+
+static bool read_text(struct reader *r)
+{
+    enum heft_json_token token = heft_json_next(&r->json);
+
+    if (token != HEFT_JSON_OBJECT)
+        return wrong_kind(r, token, "index", "an object");
+    while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
+        if (!read_member(r))
+            return false;
+    if (token == HEFT_JSON_ERROR || heft_json_next(&r->json) != HEFT_JSON_END)
+        return false;
+    r->end_metadata = r->model->n_metadata;
+    return r->has_map ||
+           heft_fail(r->err, HEFT_MALFORMED, 0, "index has no weight_map (tensor → file)");
+}
+
+static bool load_text(struct reader *r)
+{
+    const struct heft_source src = r->model->sources[r->source].source;
+    const uint64_t limit = heft_min_u64(r->model->limits.header, UINT32_MAX);
+    struct heft_bytes text;
+    size_t valid;
+
+    if (src.size > limit)
+        return heft_fail(r->err, HEFT_LIMIT, 0,
+                         "index has %" PRIu64 " bytes, the limit is %" PRIu64, src.size, limit);
+    if (!heft_source_fetch(&src, 0, src.size, &r->mem, &text, r->err))
+        return false;
+    valid = heft_utf8_check(text);
+    if (valid != text.n)
+        return heft_fail(r->err, HEFT_MALFORMED, valid, "index is not UTF-8: byte 0x%02x",
+                         text.p[valid]);
+    heft_json_begin(&r->json, text, 0, &r->mem, r->err);
+    return true;
+}
+
+/* ---- the shards ----------------------------------------------------------------------------- */
+
+/* A shard that is itself an index could name itself: never followed. */
+static bool open_shards(struct reader *r)
+{
+    struct heft_model *model = r->model;
+    bool ok = true;
+
+    if (model->inside_index)
+        return heft_fail(r->err, HEFT_UNSAFE, 0, "an index stands where a shard was expected");
+    model->inside_index = true;
+    for (size_t i = 0; ok && i < r->n_shards; i++) {
+        struct shard *shard = &r->shards[i];
+        uint32_t source;
+
+        shard->first = model->n_rows;
+        ok = heft_registry_open_sibling(model, r->source, shard->path, &source, r->err);
+        shard->end = model->n_rows;
+    }
+    model->inside_index = false;
+    return ok;
+}
+
+static bool note(struct reader *r, uint64_t where, struct heft_str name, const char *says,
+                 struct heft_str path)
+{
+    return heft_model_note(r->model, HEFT_FINDING, r->source, where, r->err, "tensor %.*s: %s %.*s",
+                           (int)heft_min_u64(name.n, 200), name.p, says,
+                           (int)heft_min_u64(path.n, 100), path.p);
+}
+
+/* A tensor of that name is in shard number `shard`. */
+static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
+{
+    const uint32_t at = heft_strmap_get(&r->names, name);
+    struct mapping *map = at == HEFT_MAP_NONE ? NULL : &r->map[at];
+
+    if (!map)
+        return note(r, HEFT_NO_OFFSET, name, "not in the index, but in", r->shards[shard].path);
+    map->found = true;
+    return map->shard == shard ||
+           note(r, map->where, name, "not where the index says, but in", r->shards[shard].path);
+}
+
+static bool check_shards(struct reader *r)
+{
+    const struct heft_model *model = r->model;
+
+    for (uint32_t i = 0; i < r->n_shards; i++)
+        for (size_t row = r->shards[i].first; row < r->shards[i].end; row++)
+            if (!check_found(r, model->rows[row].name, i))
+                return false;
+    for (size_t i = 0; i < model->n_unreadable; i++) { /* there, if not to be read */
+        const uint32_t at = heft_strmap_get(&r->names, model->unreadable[i].name);
+
+        if (at != HEFT_MAP_NONE)
+            r->map[at].found = true;
+    }
+    for (size_t i = 0; i < r->n_map; i++) {
+        const struct mapping *map = &r->map[i];
+
+        if (!map->found &&
+            !note(r, map->where, map->name, "the index has it in", r->shards[map->shard].path))
+            return false;
+    }
+    return true;
+}
+
+/* What total_size may count: the tensors, or as the hub does for pickles, their storages. False
+ * where no sum can be had: settling will say why. */
+static bool sum_bytes(const struct reader *r, uint64_t *rows, uint64_t *storages)
+{
+    const struct heft_model *model = r->model;
+    const size_t first = r->n_shards ? r->shards[0].first : model->n_rows;
+    uint64_t bytes;
+
+    *rows = *storages = 0;
+    for (size_t i = first; i < model->n_rows; i++) {
+        const struct heft_row *row = &model->rows[i];
+
+        if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &bytes) ||
+            !heft_add(*rows, bytes, rows))
+            return false;
+    }
+    for (size_t i = r->first_storage; i < model->n_storages; i++)
+        if (!heft_add(*storages, model->storages[i].len, storages))
+            return false;
+    return true;
+}
+
+static bool check_total(struct reader *r)
+{
+    struct heft_json number;
+    struct heft_error ignored = {0};
+    uint64_t total, rows, storages;
+
+    if (!r->total.p || !sum_bytes(r, &rows, &storages))
+        return true;
+    heft_json_begin(&number, (struct heft_bytes){(const uint8_t *)r->total.p, r->total.n}, 0,
+                    &r->mem, &ignored);
+    if (heft_json_next(&number) == HEFT_JSON_NUMBER && heft_json_u64(&number, &total) &&
+        (total == rows || total == storages))
+        return true;
+    return heft_model_note(r->model, HEFT_NOTE, r->source, r->total_where, r->err,
+                           "total_size is %.*s, the tensors have %" PRIu64 " bytes",
+                           (int)heft_min_u64(r->total.n, 40), r->total.p, rows);
+}
+
+static bool is_tensor(const struct reader *r, struct heft_str name)
+{
+    const uint32_t at = heft_strmap_get(&r->names, name);
+
+    return at != HEFT_MAP_NONE && r->map[at].found;
+}
+
+/* Metadata entries of the index that record a tied name: dropped → kept. */
+static bool add_ties(struct reader *r)
+{
+    for (size_t i = r->first_metadata; i < r->end_metadata; i++) {
+        const struct heft_pair pair = r->model->metadata[i];
+
+        if (is_tensor(r, pair.value) && !is_tensor(r, pair.key) &&
+            !heft_model_add_tie(r->model, pair.key, pair.value, r->err))
+            return false;
+    }
+    return true;
+}
+
+/* Every shard repeats format=pt: once is enough. */
+static bool drop_repeated_metadata(struct reader *r)
+{
+    struct heft_model *model = r->model;
+    struct heft_strmap first = {0};
+    size_t kept = r->first_metadata;
+    bool ok = true;
+
+    for (size_t i = kept; ok && i < model->n_metadata; i++) {
+        const struct heft_pair pair = model->metadata[i];
+        uint32_t at;
+
+        ok = heft_strmap_add(&first, pair.key, (uint32_t)kept, &at, r->err);
+        if (ok && (at == HEFT_MAP_NONE || !heft_str_eq(model->metadata[at].value, pair.value)))
+            model->metadata[kept++] = pair;
+    }
+    if (ok)
+        model->n_metadata = kept;
+    heft_strmap_release(&first);
+    return ok;
+}
+
+static void release(struct reader *r)
+{
+    heft_free(r->map);
+    heft_free(r->shards);
+    heft_strmap_release(&r->names);
+    heft_strmap_release(&r->paths);
+    heft_strmap_release(&r->metadata);
+    heft_arena_release(&r->mem);
+}
+
+static bool open_index(struct heft_model *model, uint32_t source, struct heft_error *err)
+{
+    struct reader r = {.model = model,
+                       .err = err,
+                       .source = source,
+                       .first_metadata = model->n_metadata,
+                       .first_storage = model->n_storages};
+    const bool ok = load_text(&r) && read_text(&r) &&
+                    heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
+                    open_shards(&r) && check_shards(&r) && check_total(&r) && add_ties(&r) &&
+                    drop_repeated_metadata(&r);
+
+    if (ok && !model->format)
+        model->format = "hf-index"; /* no shards at all */
+    release(&r);
+    return ok;
+}
+
+/* ---- probing -------------------------------------------------------------------------------- */
+
+/* The kind of a JSON object by its keys, as far as the head of the file shows them: 95 with
+ * weight_map, 40 where it may still come. */
+static int judge_keys(struct heft_json *json, bool whole)
+{
+    bool metadata = false;
+    enum heft_json_token token;
+
+    if (heft_json_next(json) != HEFT_JSON_OBJECT)
+        return 0;
+    while ((token = heft_json_next(json)) == HEFT_JSON_KEY) {
+        if (heft_str_is(json->text, "weight_map"))
+            return 95;
+        metadata |= heft_str_is(json->text, "metadata");
+        if (!heft_json_skip(json))
+            break;
+    }
+    return metadata && !whole ? 40 : 0;
+}
+
+static int probe(const struct heft_probe *probe)
+{
+    struct heft_arena mem = {0};
+    struct heft_error ignored = {0};
+    struct heft_json json;
+    int bid;
+
+    heft_json_begin(&json, probe->head, 0, &mem, &ignored);
+    bid = judge_keys(&json, probe->head.n == probe->size);
+    heft_arena_release(&mem);
+    return bid;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* The shard's path as the index names it: the index lies beside it. */
+static struct heft_str base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return heft_str_of(slash ? slash + 1 : path);
+}
+
+/* total_size first, then the user's keys and the ties; a user's own total_size takes its place, as
+ * it does in Python's dict. */
+static void put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo)
+{
+    const struct heft_pair *own_total = NULL;
+
+    for (size_t i = 0; i < cargo->n_metadata; i++)
+        if (heft_str_is(cargo->metadata[i].key, "total_size"))
+            own_total = &cargo->metadata[i];
+    heft_buf_text(buf, "  \"metadata\": {\n    \"total_size\": ");
+    if (own_total)
+        heft_buf_json(buf, own_total->value, true);
+    else
+        heft_buf_u64(buf, cargo->total_size);
+    for (size_t i = 0; i < cargo->n_metadata; i++) {
+        if (&cargo->metadata[i] == own_total)
+            continue;
+        heft_buf_text(buf, ",\n    ");
+        heft_buf_json(buf, cargo->metadata[i].key, true);
+        heft_buf_text(buf, ": ");
+        heft_buf_json(buf, cargo->metadata[i].value, true);
+    }
+    heft_buf_text(buf, "\n  },\n");
+}
+
+/* As json.dump(index, f, indent=2) writes it: ASCII only, no newline at the end. The whole cargo,
+ * whose shards are the plan's first files. */
+static bool plan_index(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                       struct heft_error *err)
+{
+    struct heft_buf buf = {0};
+    struct heft_str text;
+    bool ok;
+
+    heft_buf_text(&buf, "{\n");
+    put_metadata(&buf, cargo);
+    heft_buf_text(&buf, "  \"weight_map\": {");
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        const struct heft_item *item = &cargo->items[i];
+
+        heft_buf_text(&buf, i ? ",\n    " : "\n    ");
+        heft_buf_json(&buf, item->name, true);
+        heft_buf_text(&buf, ": ");
+        heft_buf_json(&buf, base_name(plan->files[item->shard].path), true);
+    }
+    heft_buf_text(&buf, cargo->n_items ? "\n  }\n}" : "}\n}");
+    ok = heft_buf_ok(&buf, err) && heft_buf_take(&buf, plan->mem, &text, err) &&
+         heft_plan_put(plan, file, text, err);
+    heft_buf_release(&buf);
+    return ok;
+}
+
+static const char *const extensions[] = {NULL};
+
+extern const struct heft_format heft_format_hf_index;
+const struct heft_format heft_format_hf_index = {
+    .name = "hf-index",
+    .summary = "index of a sharded Hugging Face checkpoint (*.index.json)",
+    .probe = probe,
+    .open = open_index,
+    .plan = plan_index,
+    .extensions = extensions,
+};

@@ -1,0 +1,23 @@
+/* raw.c: writes one tensor as its row-major, little-endian bytes, and nothing else. */
+#include "core/plan.h"
+#include "core/registry.h"
+
+static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                      struct heft_error *err)
+{
+    if (cargo->n_items != 1)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "raw holds one tensor, %zu were chosen",
+                         cargo->n_items);
+    return heft_plan_item(plan, file, cargo->items, err);
+}
+
+static const char *const extensions[] = {"raw", NULL};
+
+extern const struct heft_format heft_format_raw;
+const struct heft_format heft_format_raw = {
+    .name = "raw",
+    .summary = "the bytes of one tensor (written only)",
+    .plan = plan_file,
+    .extensions = extensions,
+    .one_tensor = true,
+};

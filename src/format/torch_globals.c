@@ -1,0 +1,499 @@
+/* torch_globals.c: the table of names that occur in torch pickles, and the judgement of others.
+ *
+ *     module  name  → kind, dtype, allowed      KNOWN, sorted by module, then name
+ *     module [name] → danger                    DENIED: a module (with all below it) or one name
+ *
+ * Allowed is what torch.load(weights_only=True) lets pass (doc/format/torch.md). A deny-list is
+ * never complete, so whatever stands in neither table is `unknown`, which scan reports as well. */
+#include "format/torch_globals.h"
+
+#include <stdlib.h>
+
+#define NO_DTYPE                  HEFT_DTYPE_COUNT
+#define PLAIN(module, name, kind) module, name, HEFT_TORCH_##kind, NO_DTYPE, false
+#define ALLOW(module, name, kind) module, name, HEFT_TORCH_##kind, NO_DTYPE, true
+#define DTYPE(name, dtype)        "torch", name, HEFT_TORCH_DTYPE, dtype, true
+#define STORE(name, dtype)        "torch", name, HEFT_TORCH_STORAGE, dtype, true
+#define STORE_SCRIPT(name, dtype) "torch", name, HEFT_TORCH_STORAGE, dtype, false
+#define CLASS(name, dtype)        "torch", name, HEFT_TORCH_CLASS, dtype, true
+
+static const struct heft_torch_global KNOWN[] = {
+    {ALLOW("_codecs", "encode", ENCODE)},
+    {PLAIN("argparse", "Namespace", NAMESPACE)},
+    {ALLOW("builtins", "bytearray", BYTES)},
+    {PLAIN("builtins", "bytes", BYTES)},
+    {ALLOW("builtins", "complex", COMPLEX)},
+    {PLAIN("builtins", "dict", MAPPING)},
+    {PLAIN("builtins", "frozenset", SET)},
+    {PLAIN("builtins", "list", LIST)},
+    {ALLOW("builtins", "set", SET)},
+    {PLAIN("builtins", "tuple", TUPLE)},
+    {ALLOW("collections", "Counter", MAPPING)},
+    {ALLOW("collections", "OrderedDict", MAPPING)},
+    {PLAIN("collections", "defaultdict", DEFAULTDICT)},
+    {PLAIN("collections", "deque", LIST)},
+    {PLAIN("numpy", "dtype", NP_DTYPE)},
+    {PLAIN("numpy.core.multiarray", "_reconstruct", NP_ARRAY)},
+    {PLAIN("numpy.core.multiarray", "scalar", NP_SCALAR)},
+    {PLAIN("numpy.core.numeric", "_frombuffer", NP_BUFFER)},
+    {PLAIN("pathlib", "Path", PATH)},
+    {PLAIN("pathlib", "PosixPath", PATH)},
+    {PLAIN("pathlib", "PurePath", PATH)},
+    {PLAIN("pathlib", "PurePosixPath", PATH)},
+    {PLAIN("pathlib", "PureWindowsPath", PATH)},
+    {PLAIN("pathlib", "WindowsPath", PATH)},
+    {STORE("BFloat16Storage", HEFT_BF16)},
+    {CLASS("BFloat16Tensor", HEFT_BF16)},
+    {STORE("BoolStorage", HEFT_BOOL)},
+    {CLASS("BoolTensor", HEFT_BOOL)},
+    {STORE("ByteStorage", HEFT_U8)},
+    {CLASS("ByteTensor", HEFT_U8)},
+    {STORE("CharStorage", HEFT_I8)},
+    {CLASS("CharTensor", HEFT_I8)},
+    {STORE("ComplexDoubleStorage", HEFT_C128)},
+    {STORE("ComplexFloatStorage", HEFT_C64)},
+    {STORE_SCRIPT("ComplexHalfStorage", HEFT_C32)},
+    {STORE("DoubleStorage", HEFT_F64)},
+    {CLASS("DoubleTensor", HEFT_F64)},
+    {STORE_SCRIPT("Float8_e4m3fnStorage", HEFT_F8_E4M3)},
+    {STORE_SCRIPT("Float8_e4m3fnuzStorage", HEFT_F8_E4M3FNUZ)},
+    {STORE_SCRIPT("Float8_e5m2Storage", HEFT_F8_E5M2)},
+    {STORE_SCRIPT("Float8_e5m2fnuzStorage", HEFT_F8_E5M2FNUZ)},
+    {STORE_SCRIPT("Float8_e8m0fnuStorage", HEFT_F8_E8M0)},
+    {STORE("FloatStorage", HEFT_F32)},
+    {CLASS("FloatTensor", HEFT_F32)},
+    {STORE("HalfStorage", HEFT_F16)},
+    {CLASS("HalfTensor", HEFT_F16)},
+    {STORE("IntStorage", HEFT_I32)},
+    {CLASS("IntTensor", HEFT_I32)},
+    {STORE("LongStorage", HEFT_I64)},
+    {CLASS("LongTensor", HEFT_I64)},
+    {STORE("QInt32Storage", NO_DTYPE)},
+    {STORE("QInt8Storage", NO_DTYPE)},
+    {STORE("QUInt2x4Storage", NO_DTYPE)},
+    {STORE("QUInt4x2Storage", NO_DTYPE)},
+    {STORE("QUInt8Storage", NO_DTYPE)},
+    {STORE("ShortStorage", HEFT_I16)},
+    {CLASS("ShortTensor", HEFT_I16)},
+    {ALLOW("torch", "Size", TUPLE)},
+    {ALLOW("torch", "Tensor", TENSOR)},
+    {STORE_SCRIPT("UInt16Storage", HEFT_U16)},
+    {STORE_SCRIPT("UInt32Storage", HEFT_U32)},
+    {STORE_SCRIPT("UInt64Storage", HEFT_U64)},
+    {ALLOW("torch", "UntypedStorage", UNTYPED)},
+    {DTYPE("bfloat16", HEFT_BF16)},
+    {DTYPE("bits16", NO_DTYPE)},
+    {DTYPE("bits1x8", NO_DTYPE)},
+    {DTYPE("bits2x4", NO_DTYPE)},
+    {DTYPE("bits4x2", NO_DTYPE)},
+    {DTYPE("bits8", NO_DTYPE)},
+    {DTYPE("bool", HEFT_BOOL)},
+    {DTYPE("complex128", HEFT_C128)},
+    {DTYPE("complex32", HEFT_C32)},
+    {DTYPE("complex64", HEFT_C64)},
+    {ALLOW("torch", "device", DEVICE)},
+    {DTYPE("float16", HEFT_F16)},
+    {DTYPE("float32", HEFT_F32)},
+    {DTYPE("float4_e2m1fn_x2", NO_DTYPE)},
+    {DTYPE("float64", HEFT_F64)},
+    {DTYPE("float8_e4m3fn", HEFT_F8_E4M3)},
+    {DTYPE("float8_e4m3fnuz", HEFT_F8_E4M3FNUZ)},
+    {DTYPE("float8_e5m2", HEFT_F8_E5M2)},
+    {DTYPE("float8_e5m2fnuz", HEFT_F8_E5M2FNUZ)},
+    {DTYPE("float8_e8m0fnu", HEFT_F8_E8M0)},
+    {DTYPE("int1", NO_DTYPE)},
+    {DTYPE("int16", HEFT_I16)},
+    {DTYPE("int2", NO_DTYPE)},
+    {DTYPE("int3", NO_DTYPE)},
+    {DTYPE("int32", HEFT_I32)},
+    {DTYPE("int4", NO_DTYPE)},
+    {DTYPE("int5", NO_DTYPE)},
+    {DTYPE("int6", NO_DTYPE)},
+    {DTYPE("int64", HEFT_I64)},
+    {DTYPE("int7", NO_DTYPE)},
+    {DTYPE("int8", HEFT_I8)},
+    {ALLOW("torch", "per_channel_affine", CONSTANT)},
+    {ALLOW("torch", "per_channel_affine_float_qparams", CONSTANT)},
+    {ALLOW("torch", "per_channel_symmetric", CONSTANT)},
+    {ALLOW("torch", "per_tensor_affine", CONSTANT)},
+    {ALLOW("torch", "per_tensor_symmetric", CONSTANT)},
+    {DTYPE("qint32", NO_DTYPE)},
+    {DTYPE("qint8", NO_DTYPE)},
+    {DTYPE("quint2x4", NO_DTYPE)},
+    {DTYPE("quint4x2", NO_DTYPE)},
+    {DTYPE("quint8", NO_DTYPE)},
+    {DTYPE("uint1", NO_DTYPE)},
+    {DTYPE("uint16", HEFT_U16)},
+    {DTYPE("uint2", NO_DTYPE)},
+    {DTYPE("uint3", NO_DTYPE)},
+    {DTYPE("uint32", HEFT_U32)},
+    {DTYPE("uint4", NO_DTYPE)},
+    {DTYPE("uint5", NO_DTYPE)},
+    {DTYPE("uint6", NO_DTYPE)},
+    {DTYPE("uint64", HEFT_U64)},
+    {DTYPE("uint7", NO_DTYPE)},
+    {DTYPE("uint8", HEFT_U8)},
+    {PLAIN("torch._tensor", "_rebuild_from_type", FROM_TYPE)},
+    {ALLOW("torch._tensor", "_rebuild_from_type_v2", FROM_TYPE)},
+    {ALLOW("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_device_tensor_from_numpy", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_meta_tensor_no_storage", UNREADABLE)},
+    {PLAIN("torch._utils", "_rebuild_nested_tensor", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_parameter", PARAMETER)},
+    {PLAIN("torch._utils", "_rebuild_parameter_v2", PARAMETER)},
+    {ALLOW("torch._utils", "_rebuild_parameter_with_state", PARAMETER)},
+    {ALLOW("torch._utils", "_rebuild_qtensor", UNREADABLE)},
+    {PLAIN("torch._utils", "_rebuild_sparse_csr_tensor", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_sparse_tensor", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_tensor", REBUILD)},
+    {ALLOW("torch._utils", "_rebuild_tensor_v2", REBUILD_V2)},
+    {ALLOW("torch._utils", "_rebuild_tensor_v3", REBUILD_V3)},
+    {ALLOW("torch._utils", "_rebuild_wrapper_subclass", UNREADABLE)},
+    {PLAIN("torch._utils", "_rebuild_xla_tensor", UNREADABLE)},
+    {ALLOW("torch.nn.parameter", "Parameter", PARAMETER)},
+    {ALLOW("torch.serialization", "_get_layout", LAYOUT)},
+    {ALLOW("torch.sparse", "BFloat16Tensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "ByteTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "CharTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "DoubleTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "FloatTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "HalfTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "IntTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "LongTensor", UNREADABLE)},
+    {ALLOW("torch.sparse", "ShortTensor", UNREADABLE)},
+    {ALLOW("torch.storage", "TypedStorage", UNTYPED)},
+    {ALLOW("torch.storage", "UntypedStorage", UNTYPED)},
+    {PLAIN("torch.storage", "_TypedStorage", UNTYPED)},
+    {PLAIN("torch.storage", "_UntypedStorage", UNTYPED)},
+    {PLAIN("torch.storage", "_load_from_bytes", UNREADABLE)},
+};
+
+struct rename {
+    const char *module, *name;       /* name NULL: all names of the module */
+    const char *to_module, *to_name; /* to_name NULL: the name stays */
+};
+
+static const struct rename RENAMED[] = {
+    {"__builtin__", "long", "builtins", "int"},
+    {"__builtin__", "unicode", "builtins", "str"},
+    {"__builtin__", "basestring", "builtins", "str"},
+    {"__builtin__", "unichr", "builtins", "chr"},
+    {"__builtin__", "xrange", "builtins", "range"},
+    {"__builtin__", NULL, "builtins", NULL},
+    {"exceptions", NULL, "builtins", NULL},
+    {"copy_reg", NULL, "copyreg", NULL},
+    {"cPickle", NULL, "pickle", NULL},
+    {"UserDict", NULL, "collections", NULL},
+    {"UserList", NULL, "collections", NULL},
+    {"UserString", NULL, "collections", NULL},
+    {"commands", NULL, "subprocess", NULL},
+    {"numpy._core.multiarray", NULL, "numpy.core.multiarray", NULL},
+    {"numpy._core.numeric", NULL, "numpy.core.numeric", NULL},
+    {"pathlib._local", NULL, "pathlib", NULL},
+    {"torch.tensor", NULL, "torch._tensor", NULL},
+};
+
+/* Modules whose storage and tensor classes are those of another module, on a device. */
+static const char *const CUDA[][2] = {{"torch.cuda", "torch"},
+                                      {"torch.cuda.sparse", "torch.sparse"}};
+
+/* Modules (with what is below them) and names that reach the system, other code or other files. */
+static const char *const DENIED[][2] = {
+    {"_aix_support", NULL},
+    {"_io", "FileIO"},
+    {"_io", "open"},
+    {"_io", "open_code"},
+    {"_osx_support", NULL},
+    {"_pickle", NULL},
+    {"_posixsubprocess", NULL},
+    {"_pyrepl", NULL},
+    {"_socket", NULL},
+    {"_thread", NULL},
+    {"aiohttp", NULL},
+    {"asyncio", NULL},
+    {"atexit", NULL},
+    {"bdb", NULL},
+    {"builtins", "__import__"},
+    {"builtins", "apply"},
+    {"builtins", "breakpoint"},
+    {"builtins", "compile"},
+    {"builtins", "delattr"},
+    {"builtins", "eval"},
+    {"builtins", "exec"},
+    {"builtins", "execfile"},
+    {"builtins", "exit"},
+    {"builtins", "file"},
+    {"builtins", "getattr"},
+    {"builtins", "globals"},
+    {"builtins", "help"},
+    {"builtins", "input"},
+    {"builtins", "locals"},
+    {"builtins", "open"},
+    {"builtins", "quit"},
+    {"builtins", "reload"},
+    {"builtins", "setattr"},
+    {"builtins", "vars"},
+    {"cProfile", NULL},
+    {"cffi", NULL},
+    {"cloudpickle", NULL},
+    {"code", NULL},
+    {"codeop", NULL},
+    {"commands", NULL},
+    {"concurrent", NULL},
+    {"ctypes", NULL},
+    {"dill", NULL},
+    {"distutils", NULL},
+    {"doctest", NULL},
+    {"ensurepip", NULL},
+    {"ftplib", NULL},
+    {"functools", "reduce"},
+    {"gc", NULL},
+    {"glob", NULL},
+    {"http", NULL},
+    {"httplib", NULL},
+    {"httpx", NULL},
+    {"idlelib", NULL},
+    {"imaplib", NULL},
+    {"imp", NULL},
+    {"importlib", NULL},
+    {"inspect", NULL},
+    {"io", "FileIO"},
+    {"io", "open"},
+    {"io", "open_code"},
+    {"joblib", "load"},
+    {"joblib.numpy_pickle", "load"},
+    {"lib2to3", NULL},
+    {"linecache", NULL},
+    {"logging.config", NULL},
+    {"mailcap", NULL},
+    {"marshal", NULL},
+    {"mmap", NULL},
+    {"multiprocessing", NULL},
+    {"nt", NULL},
+    {"ntpath", NULL},
+    {"numpy", "fromfile"},
+    {"numpy", "load"},
+    {"numpy", "loadtxt"},
+    {"numpy", "memmap"},
+    {"numpy", "save"},
+    {"numpy", "savetxt"},
+    {"numpy.distutils", NULL},
+    {"numpy.f2py", NULL},
+    {"numpy.lib", NULL},
+    {"numpy.testing", NULL},
+    {"operator", "attrgetter"},
+    {"operator", "methodcaller"},
+    {"os", NULL},
+    {"pdb", NULL},
+    {"pickle", NULL},
+    {"pickletools", NULL},
+    {"pip", NULL},
+    {"pkg_resources", NULL},
+    {"pkgutil", NULL},
+    {"platform", NULL},
+    {"plistlib", NULL},
+    {"popen2", NULL},
+    {"poplib", NULL},
+    {"posix", NULL},
+    {"posixpath", NULL},
+    {"posixsubprocess", NULL},
+    {"profile", NULL},
+    {"pstats", NULL},
+    {"pty", NULL},
+    {"py_compile", NULL},
+    {"pydoc", NULL},
+    {"requests", NULL},
+    {"resource", NULL},
+    {"rlcompleter", NULL},
+    {"runpy", NULL},
+    {"sched", NULL},
+    {"select", NULL},
+    {"setuptools", NULL},
+    {"shelve", NULL},
+    {"shlex", NULL},
+    {"shutil", NULL},
+    {"signal", NULL},
+    {"site", NULL},
+    {"smtplib", NULL},
+    {"socket", NULL},
+    {"socketserver", NULL},
+    {"sqlite3", NULL},
+    {"ssl", NULL},
+    {"subprocess", NULL},
+    {"sys", NULL},
+    {"sysconfig", NULL},
+    {"tarfile", NULL},
+    {"telnetlib", NULL},
+    {"tempfile", NULL},
+    {"test.support", NULL},
+    {"threading", NULL},
+    {"timeit", NULL},
+    {"torch", "hub"},
+    {"torch", "load"},
+    {"torch", "save"},
+    {"torch._dynamo", NULL},
+    {"torch._inductor", NULL},
+    {"torch.hub", NULL},
+    {"torch.jit", "load"},
+    {"torch.jit._serialization", NULL},
+    {"torch.package", NULL},
+    {"torch.serialization", "load"},
+    {"torch.serialization", "save"},
+    {"torch.utils.bottleneck", NULL},
+    {"torch.utils.collect_env", NULL},
+    {"torch.utils.cpp_extension", NULL},
+    {"torch.utils.data.datapipes", NULL},
+    {"torch.utils.model_dump", NULL},
+    {"trace", NULL},
+    {"types", "CodeType"},
+    {"types", "FunctionType"},
+    {"types", "LambdaType"},
+    {"types", "MethodType"},
+    {"urllib", NULL},
+    {"urllib2", NULL},
+    {"uuid", "_get_command_stdout"},
+    {"uuid", "_popen"},
+    {"venv", NULL},
+    {"webbrowser", NULL},
+    {"winreg", NULL},
+    {"xmlrpc", NULL},
+    {"zipapp", NULL},
+    {"zipfile", NULL},
+    {"zipimport", NULL},
+};
+
+struct key {
+    struct heft_str module, name;
+};
+
+static int compare_known(const void *a, const void *b)
+{
+    const struct key *key = a;
+    const struct heft_torch_global *known = b;
+    const int order = heft_str_cmp(key->module, heft_str_of(known->module));
+
+    return order ? order : heft_str_cmp(key->name, heft_str_of(known->name));
+}
+
+static const struct heft_torch_global *find(struct heft_str module, struct heft_str name)
+{
+    const struct key key = {module, name};
+
+    return bsearch(&key, KNOWN, HEFT_COUNT(KNOWN), sizeof KNOWN[0], compare_known);
+}
+
+void heft_torch_rename(struct heft_str *module, struct heft_str *name)
+{
+    for (size_t i = 0; i < HEFT_COUNT(RENAMED); i++) {
+        const struct rename *r = &RENAMED[i];
+
+        if (!heft_str_is(*module, r->module) || (r->name && !heft_str_is(*name, r->name)))
+            continue;
+        *module = heft_str_of(r->to_module);
+        if (r->to_name)
+            *name = heft_str_of(r->to_name);
+        return;
+    }
+}
+
+const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct heft_str name)
+{
+    const struct heft_torch_global *known = find(module, name);
+
+    if (known)
+        return known;
+    heft_torch_rename(&module, &name);
+    for (size_t i = 0; i < HEFT_COUNT(CUDA); i++) {
+        if (!heft_str_is(module, CUDA[i][0]))
+            continue;
+        known = find(heft_str_of(CUDA[i][1]), name);
+        if (known && (known->kind == HEFT_TORCH_STORAGE || known->kind == HEFT_TORCH_CLASS ||
+                      known->kind == HEFT_TORCH_UNREADABLE))
+            return known;
+        return NULL;
+    }
+    return find(module, name);
+}
+
+/* `path` is `prefix` or begins with "prefix.". */
+static bool is_below(struct heft_str path, struct heft_str prefix)
+{
+    return heft_str_starts(path, prefix) && (path.n == prefix.n || path.p[prefix.n] == '.');
+}
+
+static bool is_denied(struct heft_str module, struct heft_str name)
+{
+    for (size_t i = 0; i < HEFT_COUNT(DENIED); i++) {
+        const struct heft_str denied = heft_str_of(DENIED[i][0]);
+
+        if (!DENIED[i][1]) {
+            if (is_below(module, denied))
+                return true;
+        } else if (heft_str_eq(module, denied) && is_below(name, heft_str_of(DENIED[i][1]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next piece of a dotted name; false at the end. */
+static bool next_piece(struct heft_str *rest, struct heft_str *piece)
+{
+    const char *dot;
+
+    if (!rest->p)
+        return false;
+    dot = memchr(rest->p, '.', rest->n);
+    *piece = (struct heft_str){rest->p, dot ? (size_t)(dot - rest->p) : rest->n};
+    if (dot)
+        *rest = (struct heft_str){dot + 1, rest->n - piece->n - 1};
+    else
+        *rest = (struct heft_str){NULL, 0};
+    return true;
+}
+
+/* A dotted name walks through attributes: through a denied module or builtin that some harmless
+ * module happens to import, or through double-underscore attributes, it reaches anything. */
+static bool walks_into_danger(struct heft_str name)
+{
+    struct heft_str rest = name, piece;
+
+    while (next_piece(&rest, &piece)) {
+        if (heft_str_starts(piece, HEFT_STR("__")) || is_denied(piece, HEFT_STR("")) ||
+            is_denied(HEFT_STR("builtins"), piece))
+            return true;
+    }
+    return false;
+}
+
+/* `torch` + `_utils._rebuild_tensor_v2`: the same object by another spelling, to pass a filter. */
+static bool aliases_known(struct heft_str module, struct heft_str name)
+{
+    char path[128];
+    size_t n = module.n + 1 + name.n, dot;
+
+    if (n > sizeof path)
+        return false;
+    memcpy(path, module.p, module.n);
+    path[module.n] = '.';
+    memcpy(path + module.n + 1, name.p, name.n);
+    for (dot = n; dot-- > 0;)
+        if (path[dot] == '.')
+            break;
+    return find((struct heft_str){path, dot}, (struct heft_str){path + dot + 1, n - dot - 1});
+}
+
+enum heft_danger heft_torch_danger(struct heft_str module, struct heft_str name)
+{
+    const struct heft_torch_global *known = heft_torch_lookup(module, name);
+    const bool dotted = name.n && memchr(name.p, '.', name.n);
+
+    if (known && known->allowed)
+        return HEFT_ALLOWED;
+    heft_torch_rename(&module, &name);
+    if (is_denied(module, name))
+        return HEFT_DANGER;
+    if (dotted && (walks_into_danger(name) || aliases_known(module, name)))
+        return HEFT_DANGER;
+    return HEFT_UNKNOWN;
+}

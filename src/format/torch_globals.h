@@ -1,0 +1,60 @@
+/* torch_globals.h: what the names in a torch pickle mean. A table, nothing else: names are looked
+ * up, never imported (specs: pytorch §4).
+ *
+ * A name is known only as the exact pair (module, name) after the renames of Python 2 and of module
+ * moves; a dotted name such as `torch` + `_utils._rebuild_tensor_v2` is another name and stays
+ * unknown. */
+#ifndef HEFT_TORCH_GLOBALS_H
+#define HEFT_TORCH_GLOBALS_H
+
+#include "base/base.h"
+#include "heft/heft.h"
+
+enum heft_torch_kind {
+    HEFT_TORCH_UNKNOWN,
+    HEFT_TORCH_MAPPING,     /* OrderedDict, dict, Counter: (pairs or dict) and items */
+    HEFT_TORCH_DEFAULTDICT, /* (factory) and items */
+    HEFT_TORCH_NAMESPACE,   /* attributes are the items */
+    HEFT_TORCH_LIST,        /* list, deque: (items) and appended ones */
+    HEFT_TORCH_TUPLE,       /* tuple, torch.Size: (items) */
+    HEFT_TORCH_SET,         /* set, frozenset: (items) */
+    HEFT_TORCH_BYTES,       /* bytes, bytearray: (), (bytes) or (text, encoding) */
+    HEFT_TORCH_ENCODE,      /* _codecs.encode: (text, encoding) */
+    HEFT_TORCH_COMPLEX,     /* (real, imaginary) */
+    HEFT_TORCH_PATH,        /* pathlib: (parts …) */
+    HEFT_TORCH_DEVICE,      /* (type) or (type, index) */
+    HEFT_TORCH_LAYOUT,      /* (name) */
+    HEFT_TORCH_DTYPE,       /* a bare name: torch.float32 */
+    HEFT_TORCH_CONSTANT,    /* a bare name: torch.per_tensor_affine */
+    HEFT_TORCH_STORAGE,     /* a storage class, dtype: of its elements */
+    HEFT_TORCH_UNTYPED,     /* a storage class counted in bytes */
+    HEFT_TORCH_CLASS,   /* a tensor class of old: () and BUILD (storage, offset, size, stride) */
+    HEFT_TORCH_TENSOR,  /* torch.Tensor */
+    HEFT_TORCH_REBUILD, /* _rebuild_tensor */
+    HEFT_TORCH_REBUILD_V2,
+    HEFT_TORCH_REBUILD_V3,
+    HEFT_TORCH_PARAMETER,  /* Parameter and _rebuild_parameter…: the first argument */
+    HEFT_TORCH_FROM_TYPE,  /* _rebuild_from_type(_v2): (function, type, arguments, state) */
+    HEFT_TORCH_UNREADABLE, /* makes a tensor that heft does not read */
+    HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct + BUILD */
+    HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */
+    HEFT_TORCH_NP_SCALAR,
+    HEFT_TORCH_NP_DTYPE
+};
+
+struct heft_torch_global {
+    const char *module, *name;
+    uint8_t kind;  /* enum heft_torch_kind */
+    uint8_t dtype; /* STORAGE, DTYPE: enum heft_dtype; HEFT_DTYPE_COUNT where heft has none */
+    bool allowed;  /* by torch.load(weights_only=True) */
+};
+
+/* The pair after renames: module and name replaced where Python 2 or an older release spelled them
+ * differently. */
+void heft_torch_rename(struct heft_str *module, struct heft_str *name);
+/* The entry of that pair, or NULL. Renames first. */
+const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct heft_str name);
+/* What executing an import of that pair could do. */
+enum heft_danger heft_torch_danger(struct heft_str module, struct heft_str name);
+
+#endif

@@ -1,0 +1,603 @@
+/* torch_rebuild.c: persistent ids become storages, calls of the rebuild functions become rows.
+ *
+ *     BINPERSID ("storage", torch FloatStorage, "0", "cpu", 6)
+ *                            class, its dtype   key   location  elements (bytes if untyped)
+ *         → record data/0, which must have exactly that many bytes
+ *
+ *     REDUCE torch._utils _rebuild_tensor_v2 (storage, offset, size, stride, requires_grad, hooks
+ *                                             [, {"conj": True, "neg": True}])
+ *         → row: dtype of the class, offset and strides in elements
+ *
+ * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are taken off one by one in a
+ * loop; each refers to values made before it, so the loop ends. What another function built is a
+ * tensor that cannot be read, never one that is left out. */
+#include "format/torch_parts.h"
+
+#define MAX_RANK 64 /* torch's own */
+
+const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_pickle_node *n;
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
+        return NULL;
+    n = heft_torch_node(t, node);
+    return heft_torch_lookup(heft_pickle_text(&t->pickle, n->module),
+                             heft_pickle_text(&t->pickle, node));
+}
+
+enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call)
+{
+    const struct heft_torch_global *known =
+        heft_torch_global_of(t, heft_torch_node(t, call)->u.call.callee);
+
+    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+}
+
+/* ---- persistent ids ---------------------------------------------------------------------------
+ */
+
+static bool is_word(const struct heft_torch *t, uint32_t node, const char *word)
+{
+    return (heft_torch_is_text(t, node) || heft_torch_is(t, node, HEFT_PICKLE_BYTES)) &&
+           heft_str_is(heft_pickle_text(&t->pickle, node), word);
+}
+
+/* Bytes of an element; the quantized classes have no dtype of ours. */
+static uint32_t element_bytes(const struct heft_torch_global *type)
+{
+    if (type->kind == HEFT_TORCH_UNTYPED)
+        return 1;
+    if (type->dtype != HEFT_DTYPE_COUNT)
+        return heft_dtype_bytes((enum heft_dtype)type->dtype);
+    return strcmp(type->name, "QInt32Storage") == 0 ? 4 : 1;
+}
+
+static bool read_class(const struct heft_torch *t, uint32_t id, uint32_t node,
+                       const struct heft_torch_global **type, struct heft_error *err)
+{
+    const uint64_t at = heft_torch_where(t, id);
+    struct heft_str module, name;
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
+        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose storage class is no class");
+    *type = heft_torch_global_of(t, node);
+    if (*type && ((*type)->kind == HEFT_TORCH_STORAGE || (*type)->kind == HEFT_TORCH_UNTYPED))
+        return true;
+    module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
+    name = heft_pickle_text(&t->pickle, node);
+    return heft_fail(err, *type ? HEFT_MALFORMED : HEFT_UNSUPPORTED, at,
+                     "persistent id with %.*s.%.*s for its storage class, which is none that heft "
+                     "knows",
+                     (int)heft_min_u64(module.n, 100), module.p, (int)heft_min_u64(name.n, 100),
+                     name.p);
+}
+
+static bool read_persid(const struct heft_torch *t, uint32_t id, struct heft_torch_storage *out,
+                        bool *is_meta, struct heft_error *err)
+{
+    const uint32_t args = heft_torch_node(t, id)->u.call.args;
+    const uint64_t at = heft_torch_where(t, id);
+    uint32_t key, elements;
+
+    if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id that is no tuple (\"storage\", class, key, location, "
+                         "elements)");
+    if (!is_word(t, heft_torch_item(t, args, 0), "storage") || heft_torch_count(t, args) != 5)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id of %u items; (\"storage\", class, key, location, elements) "
+                         "is all a torch zip may have",
+                         heft_torch_count(t, args));
+    if (!read_class(t, id, heft_torch_item(t, args, 1), &out->type, err))
+        return false;
+    key = heft_torch_item(t, args, 2);
+    if (!heft_torch_is_text(t, key))
+        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose key is no text");
+    out->key = heft_pickle_text(&t->pickle, key);
+    *is_meta = is_word(t, heft_torch_item(t, args, 3), "meta");
+    elements = heft_torch_item(t, args, 4);
+    if (!heft_torch_is(t, elements, HEFT_PICKLE_INT) || heft_torch_node(t, elements)->u.integer < 0)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id whose number of elements is no integer from 0 to 2^63-1");
+    out->elements = heft_torch_node(t, elements)->u.integer;
+    if (!heft_mul((uint64_t)out->elements, element_bytes(out->type), &out->bytes))
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "storage of %" PRId64 " elements: its bytes overflow 64 bits",
+                         out->elements);
+    return true;
+}
+
+static bool find_record(struct heft_torch *t, uint32_t id, struct heft_torch_storage *s,
+                        struct heft_buf *name, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry;
+    uint32_t found;
+
+    name->n = 0;
+    heft_buf_text(name, "data/");
+    heft_buf_str(name, s->key);
+    if (!heft_buf_ok(name, err))
+        return false;
+    found = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
+    if (found == HEFT_MAP_NONE)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                         "storage %.*s: the archive has no record %.*s/data/%.*s",
+                         (int)heft_min_u64(s->key.n, 100), s->key.p,
+                         (int)heft_min_u64(t->root.n, 100), t->root.p,
+                         (int)heft_min_u64(s->key.n, 100), s->key.p);
+    entry = &t->zip.entries[found];
+    if (entry->size != s->bytes)
+        return heft_fail(err, HEFT_MALFORMED, entry->data,
+                         "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64
+                         " elements of %u bytes",
+                         entry->name.p, entry->size, s->elements, element_bytes(s->type));
+    return heft_torch_store_record(t, found, &s->storage, err);
+}
+
+/* The same key again must mean the same. */
+static bool check_again(const struct heft_torch *t, uint32_t id,
+                        const struct heft_torch_storage *first,
+                        const struct heft_torch_storage *again, struct heft_error *err)
+{
+    if (first->type == again->type && first->elements == again->elements)
+        return true;
+    return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                     "storage %.*s is %s of %" PRId64 " elements here, %s of %" PRId64
+                     " elements before",
+                     (int)heft_min_u64(first->key.n, 100), first->key.p, again->type->name,
+                     again->elements, first->type->name, first->elements);
+}
+
+static bool add_persid(struct heft_torch *t, uint32_t id, struct heft_buf *name,
+                       struct heft_error *err)
+{
+    struct heft_torch_storage s = {.storage = HEFT_NONE};
+    bool is_meta = false;
+    uint32_t index;
+
+    if (!read_persid(t, id, &s, &is_meta, err) ||
+        !heft_strmap_add(&t->keys, s.key, (uint32_t)t->n_storages, &index, err))
+        return false;
+    if (index != HEFT_MAP_NONE)
+        return check_again(t, id, &t->storages[index], &s, err) &&
+               heft_u32map_set(&t->by_persid, id, index, err);
+    if (!is_meta && !find_record(t, id, &s, name, err))
+        return false;
+    if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err) ||
+        !heft_u32map_set(&t->by_persid, id, (uint32_t)t->n_storages, err))
+        return false;
+    t->storages[t->n_storages++] = s;
+    return true;
+}
+
+bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err)
+{
+    struct heft_buf name = {0};
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && i < t->pickle.count; i++)
+        if (t->pickle.nodes[i].kind == HEFT_PICKLE_PERSID)
+            ok = add_persid(t, i, &name, err);
+    heft_buf_release(&name);
+    return ok;
+}
+
+/* ---- geometry ---------------------------------------------------------------------------------
+ */
+
+/* What a rebuild function was given. */
+struct view {
+    uint32_t call; /* for errors */
+    uint32_t storage, offset, size, stride, dtype, metadata;
+};
+
+struct dims {
+    unsigned rank;
+    uint64_t size[MAX_RANK], stride[MAX_RANK];
+    bool is_empty, is_row_major;
+    uint64_t last; /* element that lies farthest from the first */
+};
+
+/* torch.Size((2, 3)) → (2, 3) */
+static uint32_t without_size(const struct heft_torch *t, uint32_t node)
+{
+    if (heft_torch_is(t, node, HEFT_PICKLE_CALL) &&
+        heft_torch_callee(t, node) == HEFT_TORCH_TUPLE &&
+        heft_torch_count(t, heft_torch_node(t, node)->u.call.args) == 1)
+        return heft_torch_item(t, heft_torch_node(t, node)->u.call.args, 0);
+    return node;
+}
+
+static bool read_numbers(const struct heft_torch *t, const struct view *v, uint32_t node,
+                         const char *what, uint64_t *out, struct heft_error *err)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&t->pickle, node);
+    uint32_t item;
+
+    while (heft_pickle_next(&iter, &item)) {
+        if (!heft_torch_is(t, item, HEFT_PICKLE_INT) || heft_torch_node(t, item)->u.integer < 0)
+            return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
+                             "a %s that is no integer from 0 to 2^63-1", what);
+        *out++ = (uint64_t)heft_torch_node(t, item)->u.integer;
+    }
+    return true;
+}
+
+/* Strides of dimensions of one element say nothing: real files have any number there. */
+static bool measure(struct dims *d)
+{
+    uint64_t packed = 1, step;
+
+    d->is_row_major = true;
+    for (unsigned i = 0; i < d->rank; i++)
+        d->is_empty |= d->size[i] == 0;
+    for (unsigned i = d->rank; i-- > 0 && !d->is_empty;) {
+        if (d->size[i] == 1)
+            continue;
+        d->is_row_major &= d->stride[i] == packed;
+        if (!heft_mul(d->size[i] - 1, d->stride[i], &step) || !heft_add(d->last, step, &d->last) ||
+            !heft_mul(packed, d->size[i], &packed))
+            return false;
+    }
+    return true;
+}
+
+static bool read_dims(const struct heft_torch *t, const struct view *v, struct dims *d,
+                      struct heft_error *err)
+{
+    const uint64_t most = heft_min_u64(t->model->limits.rank, MAX_RANK);
+    const uint32_t size = without_size(t, v->size), stride = without_size(t, v->stride);
+    const uint64_t at = heft_torch_where(t, v->call);
+
+    if ((!heft_torch_is(t, size, HEFT_PICKLE_TUPLE) && !heft_torch_is(t, size, HEFT_PICKLE_LIST)) ||
+        (!heft_torch_is(t, stride, HEFT_PICKLE_TUPLE) &&
+         !heft_torch_is(t, stride, HEFT_PICKLE_LIST)))
+        return heft_fail(err, HEFT_MALFORMED, at, "a shape or stride that is no tuple");
+    if (heft_torch_count(t, size) != heft_torch_count(t, stride))
+        return heft_fail(err, HEFT_MALFORMED, at, "%u sizes but %u strides",
+                         heft_torch_count(t, size), heft_torch_count(t, stride));
+    if (heft_torch_count(t, size) > most)
+        return heft_fail(err, HEFT_LIMIT, at, "%u dimensions, the limit is %" PRIu64,
+                         heft_torch_count(t, size), most);
+    d->rank = heft_torch_count(t, size);
+    if (!read_numbers(t, v, size, "size", d->size, err) ||
+        !read_numbers(t, v, stride, "stride", d->stride, err))
+        return false;
+    return measure(d) ||
+           heft_fail(err, HEFT_MALFORMED, at, "a shape whose elements overflow 64 bits");
+}
+
+static bool keep_dims(struct heft_torch *t, const struct dims *d, struct heft_row *row,
+                      struct heft_error *err)
+{
+    const size_t n = d->rank * sizeof(uint64_t);
+    const bool strided = !d->is_row_major && !d->is_empty;
+    uint64_t *kept = heft_arena_alloc(&t->model->mem, strided ? 2 * n : n, err);
+
+    if (!kept)
+        return false;
+    memcpy(kept, d->size, n);
+    if (strided)
+        memcpy(kept + d->rank, d->stride, n);
+    row->rank = (uint8_t)d->rank; /* at most MAX_RANK */
+    row->shape = kept;
+    row->stride = strided ? kept + d->rank : NULL;
+    return true;
+}
+
+static bool check_range(const struct heft_torch *t, const struct view *v, const struct dims *d,
+                        const struct heft_torch_storage *s, struct heft_row *row,
+                        struct heft_error *err)
+{
+    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint64_t at = heft_torch_where(t, v->call);
+    uint64_t offset, last;
+
+    if (!heft_torch_is(t, v->offset, HEFT_PICKLE_INT) ||
+        heft_torch_node(t, v->offset)->u.integer < 0)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "a storage offset that is no integer from 0 to 2^63-1");
+    offset = (uint64_t)heft_torch_node(t, v->offset)->u.integer;
+    if (d->is_empty)
+        return true;
+    if (!heft_add(offset, d->last, &last) || last >= s->bytes / each)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "it begins at element %" PRIu64 " and reaches %" PRIu64
+                         " further, storage %.*s has %" PRIu64 " elements",
+                         offset, d->last, (int)heft_min_u64(s->key.n, 100), s->key.p,
+                         s->bytes / each);
+    row->offset = offset * each; /* below s->bytes */
+    return true;
+}
+
+/* ---- metadata ---------------------------------------------------------------------------------
+ */
+
+static bool read_metadata(const struct heft_torch *t, const struct view *v, struct heft_row *row,
+                          struct heft_error *err)
+{
+    const uint8_t kind = heft_dtype_info((enum heft_dtype)row->dtype)->kind;
+    struct heft_pickle_iter iter;
+    uint32_t key, value;
+
+    if (!heft_torch_is(t, v->metadata, HEFT_PICKLE_DICT))
+        return true;
+    iter = heft_pickle_items(&t->pickle, v->metadata);
+    while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value)) {
+        const bool on =
+            heft_torch_is(t, value, HEFT_PICKLE_BOOL) && heft_torch_node(t, value)->u.integer != 0;
+        const uint8_t flag = is_word(t, key, "conj")  ? HEFT_ROW_CONJ
+                             : is_word(t, key, "neg") ? HEFT_ROW_NEG
+                                                      : 0;
+
+        row->flags = (uint8_t)(on ? row->flags | flag : row->flags & ~flag);
+    }
+    if ((row->flags & HEFT_ROW_CONJ && kind != HEFT_KIND_COMPLEX) ||
+        (row->flags & HEFT_ROW_NEG && kind != HEFT_KIND_COMPLEX && kind != HEFT_KIND_FLOAT))
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
+                         "%s marked as conjugated or negated",
+                         heft_dtype_name((enum heft_dtype)row->dtype));
+    return true;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------
+ */
+
+/* "built by module.name": the tensor is known to be there, its bytes are not ours to read. */
+static bool unread(struct heft_torch *t, uint32_t node, const char *how,
+                   struct heft_torch_made *out, struct heft_error *err)
+{
+    const char *name = heft_torch_type_name(t, node, err);
+
+    if (!name)
+        return false;
+    out->found = HEFT_TORCH_UNREAD;
+    out->reason = heft_arena_printf(&t->model->mem, err, "%s %s", how, name);
+    return out->reason != NULL;
+}
+
+static bool bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
+                          struct heft_error *err)
+{
+    const char *name = heft_torch_type_name(t, callee, err);
+
+    return name &&
+           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call), "bad arguments for %s", name);
+}
+
+static bool no_data(struct heft_torch_made *out)
+{
+    out->found = HEFT_TORCH_UNREAD;
+    out->reason = "on the meta device: the file has no data for it";
+    return true;
+}
+
+/* The dtype of a row; *out becomes UNREAD where it is one of torch's that heft does not have. */
+static bool choose_dtype(struct heft_torch *t, const struct view *v,
+                         const struct heft_torch_storage *s, struct heft_torch_made *out,
+                         struct heft_error *err)
+{
+    const struct heft_torch_global *type = s->type;
+
+    if (v->dtype != HEFT_PICKLE_NIL) {
+        type = heft_torch_global_of(t, v->dtype);
+        if (!type || type->kind != HEFT_TORCH_DTYPE)
+            return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
+                             "a dtype argument that is no torch dtype");
+    }
+    out->row.dtype = type->kind == HEFT_TORCH_UNTYPED ? HEFT_U8 : type->dtype;
+    if (out->row.dtype != HEFT_DTYPE_COUNT)
+        return true;
+    out->found = HEFT_TORCH_UNREAD;
+    out->reason = heft_arena_printf(&t->model->mem, err, "of the type torch.%s", type->name);
+    return out->reason != NULL;
+}
+
+static void set_storage(struct heft_torch *t, struct heft_torch_storage *s, struct heft_row *row)
+{
+    row->storage = s->storage;
+    s->used = true;
+    if (t->is_big && heft_dtype_info((enum heft_dtype)row->dtype)->word > 1)
+        row->flags |= HEFT_ROW_SWAP;
+}
+
+static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
+                     struct heft_error *err)
+{
+    const uint32_t index = heft_u32map_get(&t->by_persid, v->storage);
+    struct heft_torch_storage *s = &t->storages[index]; /* v->storage is a PERSID: all are there */
+    struct dims d = {0};
+
+    if (!choose_dtype(t, v, s, out, err) || !read_dims(t, v, &d, err))
+        return false;
+    if (out->found == HEFT_TORCH_UNREAD)
+        return true;
+    if (s->storage == HEFT_NONE)
+        return no_data(out);
+    set_storage(t, s, &out->row);
+    out->found = HEFT_TORCH_ROW;
+    return check_range(t, v, &d, s, &out->row, err) && read_metadata(t, v, &out->row, err) &&
+           keep_dims(t, &d, &out->row, err);
+}
+
+static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                         struct heft_error *err)
+{
+    struct heft_torch_storage *s = &t->storages[heft_u32map_get(&t->by_persid, node)];
+    const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
+    struct dims d = {.rank = 1, .size = {(uint64_t)s->elements}, .is_row_major = true};
+
+    if (!choose_dtype(t, &v, s, out, err) || out->found == HEFT_TORCH_UNREAD)
+        return out->found == HEFT_TORCH_UNREAD;
+    if (s->storage == HEFT_NONE)
+        return no_data(out);
+    set_storage(t, s, &out->row);
+    out->found = HEFT_TORCH_ROW;
+    return keep_dims(t, &d, &out->row, err);
+}
+
+/* ---- rebuild functions ------------------------------------------------------------------------
+ */
+
+struct call {
+    uint32_t node, callee, args, state;
+};
+
+static struct call call_of(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_pickle_node *n = heft_torch_node(t, node);
+
+    return (struct call){node, n->u.call.callee, n->u.call.args, n->state};
+}
+
+/* Where each function has what: how many arguments, and where dtype and metadata stand. */
+static const struct signature {
+    uint8_t kind, least, most, dtype, metadata; /* 0: has none */
+} signatures[] = {
+    {HEFT_TORCH_REBUILD, 4, 4, 0, 0},
+    {HEFT_TORCH_REBUILD_V2, 6, 7, 0, 6},
+    {HEFT_TORCH_REBUILD_V3, 7, 8, 6, 7},
+};
+
+static uint32_t optional(const struct heft_torch *t, uint32_t args, uint8_t index)
+{
+    return index ? heft_torch_item(t, args, index) : HEFT_PICKLE_NIL;
+}
+
+static bool from_view(struct heft_torch *t, const struct call *call, const struct view *v,
+                      struct heft_torch_made *out, struct heft_error *err)
+{
+    if (heft_torch_is(t, v->storage, HEFT_PICKLE_PERSID))
+        return make_row(t, v, out, err);
+    if (heft_torch_is(t, v->storage, HEFT_PICKLE_CALL))
+        return unread(t, v->storage, "its storage is built by", out, err);
+    return bad_arguments(t, call->node, call->callee, err);
+}
+
+/* BUILD with (storage, offset, size, stride): Tensor.set_, as the first releases wrote it. */
+static bool from_state(struct heft_torch *t, const struct call *call, struct heft_torch_made *out,
+                       struct heft_error *err)
+{
+    const struct view v = {.call = call->node,
+                           .storage = heft_torch_item(t, call->state, 0),
+                           .offset = heft_torch_item(t, call->state, 1),
+                           .size = heft_torch_item(t, call->state, 2),
+                           .stride = heft_torch_item(t, call->state, 3),
+                           .dtype = HEFT_PICKLE_NIL,
+                           .metadata = HEFT_PICKLE_NIL};
+
+    return from_view(t, call, &v, out, err);
+}
+
+static bool has_set_state(const struct heft_torch *t, const struct call *call)
+{
+    return heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
+           heft_torch_count(t, call->state) == 4;
+}
+
+static bool from_arguments(struct heft_torch *t, const struct call *call, const struct signature *s,
+                           struct heft_torch_made *out, struct heft_error *err)
+{
+    const uint32_t args = call->args;
+    const struct view v = {.call = call->node,
+                           .storage = heft_torch_item(t, args, 0),
+                           .offset = heft_torch_item(t, args, 1),
+                           .size = heft_torch_item(t, args, 2),
+                           .stride = heft_torch_item(t, args, 3),
+                           .dtype = optional(t, args, s->dtype),
+                           .metadata = optional(t, args, s->metadata)};
+
+    if (has_set_state(t, call))
+        return from_state(t, call, out, err);
+    if (heft_torch_count(t, args) < s->least || heft_torch_count(t, args) > s->most)
+        return bad_arguments(t, call->node, call->callee, err);
+    return from_view(t, call, &v, out, err);
+}
+
+/* Takes one wrapper off: *call becomes what it wraps. False where its arguments are wrong. */
+static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind, struct call *call)
+{
+    uint32_t inner = heft_torch_item(t, call->args, 0);
+
+    if (kind == HEFT_TORCH_FROM_TYPE) { /* (function, type, arguments, state) */
+        if (heft_torch_count(t, call->args) < 3 ||
+            !heft_torch_is(t, heft_torch_item(t, call->args, 2), HEFT_PICKLE_TUPLE) ||
+            !heft_torch_is(t, inner, HEFT_PICKLE_GLOBAL))
+            return false;
+        *call =
+            (struct call){call->node, inner, heft_torch_item(t, call->args, 2), HEFT_PICKLE_NIL};
+        return true;
+    }
+    if (inner == HEFT_PICKLE_NIL && heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
+        heft_torch_count(t, call->state) == 5) /* Parameter(), BUILD (data, _, hooks, grad, _) */
+        inner = heft_torch_item(t, call->state, 0);
+    if (!heft_torch_is(t, inner, HEFT_PICKLE_CALL) || inner >= call->node)
+        return false;
+    *call = call_of(t, inner);
+    return true;
+}
+
+static const struct signature *signature_of(enum heft_torch_kind kind)
+{
+    for (size_t i = 0; i < HEFT_COUNT(signatures); i++)
+        if (signatures[i].kind == kind)
+            return &signatures[i];
+    return NULL;
+}
+
+static bool is_wrapper(enum heft_torch_kind kind, const struct heft_torch *t,
+                       const struct call *call)
+{
+    return kind == HEFT_TORCH_FROM_TYPE ||
+           (kind == HEFT_TORCH_PARAMETER && !has_set_state(t, call));
+}
+
+static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                        struct heft_error *err)
+{
+    struct call call = call_of(t, node);
+    const struct heft_torch_global *known = heft_torch_global_of(t, call.callee);
+    enum heft_torch_kind kind = known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+    bool wrapped = false;
+
+    while (is_wrapper(kind, t, &call)) {
+        const uint32_t callee = call.callee;
+
+        if (!unwrap(t, kind, &call))
+            return bad_arguments(t, call.node, callee, err);
+        if (t->budget == 0)
+            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
+                             "more wrappers around tensors than limits.expansion allows");
+        t->budget--;
+        known = heft_torch_global_of(t, call.callee);
+        kind = known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+        wrapped = true;
+    }
+    if (signature_of(kind))
+        return from_arguments(t, &call, signature_of(kind), out, err);
+    if (kind == HEFT_TORCH_NP_ARRAY || kind == HEFT_TORCH_NP_BUFFER)
+        return wrapped ? unread(t, call.callee, "built by", out, err)
+                       : heft_torch_array(t, node, out, err);
+    if ((kind == HEFT_TORCH_CLASS || kind == HEFT_TORCH_TENSOR || kind == HEFT_TORCH_PARAMETER) &&
+        has_set_state(t, &call))
+        return from_state(t, &call, out, err);
+    if (kind == HEFT_TORCH_UNREADABLE || kind == HEFT_TORCH_CLASS || wrapped)
+        return unread(t, call.callee, "built by", out, err);
+    return true;
+}
+
+bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                       struct heft_error *err)
+{
+    *out = (struct heft_torch_made){.found = HEFT_TORCH_OTHER};
+    if (heft_torch_is(t, node, HEFT_PICKLE_PERSID))
+        return bare_storage(t, node, out, err);
+    if (!heft_torch_is(t, node, HEFT_PICKLE_CALL))
+        return true;
+    if (!tensor_call(t, node, out, err))
+        return false;
+    return out->found == HEFT_TORCH_OTHER || heft_torch_count(t, node) == 0 ||
+           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
+                     "items set on a tensor, which the pickle machine of torch refuses");
+}

@@ -1,0 +1,389 @@
+/* torch_records.c: the records of a torch zip besides data.pkl, and the map of its bytes.
+ *
+ *     ROOT/data.pkl              the pickle                                  torch.c
+ *     ROOT/.format_version       "1": storages lie where §layout says        since 2.7
+ *     ROOT/.storage_alignment    "64"                                        since 2.8
+ *     ROOT/byteorder             "little" or "big"; absent: little           since 2.1
+ *     ROOT/data/KEY              the bytes of a storage
+ *     ROOT/version               "3\n"; or ROOT/.data/version
+ *     ROOT/.data/serialization_id  40 digits that nobody checks
+ *
+ * Layout: record k+1 begins right behind record k and its data descriptor; its payload is moved to
+ * the next multiple of the alignment by padding within the local header's extra field. */
+#include "format/torch_parts.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+
+#define SMALL_RECORD 256 /* bytes of a record that holds one number or word */
+#define MOST_NOTES   16  /* of a kind: the rest is counted */
+#define MOST_ALIGN   (UINT64_C(1) << 30)
+
+static const struct heft_source *source_of(const struct heft_torch *t)
+{
+    return &t->model->sources[t->source].source;
+}
+
+/* ---- small records ----------------------------------------------------------------------------
+ */
+
+/* The content of a small record; *entry is NULL where there is none of that name. */
+static bool fetch_small(struct heft_torch *t, const char *name, const struct heft_zip_entry **entry,
+                        struct heft_str *out, struct heft_error *err)
+{
+    const uint32_t found = heft_strmap_get(&t->records, heft_str_of(name));
+    struct heft_bytes bytes;
+
+    *entry = NULL;
+    if (found == HEFT_MAP_NONE)
+        return true;
+    *entry = &t->zip.entries[found];
+    if ((*entry)->size > SMALL_RECORD)
+        return heft_fail(err, HEFT_MALFORMED, (*entry)->data,
+                         "record %s has %" PRIu64 " bytes, at most %d make sense", name,
+                         (*entry)->size, SMALL_RECORD);
+    if (!heft_zip_fetch(source_of(t), *entry, SMALL_RECORD, (*entry)->crc != 0, &t->scratch, &bytes,
+                        err))
+        return false;
+    t->entry_marks[found] = HEFT_TORCH_PARSED;
+    *out = (struct heft_str){(const char *)bytes.p, bytes.n};
+    return true;
+}
+
+/* A leading decimal, as torch reads it; `rest` is what follows. False without a digit. A number
+ * beyond 64 bits becomes the largest. */
+static bool leading_number(struct heft_str text, uint64_t *out, struct heft_str *rest)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+
+    for (; i < text.n && text.p[i] >= '0' && text.p[i] <= '9'; i++)
+        if (!heft_mul(n, 10, &n) || !heft_add(n, (uint64_t)(text.p[i] - '0'), &n))
+            n = UINT64_MAX;
+    *out = n;
+    *rest = (struct heft_str){text.p + i, text.n - i};
+    return i > 0;
+}
+
+static bool bad_record(const struct heft_zip_entry *entry, const char *name, struct heft_str text,
+                       const char *allowed, struct heft_error *err)
+{
+    return heft_fail(err, HEFT_MALFORMED, entry->data, "record %s says \"%.*s\", %s", name,
+                     (int)heft_min_u64(text.n, 40), text.p, allowed);
+}
+
+static bool read_version(struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry;
+    struct heft_str text, rest;
+    uint64_t version;
+
+    if (!fetch_small(t, "version", &entry, &text, err) ||
+        (!entry && !fetch_small(t, ".data/version", &entry, &text, err)))
+        return false;
+    if (!entry)
+        return heft_fail(err, HEFT_MALFORMED, t->zip.directory,
+                         "the archive has no record version, which torch needs");
+    if (!leading_number(text, &version, &rest) || version == 0)
+        return bad_record(entry, "version", text, "a number from 1 to 10 is allowed", err);
+    if (version > 10)
+        return heft_fail(err, HEFT_UNSUPPORTED, entry->data,
+                         "record version says \"%.*s\"; versions 1 to 10 are known",
+                         (int)heft_min_u64(text.n, 40), text.p);
+    return rest.n == 0 || heft_str_is(rest, "\n") ||
+           heft_model_note(t->model, HEFT_NOTE, t->source, entry->data, err,
+                           "record version has %zu bytes after the number", rest.n);
+}
+
+static bool read_byteorder(struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry;
+    struct heft_str text;
+
+    if (!fetch_small(t, "byteorder", &entry, &text, err))
+        return false;
+    if (!entry)
+        return true;
+    t->has_byteorder = true;
+    t->is_big = heft_str_is(text, "big");
+    return t->is_big || heft_str_is(text, "little") ||
+           bad_record(entry, "byteorder", text, "\"little\" and \"big\" are allowed", err);
+}
+
+static bool read_number(struct heft_torch *t, const char *name, uint64_t most, const char *allowed,
+                        uint64_t *out, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry;
+    struct heft_str text, rest;
+    uint64_t number;
+
+    if (!fetch_small(t, name, &entry, &text, err))
+        return false;
+    if (!entry)
+        return true;
+    if (!leading_number(text, &number, &rest) || number == 0 || number > most ||
+        (rest.n && !heft_str_is(rest, "\n")))
+        return bad_record(entry, name, text, allowed, err);
+    *out = number;
+    return true;
+}
+
+bool heft_torch_read_records(struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry;
+    struct heft_str text;
+
+    t->alignment = 64;
+    return read_version(t, err) && read_byteorder(t, err) &&
+           read_number(t, ".format_version", UINT32_MAX, "a number from 1 on is allowed",
+                       &t->format, err) &&
+           read_number(t, ".storage_alignment", MOST_ALIGN, "1 to 2^30 are allowed", &t->alignment,
+                       err) &&
+           fetch_small(t, ".data/serialization_id", &entry, &text, err);
+}
+
+/* ---- storages ---------------------------------------------------------------------------------
+ */
+
+/* "data/0" of "archive/data/0". */
+static struct heft_str inner_name(const struct heft_torch *t, const struct heft_zip_entry *entry)
+{
+    const size_t skip = t->root.n + 1;
+
+    return (struct heft_str){entry->name.p + skip, entry->name.n - skip};
+}
+
+static bool is_inside(const struct heft_torch *t, const struct heft_zip_entry *entry)
+{
+    return heft_str_starts(entry->name, t->root) && entry->name.n > t->root.n &&
+           entry->name.p[t->root.n] == '/';
+}
+
+bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *storage,
+                             struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &t->zip.entries[index];
+    const struct heft_str name = is_inside(t, entry) ? inner_name(t, entry) : entry->name;
+    const char *label = heft_arena_text(&t->model->mem, name, err);
+    const struct heft_storage s = {.off = entry->data,
+                                   .packed = entry->packed,
+                                   .len = entry->size,
+                                   .label = {label, name.n},
+                                   .source = t->source,
+                                   .crc = entry->crc,
+                                   .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
+                                                                              : HEFT_CODING_DEFLATE,
+                                   .has_crc = entry->crc != 0};
+
+    t->entry_marks[index] = HEFT_TORCH_STORED;
+    return label && heft_model_add_storage(t->model, &s, storage, err);
+}
+
+/* ---- notes ------------------------------------------------------------------------------------
+ */
+
+static bool note_outside(struct heft_torch *t, struct heft_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->zip.count; i++) {
+        const struct heft_zip_entry *entry = &t->zip.entries[i];
+
+        if (is_inside(t, entry) || n++ >= MOST_NOTES)
+            continue;
+        if (!heft_model_note(t->model, HEFT_FINDING, t->source, entry->header, err,
+                             "record %.200s is outside of the root %.100s/: torch refuses such an "
+                             "archive",
+                             entry->name.p, t->root.p))
+            return false;
+    }
+    return n <= MOST_NOTES || heft_model_note(t->model, HEFT_FINDING, t->source, HEFT_NO_OFFSET,
+                                              err, "%zu records in all are outside of the root", n);
+}
+
+static bool note_unused(struct heft_torch *t, struct heft_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->zip.count; i++) {
+        const struct heft_zip_entry *entry = &t->zip.entries[i];
+
+        if (t->entry_marks[i] != HEFT_TORCH_LOOSE || entry->is_folder || !is_inside(t, entry) ||
+            !heft_str_starts(inner_name(t, entry), HEFT_STR("data/")) || n++ >= MOST_NOTES)
+            continue;
+        if (!heft_model_note(t->model, HEFT_NOTE, t->source, entry->data, err,
+                             "storage %.200s of %" PRIu64 " bytes, unused by any tensor",
+                             inner_name(t, entry).p, entry->size))
+            return false;
+    }
+    return n <= MOST_NOTES || heft_model_note(t->model, HEFT_NOTE, t->source, HEFT_NO_OFFSET, err,
+                                              "%zu storages in all are unused by any tensor", n);
+}
+
+static bool note_crc(struct heft_torch *t, struct heft_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->zip.count; i++)
+        n += t->zip.entries[i].crc == 0 && t->zip.entries[i].size > 0;
+    return n == 0 || heft_model_note(t->model, HEFT_NOTE, t->source, HEFT_NO_OFFSET, err,
+                                     "%zu record%s no CRC-32 (0: not computed)", n,
+                                     n == 1 ? " has" : "s have");
+}
+
+static bool note_pickle(struct heft_torch *t, struct heft_error *err)
+{
+    const size_t extra = t->pickle.data.n - t->pickle.length;
+    const uint64_t at = t->base == HEFT_NO_OFFSET ? t->pkl->data : t->base + t->pickle.length;
+
+    if (extra && !heft_model_note(t->model, HEFT_FINDING, t->source, at, err,
+                                  "%zu bytes after the pickle's STOP", extra))
+        return false;
+    return t->pickle.left_over == 0 ||
+           heft_model_note(t->model, HEFT_NOTE, t->source, at, err,
+                           "the pickle leaves %" PRIu32 " value%s on its stack",
+                           t->pickle.left_over, t->pickle.left_over == 1 ? "" : "s");
+}
+
+/* Where torch would look for the payload after `end` under a name of n bytes, without reading the
+ * local header. */
+static uint64_t computed_offset(const struct heft_torch *t, uint64_t end, size_t n, uint64_t size)
+{
+    const bool is_large = size >= UINT32_MAX, is_far = end >= UINT32_MAX;
+    const uint64_t zip64 = is_large || is_far ? 4 + (is_large ? 16U : 0U) + (is_far ? 8U : 0U) : 0;
+    const uint64_t start = end + 30 + n + zip64 + 4;
+
+    return start + (t->alignment - start % t->alignment) % t->alignment;
+}
+
+/* The record data/INDEX, NULL where there is none. */
+static bool numbered(struct heft_torch *t, size_t index, struct heft_buf *name,
+                     const struct heft_zip_entry **out, struct heft_error *err)
+{
+    uint32_t found;
+
+    name->n = 0;
+    heft_buf_text(name, "data/");
+    heft_buf_u64(name, index);
+    if (!heft_buf_ok(name, err))
+        return false;
+    found = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
+    *out = found == HEFT_MAP_NONE ? NULL : &t->zip.entries[found];
+    return true;
+}
+
+static bool check_layout(struct heft_torch *t, struct heft_buf *name, struct heft_error *err)
+{
+    const struct heft_zip_entry *last = NULL, *entry;
+
+    for (size_t i = 0; i < t->n_storages; i++, last = entry) {
+        uint64_t want;
+
+        if (!numbered(t, i, name, &entry, err))
+            return false;
+        if (!entry)
+            return heft_model_note(t->model, HEFT_FINDING, t->source, t->zip.directory, err,
+                                   "no record data/%zu: .format_version promises storages numbered "
+                                   "in the order of their use",
+                                   i);
+        want = last ? computed_offset(t, last->end, entry->name.n, entry->size) : entry->data;
+        if (entry->data != want)
+            return heft_model_note(t->model, HEFT_FINDING, t->source, entry->data, err,
+                                   "record data/%zu begins here, .format_version promises it at "
+                                   "0x%" PRIx64 ", where torch may look for it",
+                                   i, want);
+    }
+    return true;
+}
+
+/* .format_version promises a layout from which torch computes offsets instead of reading them. */
+static bool note_layout(struct heft_torch *t, struct heft_error *err)
+{
+    struct heft_buf name = {0};
+    const bool ok = t->format == 0 || check_layout(t, &name, err);
+
+    heft_buf_release(&name);
+    return ok;
+}
+
+/* ---- claims -----------------------------------------------------------------------------------
+ */
+
+static bool claim(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
+                  struct heft_error *err)
+{
+    return len == 0 || heft_model_claim(t->model, t->source, off, len, what, err);
+}
+
+/* "local header of archive/data/0", with what is no text escaped. */
+static bool claim_named(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
+                        struct heft_str name, struct heft_error *err)
+{
+    struct heft_buf buf = {0};
+    struct heft_str text;
+    bool ok;
+
+    if (len == 0)
+        return true;
+    heft_buf_text(&buf, what);
+    heft_buf_escaped(&buf, name);
+    ok = heft_buf_take(&buf, &t->model->mem, &text, err) && claim(t, off, len, text.p, err);
+    heft_buf_release(&buf);
+    return ok;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct heft_torch_span *x = a, *y = b;
+
+    return (x->off > y->off) - (x->off < y->off);
+}
+
+/* data.pkl: what lies between the arrays that stand in it, and what follows STOP. */
+static bool claim_pickle(struct heft_torch *t, struct heft_error *err)
+{
+    const uint64_t end = t->pkl->data + t->pkl->packed;
+    const uint64_t stop = t->base == HEFT_NO_OFFSET ? end : t->base + t->pickle.length;
+    uint64_t at = t->pkl->data;
+
+    if (t->n_spans)
+        qsort(t->spans, t->n_spans, sizeof *t->spans, compare_spans);
+    for (size_t i = 0; i < t->n_spans; i++) {
+        if (!claim(t, at, t->spans[i].off - at, "pickle data.pkl", err))
+            return false;
+        at = t->spans[i].off + t->spans[i].len;
+    }
+    return claim(t, at, stop - at, "pickle data.pkl", err) &&
+           claim(t, stop, end - stop, "bytes after the pickle's STOP", err);
+}
+
+static bool claim_entry(struct heft_torch *t, uint32_t index, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &t->zip.entries[index];
+    const uint64_t end = entry->data + entry->packed;
+    uint32_t storage;
+
+    if (!claim_named(t, entry->header, entry->data - entry->header, "local header of ", entry->name,
+                     err) ||
+        !claim_named(t, end, entry->end - end, "data descriptor of ", entry->name, err))
+        return false;
+    if (entry == t->pkl)
+        return claim_pickle(t, err);
+    if (t->entry_marks[index] == HEFT_TORCH_PARSED || entry->is_folder)
+        return claim_named(t, entry->data, entry->packed, "record ", inner_name(t, entry), err);
+    return t->entry_marks[index] == HEFT_TORCH_STORED ||
+           heft_torch_store_record(t, index, &storage, err);
+}
+
+bool heft_torch_claim_all(struct heft_torch *t, struct heft_error *err)
+{
+    if (!note_outside(t, err) || !note_pickle(t, err) || !note_layout(t, err) ||
+        !note_unused(t, err) || !note_crc(t, err))
+        return false;
+    for (uint32_t i = 0; i < t->zip.count; i++) /* at most limits.entries */
+        if (!claim_entry(t, i, err))
+            return false;
+    return claim(t, t->zip.directory, t->zip.directory_size, "zip central directory", err) &&
+           claim(t, t->zip.tail, t->zip.tail_size, "zip end records", err);
+}

@@ -1,0 +1,472 @@
+/* heft.c: the other side of the door: opening, what a checkpoint holds, reading tensors. */
+#include "heft/heft.h"
+
+#include "base/text.h"
+#include "checkpoint.h"
+#include "core/registry.h"
+#include "core/select.h"
+
+#define STREAM_PIECE (4u << 20)
+
+const char *heft_version(void)
+{
+    return HEFT_VERSION;
+}
+
+/* ---- opening
+ * -------------------------------------------------------------------------------------- */
+
+/* Numbers the storages that several rows look into. */
+static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
+{
+    struct heft_model *model = &c->model;
+    uint32_t *rows = heft_arena_zero(&model->mem, model->n_storages + 1, sizeof *rows, err);
+    uint32_t next = 0;
+
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < model->n_rows; i++)
+        rows[model->rows[i].storage]++;
+    for (size_t i = 0; i < model->n_storages; i++)
+        rows[i] = rows[i] > 1 && model->storages[i].len ? next++ : HEFT_NONE;
+    c->shared = rows;
+    return true;
+}
+
+static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
+{
+    struct heft_model *model = &c->model;
+    uint32_t *sources = heft_arena_zero(&model->mem, model->n_sources + 1, sizeof *sources, err);
+
+    for (uint32_t i = 0; sources && i < model->n_sources; i++)
+        if (model->sources[i].is_file)
+            sources[model->sources[i].number] = i;
+    c->file_sources = sources;
+    return sources != NULL;
+}
+
+struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
+                                       const struct heft_open_options *options,
+                                       struct heft_error *err)
+{
+    static const struct heft_open_options usual = {0};
+    const struct heft_open_options *o = options ? options : &usual;
+    struct heft_checkpoint *c = heft_calloc(1, sizeof *c, err);
+
+    if (!c)
+        return NULL;
+    heft_model_init(&c->model, o->limits);
+    if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
+        heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
+        (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
+        return c;
+    if (n_paths == 1)
+        heft_error_file(err, paths[0]);
+    heft_close(c);
+    return NULL;
+}
+
+struct heft_checkpoint *heft_open(const char *path, const struct heft_open_options *options,
+                                  struct heft_error *err)
+{
+    return heft_open_many(&path, 1, options, err);
+}
+
+void heft_close(struct heft_checkpoint *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; c->maps && i < c->model.n_sources; i++)
+        heft_mapping_release(&c->maps[i]);
+    heft_free(c->maps);
+    heft_reader_release(&c->reader);
+    heft_lock_free(c->lock);
+    heft_model_release(&c->model);
+    heft_free(c);
+}
+
+/* ---- what it holds
+ * ----------------------------------------------------------------------------------- */
+
+const char *heft_format(const struct heft_checkpoint *c)
+{
+    return c->model.format ? c->model.format : "";
+}
+
+const char *heft_format_version(const struct heft_checkpoint *c)
+{
+    return c->model.version ? c->model.version : "";
+}
+
+size_t heft_file_count(const struct heft_checkpoint *c)
+{
+    return c->model.n_files;
+}
+
+bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out)
+{
+    const struct heft_model_source *source;
+
+    if (index >= c->model.n_files)
+        return false;
+    source = &c->model.sources[c->file_sources[index]];
+    *out = (struct heft_file){source->path, source->source.size};
+    return true;
+}
+
+size_t heft_tensor_count(const struct heft_checkpoint *c)
+{
+    return c->model.n_rows;
+}
+
+static void place_tensor(const struct heft_checkpoint *c, const struct heft_row *row,
+                         struct heft_tensor *out)
+{
+    const struct heft_storage *storage = &c->model.storages[row->storage];
+    const struct heft_model_source *source = &c->model.sources[storage->source];
+
+    out->file = source->number;
+    out->stored_bytes = storage->packed;
+    if (!source->is_file) {
+        out->stored = HEFT_STORED_PICKLE;
+        out->offset = source->origin_off;
+        out->stored_bytes = source->origin_len;
+    } else if (storage->coding == HEFT_CODING_DEFLATE) {
+        out->stored = HEFT_STORED_DEFLATE;
+        out->offset = storage->off;
+    } else {
+        out->stored = HEFT_STORED_PLAIN;
+        out->offset = storage->off + row->offset;
+    }
+}
+
+bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
+{
+    const struct heft_row *row;
+
+    if (index >= c->model.n_rows)
+        return false;
+    row = &c->model.rows[index];
+    *out = (struct heft_tensor){
+        .name = row->name.p,
+        .name_len = row->name.n,
+        .dtype = (enum heft_dtype)row->dtype,
+        .rank = row->rank,
+        .shape = row->shape,
+        .strides = row->stride,
+        .bytes = row->bytes,
+        .storage = c->shared[row->storage] == HEFT_NONE ? -1 : (int64_t)c->shared[row->storage],
+        .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
+        .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
+        .negated = (row->flags & HEFT_ROW_NEG) != 0,
+    };
+    place_tensor(c, row, out);
+    return true;
+}
+
+bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                      size_t *index)
+{
+    const uint32_t found = heft_model_find(&c->model, (struct heft_str){name, name_len});
+
+    if (found == HEFT_NONE)
+        return false;
+    *index = found;
+    return true;
+}
+
+size_t heft_unread_count(const struct heft_checkpoint *c)
+{
+    return c->model.n_unreadable;
+}
+
+bool heft_unread_at(const struct heft_checkpoint *c, size_t index, struct heft_unread *out)
+{
+    if (index >= c->model.n_unreadable)
+        return false;
+    *out =
+        (struct heft_unread){c->model.unreadable[index].name.p, c->model.unreadable[index].reason};
+    return true;
+}
+
+size_t heft_metadata_count(const struct heft_checkpoint *c)
+{
+    return c->model.n_metadata;
+}
+
+bool heft_metadata_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
+{
+    const struct heft_pair *pair;
+
+    if (index >= c->model.n_metadata)
+        return false;
+    pair = &c->model.metadata[index];
+    *out = (struct heft_metadata){pair->key.p, pair->value.p, pair->key.n, pair->value.n};
+    return true;
+}
+
+size_t heft_tie_count(const struct heft_checkpoint *c)
+{
+    return c->model.n_ties;
+}
+
+bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
+{
+    const struct heft_pair *pair;
+
+    if (index >= c->model.n_ties)
+        return false;
+    pair = &c->model.ties[index];
+    *out = (struct heft_metadata){pair->key.p, pair->value.p, pair->key.n, pair->value.n};
+    return true;
+}
+
+const struct heft_value *heft_values(const struct heft_checkpoint *c)
+{
+    return c->model.values;
+}
+
+/* The child whose key is the longest beginning of the path (keys may hold dots). */
+static const struct heft_value *step(const struct heft_value *from, const char **path)
+{
+    const struct heft_value *best = NULL;
+
+    for (const struct heft_value *v = from->first_child; v; v = v->next_sibling) {
+        const char after = strncmp(*path, v->key, v->key_len) == 0 ? (*path)[v->key_len] : 'x';
+
+        if ((after == '\0' || after == '.') && (!best || v->key_len > best->key_len))
+            best = v;
+    }
+    if (best)
+        *path += best->key_len + ((*path)[best->key_len] == '.');
+    return best;
+}
+
+const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
+{
+    const struct heft_value *at = c->model.values;
+
+    while (at && *path)
+        at = step(at, &path);
+    return at;
+}
+
+bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
+                 size_t n_rules, bool *selected, struct heft_error *err)
+{
+    return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
+}
+
+/* ---- reading tensors
+ * ------------------------------------------------------------------------------------ */
+
+static const struct heft_row *row_at(const struct heft_checkpoint *c, size_t index,
+                                     struct heft_error *err)
+{
+    if (index < c->model.n_rows)
+        return &c->model.rows[index];
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu, only %zu", index,
+              c->model.n_rows);
+    return NULL;
+}
+
+static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void *dst, size_t size,
+                     struct heft_error *err)
+{
+    if (size != row->bytes)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a buffer of %zu bytes for a tensor of %" PRIu64, size, row->bytes);
+    return heft_reader_row(&c->reader, row, 0, dst, size, err) ||
+           heft_error_about(err, "tensor", row->name);
+}
+
+bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
+                      struct heft_error *err)
+{
+    const struct heft_row *row = row_at(c, index, err);
+
+    return row && read_row(c, row, dst, size, err);
+}
+
+/* The slice of a tensor as a row in `mem`; the tensor itself where no ranges are given. */
+static bool slice_row(const struct heft_checkpoint *c, size_t index,
+                      const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
+                      struct heft_row *out, struct heft_error *err)
+{
+    const struct heft_row *row = row_at(c, index, err);
+
+    if (!row)
+        return false;
+    *out = *row;
+    return n_ranges == 0 || heft_row_slice(row, ranges, n_ranges, mem, out, err) ||
+           heft_error_about(err, "tensor", row->name);
+}
+
+bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
+                            const struct heft_range *ranges, size_t n_ranges, void *dst,
+                            size_t size, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    const bool ok =
+        slice_row(c, index, ranges, n_ranges, &mem, &row, err) && read_row(c, &row, dst, size, err);
+
+    heft_arena_release(&mem);
+    return ok;
+}
+
+bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
+                      const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
+                      unsigned *rank, uint64_t *bytes, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    const bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+
+    if (ok) {
+        if (row.rank)
+            memcpy(shape, row.shape, row.rank * sizeof *shape);
+        *rank = row.rank;
+        *bytes = row.bytes;
+    }
+    heft_arena_release(&mem);
+    return ok;
+}
+
+bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
+                        size_t n_ranges, bool (*each)(void *ctx, const void *piece, size_t n),
+                        void *ctx, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    uint8_t *piece = NULL;
+    bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+
+    if (ok) {
+        piece = heft_alloc((size_t)heft_min_u64(row.bytes, STREAM_PIECE), err);
+        ok = piece != NULL;
+    }
+    for (uint64_t off = 0; ok && off < row.bytes; off += STREAM_PIECE) {
+        const size_t n = (size_t)heft_min_u64(STREAM_PIECE, row.bytes - off);
+
+        ok = heft_reader_row(&c->reader, &row, off, piece, n, err) ||
+             heft_error_about(err, "tensor", row.name);
+        if (ok && !each(ctx, piece, n))
+            break;
+    }
+    heft_free(piece);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+static bool map_source(struct heft_checkpoint *c, uint32_t source, struct heft_error *err)
+{
+    bool ok = true;
+
+    heft_lock_take(c->lock);
+    if (!c->maps)
+        c->maps = heft_calloc(c->model.n_sources + 1, sizeof *c->maps, err);
+    ok = c->maps != NULL;
+    if (ok && !c->maps[source].data) {
+        const struct heft_source *s = &c->model.sources[source].source;
+
+        ok = heft_source_map(s, 0, s->size, &c->maps[source], err);
+    }
+    heft_lock_drop(c->lock);
+    return ok;
+}
+
+bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
+                     struct heft_error *err)
+{
+    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_storage *storage;
+
+    if (!row)
+        return false;
+    storage = &c->model.storages[row->storage];
+    if (row->stride || row->flags || storage->coding != HEFT_CODING_RAW) {
+        heft_fail(err, HEFT_UNSUPPORTED, storage->off,
+                  "does not lie in the file plainly (%s); read it instead",
+                  storage->coding != HEFT_CODING_RAW ? "deflated"
+                  : row->stride                      ? "strided"
+                                                     : "byte order or sign");
+        return heft_error_about(err, "tensor", row->name);
+    }
+    if (row->bytes == 0) {
+        *data = "";
+        return true;
+    }
+    if (!map_source(c, storage->source, err))
+        return heft_error_about(err, "tensor", row->name);
+    *data = c->maps[storage->source].data + storage->off + row->offset;
+    return true;
+}
+
+/* ---- slices as text
+ * ------------------------------------------------------------------------------------------- */
+
+/* A decimal number with an optional sign; negative ones count from the end of dim. */
+static bool parse_index(const char **text, uint64_t dim, uint64_t *out)
+{
+    const bool negative = **text == '-';
+    uint64_t n = 0;
+
+    *text += negative;
+    if (**text < '0' || **text > '9')
+        return false;
+    for (; **text >= '0' && **text <= '9'; (*text)++)
+        if (!heft_mul(n, 10, &n) || !heft_add(n, (uint64_t)(**text - '0'), &n))
+            return false;
+    if (negative && n > dim)
+        return false;
+    *out = negative ? dim - n : n;
+    return true;
+}
+
+/* "3", "1:4", ":4", "1:", ":" */
+static bool parse_range(const char **text, uint64_t dim, struct heft_range *out)
+{
+    const char *p = *text;
+
+    while (*p == ' ')
+        p++;
+    *out = (struct heft_range){0, dim, false};
+    if (*p != ':' && !parse_index(&p, dim, &out->start))
+        return false;
+    if (*p == ':') {
+        p++;
+        if (*p && *p != ',' && *p != ' ' && !parse_index(&p, dim, &out->stop))
+            return false;
+    } else {
+        out->stop = out->start + 1;
+        out->drop = true;
+    }
+    while (*p == ' ')
+        p++;
+    *text = p;
+    return *p == '\0' || *p == ',';
+}
+
+bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
+                      struct heft_range *ranges, size_t *n_ranges, struct heft_error *err)
+{
+    const struct heft_row *row = row_at(c, index, err);
+    const char *p = text;
+    size_t n = 0;
+
+    if (!row)
+        return false;
+    do {
+        if (n == row->rank)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "slice \"%s\" has more parts than the tensor's %u dimensions", text,
+                             row->rank);
+        if (!parse_range(&p, row->shape[n], &ranges[n]))
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "slice \"%s\": part %zu is no index or start:stop", text, n + 1);
+        n++;
+    } while (*p++ == ',');
+    *n_ranges = n;
+    return true;
+}

@@ -1,0 +1,196 @@
+/* heft_check.c: behind the door: the map of every byte, verifying, scanning. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "checkpoint.h"
+#include "core/exec.h"
+#include "core/registry.h"
+#include "format/scan.h"
+
+/* ---- the map
+ * ---------------------------------------------------------------------------------------- */
+
+struct heft_map {
+    struct heft_arena mem;
+    const struct heft_segment *segments;
+    size_t count;
+};
+
+struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err)
+{
+    struct heft_map *map = heft_calloc(1, sizeof *map, err);
+
+    if (!map)
+        return NULL;
+    if (heft_model_map(&c->model, &map->mem, &map->segments, &map->count, err))
+        return map;
+    heft_map_free(map);
+    return NULL;
+}
+
+size_t heft_map_count(const struct heft_map *map)
+{
+    return map->count;
+}
+
+bool heft_map_at(const struct heft_map *map, size_t index, struct heft_segment *out)
+{
+    if (index >= map->count)
+        return false;
+    *out = map->segments[index];
+    return true;
+}
+
+void heft_map_free(struct heft_map *map)
+{
+    if (!map)
+        return;
+    heft_arena_release(&map->mem);
+    heft_free(map);
+}
+
+/* ---- verifying
+ * ------------------------------------------------------------------------------------------ */
+
+struct verifier {
+    struct heft_checkpoint *c;
+    void (*each)(void *ctx, const struct heft_finding *finding);
+    void *ctx;
+};
+
+static const char *path_of(const struct heft_model *model, uint32_t source)
+{
+    return source < model->n_sources ? model->sources[source].path : NULL;
+}
+
+static void report(const struct verifier *v, enum heft_severity severity, const char *file,
+                   uint64_t offset, const char *text)
+{
+    const struct heft_finding finding = {severity, file, offset, text};
+
+    v->each(v->ctx, &finding);
+}
+
+static void report_notes(const struct verifier *v)
+{
+    const struct heft_model *model = &v->c->model;
+
+    for (size_t i = 0; i < model->n_notes; i++) {
+        const struct heft_note *note = &model->notes[i];
+
+        report(v, note->severity, path_of(model, note->source), note->offset, note->text);
+    }
+    for (size_t i = 0; i < model->n_unreadable; i++) {
+        const struct heft_unreadable *lost = &model->unreadable[i];
+        struct heft_error text = {0};
+
+        heft_fail(&text, HEFT_UNSUPPORTED, lost->offset, "cannot be read: %s", lost->reason);
+        heft_error_about(&text, "tensor", lost->name);
+        report(v, HEFT_NOTE, path_of(model, lost->source), lost->offset, text.text);
+    }
+}
+
+/* Overlaps and bytes that nothing explains. */
+static bool report_layout(const struct verifier *v, struct heft_error *err)
+{
+    struct heft_error found = {0};
+    struct heft_map *map = heft_map_new(v->c, &found);
+    char text[96];
+
+    if (!map && found.code != HEFT_MALFORMED) {
+        *err = found;
+        return false;
+    }
+    if (!map)
+        report(v, HEFT_FINDING, found.file, found.offset, found.text);
+    for (size_t i = 0; map && i < map->count; i++) {
+        const struct heft_segment *s = &map->segments[i];
+
+        if (s->claimed)
+            continue;
+        snprintf(text, sizeof text, "%" PRIu64 " byte%s that nothing in the file refers to",
+                 s->bytes, s->bytes == 1 ? "" : "s");
+        report(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[s->file]), s->offset,
+               text);
+    }
+    heft_map_free(map);
+    return true;
+}
+
+static bool report_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+{
+    const struct verifier *v = ctx;
+    const struct heft_model *model = &v->c->model;
+    const struct heft_storage *s = &model->storages[storage];
+    struct heft_error text = {0};
+
+    (void)err;
+    if (s->coding == HEFT_CODING_DEFLATE)
+        heft_fail(&text, HEFT_MISMATCH, s->off,
+                  "the deflated bytes do not give %" PRIu64 " bytes of CRC-32 %08" PRIx32, s->len,
+                  s->crc);
+    else
+        heft_fail(&text, HEFT_MISMATCH, s->off, "CRC-32 is %08" PRIx32 ", the file says %08" PRIx32,
+                  found, s->crc);
+    heft_error_about(&text, "storage", s->label);
+    report(v, HEFT_FINDING, path_of(model, s->source), s->off, text.text);
+    return true;
+}
+
+bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *options,
+                 void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
+                 struct heft_error *err)
+{
+    struct verifier v = {c, each, ctx};
+    struct heft_exec_options exec = {0};
+
+    if (options) {
+        exec.threads = options->threads;
+        exec.progress = options->progress;
+        exec.progress_ctx = options->progress_ctx;
+    }
+    report_notes(&v);
+    return report_layout(&v, err) && heft_exec_verify(&c->model, &exec, report_storage, &v, err);
+}
+
+/* ---- scanning
+ * --------------------------------------------------------------------------------------------- */
+
+bool heft_scan(const char *path, const struct heft_limits *limits,
+               void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+               bool *complete, struct heft_error *err)
+{
+    struct heft_source source;
+    struct heft_model model; /* for the completed limits */
+    bool ok;
+
+    if (!heft_source_open_file(&source, path, err))
+        return heft_error_file(err, path);
+    heft_model_init(&model, limits);
+    source.label = path;
+    ok = heft_scan_file(&source, path, &model.limits, each, ctx, complete, err);
+    if (!ok || !*complete)
+        heft_error_file(err, path);
+    heft_source_close(&source);
+    heft_model_release(&model);
+    return ok;
+}
+
+/* ---- formats and sizes
+ * ------------------------------------------------------------------------------------- */
+
+bool heft_format_at(size_t index, struct heft_format_info *out)
+{
+    const struct heft_format *format = heft_registry_at(index);
+
+    if (!format)
+        return false;
+    *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
+                                     format->plan != NULL};
+    return true;
+}
+
+bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err)
+{
+    return heft_parse_size(heft_str_of(text), out, err);
+}

@@ -1,0 +1,92 @@
+/* heft_convert.c: behind the door: conversions. The handle is core's struct heft_conversion. */
+#include "checkpoint.h"
+#include "core/convert.h"
+
+struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
+                                          const struct heft_convert_options *options,
+                                          struct heft_error *err)
+{
+    struct heft_conversion *conversion = heft_calloc(1, sizeof *conversion, err);
+
+    if (!conversion)
+        return NULL;
+    if (heft_conversion_plan(conversion, &c->model, options, err))
+        return conversion;
+    heft_convert_free(conversion);
+    return NULL;
+}
+
+void heft_convert_summary(const struct heft_conversion *conversion, struct heft_planned *out)
+{
+    const struct heft_plan *plan = &conversion->plan;
+
+    *out = (struct heft_planned){
+        .files = plan->n_files,
+        .tensors = conversion->cargo.n_items,
+        .ops = plan->n_ops,
+        .total_size = conversion->cargo.total_size,
+        .is_sharded = conversion->cargo.n_shards > 1,
+    };
+    for (size_t i = 0; i < plan->n_files; i++)
+        out->bytes += plan->files[i].size;
+}
+
+bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
+                       struct heft_file *out)
+{
+    if (index >= conversion->plan.n_files)
+        return false;
+    *out =
+        (struct heft_file){conversion->plan.files[index].path, conversion->plan.files[index].size};
+    return true;
+}
+
+bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
+                         struct heft_planned_tensor *out)
+{
+    const struct heft_item *item;
+
+    if (index >= conversion->cargo.n_items)
+        return false;
+    item = &conversion->cargo.items[index];
+    *out = (struct heft_planned_tensor){
+        .name = item->name.p,
+        .source_name = item->row->name.p,
+        .file = item->shard,
+        .dtype = (enum heft_dtype)item->as,
+        .offset = item->at,
+        .bytes = item->bytes,
+    };
+    return true;
+}
+
+size_t heft_convert_note_count(const struct heft_conversion *conversion)
+{
+    return conversion->n_notes;
+}
+
+const char *heft_convert_note(const struct heft_conversion *conversion, size_t index)
+{
+    return index < conversion->n_notes ? conversion->notes[index] : NULL;
+}
+
+bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
+                      struct heft_error *err)
+{
+    uint64_t ignored;
+
+    return heft_conversion_run(conversion, overflowed ? overflowed : &ignored, err);
+}
+
+bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err)
+{
+    return heft_exec_compare(&conversion->plan, &conversion->exec, err);
+}
+
+void heft_convert_free(struct heft_conversion *conversion)
+{
+    if (!conversion)
+        return;
+    heft_conversion_release(conversion);
+    heft_free(conversion);
+}

@@ -1,0 +1,55 @@
+/* os.h: the only system calls of the library, through a table that tests may replace to make the
+ * N-th call fail. os_posix.c fills it; nothing else includes system headers for files, memory or
+ * threads. */
+#ifndef HEFT_OS_H
+#define HEFT_OS_H
+
+#include "base/base.h"
+
+struct heft_os_stat {
+    uint64_t size;
+    uint64_t device, inode;
+    uint32_t mode; /* permission bits */
+    bool is_file, is_dir;
+};
+
+/* All return -1 with errno, or NULL for map, as the calls they are named after. EINTR is retried
+ * inside. */
+struct heft_os {
+    int (*open_read)(const char *path);
+    int (*create)(const char *path, uint32_t mode); /* O_EXCL | O_RDWR */
+    int (*open_write)(const char *path);            /* an existing file, O_RDWR */
+    int (*temp)(void);                              /* an unlinked file in TMPDIR */
+    int (*close)(int fd);
+    int (*stat_fd)(int fd, struct heft_os_stat *out);
+    int (*stat_path)(const char *path, struct heft_os_stat *out);
+    int64_t (*pread)(int fd, void *dst, size_t n, uint64_t off);
+    int64_t (*pwrite)(int fd, const void *src, size_t n, uint64_t off);
+    int64_t (*copy)(int from, uint64_t from_off, int to, uint64_t to_off,
+                    size_t n);             /* copy_file_range */
+    int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
+    int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
+    int (*sync)(int fd);
+    int (*rename)(const char *from, const char *to);
+    int (*rename_new)(const char *from, const char *to); /* fails with EEXIST where `to` exists */
+    int (*unlink)(const char *path);
+    int (*mkdir)(const char *path);
+    int (*rmdir)(const char *path);
+    int (*sync_dir)(const char *path);
+    void *(*map)(int fd, uint64_t off,
+                 size_t n); /* read-only, private; off is a multiple of the page */
+    int (*unmap)(void *p, size_t n);
+    /* Calls each(ctx, name) for every entry but . and ..; stops when it returns false. */
+    int (*list_dir)(const char *path, bool (*each)(void *ctx, const char *name), void *ctx);
+};
+
+extern const struct heft_os
+    *heft_os; /* never NULL; replaced only by tests, before any thread starts */
+extern const struct heft_os heft_os_posix;
+
+/* Answers that do not fail, so not in the table. */
+unsigned heft_os_cores(void);
+unsigned long heft_os_process(void); /* a number that no other living process has */
+size_t heft_os_page(void);
+
+#endif

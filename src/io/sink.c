@@ -1,0 +1,514 @@
+/* sink.c: files that appear whole or not at all.
+ *
+ *     add      create .NAME.heft-PID-N beside NAME, reserve its size
+ *     write    pwrite anywhere in it; large pieces start on their way to the disk at once
+ *     commit   sync files → rename in order → delete retired → sync folders
+ *     free     unlink what was not renamed, remove folders that were made
+ *
+ * A set may have more files than a process may have descriptors: beyond MAX_OPEN an idle file is
+ * closed and opened again when it is written to next. */
+#include "io/sink.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/map.h"
+#include "io/os.h"
+#include "io/pool.h"
+
+#define MAX_OPEN 128
+
+/* Pieces from this size on are handed to the disk at once, so that the sync at the end is short. */
+#define FLUSH_PIECE ((size_t)1 << 20)
+
+/* Name of a temporary file: the target's, cut to leave room for what is added within the 255 bytes
+ * that file systems allow. */
+#define MAX_STEM  180
+#define MAX_TRIES 100
+
+struct file {
+    const char *path; /* final */
+    const char *temp;
+    uint64_t size;
+    int fd;         /* -1: not open now */
+    unsigned users; /* threads writing to it now */
+    bool made, renamed;
+};
+
+struct name_list {
+    const char **items;
+    size_t n, cap;
+};
+
+struct heft_sink {
+    struct heft_sink_options options;
+    struct heft_arena arena; /* names */
+    struct file **files;     /* in the arena: they stay where they are while the list grows */
+    size_t n_files, files_cap;
+    struct name_list made_folders, retired, to_sync;
+    struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
+    struct heft_lock *lock;              /* guards the list of files, and who has them open */
+    size_t open_files, hand;
+    bool committed;
+};
+
+static bool add_name(struct name_list *list, const char *name, struct heft_error *err)
+{
+    if (!heft_grow(&list->items, &list->cap, list->n, 1, sizeof *list->items, err))
+        return false;
+    list->items[list->n++] = name;
+    return true;
+}
+
+static bool file_fails(struct heft_error *err, const char *what, const char *path)
+{
+    heft_fail_errno(err, what);
+    return heft_error_file(err, path);
+}
+
+struct heft_sink *heft_sink_new(const struct heft_sink_options *options, struct heft_error *err)
+{
+    struct heft_sink *sink = heft_calloc(1, sizeof *sink, err);
+
+    if (!sink)
+        return NULL;
+    sink->options = *options;
+    sink->lock = heft_lock_new(err);
+    if (sink->lock)
+        return sink;
+    heft_sink_free(sink);
+    return NULL;
+}
+
+/* ---- names --------------------------------------------------------------------------------- */
+
+/* Splits "a/b" into "a/" and "b"; "b" into "" and "b". */
+static void split_path(struct heft_str path, struct heft_str *folder, struct heft_str *name)
+{
+    size_t n = path.n;
+
+    while (n > 0 && path.p[n - 1] != '/')
+        n--;
+    *folder = (struct heft_str){path.p, n};
+    *name = (struct heft_str){path.p + n, path.n - n};
+}
+
+/* Remembers that the folder `path` stands in is to be synced. */
+static bool note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    struct heft_str folder, name;
+    const char *copy;
+    uint32_t found;
+
+    split_path(heft_str_of(path), &folder, &name);
+    if (folder.n == 0)
+        folder = HEFT_STR(".");
+    if (heft_strmap_get(&sink->folders, folder) != HEFT_MAP_NONE)
+        return true;
+    copy = heft_arena_text(&sink->arena, folder, err);
+    return copy &&
+           heft_strmap_add(&sink->folders, heft_str_of(copy), (uint32_t)sink->to_sync.n, &found,
+                           err) &&
+           add_name(&sink->to_sync, copy, err);
+}
+
+/* One level. The list gets its room first: what was made is never forgotten. */
+static bool make_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    struct name_list *made = &sink->made_folders;
+    struct heft_os_stat st;
+
+    if (heft_os->stat_path(path, &st) == 0) {
+        if (st.is_dir)
+            return true;
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no folder");
+        return heft_error_file(err, path);
+    }
+    if (errno != ENOENT)
+        return file_fails(err, "folder cannot be examined", path);
+    if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err) ||
+        !note_folder(sink, path, err))
+        return false;
+    if (heft_os->mkdir(path) != 0)
+        return file_fails(err, "folder cannot be made", path);
+    made->items[made->n++] = path;
+    return true;
+}
+
+bool heft_sink_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (size_t i = 1; i <= n; i++) {
+        const char *prefix;
+
+        if (i < n && (path[i] != '/' || path[i - 1] == '/'))
+            continue;
+        prefix = heft_arena_text(&sink->arena, (struct heft_str){path, i}, err);
+        if (!prefix || !make_folder(sink, prefix, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- descriptors --------------------------------------------------------------------------- */
+
+static bool close_file(struct heft_sink *sink, struct file *file, struct heft_error *err)
+{
+    const int fd = file->fd;
+
+    file->fd = -1;
+    sink->open_files--;
+    return heft_os->close(fd) == 0 || file_fails(err, "cannot be closed", file->path);
+}
+
+/* Under the lock: closes an idle file where there are too many, the one that waits longest first.
+ */
+static bool make_room(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t seen = 0; sink->open_files >= MAX_OPEN && seen < sink->n_files; seen++) {
+        struct file *file = sink->files[sink->hand];
+
+        sink->hand = sink->hand + 1 < sink->n_files ? sink->hand + 1 : 0;
+        if (file->fd >= 0 && file->users == 0 && !close_file(sink, file, err))
+            return false;
+    }
+    return true;
+}
+
+static bool reopen(struct heft_sink *sink, struct file *file, struct heft_error *err)
+{
+    if (file->fd >= 0)
+        return true;
+    if (!make_room(sink, err))
+        return false;
+    file->fd = heft_os->open_write(file->temp);
+    if (file->fd < 0)
+        return file_fails(err, "temporary file cannot be opened again", file->path);
+    sink->open_files++;
+    return true;
+}
+
+/* Under the lock: the file, when it exists and the bytes lie in it. */
+static struct file *check_write(const struct heft_sink *sink, uint32_t index, uint64_t off,
+                                uint64_t n, struct heft_error *err)
+{
+    struct file *file = index < sink->n_files ? sink->files[index] : NULL;
+
+    if (!file) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "output %" PRIu32 " does not exist, there are %zu", index, sink->n_files);
+        return NULL;
+    }
+    if (heft_within(off, n, file->size))
+        return file;
+    heft_fail(err, HEFT_USAGE, off, "%" PRIu64 " bytes do not fit, the output has %" PRIu64, n,
+              file->size);
+    heft_error_file(err, file->path);
+    return NULL;
+}
+
+/* The file with its descriptor open for this thread, until release. */
+static struct file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off, uint64_t n,
+                            struct heft_error *err)
+{
+    struct file *file;
+
+    heft_lock_take(sink->lock);
+    file = check_write(sink, index, off, n, err);
+    if (file && !reopen(sink, file, err))
+        file = NULL;
+    if (file)
+        file->users++;
+    heft_lock_drop(sink->lock);
+    return file;
+}
+
+static void release(struct heft_sink *sink, struct file *file)
+{
+    heft_lock_take(sink->lock);
+    file->users--;
+    heft_lock_drop(sink->lock);
+}
+
+/* ---- adding -------------------------------------------------------------------------------- */
+
+/* What stands at the target already: refused, or its permissions kept. */
+static bool check_target(const struct heft_sink *sink, const char *path, uint32_t *mode,
+                         struct heft_error *err)
+{
+    struct heft_os_stat st;
+
+    if (heft_os->stat_path(path, &st) != 0) {
+        if (errno == ENOENT)
+            return true;
+        return file_fails(err, "cannot be examined", path);
+    }
+    if (!st.is_file)
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no regular file");
+    else if (!sink->options.overwrite)
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
+    else
+        *mode = st.mode;
+    return (st.is_file && sink->options.overwrite) || heft_error_file(err, path);
+}
+
+static bool create_temp(struct heft_sink *sink, struct file *file, uint32_t mode,
+                        struct heft_error *err)
+{
+    struct heft_str folder, name;
+    int fd = -1;
+
+    split_path(heft_str_of(file->path), &folder, &name);
+    for (unsigned n = 0; fd < 0 && n < MAX_TRIES; n++) {
+        file->temp = heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%lu-%u", (int)folder.n,
+                                       folder.p, name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p,
+                                       heft_os_process(), n);
+        if (!file->temp)
+            return false;
+        fd = heft_os->create(file->temp, mode);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0)
+        return file_fails(err, "cannot be created", file->path);
+    file->fd = fd;
+    file->made = true;
+    sink->open_files++;
+    return true;
+}
+
+static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, uint32_t mode,
+                     struct heft_error *err)
+{
+    const uint32_t index = (uint32_t)sink->n_files;
+    struct file *file = heft_arena_zero(&sink->arena, 1, sizeof *file, err);
+    uint32_t found;
+
+    if (!file ||
+        !heft_grow(&sink->files, &sink->files_cap, sink->n_files, 1, sizeof *sink->files, err) ||
+        !heft_strmap_add(&sink->targets, heft_str_of(path), index, &found, err))
+        return false;
+    *file = (struct file){.path = path, .size = size, .fd = -1};
+    sink->files[sink->n_files++] = file;
+    return create_temp(sink, file, mode, err) &&
+           (heft_os->reserve(file->fd, size) == 0 ||
+            file_fails(err, "space cannot be reserved", path));
+}
+
+bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size, uint32_t *index,
+                   struct heft_error *err)
+{
+    struct heft_str folder, name;
+    const char *copy;
+    uint32_t mode = 0666; /* the system takes the umask off */
+    bool ok;
+
+    split_path(heft_str_of(path), &folder, &name);
+    if (name.n == 0 || heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s",
+                  name.n ? "named twice as an output" : "an output needs a file's name");
+        return heft_error_file(err, path);
+    }
+    if (sink->n_files >= HEFT_MAP_NONE || folder.n > INT32_MAX)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many outputs");
+    copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
+    if (!copy || !check_target(sink, path, &mode, err) || !note_folder(sink, path, err))
+        return false;
+    heft_lock_take(sink->lock);
+    ok = make_room(sink, err) && new_file(sink, copy, size, mode, err);
+    heft_lock_drop(sink->lock);
+    if (ok)
+        *index = (uint32_t)(sink->n_files - 1);
+    return ok;
+}
+
+bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
+
+    return copy && note_folder(sink, copy, err) && add_name(&sink->retired, copy, err);
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static bool write_all(const struct file *file, uint64_t off, const uint8_t *p, size_t n,
+                      struct heft_error *err)
+{
+    while (n > 0) {
+        const int64_t put = heft_os->pwrite(file->fd, p, n, off);
+
+        if (put < 0) {
+            heft_fail_errno(err, "write failed");
+            err->offset = off;
+            return heft_error_file(err, file->path);
+        }
+        if (put == 0) {
+            heft_fail(err, HEFT_IO, off, "write failed: the system takes no more bytes");
+            return heft_error_file(err, file->path);
+        }
+        p += put;
+        off += (uint64_t)put;
+        n -= (size_t)put; /* put <= n */
+    }
+    return true;
+}
+
+/* A hint: where it fails the sync at the end tells. */
+static void start_writeback(const struct heft_sink *sink, int fd, uint64_t off, size_t n)
+{
+    if (!sink->options.no_sync && n >= FLUSH_PIECE)
+        (void)heft_os->flush_range(fd, off, n);
+}
+
+bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
+                     struct heft_error *err)
+{
+    struct file *target = acquire(sink, file, off, n, err);
+    bool ok;
+
+    if (!target)
+        return false;
+    ok = write_all(target, off, p, n, err);
+    if (ok)
+        start_writeback(sink, target->fd, off, n);
+    release(sink, target);
+    return ok;
+}
+
+bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
+                    uint64_t from_off, size_t n, size_t *moved, struct heft_error *err)
+{
+    struct file *target = acquire(sink, file, off, n, err);
+    int64_t result;
+    int number;
+
+    if (!target)
+        return false;
+    result = heft_os->copy(from, from_off, target->fd, off, n);
+    number = errno;
+    *moved = result > 0 ? (size_t)result : 0;
+    start_writeback(sink, target->fd, off, *moved);
+    release(sink, target);
+    /* Whatever else is wrong, with this call or with the input, the caller's own read will tell. */
+    if (result >= 0 || (number != ENOSPC && number != EDQUOT))
+        return true;
+    errno = number;
+    return file_fails(err, "write failed", target->path);
+}
+
+/* ---- commit -------------------------------------------------------------------------------- */
+
+static bool sync_files(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->n_files; i++) {
+        struct file *file = sink->files[i];
+
+        if (sink->options.no_sync)
+            continue;
+        if (!reopen(sink, file, err))
+            return false;
+        if (heft_os->sync(file->fd) != 0)
+            return file_fails(err, "cannot be synced to the disk", file->path);
+    }
+    return true;
+}
+
+static bool close_files(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->n_files; i++)
+        if (sink->files[i]->fd >= 0 && !close_file(sink, sink->files[i], err))
+            return false;
+    return true;
+}
+
+static bool rename_files(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->n_files; i++) {
+        struct file *file = sink->files[i];
+
+        if (sink->options.overwrite)
+            file->renamed = heft_os->rename(file->temp, file->path) == 0;
+        else
+            file->renamed = heft_os->rename_new(file->temp, file->path) == 0;
+        if (file->renamed)
+            continue;
+        if (errno != EEXIST || sink->options.overwrite)
+            return file_fails(err, "cannot be renamed from its temporary name", file->path);
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
+        return heft_error_file(err, file->path);
+    }
+    return true;
+}
+
+/* Without `overwrite` all that bears a final name now is ours. */
+static void take_back(struct heft_sink *sink)
+{
+    for (size_t i = sink->n_files; i-- > 0 && !sink->options.overwrite;)
+        if (sink->files[i]->renamed)
+            (void)heft_os->unlink(sink->files[i]->path);
+}
+
+static bool delete_retired(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->retired.n; i++) {
+        const char *path = sink->retired.items[i];
+
+        if (heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE)
+            continue; /* written anew just now */
+        if (heft_os->unlink(path) != 0 && errno != ENOENT)
+            return file_fails(err, "stale file cannot be deleted", path);
+    }
+    return true;
+}
+
+static bool sync_folders(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->to_sync.n && !sink->options.no_sync; i++)
+        if (heft_os->sync_dir(sink->to_sync.items[i]) != 0)
+            return file_fails(err, "folder cannot be synced to the disk", sink->to_sync.items[i]);
+    return true;
+}
+
+bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
+{
+    if (!sync_files(sink, err) || !close_files(sink, err))
+        return false;
+    if (!rename_files(sink, err)) {
+        take_back(sink);
+        return false;
+    }
+    sink->committed = delete_retired(sink, err) && sync_folders(sink, err);
+    if (!sink->committed && sink->retired.n == 0) /* else the old files may be gone by now */
+        take_back(sink);
+    return sink->committed;
+}
+
+static void abandon_file(struct file *file)
+{
+    if (file->fd >= 0)
+        (void)heft_os->close(file->fd);
+    if (file->made && !file->renamed)
+        (void)heft_os->unlink(file->temp);
+}
+
+void heft_sink_free(struct heft_sink *sink)
+{
+    if (!sink)
+        return;
+    for (size_t i = 0; i < sink->n_files; i++)
+        abandon_file(sink->files[i]);
+    for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed;)
+        (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays where something is in it */
+    heft_lock_free(sink->lock);
+    heft_strmap_release(&sink->targets);
+    heft_strmap_release(&sink->folders);
+    heft_free(sink->files);
+    heft_free(sink->made_folders.items);
+    heft_free(sink->retired.items);
+    heft_free(sink->to_sync.items);
+    heft_arena_release(&sink->arena);
+    heft_free(sink);
+}

@@ -1,0 +1,331 @@
+/* source.c: files, memory and slices as bytes by position; mappings; what stands under a path. */
+#include "io/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/os.h"
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static bool file_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                      struct heft_error *err)
+{
+    uint8_t *p = dst;
+
+    while (n > 0) {
+        const int64_t got = heft_os->pread(src->fd, p, n, off);
+
+        if (got < 0) {
+            heft_fail_errno(err, "read failed");
+            err->offset = off;
+            return heft_error_file(err, src->label);
+        }
+        if (got == 0) {
+            heft_fail(err, HEFT_IO, off,
+                      "file ended at %" PRIu64 " while it was being read (was %" PRIu64 " bytes)",
+                      off, src->size);
+            return heft_error_file(err, src->label);
+        }
+        p += got;
+        off += (uint64_t)got;
+        n -= (size_t)got; /* got <= n */
+    }
+    return true;
+}
+
+static void file_close(struct heft_source *src)
+{
+    (void)heft_os->close(src->fd); /* opened for reading: nothing can be lost */
+}
+
+static const struct heft_source_ops file_ops = {file_read, file_close};
+
+static bool check_file(int fd, uint64_t *size, struct heft_error *err)
+{
+    struct heft_os_stat st;
+
+    if (heft_os->stat_fd(fd, &st) != 0)
+        return heft_fail_errno(err, "cannot be examined");
+    if (st.is_dir)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a folder, where a file is wanted");
+    if (!st.is_file)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "not a regular file");
+    *size = st.size;
+    return true;
+}
+
+bool heft_source_open_file(struct heft_source *out, const char *path, struct heft_error *err)
+{
+    const int fd = heft_os->open_read(path);
+    uint64_t size = 0;
+
+    if (fd < 0) {
+        /* A socket or a device without a driver. */
+        if (errno == ENXIO || errno == ENODEV)
+            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "not a regular file");
+        else
+            heft_fail_errno(err, "cannot be opened");
+        return heft_error_file(err, path);
+    }
+    if (!check_file(fd, &size, err)) {
+        (void)heft_os->close(fd);
+        return heft_error_file(err, path);
+    }
+    heft_source_open_fd(out, fd, size, path);
+    return true;
+}
+
+void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const char *label)
+{
+    *out = (struct heft_source){.ops = &file_ops, .size = size, .fd = fd, .label = label};
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static bool memory_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                        struct heft_error *err)
+{
+    (void)err;
+    memcpy(dst, (const uint8_t *)src->self + off, n); /* the wrapper checked the range */
+    return true;
+}
+
+static const struct heft_source_ops memory_ops = {memory_read, NULL};
+
+void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, const char *label)
+{
+    *out = (struct heft_source){
+        .ops = &memory_ops,
+        .self = (void *)(uintptr_t)bytes.p, /* never written to */
+        .size = bytes.n,
+        .fd = -1,
+        .label = label,
+    };
+}
+
+/* ---- slices -------------------------------------------------------------------------------- */
+
+/* self is the source at the root: a slice of a slice has the same, with the bases added up. */
+static bool slice_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                       struct heft_error *err)
+{
+    const struct heft_source *root = src->self;
+
+    return root->ops->read(root, src->base + off, dst, n, err); /* inside: checked at the opening */
+}
+
+static const struct heft_source_ops slice_ops = {slice_read, NULL};
+
+static bool is_slice(const struct heft_source *src)
+{
+    return src->ops == &slice_ops;
+}
+
+bool heft_source_open_slice(struct heft_source *out, const struct heft_source *parent, uint64_t off,
+                            uint64_t len, const char *label, struct heft_error *err)
+{
+    if (!heft_within(off, len, parent->size)) {
+        heft_fail(err, HEFT_MALFORMED, off,
+                  "file ends at %" PRIu64 ", %" PRIu64 " bytes wanted at %" PRIu64, parent->size,
+                  len, off);
+        return heft_error_file(err, parent->label);
+    }
+    *out = (struct heft_source){
+        .ops = &slice_ops,
+        .self = is_slice(parent) ? parent->self : (void *)(uintptr_t)parent,
+        .base = parent->base + off,
+        .size = len,
+        .fd = parent->fd,
+        .label = label ? label : parent->label,
+    };
+    return true;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* A slice that bears its file's name gives positions in that file; one with a name of its own,
+ * positions in itself. */
+static uint64_t shown_base(const struct heft_source *src)
+{
+    const struct heft_source *root = is_slice(src) ? src->self : src;
+
+    if (src->label == root->label ||
+        (src->label && root->label && strcmp(src->label, root->label) == 0))
+        return src->base;
+    return 0;
+}
+
+static bool check_range(const struct heft_source *src, uint64_t off, uint64_t n,
+                        struct heft_error *err)
+{
+    const uint64_t base = shown_base(src);
+
+    if (HEFT_LIKELY(heft_within(off, n, src->size)))
+        return true;
+    heft_fail(err, HEFT_MALFORMED, off <= UINT64_MAX - base ? base + off : off,
+              "file ends at %" PRIu64 ", %" PRIu64 " bytes wanted at %" PRIu64, base + src->size, n,
+              off <= UINT64_MAX - base ? base + off : off);
+    return heft_error_file(err, src->label);
+}
+
+bool heft_source_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                      struct heft_error *err)
+{
+    if (!check_range(src, off, n, err))
+        return false;
+    return n == 0 || src->ops->read(src, off, dst, n, err);
+}
+
+bool heft_source_fetch(const struct heft_source *src, uint64_t off, uint64_t n,
+                       struct heft_arena *arena, struct heft_bytes *out, struct heft_error *err)
+{
+    uint8_t *copy;
+    size_t size;
+
+    if (!check_range(src, off, n, err))
+        return false;
+    if (!heft_size(n, &size))
+        return heft_fail(err, HEFT_NOMEM, off, "%" PRIu64 " bytes do not fit into memory", n);
+    copy = heft_arena_alloc(arena, size, err);
+    if (!copy || !heft_source_read(src, off, copy, size, err))
+        return false;
+    *out = (struct heft_bytes){copy, size};
+    return true;
+}
+
+int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off)
+{
+    if (src->fd < 0 || !src->ops)
+        return -1;
+    *fd_off = src->base + off;
+    return src->fd;
+}
+
+void heft_source_close(struct heft_source *src)
+{
+    if (src->ops && src->ops->close)
+        src->ops->close(src);
+    *src = (struct heft_source){.fd = -1};
+}
+
+/* ---- mappings ------------------------------------------------------------------------------ */
+
+static bool map_file(int fd, uint64_t off, size_t n, struct heft_mapping *out,
+                     struct heft_error *err)
+{
+    const size_t before = (size_t)(off % heft_os_page()); /* a mapping begins on a page */
+    void *address;
+
+    if (n > SIZE_MAX - before)
+        return heft_fail(err, HEFT_NOMEM, off, "%zu bytes do not fit into memory", n);
+    address = heft_os->map(fd, off - before, n + before);
+    if (!address) {
+        heft_fail_errno(err, "cannot be mapped");
+        err->offset = off;
+        return false;
+    }
+    *out = (struct heft_mapping){(const uint8_t *)address + before, address, n + before};
+    return true;
+}
+
+bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
+                     struct heft_mapping *out, struct heft_error *err)
+{
+    static const uint8_t nothing[1];
+    const struct heft_source *root = is_slice(src) ? src->self : src;
+    uint64_t at;
+    size_t size;
+    int fd;
+
+    if (!check_range(src, off, n, err))
+        return false;
+    if (!heft_size(n, &size))
+        return heft_fail(err, HEFT_NOMEM, off, "%" PRIu64 " bytes do not fit into memory", n);
+    fd = heft_source_fd(src, off, &at);
+    if (size == 0) {
+        *out = (struct heft_mapping){nothing, NULL, 0};
+        return true;
+    }
+    if (fd >= 0)
+        return map_file(fd, at, size, out, err) || heft_error_file(err, root->label);
+    if (root->ops != &memory_ops)
+        return heft_fail(err, HEFT_UNSUPPORTED, off, "this source cannot be mapped");
+    *out = (struct heft_mapping){(const uint8_t *)root->self + src->base + off, NULL, size};
+    return true;
+}
+
+void heft_mapping_release(struct heft_mapping *map)
+{
+    if (map->address)
+        (void)heft_os->unmap(map->address, map->length);
+    *map = (struct heft_mapping){0};
+}
+
+/* ---- paths --------------------------------------------------------------------------------- */
+
+enum heft_path_kind heft_path_kind(const char *path)
+{
+    struct heft_os_stat st;
+
+    if (heft_os->stat_path(path, &st) != 0)
+        return HEFT_PATH_NONE;
+    if (st.is_dir)
+        return HEFT_PATH_DIR;
+    return st.is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
+}
+
+struct listing {
+    struct heft_arena *arena;
+    const char **names; /* on the heap while it grows */
+    size_t count, cap;
+    struct heft_error *err;
+    bool failed;
+};
+
+static bool add_name(void *ctx, const char *name)
+{
+    struct listing *list = ctx;
+    const char *copy = heft_arena_text(list->arena, heft_str_of(name), list->err);
+
+    if (!copy ||
+        !heft_grow(&list->names, &list->cap, list->count, 1, sizeof *list->names, list->err)) {
+        list->failed = true;
+        return false;
+    }
+    list->names[list->count++] = copy;
+    return true;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+bool heft_path_list(const char *folder, struct heft_arena *arena, const char *const **names,
+                    size_t *count, struct heft_error *err)
+{
+    struct listing list = {.arena = arena, .err = err};
+    const int result = heft_os->list_dir(folder, add_name, &list);
+    const char **kept = NULL;
+
+    if (!list.failed && result != 0) {
+        heft_fail_errno(err, "folder cannot be read");
+        heft_error_file(err, folder);
+        list.failed = true;
+    }
+    if (!list.failed) {
+        kept = heft_arena_alloc(arena, list.count * sizeof *kept, err);
+        list.failed = !kept;
+    }
+    if (!list.failed && list.count > 0) {
+        qsort(list.names, list.count, sizeof *list.names, by_bytes);
+        memcpy(kept, list.names, list.count * sizeof *kept);
+    }
+    heft_free(list.names);
+    if (list.failed)
+        return false;
+    *names = kept;
+    *count = list.count;
+    return true;
+}

@@ -1,0 +1,566 @@
+/* json.c: the pull parser of json.h.
+ *
+ * One state says what may come next:
+ *
+ *     VALUE ─ scalar ──────────────► DONE, AFTER_ITEM or AFTER_MEMBER, by the container
+ *       ├──── [ ─► FIRST_ITEM ─ ] ─► …   AFTER_ITEM ─ , ─► a value
+ *       └──── { ─► FIRST_KEY  ─ } ─► …   AFTER_MEMBER ─ , ─► key : ─► VALUE
+ *
+ * A key is handed out together with its colon. The kinds of the open containers are one bit each,
+ * so nesting costs no memory.
+ *
+ * Headers are mostly strings (tensor names), so strings are scanned eight bytes at a time. A string
+ * without a backslash is lent as it stands; others are decoded into pieces of the arena. A decoded
+ * string and its NUL are shorter than the string as written, so all of them together never take
+ * more than the text plus what is wasted at the end of a piece. */
+#include "wire/json.h"
+
+#include "base/endian.h"
+
+enum expect { FAILED, VALUE, FIRST_ITEM, FIRST_KEY, AFTER_ITEM, AFTER_MEMBER, DONE };
+
+#define SPARE_PIECE 4096
+
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
+void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t base,
+                     struct heft_arena *arena, struct heft_error *err)
+{
+    *json =
+        (struct heft_json){.data = data, .base = base, .arena = arena, .err = err, .expect = VALUE};
+}
+
+const char *heft_json_token_name(enum heft_json_token token)
+{
+    static const char *const names[] = {
+        [HEFT_JSON_ERROR] = "an error",
+        [HEFT_JSON_OBJECT] = "an object",
+        [HEFT_JSON_OBJECT_END] = "the end of an object",
+        [HEFT_JSON_ARRAY] = "an array",
+        [HEFT_JSON_ARRAY_END] = "the end of an array",
+        [HEFT_JSON_KEY] = "a key",
+        [HEFT_JSON_STRING] = "a string",
+        [HEFT_JSON_NUMBER] = "a number",
+        [HEFT_JSON_TRUE] = "true",
+        [HEFT_JSON_FALSE] = "false",
+        [HEFT_JSON_NULL] = "null",
+        [HEFT_JSON_END] = "the end of the text",
+    };
+
+    return (size_t)token < HEFT_COUNT(names) ? names[token] : "?";
+}
+
+/* ---- failing ---- */
+
+static enum heft_json_token failed(struct heft_json *json, enum heft_code code, size_t at,
+                                   const char *text)
+{
+    json->expect = FAILED;
+    heft_fail(json->err, code, json->base + at, "JSON: %s", text);
+    return HEFT_JSON_ERROR;
+}
+
+/* The byte at `at` is not what may stand there. */
+static enum heft_json_token wrong(struct heft_json *json, size_t at, const char *expected)
+{
+    const uint64_t offset = json->base + at;
+    const uint8_t byte = at < json->data.n ? json->data.p[at] : 0;
+
+    json->expect = FAILED;
+    if (at >= json->data.n)
+        heft_fail(json->err, HEFT_MALFORMED, offset, "JSON: text ends where %s was expected",
+                  expected);
+    else if (byte > ' ' && byte < 0x7f)
+        heft_fail(json->err, HEFT_MALFORMED, offset, "JSON: found '%c' where %s was expected", byte,
+                  expected);
+    else
+        heft_fail(json->err, HEFT_MALFORMED, offset,
+                  "JSON: found byte 0x%02x where %s was expected", byte, expected);
+    return HEFT_JSON_ERROR;
+}
+
+/* ---- containers ---- */
+
+/* What may come after a whole value: that depends on the container it stands in. */
+static uint8_t after_value(const struct heft_json *json)
+{
+    const uint32_t top = json->depth - 1;
+
+    if (json->depth == 0)
+        return DONE;
+    return json->in_object[top >> 3] >> (top & 7) & 1 ? AFTER_MEMBER : AFTER_ITEM;
+}
+
+static enum heft_json_token open_container(struct heft_json *json, bool object)
+{
+    const uint32_t top = json->depth;
+    const uint8_t bit = (uint8_t)(1U << (top & 7));
+
+    if (top == HEFT_JSON_DEPTH)
+        return failed(json, HEFT_LIMIT, json->at, "nested deeper than 127 levels");
+    if (object)
+        json->in_object[top >> 3] |= bit;
+    else
+        json->in_object[top >> 3] &= (uint8_t)~bit;
+    json->depth++;
+    json->at++;
+    json->expect = object ? FIRST_KEY : FIRST_ITEM;
+    return object ? HEFT_JSON_OBJECT : HEFT_JSON_ARRAY;
+}
+
+static enum heft_json_token close_container(struct heft_json *json, enum heft_json_token token)
+{
+    json->where = json->base + json->at;
+    json->at++;
+    json->depth--;
+    json->expect = after_value(json);
+    return token;
+}
+
+/* ---- strings ---- */
+
+/* How many bytes stand before the first quote, backslash or control character; n if there is none.
+ * Each of the three tests marks the high bit of the bytes it is after. A borrow can mark bytes
+ * wrongly, but only above a right one, and only the lowest mark counts. */
+static inline size_t plain_run(const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    for (; n - at >= 8; at += 8) {
+        const uint64_t word = heft_le64(p + at);
+        const uint64_t quote = word ^ EACH_BYTE('"');
+        const uint64_t slash = word ^ EACH_BYTE('\\');
+        const uint64_t marks =
+            (((quote - EACH_BYTE(1)) & ~quote) | ((slash - EACH_BYTE(1)) & ~slash) |
+             ((word - EACH_BYTE(0x20)) & ~word)) &
+            EACH_BYTE(0x80);
+
+        /* The bits below the lowest mark are 8k + 7: one of them in each byte counts to k + 1. */
+        if (marks)
+            return at +
+                   (size_t)((((((marks & (~marks + 1)) - 1) & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) -
+                            1);
+    }
+    while (at < n && p[at] != '"' && p[at] != '\\' && p[at] >= 0x20)
+        at++;
+    return at;
+}
+
+/* The value of four hexadecimal digits at `at`; false points at the one that is none. */
+static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
+{
+    uint32_t value = 0;
+
+    for (size_t i = at; i < at + 4; i++) {
+        const uint8_t c = i < json->data.n ? json->data.p[i] : 0;
+        uint32_t digit;
+
+        if (c >= '0' && c <= '9')
+            digit = c - (uint32_t)'0';
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            digit = (c | 0x20U) - (uint32_t)'a' + 10;
+        else
+            return wrong(json, i, "a hexadecimal digit") != HEFT_JSON_ERROR;
+        value = value << 4 | digit;
+    }
+    *out = value;
+    return true;
+}
+
+static size_t put_utf8(char *dst, uint32_t c)
+{
+    size_t n = 0;
+
+    if (c < 0x80) {
+        dst[n++] = (char)c;
+        return n;
+    }
+    if (c < 0x800) {
+        dst[n++] = (char)(0xc0 | c >> 6);
+    } else {
+        if (c < 0x10000) {
+            dst[n++] = (char)(0xe0 | c >> 12);
+        } else {
+            dst[n++] = (char)(0xf0 | c >> 18);
+            dst[n++] = (char)(0x80 | (c >> 12 & 0x3f));
+        }
+        dst[n++] = (char)(0x80 | (c >> 6 & 0x3f));
+    }
+    dst[n++] = (char)(0x80 | (c & 0x3f));
+    return n;
+}
+
+/* \uXXXX at *at, a pair of them beyond the basic plane. */
+static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
+{
+    const uint8_t *p = json->data.p;
+    const size_t begin = *at;
+    uint32_t c, low = 0;
+
+    if (!hex4(json, begin + 2, &c))
+        return false;
+    *at = begin + 6;
+    if (c >= 0xd800 && c < 0xdc00 && json->data.n - *at >= 2 && p[*at] == '\\' &&
+        p[*at + 1] == 'u') {
+        if (!hex4(json, *at + 2, &low))
+            return false;
+        *at += 6;
+    }
+    if (low >= 0xdc00 && low < 0xe000)
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    else if (low || (c >= 0xd800 && c < 0xe000))
+        return failed(json, HEFT_MALFORMED, begin, "half of a surrogate pair") != HEFT_JSON_ERROR;
+    *n += put_utf8(dst + *n, c);
+    return true;
+}
+
+/* The escape at *at, decoded behind dst[*n]. */
+static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const uint8_t c = json->data.p[*at + 1];
+    const char *found = c ? strchr(from, c) : NULL;
+
+    if (c == 'u')
+        return unicode_escape(json, at, dst, n);
+    if (!found)
+        return wrong(json, *at + 1, "one of \"\\/bfnrtu after a backslash") != HEFT_JSON_ERROR;
+    dst[(*n)++] = to[found - from];
+    *at += 2;
+    return true;
+}
+
+/* The closing quote of the string whose first special byte is at `at`; false: there is none, or a
+ * control character stands before it. */
+static bool find_quote(struct heft_json *json, size_t at, size_t *end)
+{
+    const struct heft_bytes data = json->data;
+
+    while (at < data.n && data.p[at] == '\\') {
+        at += data.n - at < 2 ? 1 : 2; /* whatever is escaped, it does not end the string */
+        at += plain_run(data.p + at, data.n - at);
+    }
+    if (at >= data.n)
+        return wrong(json, at, "the end of a string") != HEFT_JSON_ERROR;
+    if (data.p[at] != '"')
+        return failed(json, HEFT_MALFORMED, at, "control character in a string") != HEFT_JSON_ERROR;
+    *end = at;
+    return true;
+}
+
+/* Room for n decoded bytes and a NUL. */
+static char *decoding_room(struct heft_json *json, size_t n)
+{
+    const size_t need = n + 1 > SPARE_PIECE ? n + 1 : SPARE_PIECE;
+
+    if (json->spare_n > n)
+        return json->spare;
+    json->spare = heft_arena_alloc(json->arena, need, json->err);
+    json->spare_n = json->spare ? need : 0;
+    return json->spare;
+}
+
+/* The string that begins at `begin` and has its first special byte at `at`. Where text is thrown
+ * away, one escape at a time is decoded, to check it. */
+static bool slow_string(struct heft_json *json, size_t begin, size_t at)
+{
+    const uint8_t *p = json->data.p;
+    const bool keep = !json->skipping;
+    char scratch[8], *dst = scratch;
+    size_t end = 0, n = 0;
+
+    if (!find_quote(json, at, &end))
+        return false;
+    if (keep)
+        dst = decoding_room(json, end - begin);
+    if (!dst) {
+        json->expect = FAILED;
+        return false;
+    }
+    for (at = begin; at < end;) {
+        const size_t run = plain_run(p + at, end - at);
+
+        if (keep)
+            memcpy(dst + n, p + at, run);
+        n = keep ? n + run : 0;
+        at += run;
+        if (at < end && !escape(json, &at, dst, &n))
+            return false;
+    }
+    json->at = end + 1;
+    json->text = (struct heft_str){NULL, 0};
+    if (keep) {
+        dst[n] = '\0';
+        json->text = (struct heft_str){dst, n};
+        json->spare += n + 1;
+        json->spare_n -= n + 1;
+    }
+    return true;
+}
+
+/* The string whose opening quote is the next byte. */
+static inline bool string(struct heft_json *json)
+{
+    const uint8_t *p = json->data.p;
+    const size_t begin = json->at + 1;
+    const size_t at = begin + plain_run(p + begin, json->data.n - begin);
+
+    if (HEFT_UNLIKELY(at >= json->data.n || p[at] != '"'))
+        return slow_string(json, begin, at);
+    json->text = (struct heft_str){(const char *)p + begin, at - begin};
+    json->at = at + 1;
+    return true;
+}
+
+/* ---- numbers ---- */
+
+static inline bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Skips digits; their value in *value, saturated. */
+static size_t skip_digits(const struct heft_json *json, size_t at, uint64_t *value, bool *fits)
+{
+    const struct heft_bytes data = json->data;
+    uint64_t v = 0;
+
+    *fits = true;
+    for (; at < data.n && is_digit(data.p[at]); at++) {
+        const uint64_t digit = (uint64_t)data.p[at] - '0';
+
+        if (v >= UINT64_MAX / 10 && (v > UINT64_MAX / 10 || digit > UINT64_MAX % 10))
+            *fits = false;
+        v = v * 10 + digit;
+    }
+    *value = *fits ? v : UINT64_MAX;
+    return at;
+}
+
+/* Whether the number written in p[0, n) with this exponent is below 1.7976931348623158e308, so that
+ * every reader can have it as a finite double. Only a comparison: nothing is converted. */
+static bool fits_double(const uint8_t *p, size_t n, int64_t exponent)
+{
+    static const char limit[] = "17976931348623158";
+    char lead[sizeof limit - 1];
+    int64_t place = exponent - 1; /* power of ten of the first digit that is not 0 */
+    size_t kept = 0;
+    bool point = false;
+
+    memset(lead, '0', sizeof lead);
+    for (size_t i = 0; i < n && (p[i] | 0x20) != 'e'; i++) {
+        if (!is_digit(p[i])) {
+            point |= p[i] == '.';
+        } else if (kept == 0 && p[i] == '0') {
+            place -= point;
+        } else {
+            place += !point;
+            if (kept < sizeof lead)
+                lead[kept++] = (char)p[i];
+        }
+    }
+    if (kept == 0 || place != 308)
+        return kept == 0 || place < 308;
+    return memcmp(lead, limit, sizeof lead) < 0;
+}
+
+/* The exponent at `at`, if there is one: its end in *end, its value, saturated, in *value. */
+static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *value)
+{
+    const struct heft_bytes data = json->data;
+    const int64_t most = INT64_C(1) << 40; /* more than any text has digits to balance it */
+    uint64_t size = 0;
+    bool fits, minus = false;
+
+    *end = at;
+    *value = 0;
+    if (at >= data.n || (data.p[at] | 0x20) != 'e')
+        return true;
+    at++;
+    if (at < data.n && (data.p[at] == '+' || data.p[at] == '-'))
+        minus = data.p[at++] == '-';
+    *end = skip_digits(json, at, &size, &fits);
+    if (*end == at)
+        return wrong(json, at, "a digit of the exponent") != HEFT_JSON_ERROR;
+    *value = size > (uint64_t)most ? most : (int64_t)size;
+    if (minus)
+        *value = -*value;
+    return true;
+}
+
+/* The number whose first byte is the next one. */
+static enum heft_json_token number(struct heft_json *json)
+{
+    const struct heft_bytes data = json->data;
+    const size_t begin = json->at;
+    const bool minus = data.p[begin] == '-';
+    size_t at = begin + minus, end;
+    uint64_t fraction;
+    int64_t power;
+    bool fits, plain;
+
+    end = at + 1;
+    if (at < data.n && data.p[at] != '0')
+        end = skip_digits(json, at, &json->integer, &fits);
+    else
+        json->integer = 0, fits = true; /* a zero stands alone */
+    if (end == at || at >= data.n)
+        return wrong(json, at, "a digit");
+    plain = fits && !minus;
+    at = end;
+    if (at < data.n && data.p[at] == '.') {
+        plain = false;
+        end = skip_digits(json, at + 1, &fraction, &fits);
+        if (end == at + 1)
+            return wrong(json, end, "a digit");
+        at = end;
+    }
+    if (!exponent(json, at, &end, &power))
+        return HEFT_JSON_ERROR;
+    json->is_integer = plain && end == at;
+    if (!json->is_integer && !fits_double(data.p + begin, end - begin, power))
+        return failed(json, HEFT_MALFORMED, begin, "number out of range");
+    json->text = (struct heft_str){(const char *)data.p + begin, end - begin};
+    json->at = end;
+    return HEFT_JSON_NUMBER;
+}
+
+bool heft_json_u64(const struct heft_json *json, uint64_t *out)
+{
+    if (!json->is_integer)
+        return false;
+    *out = json->integer;
+    return true;
+}
+
+/* ---- the machine ---- */
+
+/* The next byte that is not white space, or -1 at the end. */
+static inline int peek(struct heft_json *json)
+{
+    const uint8_t *p = json->data.p;
+    size_t at = json->at;
+
+    while (at < json->data.n && (p[at] == ' ' || p[at] == '\n' || p[at] == '\r' || p[at] == '\t'))
+        at++;
+    json->at = at;
+    return at < json->data.n ? p[at] : -1;
+}
+
+static enum heft_json_token literal(struct heft_json *json, const char *word,
+                                    enum heft_json_token token)
+{
+    for (size_t i = 0; word[i]; i++) {
+        const size_t at = json->at + i;
+
+        if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
+            return wrong(json, at, word);
+    }
+    json->at += strlen(word);
+    json->expect = after_value(json);
+    return token;
+}
+
+/* A value begins with c. */
+static inline enum heft_json_token value(struct heft_json *json, int c)
+{
+    enum heft_json_token token;
+
+    json->where = json->base + json->at;
+    switch (c) {
+    case '{':
+        return open_container(json, true);
+    case '[':
+        return open_container(json, false);
+    case '"':
+        token = string(json) ? HEFT_JSON_STRING : HEFT_JSON_ERROR;
+        break;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        token = number(json);
+        break;
+    case 't':
+        return literal(json, "true", HEFT_JSON_TRUE);
+    case 'f':
+        return literal(json, "false", HEFT_JSON_FALSE);
+    case 'n':
+        return literal(json, "null", HEFT_JSON_NULL);
+    default:
+        return wrong(json, json->at, "a value");
+    }
+    if (token != HEFT_JSON_ERROR)
+        json->expect = after_value(json);
+    return token;
+}
+
+/* A key begins with c; its colon is taken along. */
+static inline enum heft_json_token key(struct heft_json *json, int c)
+{
+    json->where = json->base + json->at;
+    if (c != '"')
+        return wrong(json, json->at, "a key");
+    if (!string(json))
+        return HEFT_JSON_ERROR;
+    if (peek(json) != ':')
+        return wrong(json, json->at, "':'");
+    json->at++;
+    json->expect = VALUE;
+    return HEFT_JSON_KEY;
+}
+
+enum heft_json_token heft_json_next(struct heft_json *json)
+{
+    const int c = peek(json);
+
+    switch (json->expect) {
+    case VALUE:
+        return value(json, c);
+    case FIRST_ITEM:
+        return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : value(json, c);
+    case AFTER_ITEM:
+        if (c == ']')
+            return close_container(json, HEFT_JSON_ARRAY_END);
+        if (c != ',')
+            return wrong(json, json->at, "',' or ']'");
+        json->at++;
+        return value(json, peek(json));
+    case FIRST_KEY:
+        if (c == '}')
+            return close_container(json, HEFT_JSON_OBJECT_END);
+        return c == '"' ? key(json, c) : wrong(json, json->at, "a key or '}'");
+    case AFTER_MEMBER:
+        if (c == '}')
+            return close_container(json, HEFT_JSON_OBJECT_END);
+        if (c != ',')
+            return wrong(json, json->at, "',' or '}'");
+        json->at++;
+        return key(json, peek(json));
+    case DONE:
+        json->where = json->base + json->at;
+        return c < 0 ? HEFT_JSON_END : wrong(json, json->at, "the end of the text");
+    default:
+        return HEFT_JSON_ERROR;
+    }
+}
+
+bool heft_json_skip(struct heft_json *json)
+{
+    const uint32_t depth = json->depth;
+    enum heft_json_token token;
+
+    json->skipping = true;
+    do
+        token = heft_json_next(json);
+    while (token != HEFT_JSON_ERROR && json->depth > depth);
+    json->skipping = false;
+    return token != HEFT_JSON_ERROR;
+}

@@ -1,0 +1,62 @@
+/* json.h: a pull parser of JSON (RFC 8259, strict), made for headers of many megabytes: it hands
+ * out tokens with their byte offsets and builds nothing. The text has been checked to be UTF-8.
+ * Iterative; depth at most 127, as serde_json has it. Errors stick: after one, every call gives
+ * HEFT_JSON_ERROR and err is filled once.
+ *
+ *     json_begin(&j, text, base, arena)
+ *     HEFT_JSON_OBJECT → then HEFT_JSON_KEY, a value, … → HEFT_JSON_OBJECT_END … HEFT_JSON_END
+ * after the one document
+ */
+#ifndef HEFT_JSON_H
+#define HEFT_JSON_H
+
+#include "base/mem.h"
+
+enum heft_json_token {
+    HEFT_JSON_ERROR,
+    HEFT_JSON_OBJECT,
+    HEFT_JSON_OBJECT_END,
+    HEFT_JSON_ARRAY,
+    HEFT_JSON_ARRAY_END,
+    HEFT_JSON_KEY,    /* text */
+    HEFT_JSON_STRING, /* text: decoded; lone surrogates are an error */
+    HEFT_JSON_NUMBER, /* text: as written; see heft_json_u64. Beyond a double: an error */
+    HEFT_JSON_TRUE,
+    HEFT_JSON_FALSE,
+    HEFT_JSON_NULL,
+    HEFT_JSON_END
+};
+
+#define HEFT_JSON_DEPTH 127
+
+struct heft_json {
+    struct heft_bytes data;
+    size_t at;                /* the next byte to be looked at: just behind the last token */
+    uint64_t base;            /* file offset of data[0] */
+    struct heft_arena *arena; /* for strings with escapes */
+    struct heft_error *err;
+    struct heft_str text; /* of the last KEY, STRING or NUMBER; borrowed from data (then a string is
+                             followed by its quote), or in the arena (then by a NUL) */
+    uint64_t where;       /* file offset of the last token */
+    uint64_t integer;     /* of the last NUMBER, where is_integer */
+    bool is_integer;
+    bool skipping;  /* strings are checked, but their text is thrown away */
+    uint8_t expect; /* what may come next */
+    uint32_t depth;
+    uint8_t in_object[(HEFT_JSON_DEPTH + 7) / 8];
+    char *spare; /* room in the arena for decoded strings */
+    size_t spare_n;
+};
+
+void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t base,
+                     struct heft_arena *arena, struct heft_error *err);
+enum heft_json_token heft_json_next(struct heft_json *json);
+/* Skips the value that begins with the next token, whole. */
+HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
+/* The last NUMBER as an unsigned integer: digits only, no sign, fraction, exponent or leading zero,
+ * < 2^64. */
+bool heft_json_u64(const struct heft_json *json, uint64_t *out);
+/* "a string", "a number" …: for errors. */
+const char *heft_json_token_name(enum heft_json_token token);
+
+#endif

@@ -1,0 +1,122 @@
+/* pickle.h: Python's pickle as a grammar: bytes in, a graph of nodes out. The machine knows nothing
+ * of torch and can run nothing: GLOBAL, REDUCE, NEWOBJ, BUILD and persistent ids only make nodes
+ * (specs: pytorch §3).
+ *
+ * Nodes are numbered; a node refers to others by number, so a value that the pickle shares is
+ * shared here and the graph may hold cycles: whoever walks it keeps visited marks and a budget.
+ * Parsing is iterative, its time and memory are linear in the pickle. Strings are borrowed from the
+ * pickle's bytes where they stand there verbatim, else decoded into the arena: data and arena must
+ * outlive the graph. */
+#ifndef HEFT_PICKLE_H
+#define HEFT_PICKLE_H
+
+#include "base/mem.h"
+
+enum heft_pickle_kind {
+    HEFT_PICKLE_NONE,
+    HEFT_PICKLE_BOOL,      /* integer */
+    HEFT_PICKLE_INT,       /* integer */
+    HEFT_PICKLE_BIGINT,    /* text: two's complement, little-endian, does not fit int64 */
+    HEFT_PICKLE_FLOAT,     /* number */
+    HEFT_PICKLE_STR,       /* text: UTF-8, surrogates (ED A0..) possible */
+    HEFT_PICKLE_PY2STR,    /* text: raw bytes of a Python 2 string */
+    HEFT_PICKLE_BYTES,     /* text */
+    HEFT_PICKLE_BYTEARRAY, /* text */
+    HEFT_PICKLE_TUPLE,     /* items */
+    HEFT_PICKLE_LIST,      /* items */
+    HEFT_PICKLE_DICT, /* items: key, value, key, value … in the order set; repeated keys stay */
+    HEFT_PICKLE_SET,  /* items */
+    HEFT_PICKLE_FROZENSET, /* items */
+    HEFT_PICKLE_GLOBAL,    /* module, text (name) */
+    HEFT_PICKLE_CALL,      /* callee, args, [kwargs], then items (SETITEMS as pairs, or APPENDS) and
+                              state */
+    HEFT_PICKLE_PERSID     /* args: the id (a node) */
+};
+
+/* How a CALL was written. */
+enum heft_pickle_how {
+    HEFT_PICKLE_REDUCE,
+    HEFT_PICKLE_NEWOBJ,
+    HEFT_PICKLE_NEWOBJ_EX,
+    HEFT_PICKLE_INST,
+    HEFT_PICKLE_OBJ
+};
+
+#define HEFT_PICKLE_NIL UINT32_MAX /* no node */
+
+struct heft_pickle_node {
+    uint8_t kind, how;
+    bool pairs;  /* CALL: items came through SETITEM(S) */
+    uint32_t at; /* position of the opcode that made it */
+    union {
+        int64_t integer;
+        double number;
+        struct {
+            const uint8_t *p;
+        } text;
+        struct {
+            uint32_t callee, args; /* CALL; PERSID: args */
+        } call;
+    } u;
+    uint32_t len;   /* text: bytes */
+    uint32_t state; /* BUILD's argument, the last one; else NIL (on LIST, DICT … too: OrderedDict
+                       attributes) */
+    uint32_t first, last; /* segments of items, for heft_pickle_items; NIL when empty */
+    uint32_t count;       /* items */
+    uint32_t
+        module; /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
+};
+
+/* Zero means the default, and so does a null pointer to it. */
+struct heft_pickle_limits {
+    uint64_t opcodes; /* 50 million */
+    uint64_t nodes;   /* 20 million */
+    uint64_t marks;   /* 1 million */
+    uint64_t text;    /* one string or number: 64 MiB; integers 1 MiB */
+};
+
+struct heft_pickle {
+    const struct heft_pickle_node *nodes;
+    uint32_t count;
+    uint32_t root;       /* STOP's value */
+    uint64_t opcodes;    /* executed */
+    uint32_t memo_count; /* entries in the memo at STOP */
+    size_t length;       /* bytes up to and with STOP; what follows is not looked at */
+    int protocol;        /* highest PROTO seen, 0 where there is none */
+    uint32_t left_over;  /* values on the stack below STOP's: unusual */
+    struct heft_bytes data;
+    const uint32_t *items; /* the segments' pool */
+};
+
+/* Runs the pickle that begins at data[0]. `base` is the file offset of data[0], for errors
+ * (HEFT_NO_OFFSET: positions are given in the text). On failure `out` holds the nodes made so far,
+ * for scanning. */
+HEFT_CHECKED bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes data, uint64_t base,
+                                  const struct heft_pickle_limits *limits, struct heft_arena *arena,
+                                  struct heft_error *err);
+
+/* Walks a container's items (or a CALL's). Linear. */
+struct heft_pickle_iter {
+    const struct heft_pickle *pickle;
+    uint32_t segment, index;
+};
+struct heft_pickle_iter heft_pickle_items(const struct heft_pickle *pickle, uint32_t node);
+/* The next item's node number, or false at the end. */
+bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node);
+/* The i-th item (constant time for tuples, which are one segment), NIL where there is none. */
+uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node, uint32_t index);
+
+static inline const struct heft_pickle_node *heft_pickle_at(const struct heft_pickle *pickle,
+                                                            uint32_t node)
+{
+    return &pickle->nodes[node];
+}
+static inline struct heft_str heft_pickle_text(const struct heft_pickle *pickle, uint32_t node)
+{
+    const struct heft_pickle_node *n = &pickle->nodes[node];
+    return (struct heft_str){(const char *)n->u.text.p, n->len};
+}
+/* The name of an opcode as pickletools spells it, NULL for a byte that is none. */
+const char *heft_pickle_opcode_name(uint8_t byte);
+
+#endif

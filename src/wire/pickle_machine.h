@@ -1,0 +1,211 @@
+/* pickle_machine.h: the inside of the pickle machine, shared by the pickle_*.c files only.
+ *
+ *   pickle.c         the loop: opcode, argument, frame rule, errors; the public door
+ *   pickle_ops.c     the table of opcodes, and those that move values, marks, memo and containers
+ *   pickle_calls.c   globals, calls, persistent ids
+ *   pickle_values.c  numbers and strings with binary arguments
+ *   pickle_text.c    numbers and strings written as lines (protocol 0)
+ *   pickle_nodes.c   the store of nodes and items, and walking it
+ *
+ * State of a run:
+ *
+ *   stack   node numbers; a value is only ever pushed by number, so sharing costs nothing
+ *   marks   stack heights; `fence` is the newest one: no opcode reaches below it except by closing
+ *           the mark
+ *   memo    index → node: a plain array while indexes come as 0, 1, 2 … (what Python 3 writes), a
+ *           hash map for all others, so an index of 2^32-1 costs one entry
+ *   items   one pool of u32 in which every container keeps segments: next, count, item … */
+#ifndef HEFT_PICKLE_MACHINE_H
+#define HEFT_PICKLE_MACHINE_H
+
+#include "base/map.h"
+#include "wire/pickle.h"
+
+/* What follows an opcode. The loop takes it apart; handlers find it in `number` and `text`. */
+enum heft_pickle_arg {
+    HEFT_ARG_NONE,
+    HEFT_ARG_U8,
+    HEFT_ARG_U16,
+    HEFT_ARG_U32,
+    HEFT_ARG_I32, /* number: sign-extended */
+    HEFT_ARG_U64,
+    HEFT_ARG_F64,    /* number: the bits, big-endian in the pickle */
+    HEFT_ARG_TEXT8,  /* u8 length, then text */
+    HEFT_ARG_TEXT32, /* u32 length */
+    HEFT_ARG_TEXT31, /* i32 length, not negative */
+    HEFT_ARG_TEXT64, /* u64 length */
+    HEFT_ARG_SHORT,  /* a line of at most HEFT_PICKLE_LINE bytes */
+    HEFT_ARG_LINE,   /* a line of at most limits.text bytes */
+    HEFT_ARG_NAMES   /* two lines of at most HEFT_PICKLE_NAME bytes: text, second */
+};
+
+#define HEFT_PICKLE_LINE    4096      /* numbers and ids as text: conversion is quadratic in this */
+#define HEFT_PICKLE_NAME    1024      /* module or name of a global */
+#define HEFT_PICKLE_INTEGER (1 << 20) /* bytes of one integer */
+
+#define HEFT_PICKLE_BIT(kind) (1U << (kind)) /* for sets of kinds */
+
+struct heft_pickle_machine;
+struct heft_pickle_op {
+    const char *name; /* NULL: the byte is no opcode */
+    uint8_t arg;      /* enum heft_pickle_arg */
+    uint8_t a, b;     /* what the handler makes of it: kinds, counts */
+    bool (*run)(struct heft_pickle_machine *m);
+};
+extern const struct heft_pickle_op heft_pickle_ops[256];
+
+struct heft_pickle_machine {
+    const uint8_t *p; /* the pickle */
+    size_t n, at;
+    size_t op_at; /* position of the opcode being run */
+    const struct heft_pickle_op *op;
+    uint64_t number;                /* its argument … */
+    struct heft_bytes text, second; /* … */
+    size_t frame_end;               /* SIZE_MAX: outside any frame */
+    bool stopped;
+    int protocol;
+    uint32_t root;
+
+    struct heft_pickle_node *nodes; /* in the arena, like items */
+    size_t n_nodes, cap_nodes;
+    uint32_t *items;
+    size_t n_items, cap_items;
+    uint32_t *stack; /* on the heap, like marks and memo: gone when the run ends */
+    size_t depth, cap_stack, fence;
+    uint32_t *marks;
+    size_t n_marks, cap_marks;
+    uint32_t *memo;
+    size_t n_memo, cap_memo;
+    struct heft_u32map sparse;
+
+    struct heft_pickle_limits limits;
+    uint64_t base;
+    struct heft_arena *arena;
+    struct heft_error *err;
+};
+
+/* pickle.c. Always false: "NAME at 1234: …", at the opcode that is being run. */
+bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
+    HEFT_PRINTF(3, 4);
+
+/* pickle_nodes.c */
+HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
+HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
+/* Adds k items at the end of a container. */
+HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
+                                  const uint32_t *list, size_t k);
+const char *heft_pickle_kind_name(unsigned kind);
+
+/* A new node, or NULL. The pointer holds until the next one is made. */
+HEFT_CHECKED static inline struct heft_pickle_node *
+heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint32_t *number)
+{
+    struct heft_pickle_node *node;
+
+    if (HEFT_UNLIKELY(m->n_nodes == m->cap_nodes) && !heft_pickle_node_room(m))
+        return NULL;
+    *number = (uint32_t)m->n_nodes; /* below limits.nodes, which is below 2^32 */
+    node = &m->nodes[m->n_nodes++];
+    *node = (struct heft_pickle_node){.kind = (uint8_t)kind,
+                                      .at = (uint32_t)m->op_at,
+                                      .state = HEFT_PICKLE_NIL,
+                                      .first = HEFT_PICKLE_NIL,
+                                      .last = HEFT_PICKLE_NIL,
+                                      .module = HEFT_PICKLE_NIL};
+    return node;
+}
+
+HEFT_CHECKED static inline bool heft_pickle_push(struct heft_pickle_machine *m, uint32_t node)
+{
+    if (HEFT_UNLIKELY(m->depth == m->cap_stack) &&
+        !heft_grow(&m->stack, &m->cap_stack, m->depth, 1, sizeof *m->stack, m->err))
+        return false;
+    m->stack[m->depth++] = node;
+    return true;
+}
+
+/* Makes and pushes; the caller fills the node. */
+HEFT_CHECKED static inline struct heft_pickle_node *heft_pickle_new(struct heft_pickle_machine *m,
+                                                                    enum heft_pickle_kind kind)
+{
+    uint32_t number;
+    struct heft_pickle_node *node = heft_pickle_make(m, kind, &number);
+
+    return node && heft_pickle_push(m, number) ? node : NULL;
+}
+HEFT_CHECKED static inline bool heft_pickle_new_int(struct heft_pickle_machine *m, int64_t value)
+{
+    struct heft_pickle_node *node = heft_pickle_new(m, HEFT_PICKLE_INT);
+
+    if (!node)
+        return false;
+    node->u.integer = value;
+    return true;
+}
+HEFT_CHECKED static inline bool heft_pickle_new_text(struct heft_pickle_machine *m,
+                                                     enum heft_pickle_kind kind,
+                                                     struct heft_bytes text)
+{
+    struct heft_pickle_node *node = heft_pickle_new(m, kind);
+
+    if (!node)
+        return false;
+    node->u.text.p = text.p;
+    node->len = (uint32_t)text.n; /* part of a pickle, which is below 4 GiB; decoding only shrinks
+                                     or, for latin-1, at most doubles what limits.text bounds */
+    return true;
+}
+
+/* Values under the top: heft_pickle_top(m, 0) is the top itself. */
+static inline uint32_t heft_pickle_top(const struct heft_pickle_machine *m, size_t below)
+{
+    return m->stack[m->depth - 1 - below];
+}
+
+static inline uint8_t heft_pickle_kind(const struct heft_pickle_machine *m, uint32_t node)
+{
+    return m->nodes[node].kind;
+}
+
+/* pickle_ops.c. Nothing below the newest mark can be needed. */
+bool heft_pickle_underflow(struct heft_pickle_machine *m, size_t k);
+HEFT_CHECKED static inline bool heft_pickle_need(struct heft_pickle_machine *m, size_t k)
+{
+    return HEFT_LIKELY(m->depth - m->fence >= k) || heft_pickle_underflow(m, k);
+}
+/* Closes the newest mark; the values above it begin at stack[*from]. */
+HEFT_CHECKED bool heft_pickle_pop_mark(struct heft_pickle_machine *m, size_t *from);
+HEFT_CHECKED bool heft_pickle_memo_set(struct heft_pickle_machine *m, uint32_t index);
+HEFT_CHECKED bool heft_pickle_memo_get(struct heft_pickle_machine *m, uint32_t index);
+
+/* pickle_calls.c: handlers. */
+bool heft_pickle_op_global(struct heft_pickle_machine *m);
+bool heft_pickle_op_stack_global(struct heft_pickle_machine *m);
+bool heft_pickle_op_call(struct heft_pickle_machine *m); /* op->a: how */
+bool heft_pickle_op_newobj_ex(struct heft_pickle_machine *m);
+bool heft_pickle_op_inst(struct heft_pickle_machine *m);
+bool heft_pickle_op_obj(struct heft_pickle_machine *m);
+bool heft_pickle_op_binpersid(struct heft_pickle_machine *m);
+bool heft_pickle_op_persid(struct heft_pickle_machine *m);
+
+/* pickle_values.c: handlers with binary arguments. */
+bool heft_pickle_op_int(struct heft_pickle_machine *m);
+bool heft_pickle_op_long(struct heft_pickle_machine *m);
+bool heft_pickle_op_float(struct heft_pickle_machine *m);
+bool heft_pickle_op_str(struct heft_pickle_machine *m);
+bool heft_pickle_op_raw(struct heft_pickle_machine *m); /* op->a: kind */
+/* An integer from little-endian two's complement: INT where it fits, else BIGINT borrowing it. */
+HEFT_CHECKED bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes number);
+/* Index of the first byte that is neither UTF-8 nor a surrogate encoded like it, or n. */
+size_t heft_pickle_text_check(struct heft_bytes text);
+
+/* pickle_text.c: handlers with lines. */
+bool heft_pickle_op_int_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_long_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_float_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_string_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_unicode_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_put_line(struct heft_pickle_machine *m);
+bool heft_pickle_op_get_line(struct heft_pickle_machine *m);
+
+#endif

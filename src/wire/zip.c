@@ -1,0 +1,343 @@
+/* zip.c: the central directory of a zip or zip64 archive, and opening one.
+ *
+ *     ┌ local header, name, extra │ payload │ [descriptor] ┐ …    zip_local.c
+ *     ├ central entry 46 bytes │ name │ extra │ comment    ┤ …    this file
+ *     └ end records                                        ┘      zip_end.c
+ *
+ *     central entry
+ *      0 signature 50 4B 01 02      24 size
+ *      4 made by      6 needed      28 name length    30 extra length    32 comment length
+ *      8 flags       10 method      34 disk           36 internal attributes
+ *     12 time        14 date        38 external attributes
+ *     16 crc         20 packed      42 offset of the local header
+ *
+ * A size, packed size or offset that is all ones stands in the extra field 1, as 64 bits, in that
+ * order, and only those that do. */
+#include "wire/zip_parts.h"
+
+#include "base/cursor.h"
+#include "base/map.h"
+#include "base/text.h"
+
+#define CENTRAL HEFT_ZIP_CENTRAL
+
+static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100};
+
+/* While it is being opened. What is not the caller's lives on the heap. */
+struct opening {
+    struct heft_zip *zip;
+    struct heft_zip_limits limits;
+    struct heft_arena *arena;
+    struct heft_error *err;
+    struct heft_zip_tail tail;
+    uint8_t *directory; /* where the tail does not hold it */
+    struct heft_zip_place *places;
+    char *folded; /* names in lower case, one behind the other */
+    char *names;  /* the same as they are, in the arena */
+    struct heft_strmap seen;
+};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static bool bad_name(struct opening *o, enum heft_code code, uint64_t where, struct heft_str name,
+                     const char *what)
+{
+    return heft_fail(o->err, code, where, "record \"%.*s\": %s", heft_zip_shown(name), name.p,
+                     what);
+}
+
+static bool has_parent(struct heft_str name)
+{
+    size_t begin = 0;
+
+    for (size_t i = 0; i <= name.n; i++) {
+        if (i < name.n && name.p[i] != '/')
+            continue;
+        if (i - begin == 2 && name.p[begin] == '.' && name.p[begin + 1] == '.')
+            return true;
+        begin = i + 1;
+    }
+    return false;
+}
+
+static bool check_name(struct opening *o, uint64_t where, struct heft_str name)
+{
+    if (name.n == 0)
+        return heft_fail(o->err, HEFT_MALFORMED, where, "a record without a name");
+    if (memchr(name.p, 0, name.n))
+        return bad_name(o, HEFT_UNSAFE, where, name, "a NUL in a name");
+    if (memchr(name.p, '\\', name.n))
+        return bad_name(o, HEFT_UNSAFE, where, name, "a backslash in a name");
+    if (name.p[0] == '/')
+        return bad_name(o, HEFT_UNSAFE, where, name, "an absolute path, a relative one is needed");
+    if (has_parent(name))
+        return bad_name(o, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
+    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
+        return bad_name(o, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
+    return true;
+}
+
+/* Names must differ even where upper and lower case do not count: torch looks them up so. */
+static bool add_name(struct opening *o, uint64_t where, struct heft_str name, uint32_t index)
+{
+    struct heft_str folded = {o->folded, name.n};
+    const struct heft_zip_entry *other;
+    uint32_t found;
+
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = name.p[i];
+
+        o->folded[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    }
+    o->folded += name.n;
+    if (!heft_strmap_add(&o->seen, folded, index, &found, o->err))
+        return false;
+    if (found == HEFT_MAP_NONE)
+        return true;
+    other = &o->zip->entries[found];
+    if (heft_str_eq(other->name, name))
+        return bad_name(o, HEFT_MALFORMED, where, name, "two records have this name");
+    return heft_fail(o->err, HEFT_MALFORMED, where,
+                     "records \"%.*s\" and \"%.*s\" differ only in upper and lower case",
+                     heft_zip_shown(other->name), other->name.p, heft_zip_shown(name), name.p);
+}
+
+/* ---- central entries ------------------------------------------------------------------------- */
+
+bool heft_zip_find_zip64(const uint8_t *p, size_t n, struct heft_bytes *field)
+{
+    *field = (struct heft_bytes){NULL, 0};
+    while (n >= 4) { /* up to 3 bytes of padding may follow */
+        const uint16_t id = heft_le16(p);
+        const size_t len = heft_le16(p + 2);
+
+        if (len > n - 4 || (id == 1 && field->p))
+            return false;
+        if (id == 1)
+            *field = (struct heft_bytes){p + 4, len};
+        p += 4 + len;
+        n -= 4 + len;
+    }
+    return true;
+}
+
+/* A 64-bit value where the 32-bit one is all ones; they come in a fixed order. */
+static bool widen(struct heft_bytes *field, uint64_t *value)
+{
+    if (*value != HEFT_ZIP_MANY)
+        return true;
+    if (field->n < 8)
+        return false;
+    *value = heft_le64(field->p);
+    *field = (struct heft_bytes){field->p + 8, field->n - 8};
+    return true;
+}
+
+static bool read_zip64(struct opening *o, uint64_t where, const uint8_t *p, struct heft_bytes extra,
+                       struct heft_zip_entry *entry)
+{
+    struct heft_bytes field;
+    uint64_t disk = heft_le16(p + 34);
+
+    if (!heft_zip_find_zip64(extra.p, extra.n, &field))
+        return bad_name(o, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
+                        "extra fields that do not fit together");
+    if (!widen(&field, &entry->size) || !widen(&field, &entry->packed) ||
+        !widen(&field, &entry->header))
+        return bad_name(o, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
+                        "the zip64 field lacks a number that its 32-bit field leaves to it");
+    if (disk == 0xFFFF && field.n >= 4)
+        disk = heft_le32(field.p);
+    if (disk > 1)
+        return heft_fail(o->err, HEFT_UNSUPPORTED, where + 34,
+                         "record \"%.*s\" on disk %" PRIu64 ": archives in several parts are not "
+                         "read",
+                         heft_zip_shown(entry->name), entry->name.p, disk);
+    return true;
+}
+
+static bool check_coding(struct opening *o, uint64_t where, const uint8_t *p,
+                         const struct heft_zip_entry *e)
+{
+    const unsigned flags = heft_le16(p + 8);
+    uint64_t most;
+
+    if (flags & HEFT_ZIP_SEALED)
+        return heft_fail(o->err, HEFT_UNSUPPORTED, where + 8,
+                         "record \"%.*s\": flags 0x%04x say that it is encrypted or a patch",
+                         heft_zip_shown(e->name), e->name.p, flags);
+    if (e->method != HEFT_ZIP_STORED && e->method != HEFT_ZIP_DEFLATED)
+        return heft_fail(o->err, HEFT_UNSUPPORTED, where + 10,
+                         "record \"%.*s\": compression method %u, 0 (stored) and 8 (deflated) are "
+                         "read",
+                         heft_zip_shown(e->name), e->name.p, e->method);
+    if (e->method == HEFT_ZIP_STORED && e->packed != e->size)
+        return heft_fail(o->err, HEFT_MALFORMED, where + 20,
+                         "record \"%.*s\": stored, but %" PRIu64 " bytes packed and %" PRIu64
+                         " unpacked",
+                         heft_zip_shown(e->name), e->name.p, e->packed, e->size);
+    if (!heft_mul(e->packed, o->limits.ratio, &most))
+        most = UINT64_MAX;
+    if (e->method == HEFT_ZIP_DEFLATED && e->size > most)
+        return heft_fail(o->err, HEFT_LIMIT, where + 24,
+                         "record \"%.*s\": %" PRIu64 " bytes from %" PRIu64
+                         ", the limit is %" PRIu64 " to 1",
+                         heft_zip_shown(e->name), e->name.p, e->size, e->packed, o->limits.ratio);
+    return true;
+}
+
+/* What the entry is on the system that wrote it, from the external attributes. */
+static bool check_kind(struct opening *o, uint64_t where, const uint8_t *p,
+                       const struct heft_zip_entry *e)
+{
+    const bool unix_made = p[5] == 3;
+    const uint32_t type = heft_le32(p + 38) >> 28;
+
+    if (unix_made && type == 0xA)
+        return bad_name(o, HEFT_UNSAFE, where + 38, e->name, "a symbolic link");
+    if (e->is_folder && e->size)
+        return bad_name(o, HEFT_MALFORMED, where + 24, e->name, "a folder that holds bytes");
+    return true;
+}
+
+static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struct heft_bytes name,
+                      struct heft_bytes extra)
+{
+    const uint32_t index = (uint32_t)o->zip->count; /* below limits.entries */
+    struct heft_zip_entry *e = &o->zip->entries[index];
+
+    if (name.n)
+        memcpy(o->names, name.p, name.n);
+    o->names[name.n] = 0;
+    *e = (struct heft_zip_entry){.name = {o->names, name.n},
+                                 .crc = heft_le32(p + 16),
+                                 .packed = heft_le32(p + 20),
+                                 .size = heft_le32(p + 24),
+                                 .header = heft_le32(p + 42),
+                                 .method = heft_le16(p + 10),
+                                 .is_folder = name.n && name.p[name.n - 1] == '/'};
+    o->names += name.n + 1;
+    if (!check_name(o, where + CENTRAL, e->name) || !read_zip64(o, where, p, extra, e) ||
+        !check_coding(o, where, p, e) || !check_kind(o, where, p, e) ||
+        !add_name(o, where + CENTRAL, e->name, index))
+        return false;
+    if (e->header > o->zip->directory ||
+        o->zip->directory - e->header < HEFT_ZIP_LOCAL_HEAD + name.n)
+        return heft_fail(o->err, HEFT_MALFORMED, where + 42,
+                         "record \"%.*s\": local header at %" PRIu64
+                         ", it must end before the directory at %" PRIu64,
+                         heft_zip_shown(e->name), e->name.p, e->header, o->zip->directory);
+    o->places[index] = (struct heft_zip_place){e->header, index, heft_le16(p + 8)};
+    o->zip->count++;
+    return true;
+}
+
+static bool read_entries(struct opening *o, struct heft_bytes bytes, uint64_t entries)
+{
+    struct heft_cur cur = heft_cur_of(bytes, o->zip->directory);
+
+    for (uint64_t i = 0; i < entries; i++) {
+        const uint64_t where = heft_cur_where(&cur);
+        const struct heft_bytes head = heft_cur_take(&cur, CENTRAL);
+        struct heft_bytes name, extra;
+
+        if (head.n && heft_le32(head.p) != HEFT_ZIP_SIG_CENTRAL)
+            return heft_fail(o->err, HEFT_MALFORMED, where,
+                             "entry %" PRIu64 " of %" PRIu64 " begins with 0x%08" PRIx32
+                             ", 0x%08" PRIx32 " is needed",
+                             i + 1, entries, heft_le32(head.p), HEFT_ZIP_SIG_CENTRAL);
+        name = heft_cur_take(&cur, head.n ? heft_le16(head.p + 28) : 0U);
+        extra = heft_cur_take(&cur, head.n ? heft_le16(head.p + 30) : 0U);
+        heft_cur_take(&cur, head.n ? heft_le16(head.p + 32) : 0U);
+        if (!heft_cur_ok(&cur))
+            return heft_fail(o->err, HEFT_MALFORMED, where,
+                             "entry %" PRIu64 " of %" PRIu64
+                             " reaches past the end of the directory at %" PRIu64,
+                             i + 1, entries, o->zip->tail);
+        if (!add_entry(o, head.p, where, name, extra))
+            return false;
+    }
+    if (heft_cur_left(&cur))
+        return heft_fail(o->err, HEFT_MALFORMED, heft_cur_where(&cur),
+                         "%zu bytes of the directory follow its %" PRIu64 " entries",
+                         heft_cur_left(&cur), entries);
+    return true;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool check_limits(struct opening *o, const struct heft_zip_end *end)
+{
+    const uint64_t most = heft_min_u64(o->limits.entries, UINT32_MAX - 1);
+
+    if (end->entries > most)
+        return heft_fail(o->err, HEFT_LIMIT, end->at + 10,
+                         "%" PRIu64 " entries, the limit is %" PRIu64, end->entries, most);
+    if (end->size > o->limits.directory)
+        return heft_fail(o->err, HEFT_LIMIT, end->at + 12,
+                         "central directory of %" PRIu64 " bytes, the limit is %" PRIu64, end->size,
+                         o->limits.directory);
+    return true;
+}
+
+/* The directory's size is within the file and the limit, and holds all names. */
+static bool read_directory(struct opening *o, const struct heft_zip_end *end)
+{
+    const size_t size = (size_t)end->size, n = (size_t)end->entries;
+    const size_t letters = size - n * CENTRAL;
+    struct heft_bytes bytes = {NULL, size};
+    char *folded = heft_alloc(letters, o->err);
+    bool done = false;
+
+    o->folded = folded;
+    o->places = heft_calloc(n, sizeof *o->places, o->err);
+    o->zip->entries = heft_arena_zero(o->arena, n, sizeof *o->zip->entries, o->err);
+    o->names = heft_arena_alloc(o->arena, letters + n, o->err);
+    if (end->directory < o->tail.at)
+        o->directory = heft_alloc(size, o->err);
+    if (folded && o->places && o->zip->entries && o->names &&
+        (o->directory || end->directory >= o->tail.at) &&
+        heft_strmap_reserve(&o->seen, n, o->err)) {
+        bytes.p = heft_zip_bytes(&o->tail, end->directory, size, o->directory, o->err);
+        done = bytes.p && read_entries(o, bytes, end->entries);
+    }
+    heft_free(folded);
+    return done;
+}
+
+bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
+                   const struct heft_zip_limits *limits, struct heft_arena *arena,
+                   struct heft_error *err)
+{
+    const struct heft_zip_limits l = limits ? *limits : defaults;
+    struct opening o = {.zip = out, .arena = arena, .err = err};
+    struct heft_zip_end end = {0};
+    bool done = false;
+
+    *out = (struct heft_zip){0};
+    o.limits.entries = l.entries ? l.entries : defaults.entries;
+    o.limits.directory = heft_min_u64(l.directory ? l.directory : defaults.directory, PTRDIFF_MAX);
+    o.limits.ratio = l.ratio ? l.ratio : defaults.ratio;
+    if (heft_zip_find_end(&o.tail, src, &end, err) && check_limits(&o, &end)) {
+        out->directory = end.directory;
+        out->directory_size = end.size;
+        out->tail = end.tail;
+        out->tail_size = end.after - end.tail;
+        out->trailing = src->size - end.after;
+        out->zip64 = end.zip64;
+        done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, err);
+    }
+    heft_free(o.tail.bytes);
+    heft_free(o.directory);
+    heft_free(o.places);
+    heft_strmap_release(&o.seen);
+    return done;
+}
+
+const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name)
+{
+    for (size_t i = 0; i < zip->count; i++)
+        if (heft_str_eq(zip->entries[i].name, name))
+            return &zip->entries[i];
+    return NULL;
+}

@@ -1,0 +1,64 @@
+/* zip.h: the directory of a zip or zip64 archive, as byte ranges (specs: pytorch §1.2–1.5, §8.3 Z).
+ *
+ * Everything is checked here, once: the central directory against its end records, every local
+ * header against its central entry (magic, name, method, flags), payloads inside the file and
+ * outside the directory, no two records overlapping, names unique also after ASCII case folding,
+ * nothing encrypted, methods 0 and 8 only. Linear in the directory, apart from a sort. Borrows
+ * nothing: names are in the arena. */
+#ifndef HEFT_ZIP_H
+#define HEFT_ZIP_H
+
+#include "io/source.h"
+
+enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 };
+
+struct heft_zip_entry {
+    struct heft_str
+        name;        /* valid UTF-8, no NUL, not absolute, no `..`, no backslash; NUL-terminated */
+    uint64_t header; /* offset of the local header */
+    uint64_t data;   /* offset of the payload, from the local header's own lengths */
+    uint64_t packed; /* bytes of the payload in the file */
+    uint64_t size;   /* bytes when unpacked; equal to packed where stored */
+    uint64_t end;    /* end of the payload and of its descriptor, where it has one */
+    uint32_t crc;    /* CRC-32 of the unpacked bytes; 0 with size > 0: not computed */
+    uint16_t method;
+    bool is_folder; /* name ends in '/' */
+};
+
+struct heft_zip {
+    struct heft_zip_entry *entries; /* in the order of the directory */
+    size_t count;
+    uint64_t directory, directory_size; /* the central directory */
+    uint64_t tail; /* where the end records begin (= directory + directory_size) */
+    uint64_t tail_size;
+    uint64_t trailing; /* bytes after the end record and its comment (torch tolerates up to 65557):
+                          reported */
+    bool zip64;
+};
+
+/* Zero means the default. */
+struct heft_zip_limits {
+    uint64_t entries;   /* against a directory that makes us allocate: 1 million */
+    uint64_t directory; /* bytes of the central directory: 256 MiB */
+    uint64_t ratio;     /* inflated : packed, against deflate bombs: 1100 */
+};
+
+HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
+                                const struct heft_zip_limits *limits, struct heft_arena *arena,
+                                struct heft_error *err);
+/* The entry of exactly that name, or NULL. Linear: callers that look up many keep a heft_strmap. */
+const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name);
+/* A whole record in memory, inflated if need be, at most `cap` bytes (HEFT_LIMIT), CRC checked
+ * unless it is 0 or check is false. */
+HEFT_CHECKED bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry,
+                                 uint64_t cap, bool check, struct heft_arena *arena,
+                                 struct heft_bytes *out, struct heft_error *err);
+/* Reads the data descriptor behind a payload and compares it with the directory: with or without
+ * signature, with 32- or 64-bit sizes. *length is what it really takes (0 where there is none).
+ * HEFT_MALFORMED where none of the forms agrees. Opening leaves this out: it would read behind
+ * every payload. */
+HEFT_CHECKED bool heft_zip_check_descriptor(const struct heft_source *src,
+                                            const struct heft_zip_entry *entry, uint64_t *length,
+                                            struct heft_error *err);
+
+#endif

@@ -1,0 +1,257 @@
+/* zip_end.c: where a zip's directory is: the records at the end of the file.
+ *
+ *     … │ central directory │ zip64 end record │ zip64 locator │ end record │ comment │ trailing
+ *                           ▲ tail: the directory must end exactly here
+ *
+ *     end record               zip64 end record            zip64 locator
+ *      0 50 4B 05 06            0 50 4B 06 06               0 50 4B 06 07
+ *      4 this disk              4 size of what follows      4 disk of the zip64 record
+ *      6 directory's disk      12 made by, needed           8 its offset
+ *      8 entries here          16 this disk                16 disks
+ *     10 entries               20 directory's disk
+ *     12 directory size        24 entries here
+ *     16 directory offset      32 entries
+ *     20 comment length        40 directory size
+ *                              48 directory offset
+ *
+ * A field of the end record that is all ones stands for its 64-bit twin; any other must equal it.
+ *
+ * The end record is looked for in the last 65557 bytes, where torch looks. Every place that bears
+ * its signature is judged, in constant time; exactly one must hold up: with two, readers would not
+ * agree on what the archive holds. Because the directory must end where the end records begin, an
+ * archive behind other bytes is accepted only where its offsets count from the beginning of the
+ * file. */
+#include "wire/zip_parts.h"
+
+#define SIG_END     UINT32_C(0x06054B50)
+#define SIG_END64   UINT32_C(0x06064B50)
+#define SIG_LOCATOR UINT32_C(0x07064B50)
+#define END         22
+#define END64       56
+#define LOCATOR     20
+#define REACH       (END + 65535) /* the longest comment */
+
+const uint8_t *heft_zip_bytes(const struct heft_zip_tail *t, uint64_t off, size_t n, uint8_t *room,
+                              struct heft_error *err)
+{
+    if (off >= t->at && heft_within(off - t->at, n, t->n))
+        return t->bytes + (off - t->at);
+    return heft_source_read(t->src, off, room, n, err) ? room : NULL;
+}
+
+/* A field of the end record against its 64-bit twin: equal, or all ones. */
+static bool agree(struct heft_error *err, uint64_t where, const char *what, uint64_t narrow,
+                  uint64_t ones, uint64_t wide)
+{
+    if (narrow == wide || narrow == ones)
+        return true;
+    return heft_fail(err, HEFT_MALFORMED, where,
+                     "end record gives %s %" PRIu64 ", the zip64 record gives %" PRIu64, what,
+                     narrow, wide);
+}
+
+static bool check_disks(struct heft_error *err, uint64_t where, uint64_t disk, uint64_t first)
+{
+    if (disk == first && disk <= 1)
+        return true;
+    return heft_fail(err, HEFT_UNSUPPORTED, where,
+                     "directory on disk %" PRIu64 ", this is disk %" PRIu64
+                     ": archives in several parts are not read",
+                     first, disk);
+}
+
+static bool merge_end64(struct heft_zip_end *end, const uint8_t *wide, uint64_t wide_at,
+                        const uint8_t *p, struct heft_error *err)
+{
+    if (!check_disks(err, wide_at + 16, heft_le32(wide + 16), heft_le32(wide + 20)) ||
+        !agree(err, end->at + 8, "entries here", end->here, 0xFFFF, heft_le64(wide + 24)) ||
+        !agree(err, end->at + 10, "entries", end->entries, 0xFFFF, heft_le64(wide + 32)) ||
+        !agree(err, end->at + 12, "directory size", end->size, HEFT_ZIP_MANY,
+               heft_le64(wide + 40)) ||
+        !agree(err, end->at + 16, "directory offset", end->directory, HEFT_ZIP_MANY,
+               heft_le64(wide + 48)))
+        return false;
+    if (heft_le16(p + 4) != 0xFFFF && heft_le16(p + 4) != heft_le32(wide + 16))
+        return heft_fail(err, HEFT_MALFORMED, end->at + 4,
+                         "end record is of disk %u, the zip64 record of disk %" PRIu32,
+                         heft_le16(p + 4), heft_le32(wide + 16));
+    end->here = heft_le64(wide + 24);
+    end->entries = heft_le64(wide + 32);
+    end->size = heft_le64(wide + 40);
+    end->directory = heft_le64(wide + 48);
+    end->tail = wide_at;
+    end->zip64 = true;
+    return true;
+}
+
+/* The zip64 record that the locator at `at` points to; it must reach exactly to the locator. */
+static bool read_end64(const struct heft_zip_tail *t, struct heft_zip_end *end, uint64_t at,
+                       const uint8_t *locator, const uint8_t *p, struct heft_error *err)
+{
+    const uint64_t wide_at = heft_le64(locator + 8);
+    uint8_t room[END64];
+    const uint8_t *wide;
+
+    if (heft_le32(locator + 4) > 1 || heft_le32(locator + 16) > 1)
+        return heft_fail(err, HEFT_UNSUPPORTED, at + 4,
+                         "an archive of %" PRIu32 " disks, 1 is read", heft_le32(locator + 16));
+    if (at < END64 || wide_at > at - END64)
+        return heft_fail(err, HEFT_MALFORMED, at + 8,
+                         "zip64 end record at %" PRIu64 ", it must end before %" PRIu64, wide_at,
+                         at);
+    wide = heft_zip_bytes(t, wide_at, END64, room, err);
+    if (!wide)
+        return false;
+    if (heft_le32(wide) != SIG_END64)
+        return heft_fail(err, HEFT_MALFORMED, wide_at,
+                         "no zip64 end record where its locator points: signature 0x%08" PRIx32
+                         ", 0x%08" PRIx32 " is needed",
+                         heft_le32(wide), SIG_END64);
+    if (heft_le64(wide + 4) != at - wide_at - 12)
+        return heft_fail(err, HEFT_MALFORMED, wide_at + 4,
+                         "zip64 end record of %" PRIu64 " bytes, there are %" PRIu64
+                         " up to its locator",
+                         heft_le64(wide + 4), at - wide_at - 12);
+    return merge_end64(end, wide, wide_at, p, err);
+}
+
+static bool check_end(const struct heft_zip_tail *t, const struct heft_zip_end *end,
+                      struct heft_error *err)
+{
+    uint8_t room[4];
+    const uint8_t *p;
+    uint64_t stop;
+
+    if (end->here != end->entries)
+        return heft_fail(err, HEFT_UNSUPPORTED, end->at + 8,
+                         "%" PRIu64 " of %" PRIu64
+                         " entries on this disk: archives in several parts are not read",
+                         end->here, end->entries);
+    if (!heft_add(end->directory, end->size, &stop) || stop != end->tail)
+        return heft_fail(err, HEFT_MALFORMED, end->at + 12,
+                         "central directory of %" PRIu64 " bytes at %" PRIu64
+                         ", it must end at %" PRIu64
+                         " where the end records begin: bytes were cut out or put in",
+                         end->size, end->directory, end->tail);
+    if (end->entries > end->size / HEFT_ZIP_CENTRAL)
+        return heft_fail(err, HEFT_MALFORMED, end->at + 10,
+                         "%" PRIu64 " entries in a directory of %" PRIu64
+                         " bytes, each takes at least %d",
+                         end->entries, end->size, HEFT_ZIP_CENTRAL);
+    if (end->entries == 0)
+        return true;
+    p = heft_zip_bytes(t, end->directory, 4, room, err); /* inside: it ends at the tail */
+    if (p && heft_le32(p) != HEFT_ZIP_SIG_CENTRAL)
+        return heft_fail(err, HEFT_MALFORMED, end->directory,
+                         "central directory begins with 0x%08" PRIx32 ", 0x%08" PRIx32 " is needed",
+                         heft_le32(p), HEFT_ZIP_SIG_CENTRAL);
+    return p != NULL;
+}
+
+/* Judges the end record at `at`, with the records before it. Constant time. */
+static bool read_end(const struct heft_zip_tail *t, uint64_t at, struct heft_zip_end *end,
+                     struct heft_error *err)
+{
+    const uint8_t *p = t->bytes + (at - t->at);
+    const uint64_t room = t->src->size - at - END; /* at most REACH */
+    uint8_t locator_room[LOCATOR];
+    const uint8_t *locator = NULL;
+
+    *end = (struct heft_zip_end){.at = at,
+                                 .tail = at,
+                                 .after = at + END + heft_le16(p + 20),
+                                 .here = heft_le16(p + 8),
+                                 .entries = heft_le16(p + 10),
+                                 .size = heft_le32(p + 12),
+                                 .directory = heft_le32(p + 16)};
+    if (heft_le16(p + 20) > room)
+        return heft_fail(err, HEFT_MALFORMED, at + 20,
+                         "archive comment of %u bytes, the file has %" PRIu64 " left",
+                         heft_le16(p + 20), room);
+    if (at >= LOCATOR) {
+        locator = heft_zip_bytes(t, at - LOCATOR, LOCATOR, locator_room, err);
+        if (!locator)
+            return false;
+    }
+    if (locator && heft_le32(locator) == SIG_LOCATOR) {
+        if (!read_end64(t, end, at - LOCATOR, locator, p, err))
+            return false;
+    } else if (!check_disks(err, at + 4, heft_le16(p + 4), heft_le16(p + 6))) {
+        return false;
+    }
+    return check_end(t, end, err);
+}
+
+static bool no_end(const struct heft_zip_tail *t, struct heft_error *err)
+{
+    if (t->src->size < END)
+        return heft_fail(err, HEFT_MALFORMED, t->src->size,
+                         "a file of %" PRIu64 " bytes, the smallest zip has %d", t->src->size, END);
+    return heft_fail(err, HEFT_MALFORMED, t->src->size,
+                     "no end of central directory in the last %zu of %" PRIu64
+                     " bytes; the file is truncated or not a zip (a torch file whose download or "
+                     "copy was cut off looks like this)",
+                     t->n, t->src->size);
+}
+
+/* Not a verdict on the place, but on the machine. */
+static bool is_grave(const struct heft_error *err)
+{
+    return err->code == HEFT_IO || err->code == HEFT_NOMEM;
+}
+
+/* The next place at or behind *at that bears the signature; false where there is none. */
+static bool next_place(const struct heft_zip_tail *t, size_t *at)
+{
+    while (t->n >= END && *at <= t->n - END) {
+        const uint8_t *p = memchr(t->bytes + *at, 0x50, t->n - END + 1 - *at);
+
+        if (!p)
+            return false;
+        *at = (size_t)(p - t->bytes);
+        if (heft_le32(p) == SIG_END)
+            return true;
+        ++*at;
+    }
+    return false;
+}
+
+/* The one end record that holds up. Where none does, the last one says why. */
+static bool pick_end(const struct heft_zip_tail *t, struct heft_zip_end *found,
+                     struct heft_error *err)
+{
+    struct heft_error why = {0};
+    struct heft_zip_end end;
+    bool good = false;
+
+    for (size_t at = 0; next_place(t, &at); at++) {
+        if (!read_end(t, t->at + at, &end, &why)) {
+            if (is_grave(&why))
+                break;
+            continue;
+        }
+        if (good)
+            return heft_fail(err, HEFT_MALFORMED, end.at,
+                             "two end records hold up, at %" PRIu64 " and %" PRIu64
+                             ": the archive is ambiguous",
+                             found->at, end.at);
+        *found = end;
+        good = true;
+    }
+    if (is_grave(&why) || (!good && why.code)) {
+        *err = why;
+        return false;
+    }
+    return good || no_end(t, err);
+}
+
+bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src,
+                       struct heft_zip_end *end, struct heft_error *err)
+{
+    tail->src = src;
+    tail->n = (size_t)heft_min_u64(src->size, REACH);
+    tail->at = src->size - tail->n;
+    tail->bytes = heft_alloc(tail->n, err);
+    return tail->bytes && heft_source_read(src, tail->at, tail->bytes, tail->n, err) &&
+           pick_end(tail, end, err);
+}

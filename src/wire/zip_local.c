@@ -1,0 +1,438 @@
+/* zip_local.c: local headers, payloads and descriptors of a zip archive.
+ *
+ *     local header                             data descriptor (flag bit 3)
+ *      0 signature 50 4B 03 04                  [50 4B 07 08]
+ *      4 needed          6 flags                crc        4
+ *      8 method         10 time, date           packed     4, or 8 where the local header
+ *     14 crc            18 packed               size       4, or 8 has a zip64 field
+ *     22 size           26 name length
+ *     28 extra length   30 name, extra, payload
+ *
+ * The payload begins where the local header's own lengths say, so each must be read: one small read
+ * an entry, in the order of the file, or one read of everything where the archive is small. Every
+ * record must end before the next begins, which also keeps the work linear in the file whatever the
+ * directory claims. torch leaves crc and sizes zero (bit 3 set); where bit 3 is not set they must
+ * be the directory's. */
+#include "wire/zip_parts.h"
+
+#include "base/checksum.h"
+#include "base/endian.h"
+#include "base/inflate.h"
+
+#include <stdlib.h>
+
+#define SMALL      (UINT64_C(1) << 20) /* an archive that is read whole … */
+#define SMALL_EACH 4096                /* … where its records are about this far apart */
+#define GUESS      128                 /* bytes of extra fields that come along: torch's fit */
+#define PIECE      ((size_t)64 << 10)
+
+struct locals {
+    const struct heft_zip *zip;
+    const struct heft_source *src;
+    struct heft_error *err;
+    uint8_t *whole; /* everything before the directory, where that is small */
+    uint8_t *room;  /* header, name and the beginning of extra fields */
+    uint8_t *extra; /* extra fields longer than GUESS; made on first use */
+};
+
+/* One local header, being read. `limit` is where the next record or the directory begins. */
+struct local {
+    const struct heft_zip_entry *e;
+    const uint8_t *p;
+    size_t n; /* bytes at p */
+    size_t extra_n;
+    uint64_t data, limit;
+    unsigned flags; /* of the directory */
+};
+
+static bool fail_local(const struct locals *l, const struct local *h, enum heft_code code,
+                       unsigned field, const char *what, uint64_t found, uint64_t wanted)
+{
+    return heft_fail(l->err, code, h->e->header + field,
+                     "record \"%.*s\": local header has %s %" PRIu64 ", the directory has %" PRIu64,
+                     heft_zip_shown(h->e->name), h->e->name.p, what, found, wanted);
+}
+
+/* ---- order and overlap ----------------------------------------------------------------------- */
+
+static int by_header(const void *a, const void *b)
+{
+    const struct heft_zip_place *x = a, *y = b;
+
+    if (x->header != y->header)
+        return x->header < y->header ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+static void sort_places(struct heft_zip_place *places, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (places[i].header < places[i - 1].header) {
+            qsort(places, n, sizeof *places, by_header);
+            return;
+        }
+}
+
+static bool overlap(const struct locals *l, const struct local *h, uint64_t reach,
+                    const struct heft_zip_entry *next)
+{
+    const struct heft_str a = h->e->name;
+
+    if (!next)
+        return heft_fail(l->err, HEFT_MALFORMED, h->e->header,
+                         "record \"%.*s\" reaches to %" PRIu64
+                         ", the central directory begins at %" PRIu64,
+                         heft_zip_shown(a), a.p, reach, h->limit);
+    return heft_fail(
+        l->err, HEFT_MALFORMED, h->e->header,
+        "record \"%.*s\" reaches to %" PRIu64 ", into record \"%.*s\" that begins at %" PRIu64,
+        heft_zip_shown(a), a.p, reach, heft_zip_shown(next->name), next->name.p, next->header);
+}
+
+/* ---- extra fields ---------------------------------------------------------------------------- */
+
+/* All of the extra fields in memory. The record has been shown to lie within its limit. */
+static const uint8_t *load_extra(struct locals *l, const struct local *h)
+{
+    const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
+
+    if (h->extra_n <= h->n - before)
+        return h->p + before;
+    if (!l->extra)
+        l->extra = heft_alloc(HEFT_ZIP_LONGEST, l->err);
+    if (!l->extra || !heft_source_read(l->src, h->e->header + before, l->extra, h->extra_n, l->err))
+        return NULL;
+    return l->extra;
+}
+
+/* Whether there is a zip64 field, and what it holds. torch puts its own field first and padding
+ * last, so the long padding of a large alignment need not be read. */
+static bool local_zip64(struct locals *l, const struct local *h, struct heft_bytes *field)
+{
+    const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
+    const uint8_t *p = h->p + before;
+
+    *field = (struct heft_bytes){NULL, 0};
+    if (h->extra_n < 4)
+        return true;
+    if (h->n - before >= 4 && h->extra_n > h->n - before && heft_le16(p) != 1 &&
+        heft_le16(p + 2) + (size_t)4 == h->extra_n)
+        return true;
+    p = load_extra(l, h);
+    if (!p)
+        return false;
+    if (heft_zip_find_zip64(p, h->extra_n, field))
+        return true;
+    return heft_fail(l->err, HEFT_MALFORMED, h->e->header + before,
+                     "record \"%.*s\": extra fields of the local header that do not fit together",
+                     heft_zip_shown(h->e->name), h->e->name.p);
+}
+
+/* ---- one local header ------------------------------------------------------------------------ */
+
+static bool read_local(struct locals *l, struct local *h)
+{
+    const uint64_t span = h->limit - h->e->header;
+    const size_t n = (size_t)heft_min_u64(span, HEFT_ZIP_LOCAL_HEAD + h->e->name.n + GUESS);
+
+    h->n = n;
+    h->p = l->whole ? l->whole + h->e->header : l->room;
+    return l->whole || heft_source_read(l->src, h->e->header, l->room, n, l->err);
+}
+
+static bool check_same(const struct locals *l, const struct local *h)
+{
+    const struct heft_zip_entry *e = h->e;
+    const unsigned mask = HEFT_ZIP_SEALED | HEFT_ZIP_DESCRIPTOR;
+
+    if (heft_le32(h->p) != HEFT_ZIP_SIG_LOCAL)
+        return heft_fail(l->err, HEFT_MALFORMED, e->header,
+                         "record \"%.*s\": local header begins with 0x%08" PRIx32 ", 0x%08" PRIx32
+                         " is needed",
+                         heft_zip_shown(e->name), e->name.p, heft_le32(h->p), HEFT_ZIP_SIG_LOCAL);
+    if ((heft_le16(h->p + 6) & mask) != (h->flags & mask))
+        return fail_local(l, h, HEFT_MALFORMED, 6, "flags", heft_le16(h->p + 6), h->flags);
+    if (heft_le16(h->p + 8) != e->method)
+        return fail_local(l, h, HEFT_MALFORMED, 8, "method", heft_le16(h->p + 8), e->method);
+    if (heft_le16(h->p + 26) != e->name.n)
+        return fail_local(l, h, HEFT_MALFORMED, 26, "a name of length", heft_le16(h->p + 26),
+                          e->name.n);
+    if (memcmp(h->p + HEFT_ZIP_LOCAL_HEAD, e->name.p, e->name.n) != 0)
+        return heft_fail(l->err, HEFT_MALFORMED, e->header + HEFT_ZIP_LOCAL_HEAD,
+                         "record \"%.*s\": local header names it \"%.*s\"", heft_zip_shown(e->name),
+                         e->name.p, heft_zip_shown(e->name),
+                         (const char *)h->p + HEFT_ZIP_LOCAL_HEAD);
+    return true;
+}
+
+/* Checksum and sizes, where they do not come later in a descriptor. */
+static bool check_sizes(struct locals *l, const struct local *h)
+{
+    uint64_t packed = heft_le32(h->p + 18), size = heft_le32(h->p + 22);
+    struct heft_bytes field;
+
+    if (h->flags & HEFT_ZIP_DESCRIPTOR)
+        return true;
+    if (heft_le32(h->p + 14) != h->e->crc)
+        return fail_local(l, h, HEFT_MALFORMED, 14, "CRC-32", heft_le32(h->p + 14), h->e->crc);
+    if (packed == HEFT_ZIP_MANY || size == HEFT_ZIP_MANY) {
+        if (!local_zip64(l, h, &field))
+            return false;
+        if (field.n >= 16) { /* here both are always there */
+            size = heft_le64(field.p);
+            packed = heft_le64(field.p + 8);
+        }
+    }
+    if (packed != h->e->packed)
+        return fail_local(l, h, HEFT_MALFORMED, 18, "a packed size of", packed, h->e->packed);
+    if (size != h->e->size)
+        return fail_local(l, h, HEFT_MALFORMED, 22, "a size of", size, h->e->size);
+    return true;
+}
+
+/* Where the descriptor ends. Its form is told by the zip64 field and by the room before the next
+ * record, not by reading it: heft_zip_check_descriptor does that. */
+static bool descriptor_end(struct locals *l, const struct local *h, uint64_t *end)
+{
+    const uint64_t room = h->limit - *end;
+    struct heft_bytes field;
+    unsigned wide;
+
+    if (!(h->flags & HEFT_ZIP_DESCRIPTOR))
+        return true;
+    if (!local_zip64(l, h, &field))
+        return false;
+    wide = field.p ? 24 : 16;
+    if (room >= wide)
+        *end += wide;
+    else if (room >= wide - 4)
+        *end += wide - 4; /* without signature */
+    else if (h->e->size)
+        return heft_fail(l->err, HEFT_MALFORMED, *end,
+                         "record \"%.*s\": %" PRIu64
+                         " bytes behind the payload, its data descriptor takes %u",
+                         heft_zip_shown(h->e->name), h->e->name.p, room, wide);
+    return true; /* an empty record may go without */
+}
+
+static bool do_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
+                     struct heft_zip_entry *entry)
+{
+    const uint64_t span = h->limit - h->e->header;
+    uint64_t head = HEFT_ZIP_LOCAL_HEAD + h->e->name.n, end;
+
+    if (span < head)
+        return overlap(l, h, h->e->header + head, next);
+    if (!read_local(l, h) || !check_same(l, h))
+        return false;
+    h->extra_n = heft_le16(h->p + 28);
+    head += h->extra_n;
+    if (span < head)
+        return overlap(l, h, h->e->header + head, next);
+    h->data = h->e->header + head;
+    if (!heft_add(h->data, h->e->packed, &end) || end > h->limit)
+        return overlap(l, h, h->e->packed > UINT64_MAX - h->data ? UINT64_MAX : end, next);
+    if (!check_sizes(l, h) || !descriptor_end(l, h, &end))
+        return false;
+    entry->data = h->data;
+    entry->end = end;
+    return true;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static bool prepare(struct locals *l)
+{
+    const uint64_t before = l->zip->directory;
+    size_t longest = 0;
+
+    if (before <= SMALL && before / SMALL_EACH <= l->zip->count) {
+        l->whole = heft_alloc((size_t)before, l->err);
+        return l->whole && heft_source_read(l->src, 0, l->whole, (size_t)before, l->err);
+    }
+    for (size_t i = 0; i < l->zip->count; i++)
+        if (l->zip->entries[i].name.n > longest)
+            longest = l->zip->entries[i].name.n;
+    l->room = heft_alloc(HEFT_ZIP_LOCAL_HEAD + longest + GUESS, l->err);
+    return l->room != NULL;
+}
+
+bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
+                     struct heft_zip_place *places, struct heft_error *err)
+{
+    struct locals l = {.zip = zip, .src = src, .err = err};
+    bool done = prepare(&l);
+
+    sort_places(places, zip->count);
+    for (size_t i = 0; done && i < zip->count; i++) {
+        const bool last = i + 1 == zip->count;
+        struct heft_zip_entry *entry = &zip->entries[places[i].index];
+        struct local h = {.e = entry,
+                          .limit = last ? zip->directory : places[i + 1].header,
+                          .flags = places[i].flags};
+
+        done = do_local(&l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
+    }
+    heft_free(l.whole);
+    heft_free(l.room);
+    heft_free(l.extra);
+    return done;
+}
+
+/* ---- payloads -------------------------------------------------------------------------------- */
+
+static bool about(struct heft_error *err, const struct heft_zip_entry *entry)
+{
+    if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM)
+        err->offset = entry->data;
+    return heft_error_about(err, "record", entry->name);
+}
+
+/* The packed bytes, piece by piece. */
+struct feed {
+    const struct heft_source *src;
+    uint64_t at, left;
+    uint8_t *piece;
+    struct heft_bytes in;
+};
+
+static bool refill(struct feed *feed, struct heft_error *err)
+{
+    const size_t n = (size_t)heft_min_u64(feed->left, PIECE);
+
+    if (feed->in.n || n == 0)
+        return true;
+    if (!heft_source_read(feed->src, feed->at, feed->piece, n, err))
+        return false;
+    feed->in = (struct heft_bytes){feed->piece, n};
+    feed->at += n;
+    feed->left -= n;
+    return true;
+}
+
+/* Inflates into exactly n bytes. One more byte of room shows a stream that would give more. */
+static bool inflate_all(struct heft_inflate *z, struct feed *feed, uint8_t *out, size_t n,
+                        struct heft_error *err)
+{
+    uint8_t beyond, *spare = &beyond;
+    size_t left = n, one = 1;
+    bool done = false;
+
+    while (!done) {
+        uint8_t **dst = left ? &out : &spare;
+        size_t *room = left ? &left : &one;
+        size_t before_in, before_out;
+
+        if (!refill(feed, err))
+            return false;
+        before_in = feed->in.n;
+        before_out = left + one;
+        if (!heft_inflate_step(z, &feed->in, dst, room, &done, err))
+            return false;
+        if (one == 0)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "inflates to more than its %zu bytes", n);
+        if (!done && feed->in.n == before_in && left + one == before_out)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "the packed bytes end within the deflate stream");
+    }
+    if (left)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "inflates to %zu bytes, %zu are declared", n - left, n);
+    if (feed->in.n || feed->left)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "%" PRIu64 " packed bytes follow the end of the deflate stream",
+                         feed->in.n + feed->left);
+    return true;
+}
+
+static bool fetch_deflated(const struct heft_source *src, const struct heft_zip_entry *entry,
+                           size_t n, struct heft_arena *arena, struct heft_bytes *out,
+                           struct heft_error *err)
+{
+    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed};
+    struct heft_inflate *z = heft_inflate_new(err);
+    uint8_t *bytes = NULL;
+    bool done = false;
+
+    if (z)
+        feed.piece = heft_alloc((size_t)heft_min_u64(entry->packed, PIECE), err);
+    if (feed.piece)
+        bytes = heft_arena_alloc(arena, n, err);
+    if (bytes)
+        done = inflate_all(z, &feed, bytes, n, err);
+    heft_free(feed.piece);
+    heft_inflate_free(z);
+    *out = (struct heft_bytes){bytes, n};
+    return done;
+}
+
+bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry, uint64_t cap,
+                    bool check, struct heft_arena *arena, struct heft_bytes *out,
+                    struct heft_error *err)
+{
+    uint32_t crc;
+    size_t n;
+
+    if (entry->size > cap || !heft_size(entry->size, &n)) {
+        heft_fail(err, HEFT_LIMIT, entry->data, "%" PRIu64 " bytes, the limit is %" PRIu64,
+                  entry->size, cap);
+        return about(err, entry);
+    }
+    if (entry->method == HEFT_ZIP_STORED
+            ? !heft_source_fetch(src, entry->data, entry->size, arena, out, err)
+            : !fetch_deflated(src, entry, n, arena, out, err))
+        return about(err, entry);
+    if (!check || entry->crc == 0)
+        return true;
+    crc = heft_crc32(0, out->p, out->n);
+    if (crc == entry->crc)
+        return true;
+    heft_fail(err, HEFT_MISMATCH, entry->data,
+              "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32, crc, entry->crc);
+    return about(err, entry);
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+/* Whether a descriptor of `length` bytes at p says what the directory says. */
+static bool is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry)
+{
+    const bool wide = length >= 20, signed_too = length % 8 == 0;
+    uint64_t packed, size;
+
+    if (signed_too && heft_le32(p) != HEFT_ZIP_SIG_DATA)
+        return false;
+    p += signed_too ? 4 : 0;
+    packed = wide ? heft_le64(p + 4) : heft_le32(p + 4);
+    size = wide ? heft_le64(p + 12) : heft_le32(p + 8);
+    return heft_le32(p) == entry->crc && packed == entry->packed && size == entry->size;
+}
+
+bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_zip_entry *entry,
+                               uint64_t *length, struct heft_error *err)
+{
+    const uint64_t at = entry->data + entry->packed;
+    const size_t n = (size_t)heft_min_u64(src->size - at, 24);
+    /* The form that was expected first: a short one may look like the beginning of a long one. */
+    const unsigned forms[] = {(unsigned)(entry->end - at), 16, 24, 12, 20};
+    uint8_t bytes[24] = {0};
+
+    *length = 0;
+    if (entry->end == at)
+        return true;
+    if (!heft_source_read(src, at, bytes, n, err))
+        return false;
+    for (size_t i = 0; i < HEFT_COUNT(forms); i++)
+        if (forms[i] <= n && is_descriptor(bytes, forms[i], entry)) {
+            *length = forms[i];
+            return true;
+        }
+    if (entry->size == 0)
+        return true; /* an empty record may go without */
+    heft_fail(err, HEFT_MALFORMED, at,
+              "the data descriptor does not say what the directory says: CRC-32 %08" PRIx32
+              ", %" PRIu64 " bytes packed, %" PRIu64 " unpacked",
+              entry->crc, entry->packed, entry->size);
+    return about(err, entry);
+}

@@ -1,0 +1,71 @@
+/* zip_parts.h: what zip_end.c (end records), zip.c (directory) and zip_local.c (local headers,
+ * payloads) share. */
+#ifndef HEFT_ZIP_PARTS_H
+#define HEFT_ZIP_PARTS_H
+
+#include "wire/zip.h"
+
+#include "base/endian.h"
+
+/* Flag bits. Those of HEFT_ZIP_SEALED say that the payload is not what it seems. */
+#define HEFT_ZIP_DESCRIPTOR 0x0008U
+#define HEFT_ZIP_UTF8       0x0800U
+#define HEFT_ZIP_SEALED     0x2061U /* encrypted 0, patch 5, strong encryption 6, masked 13 */
+
+#define HEFT_ZIP_SIG_LOCAL   UINT32_C(0x04034B50)
+#define HEFT_ZIP_SIG_CENTRAL UINT32_C(0x02014B50)
+#define HEFT_ZIP_SIG_DATA    UINT32_C(0x08074B50)
+#define HEFT_ZIP_LOCAL_HEAD  30
+#define HEFT_ZIP_CENTRAL     46
+#define HEFT_ZIP_LONGEST     65535 /* of a name or extra field: their lengths are 16 bits */
+#define HEFT_ZIP_MANY        UINT32_C(0xFFFFFFFF)
+
+/* The last bytes of the file, in memory while the archive is being opened: the end records, and
+ * often the whole directory. */
+struct heft_zip_tail {
+    const struct heft_source *src;
+    uint8_t *bytes; /* on the heap, the opener frees it */
+    size_t n;
+    uint64_t at; /* of bytes[0] in the file */
+};
+
+/* What the end records say, proven against each other. */
+struct heft_zip_end {
+    uint64_t at;    /* end record */
+    uint64_t tail;  /* first of the end records */
+    uint64_t after; /* behind the comment */
+    uint64_t entries, size, directory;
+    uint64_t here; /* entries on this disk */
+    bool zip64;
+};
+
+/* zip_end.c. Reads the tail and finds the one end record that holds up. */
+HEFT_CHECKED bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src,
+                                    struct heft_zip_end *end, struct heft_error *err);
+/* n bytes at off: from the tail where they are there, else read into `room`. NULL on failure. */
+HEFT_CHECKED const uint8_t *heft_zip_bytes(const struct heft_zip_tail *tail, uint64_t off, size_t n,
+                                           uint8_t *room, struct heft_error *err);
+
+/* An entry on its way to its local header, in the order of the file. */
+struct heft_zip_place {
+    uint64_t header;
+    uint32_t index;
+    uint16_t flags;
+};
+
+/* zip_local.c. Checks all local headers, payload ranges and overlaps, and sets data and end of
+ * every entry. Sorts `places`, which has zip->count of them. */
+HEFT_CHECKED bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
+                                  struct heft_zip_place *places, struct heft_error *err);
+
+/* zip.c. Finds the zip64 field (id 1) among the `n` bytes of extra fields at p. `field` is empty
+ * where there is none. False where the fields do not fit together. */
+HEFT_CHECKED bool heft_zip_find_zip64(const uint8_t *p, size_t n, struct heft_bytes *field);
+
+/* A name for an error: `"%.*s"`, not all of a long one. */
+static inline int heft_zip_shown(struct heft_str name)
+{
+    return name.n < 120 ? (int)name.n : 120;
+}
+
+#endif

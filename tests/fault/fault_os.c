@@ -1,0 +1,232 @@
+/* fault_os.c: see fault_os.h. Each entry counts, then fails or passes on to the real call. */
+#include "fault_os.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "io/os.h"
+
+static atomic_uint_fast64_t calls, failing, longest;
+static atomic_int_fast64_t held;
+static _Atomic(const char *) struck;
+static atomic_int number_of_failure;
+
+/* Whether this call is the one. */
+static bool strikes(const char *name)
+{
+    if (atomic_fetch_add(&calls, 1) + 1 != atomic_load(&failing))
+        return false;
+    atomic_store(&struck, name);
+    errno = atomic_load(&number_of_failure);
+    return true;
+}
+
+static int hold(int fd)
+{
+    if (fd >= 0)
+        atomic_fetch_add(&held, 1);
+    return fd;
+}
+
+static size_t shorten(size_t n)
+{
+    const uint64_t most = atomic_load(&longest);
+
+    return most && n > most ? (size_t)most : n;
+}
+
+static int fault_open_read(const char *path)
+{
+    return strikes("open_read") ? -1 : hold(heft_os_posix.open_read(path));
+}
+
+static int fault_create(const char *path, uint32_t mode)
+{
+    return strikes("create") ? -1 : hold(heft_os_posix.create(path, mode));
+}
+
+static int fault_open_write(const char *path)
+{
+    return strikes("open_write") ? -1 : hold(heft_os_posix.open_write(path));
+}
+
+static int fault_temp(void)
+{
+    return strikes("temp") ? -1 : hold(heft_os_posix.temp());
+}
+
+static int fault_close(int fd)
+{
+    const bool fails = strikes("close");
+    const int number = errno;
+    const int result = heft_os_posix.close(fd);
+
+    atomic_fetch_sub(&held, 1);
+    if (!fails)
+        return result;
+    errno = number;
+    return -1;
+}
+
+static int fault_stat_fd(int fd, struct heft_os_stat *out)
+{
+    return strikes("stat_fd") ? -1 : heft_os_posix.stat_fd(fd, out);
+}
+
+static int fault_stat_path(const char *path, struct heft_os_stat *out)
+{
+    return strikes("stat_path") ? -1 : heft_os_posix.stat_path(path, out);
+}
+
+static int64_t fault_pread(int fd, void *dst, size_t n, uint64_t off)
+{
+    return strikes("pread") ? -1 : heft_os_posix.pread(fd, dst, shorten(n), off);
+}
+
+static int64_t fault_pwrite(int fd, const void *src, size_t n, uint64_t off)
+{
+    return strikes("pwrite") ? -1 : heft_os_posix.pwrite(fd, src, shorten(n), off);
+}
+
+static int64_t fault_copy(int from, uint64_t from_off, int to, uint64_t to_off, size_t n)
+{
+    if (strikes("copy"))
+        return -1;
+    return heft_os_posix.copy(from, from_off, to, to_off, shorten(n));
+}
+
+static int fault_reserve(int fd, uint64_t size)
+{
+    return strikes("reserve") ? -1 : heft_os_posix.reserve(fd, size);
+}
+
+static int fault_flush_range(int fd, uint64_t off, uint64_t n)
+{
+    return strikes("flush_range") ? -1 : heft_os_posix.flush_range(fd, off, n);
+}
+
+static int fault_sync(int fd)
+{
+    return strikes("sync") ? -1 : heft_os_posix.sync(fd);
+}
+
+static int fault_rename(const char *from, const char *to)
+{
+    return strikes("rename") ? -1 : heft_os_posix.rename(from, to);
+}
+
+static int fault_rename_new(const char *from, const char *to)
+{
+    return strikes("rename_new") ? -1 : heft_os_posix.rename_new(from, to);
+}
+
+static int fault_unlink(const char *path)
+{
+    return strikes("unlink") ? -1 : heft_os_posix.unlink(path);
+}
+
+static int fault_mkdir(const char *path)
+{
+    return strikes("mkdir") ? -1 : heft_os_posix.mkdir(path);
+}
+
+static int fault_rmdir(const char *path)
+{
+    return strikes("rmdir") ? -1 : heft_os_posix.rmdir(path);
+}
+
+static int fault_sync_dir(const char *path)
+{
+    return strikes("sync_dir") ? -1 : heft_os_posix.sync_dir(path);
+}
+
+static void *fault_map(int fd, uint64_t off, size_t n)
+{
+    void *p = strikes("map") ? NULL : heft_os_posix.map(fd, off, n);
+
+    if (p)
+        atomic_fetch_add(&held, 1);
+    return p;
+}
+
+static int fault_unmap(void *p, size_t n)
+{
+    const bool fails = strikes("unmap");
+    const int result = heft_os_posix.unmap(p, n);
+
+    atomic_fetch_sub(&held, 1);
+    return fails ? -1 : result;
+}
+
+static int fault_list_dir(const char *path, bool (*each)(void *ctx, const char *name), void *ctx)
+{
+    return strikes("list_dir") ? -1 : heft_os_posix.list_dir(path, each, ctx);
+}
+
+static const struct heft_os table = {
+    .open_read = fault_open_read,
+    .create = fault_create,
+    .open_write = fault_open_write,
+    .temp = fault_temp,
+    .close = fault_close,
+    .stat_fd = fault_stat_fd,
+    .stat_path = fault_stat_path,
+    .pread = fault_pread,
+    .pwrite = fault_pwrite,
+    .copy = fault_copy,
+    .reserve = fault_reserve,
+    .flush_range = fault_flush_range,
+    .sync = fault_sync,
+    .rename = fault_rename,
+    .rename_new = fault_rename_new,
+    .unlink = fault_unlink,
+    .mkdir = fault_mkdir,
+    .rmdir = fault_rmdir,
+    .sync_dir = fault_sync_dir,
+    .map = fault_map,
+    .unmap = fault_unmap,
+    .list_dir = fault_list_dir,
+};
+
+void heft_fault_os_install(uint64_t fail_at, int number)
+{
+    atomic_store(&calls, 0);
+    atomic_store(&failing, fail_at);
+    atomic_store(&longest, 0);
+    atomic_store(&held, 0);
+    atomic_store(&struck, "");
+    atomic_store(&number_of_failure, number ? number : EIO);
+    heft_os = &table;
+}
+
+uint64_t heft_fault_os_count(void)
+{
+    return atomic_load(&calls);
+}
+
+bool heft_fault_os_hit(void)
+{
+    return heft_fault_os_name()[0] != '\0';
+}
+
+const char *heft_fault_os_name(void)
+{
+    const char *name = atomic_load(&struck);
+
+    return name ? name : "";
+}
+
+int64_t heft_fault_os_open(void)
+{
+    return atomic_load(&held);
+}
+
+void heft_fault_os_short(uint64_t n)
+{
+    atomic_store(&longest, n);
+}
+
+void heft_fault_os_remove(void)
+{
+    heft_os = &heft_os_posix;
+}

@@ -1,0 +1,83 @@
+"""Pinned virtual environments, made once and kept under the user's cache folder.
+
+    ${XDG_CACHE_HOME:-~/.cache}/heft/interop-main-<hash of the requirements and the Python>/
+
+Run as a program it makes the environment and prints its interpreter.
+"""
+
+import fcntl
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Unavailable(Exception):
+    """The environment cannot be made here: one line says why."""
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(base) / "heft"
+
+
+def folder_of(name, requirements):
+    state = hashlib.sha256(requirements.read_bytes())
+    state.update(repr(sys.version_info[:2]).encode())
+    return cache_folder() / f"interop-{name}-{state.hexdigest()[:16]}"
+
+
+def last_line(text):
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")]
+    return (errors or lines or ["no reason given"])[-1].removeprefix("ERROR: ")
+
+
+def run(command, what):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unavailable(f"{what}: {last_line(done.stderr or done.stdout)}")
+
+
+def build(folder, requirements):
+    print(f"interop: making {folder} (once)", file=sys.stderr, flush=True)
+    run([sys.executable, "-m", "venv", "--clear", str(folder)],
+        "python3 -m venv (Debian: python3-venv)")
+    run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install",
+         "--quiet", "--retries", "2", "--requirement", str(requirements)], "pip install")
+    (folder / "ready").touch()
+
+
+def interpreter(name="main"):
+    """The environment's Python, made first where it is not there; Unavailable otherwise."""
+    requirements = HERE / f"requirements-{name}.txt"
+    folder = folder_of(name, requirements)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_suffix(".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "ready").exists():
+                build(folder, requirements)
+    except OSError as reason:
+        raise Unavailable(str(reason)) from None
+    return folder / "bin" / "python"
+
+
+def enter(name, program):
+    """Runs `program` again inside the environment, unless it already is there."""
+    if os.environ.get("HEFT_VENV") == name:
+        return
+    python = str(interpreter(name))
+    os.environ["HEFT_VENV"] = name
+    sys.stdout.flush()
+    os.execv(python, [python, program, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    try:
+        print(interpreter(*sys.argv[1:]))
+    except Unavailable as reason:
+        sys.exit(f"interop: {reason}")

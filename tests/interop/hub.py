@@ -1,0 +1,54 @@
+"""huggingface_hub as the measure: its split and its files, for any state dict.
+
+Where it refuses a storage (no name covers it whole, or it trips over a view it cannot flatten), heft
+writes each of the names with its own bytes (CLI: tied names). So the measure there is what the hub
+makes of the same state dict with those tensors cloned.
+"""
+
+import torch
+from huggingface_hub import save_torch_state_dict, split_torch_state_dict_into_shards
+from huggingface_hub.serialization import _torch as hub
+
+
+def storages(state):
+    """Names by storage, as the hub groups them."""
+    groups = {}
+    for name, tensor in state.items():
+        size = hub.get_torch_storage_size(tensor)
+        if hub.storage_ptr(tensor) != 0 and size != 0:
+            groups.setdefault((hub.storage_ptr(tensor), size), set()).add(name)
+    return groups.values()
+
+
+def refused(state):
+    """Names of the storages, or parts of them, that the hub will not save."""
+    names = set()
+    for group in storages(state):
+        try:
+            runs = hub._filter_shared_not_shared([group], state)
+        except RuntimeError:
+            names |= group
+            continue
+        for run in runs:
+            if not any(hub._is_complete(state[name]) for name in run):
+                names |= run
+    return names
+
+
+def acceptable(state):
+    """The state dict with the refused tensors cloned, and how many those were."""
+    alone = refused(state)
+    return {name: tensor.detach().clone(memory_format=torch.contiguous_format)
+            if name in alone else tensor for name, tensor in state.items()}, len(alone)
+
+
+def split(state, limit):
+    """What the hub would write where: (filename_to_tensors, tensor_to_filename, total, dropped)."""
+    metadata = {}
+    kept = hub._clean_state_dict_for_safetensors(dict(state), metadata)
+    result = split_torch_state_dict_into_shards(kept, max_shard_size=limit)
+    return result, metadata
+
+
+def write(state, folder, limit, metadata=None):
+    save_torch_state_dict(dict(state), folder, max_shard_size=limit, metadata=dict(metadata or {}))

@@ -1,0 +1,107 @@
+"""What torch writes, heft reads bit for bit: listed, fetched one by one, and converted."""
+
+import torch
+from torch.utils.serialization import config
+
+import generate
+from common import DTYPES, HEFT_NAME, Suite, flatten, heft, listing, raw, read_safetensors
+
+FLAT, NESTED = 90, 40
+
+
+def dicts():
+    every = [dtype for dtype, _, _ in DTYPES]
+    rng = generate.source("each dtype")
+    for dtype in every:
+        name = HEFT_NAME[dtype]
+        yield f"dtype {name}", {
+            "plain": generate.random_tensor(rng, dtype, (5, 7)),
+            "scalar": generate.random_tensor(rng, dtype, ()),
+            "empty": generate.random_tensor(rng, dtype, (0, 3)),
+            "view": generate.random_tensor(rng, dtype, (6, 4)).t()[1:3],
+        }
+    yield "nothing", {}
+    for seed in range(FLAT):
+        rng = generate.source(f"flat {seed}")
+        yield f"flat {seed}", generate.flat_dict(rng, every, specials=0.1)
+    for seed in range(NESTED):
+        yield f"nested {seed}", generate.nested(generate.source(f"nested {seed}"))
+
+
+def save(state, path, seed):
+    """The ways torch.save writes a zip file, in turn."""
+    torch.serialization.set_crc32_options(seed % 5 != 4)
+    with config.patch({"save.storage_alignment": 64 if seed % 3 else 4096}):
+        torch.save(state, path, pickle_protocol=2 + seed % 4)
+
+
+def check_rows(suite, label, path, rows):
+    """`ls --json`: names in order, dtypes, shapes and bytes; `get`: every value."""
+    found, ran = listing(path)
+    if not suite.check(found is not None, f"{label}: ls", ran.line):
+        return
+    if not suite.equal(list(found), list(rows), f"{label}: names"):
+        return
+    for name, tensor in rows.items():
+        row = found[name]
+        got = (row["dtype"], row["shape"], row["bytes"])
+        data = raw(tensor)
+        suite.equal(got, (HEFT_NAME[tensor.dtype], list(tensor.shape), len(data)),
+                    f"{label}: row {name!r}")
+        ran = heft("get", "-o", "-", "--", path, name)
+        if suite.equal(ran.status, 0, f"{label}: get {name!r}: {ran.line}"):
+            suite.check(ran.out == data, f"{label}: bytes of {name!r}",
+                        f"{tensor.dtype} {tuple(tensor.shape)} strides {tensor.stride()}")
+
+
+def check_convert(suite, label, path, rows, folder):
+    """One safetensors file: each tensor or the one it was tied to, never anything else."""
+    out = folder / "out.safetensors"
+    ran = heft("convert", path, "-o", out, "-f", "--no-sync", "-q")
+    lacking = [name for name, tensor in rows.items()
+               if tensor.dtype in (torch.complex128, torch.complex32)]
+    if lacking:
+        suite.equal(ran.status, 2, f"{label}: a dtype that safetensors lacks is refused")
+        return
+    if not suite.check(ran.status == 0, f"{label}: convert", ran.line):
+        return
+    metadata, got = read_safetensors(out)
+    for name, tensor in rows.items():
+        if name in got:
+            dtype, shape, data = got[name]
+            good = (dtype, shape) == (HEFT_NAME[tensor.dtype], list(tensor.shape))
+            suite.check(good and data == raw(tensor), f"{label}: converted {name!r}")
+        else:
+            suite.check(metadata.get(name) in got, f"{label}: {name!r} is neither kept nor recorded")
+
+
+def check_float4(suite, folder):
+    """Two values a byte: safetensors counts values, torch bytes. Read so, or said not to be read."""
+    path = folder / "float4.pt"
+    data = torch.arange(8, dtype=torch.uint8)
+    torch.save({"a": data.view(torch.float4_e2m1fn_x2).reshape(2, 4)}, path)
+    found, ran = listing(path)
+    if not suite.check(found is not None, "float4: ls", ran.line):
+        return
+    if "a" in found:
+        suite.equal((found["a"]["dtype"], found["a"]["shape"]), ("F4", [2, 8]), "float4: row")
+        suite.equal(heft("get", "-o", "-", "--", path, "a").out, bytes(range(8)), "float4: bytes")
+    else:
+        suite.check(b"float4_e2m1fn_x2" in ran.err, "float4: left out with its reason", ran.line)
+        ran = heft("convert", path, "-o", folder / "float4.safetensors", "-q")
+        suite.equal(ran.status, 2, "float4: convert does not drop it in silence")
+
+
+def run(folder):
+    suite = Suite("what torch writes, heft reads")
+    for seed, (label, state) in enumerate(dicts()):
+        path = folder / "in.pt"
+        save(state, path, seed)
+        rows = dict(flatten(torch.load(path, weights_only=False)))
+        check_rows(suite, label, path, rows)
+        check_convert(suite, label, path, rows, folder)
+        ran = heft("verify", "-q", path)
+        suite.equal(ran.status, 0, f"{label}: verify ({ran.out.decode('utf-8', 'replace')})")
+    torch.serialization.set_crc32_options(True)
+    check_float4(suite, folder)
+    return suite

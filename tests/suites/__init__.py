@@ -1,0 +1,16 @@
+"""The suites by name, in the order in which they run: cheap and telling ones first."""
+from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, unit)
+
+SUITES = {
+    "includes": includes,
+    "header": header,
+    "unit": unit,
+    "golden": golden,
+    "reject": reject,
+    "cli": cli,
+    "docs": docs,
+    "examples": examples,
+    "fault": fault,
+    "fuzz": fuzz,
+    "mutate": mutate,
+}

@@ -1,0 +1,114 @@
+"""What every suite uses: the context of a run, running a program, comparing text."""
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+GOLDEN = TESTS / "golden"
+DATA_SUFFIXES = {".pt", ".pth", ".safetensors", ".bin"}
+
+
+class Fail(Exception):
+    """The test failed; the text says how."""
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says why."""
+
+
+class Context:
+    """One run: where the build lies, what was asked for, a scratch folder that vanishes."""
+
+    def __init__(self, args):
+        self.build = Path(args.build).resolve()
+        self.bless = args.bless
+        self.long = args.long
+        self.verbose = args.verbose
+        if not (self.build / "CMakeCache.txt").exists():
+            sys.exit(f"tests/run: {args.build} is no build: run make first")
+        cache = (self.build / "CMakeCache.txt").read_text()
+        self.sanitizers = re.search(r"^HEFT_SANITIZE:\w+=(.*)$", cache, re.M).group(1)
+        self.instrumented = bool(self.sanitizers) or "--coverage" in cache
+        self.heft = self.build / "heft"
+        self.heft_open = self.build / "heft-open"
+
+    def __enter__(self):
+        self.scratch = Path(tempfile.mkdtemp(prefix="heft-tests-"))
+        self.env = self.make_env()
+        return self
+
+    def __exit__(self, *exc):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def make_env(self):
+        env = dict(os.environ)
+        for name in ("HEFT_COLOR", "COLUMNS", "MAKEFLAGS", "MAKELEVEL", "CLICOLOR_FORCE"):
+            env.pop(name, None)
+        env.update(
+            PATH=f"{self.build}{os.pathsep}{env.get('PATH', '')}",
+            GOLDEN=str(GOLDEN),
+            LC_ALL="C",
+            TZ="UTC",
+            NO_COLOR="1",
+            TMPDIR=str(self.scratch),
+            # An exit status of its own tells a sanitizer's report from an answer of heft's.
+            ASAN_OPTIONS="exitcode=99:detect_stack_use_after_return=1",
+            UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
+            TSAN_OPTIONS="exitcode=99:halt_on_error=1",
+        )
+        return env
+
+    def folder(self, prefix):
+        """A fresh folder in the scratch folder."""
+        return Path(tempfile.mkdtemp(prefix=prefix + "-", dir=self.scratch))
+
+
+def run(ctx, command, timeout=120, **options):
+    """Runs a program with captured output (bytes); a program that hangs has failed."""
+    options.setdefault("env", ctx.env)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    options.setdefault("stdout", subprocess.PIPE)
+    options.setdefault("stderr", subprocess.PIPE)
+    try:
+        return subprocess.run(command, timeout=timeout, check=False, **options)
+    except subprocess.TimeoutExpired:
+        raise Fail(f"no end after {timeout} s: {show_command(command)}") from None
+    except FileNotFoundError as error:
+        raise Fail(f"{error.filename}: not there; was it built?") from None
+
+
+def show_command(command):
+    return command if isinstance(command, str) else " ".join(str(word) for word in command)
+
+
+def text_of(data):
+    return data.decode("utf-8", "backslashreplace") if data else ""
+
+
+def must_succeed(ctx, command, **options):
+    done = run(ctx, command, **options)
+    if done.returncode != 0:
+        raise Fail(f"{show_command(command)}: exit {done.returncode}\n"
+                   + text_of(done.stdout) + text_of(done.stderr))
+    return done
+
+
+def diff(expected, actual):
+    return "\n".join(difflib.unified_diff(expected.split("\n"), actual.split("\n"),
+                                          "expected", "actual", lineterm="", n=2))
+
+
+def golden_inputs():
+    """(folder, name) of every golden input: data files, and sub-folders that hold an index."""
+    for folder in sorted(path for path in GOLDEN.glob("*") if path.is_dir()):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and path.suffix in DATA_SUFFIXES:
+                yield folder, path.name
+            elif path.is_dir() and any(path.glob("*.index.json")):
+                yield folder, path.name

@@ -1,0 +1,77 @@
+"""The examples of README.md, doc/ and the man pages, run as they stand.
+
+A ```console block (in a man page: .EX to .EE) is run where each of its commands is heft's. The
+blocks of one document share a folder, in which the golden files lie by their names.
+"""
+import re
+
+from . import console
+from .common import Fail, GOLDEN, ROOT, golden_inputs
+
+MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
+ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("\\(ti", "~"),
+                ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\&", ""), ("\\e", "\\"),
+                ("\\(rs", "\\")]
+RUNNABLE = re.compile(r"^\$ heft( |$)")
+
+
+def jobs(ctx):
+    pages = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "doc").rglob("*.md"))]
+    for path in pages:
+        if path.exists():
+            yield from document_jobs(ctx, path, MARKDOWN_BLOCK, lambda text: text)
+    for path in sorted((ROOT / "man").glob("*.[13]")):
+        yield from document_jobs(ctx, path, ROFF_BLOCK, from_roff)
+
+
+def document_jobs(ctx, path, pattern, decode):
+    blocks = list(pattern.finditer(path.read_text(encoding="utf-8")))
+    if any(runnable_commands(decode(block[1])) for block in blocks):
+        name = str(path.relative_to(ROOT))
+        yield name, lambda: check_document(ctx, path, blocks, decode)
+
+
+def from_roff(text):
+    for escape, plain in ROFF_ESCAPES:
+        text = text.replace(escape, plain)
+    return re.sub(r"\\f[BIRP]", "", text)
+
+
+def runnable_commands(text):
+    """A block's commands where all of them are heft's, and output is shown; else none."""
+    commands = console.parse(text.rstrip("\n").split("\n"))[1]
+    if not all(RUNNABLE.match(command.lines[0]) for command in commands):
+        return []
+    if not any(console.stripped(command.stdout) for command in commands):
+        return []
+    return commands
+
+
+def check_document(ctx, path, blocks, decode):
+    cwd = prepare_folder(ctx, path.stem)
+    problems, results = [], []
+    text = path.read_text(encoding="utf-8")
+    for block in blocks:
+        commands = runnable_commands(decode(block[1]))
+        if not commands:
+            continue
+        actual, found = console.run_commands(ctx, commands, cwd, merged=True)
+        problems += found
+        results.append((f"{path.name}: {commands[0].lines[0]}",
+                        "fail" if found else "pass", "\n".join(found)))
+        if found and ctx.bless and path.suffix == ".md":
+            text = text.replace(block[1], "\n".join(console.unparse([], actual)) + "\n", 1)
+    if problems and ctx.bless and path.suffix == ".md":
+        path.write_text(text, encoding="utf-8")
+        return None
+    return results
+
+
+def prepare_folder(ctx, name):
+    cwd = ctx.folder(name)
+    for folder, file in golden_inputs():
+        link = cwd / file
+        if not link.exists():
+            link.symlink_to(folder / file)
+    return cwd

@@ -1,0 +1,98 @@
+"""examples/ built against an installation, as a stranger would, and run."""
+import json
+import os
+import subprocess
+
+from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
+
+ONLY_PLAIN = True
+
+EXAMPLES = ("list", "load_tensor", "convert_progress")
+CMAKE_PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(stranger C)
+find_package(heft 0.1 REQUIRED)
+foreach(example {examples})
+    add_executable(${{example}} {folder}/${{example}}.c)
+    target_link_libraries(${{example}} PRIVATE heft::{target})
+endforeach()
+"""
+
+
+def jobs(ctx):
+    stage = ctx.build / "stage"
+    must_install(ctx, stage)
+    yield "what is installed", lambda: check_installed(stage)
+    yield "pkg-config, shared", lambda: with_pkg_config(ctx, stage, static=False)
+    yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
+    yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
+    yield "find_package, heft::heft_static", lambda: with_cmake(ctx, stage, "heft_static")
+
+
+def must_install(ctx, stage):
+    subprocess.run(["cmake", "--install", ctx.build, "--prefix", stage], check=True, env=ctx.env,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def library_folder(stage):
+    return next(stage.rglob("libheft.a")).parent
+
+
+def check_installed(stage):
+    wanted = ["bin/heft", "include/heft/heft.h", "include/heft/types.h", "share/man/man1/heft.1"]
+    missing = [path for path in wanted if not (stage / path).exists()]
+    for name in ("libheft.so.0", "libheft.so", "libheft.a", "pkgconfig/heft.pc",
+                 "cmake/heft/heftConfig.cmake"):
+        if not (library_folder(stage) / name).exists():
+            missing.append(name)
+    if missing:
+        raise Fail("missing: " + " ".join(missing))
+
+
+def with_pkg_config(ctx, stage, static):
+    libraries = library_folder(stage)
+    env = dict(ctx.env, PKG_CONFIG_PATH=str(libraries / "pkgconfig"))
+    query = ["pkg-config", "--cflags", "--libs", *(["--static"] if static else []), "heft"]
+    flags = text_of(must_succeed(ctx, query, env=env).stdout).split()
+    if static:
+        flags = [str(libraries / "libheft.a") if flag == "-lheft" else flag for flag in flags]
+    folder = ctx.folder("pkgconfig")
+    for example in EXAMPLES:
+        must_succeed(ctx, ["gcc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-o", folder / example,
+                           ROOT / "examples" / f"{example}.c", *flags])
+    run_examples(ctx, folder, libraries)
+
+
+def with_cmake(ctx, stage, target):
+    folder = ctx.folder("cmake")
+    (folder / "CMakeLists.txt").write_text(CMAKE_PROJECT.format(
+        examples=" ".join(EXAMPLES), folder=ROOT / "examples", target=target))
+    must_succeed(ctx, ["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={stage}"])
+    must_succeed(ctx, ["cmake", "--build", folder / "build"])
+    run_examples(ctx, folder / "build", library_folder(stage))
+
+
+def run_examples(ctx, programs, libraries):
+    """On the first golden file that has tensors of its own name and a shape."""
+    env = dict(ctx.env, LD_LIBRARY_PATH=str(libraries))
+    path, tensors = choose_input(ctx)
+    listed = text_of(must_succeed(ctx, [programs / "list", path], env=env).stdout)
+    unlisted = [tensor["name"] for tensor in tensors if tensor["name"] not in listed]
+    if unlisted:
+        raise Fail(f"list does not show {unlisted[0]}:\n{listed}")
+    must_succeed(ctx, [programs / "load_tensor", path, tensors[0]["name"]], env=env)
+    target = ctx.folder("converted") / "model.safetensors"
+    must_succeed(ctx, [programs / "convert_progress", path, target], env=env)
+    must_succeed(ctx, [ctx.heft, "verify", target])
+
+
+def choose_input(ctx):
+    for folder, name in golden_inputs():
+        path = folder / name
+        if not path.is_file() or folder.name != "torch":
+            continue
+        output = must_succeed(ctx, [ctx.heft, "ls", "--json", path]).stdout
+        tensors = [t for t in json.loads(output)["tensors"] if t["dtype"] == "F32" and t["shape"]]
+        if len(tensors) > 1:
+            return path, tensors
+    raise Fail(f"no golden file fits in {os.path.relpath(GOLDEN, ROOT)}/torch")

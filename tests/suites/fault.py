@@ -1,0 +1,26 @@
+"""The programs of tests/fault that are not C: each is run with --build, and its last line counts."""
+import os
+import re
+
+from .common import TESTS, Fail, run, text_of
+
+LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+
+def jobs(ctx):
+    for path in sorted((TESTS / "fault").glob("*")):
+        if path.is_file() and path.suffix in ("", ".py", ".sh") and os.access(path, os.X_OK):
+            yield path.name, lambda path=path: run_program(ctx, path)
+
+
+def run_program(ctx, path):
+    done = run(ctx, [path, "--build", ctx.build], timeout=600)
+    output = text_of(done.stdout)
+    match = LAST_LINE.match(output.rstrip("\n").split("\n")[-1])
+    if not match:
+        raise Fail(f"exit {done.returncode}, no last line `N passed, N failed`\n"
+                   + output[-3000:] + text_of(done.stderr)[-3000:])
+    passed, failed, skipped = (int(group or 0) for group in match.groups())
+    detail = output[-4000:] + text_of(done.stderr)[-2000:]
+    return ([(path.name, "pass", "")] * passed + [(path.name, "skip", "")] * skipped
+            + [(path.name, "fail", detail)] * failed)

@@ -1,0 +1,19 @@
+"""The fuzz targets on their corpora, and on the golden and rejected files of the same name."""
+from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
+
+
+def jobs(ctx):
+    for program in sorted(path for path in (ctx.build / "fuzz").glob("replay_*") if path.is_file()):
+        name = program.name.removeprefix("replay_")
+        yield name, lambda program=program, name=name: replay(ctx, program, name)
+
+
+def replay(ctx, program, name):
+    corpus = ROOT / "fuzz" / "corpus" / name
+    if not corpus.is_dir():
+        raise Fail(f"fuzz/corpus/{name} is missing")
+    folders = [corpus, *(path for path in (GOLDEN / name, TESTS / "reject" / name) if path.is_dir())]
+    done = run(ctx, [program, *folders], timeout=600)
+    if done.returncode != 0:
+        raise Fail(f"exit {done.returncode}\n" + text_of(done.stderr)[-6000:])
+    return [(f"{name}: {text_of(done.stdout).strip()}", "pass", "")]

@@ -1,0 +1,42 @@
+"""What heft says about files that the reference frameworks wrote, byte for byte.
+
+For each input of tests/golden/FORMAT the outputs of three verbs are compared with the files in
+FORMAT/expected/. A missing expectation is a failure; --bless writes it.
+"""
+from .common import Fail, diff, golden_inputs, must_succeed, text_of
+
+VERBS = {
+    "ls.json": ["ls", "--json"],
+    "info.json": ["info", "--json"],
+    "explain": ["explain"],
+}
+
+
+def jobs(ctx):
+    inputs = list(golden_inputs())
+    if not inputs:
+        yield "golden files", none_there
+    for folder, name in inputs:
+        for suffix, verb in VERBS.items():
+            yield (f"{folder.name}/{name} {' '.join(verb)}",
+                   lambda folder=folder, name=name, suffix=suffix, verb=verb:
+                   compare(ctx, folder, name, suffix, verb))
+
+
+def none_there():
+    raise Fail("tests/golden holds none")
+
+
+def compare(ctx, folder, name, suffix, verb):
+    done = must_succeed(ctx, [ctx.heft, *verb, name], cwd=folder)
+    actual = text_of(done.stdout)
+    path = folder / "expected" / f"{name}.{suffix}"
+    if ctx.bless:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(actual, encoding="utf-8")
+        return
+    if not path.exists():
+        raise Fail(f"{path} is missing: make bless writes it, then review it")
+    expected = path.read_text(encoding="utf-8")
+    if actual != expected:
+        raise Fail(diff(expected, actual))

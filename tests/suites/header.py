@@ -1,0 +1,59 @@
+"""The installed headers in the strictest modes, and what the shared library shows."""
+import re
+import shutil
+
+from .common import ROOT, Fail, Skip, must_succeed, text_of
+
+ONLY_PLAIN = True
+
+INCLUDE = ROOT / "include"
+WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wundef", "-Werror"]
+C_WARNINGS = ["-Wmissing-prototypes", "-Wstrict-prototypes"]
+COMPILERS = [  # command, language, standard, more warnings
+    *(("gcc", "c", standard, C_WARNINGS) for standard in ("c99", "c11", "c17")),
+    ("g++", "c++", "c++17", ["-Wold-style-cast"]),
+    *(("clang", "c", standard, C_WARNINGS) for standard in ("c99", "c17")),
+    ("clang++", "c++", "c++17", ["-Wold-style-cast"]),
+]
+DECLARATION = re.compile(r"HEFT_API[^;{]*?\b(heft_\w+)\s*\(")
+
+
+def jobs(ctx):
+    headers = sorted((INCLUDE / "heft").glob("*.h"))
+    for compiler, language, standard, more in COMPILERS:
+        for header in headers:
+            yield (f"{compiler} -std={standard} {header.name}",
+                   lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
+    yield "exported symbols are the declared ones", lambda: check_exports(ctx, headers)
+    yield "SONAME", lambda: check_soname(ctx)
+
+
+def compile_alone(ctx, compiler, language, standard, more, header):
+    if not shutil.which(compiler):
+        raise Skip(f"{compiler} is not installed")
+    # Twice: a header must bear being included again.
+    line = f"#include <heft/{header.name}>\n"
+    must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", *WARNINGS, *more,
+                       f"-I{INCLUDE}", "-fsyntax-only", "-"], stdin=None, input=(line * 2).encode())
+
+
+def check_exports(ctx, headers):
+    declared = {name for header in headers for name in DECLARATION.findall(strip_comments(header))}
+    output = must_succeed(ctx, ["nm", "-D", "--defined-only", ctx.build / "libheft.so"]).stdout
+    exported = {line.split()[-1].split("@")[0] for line in text_of(output).splitlines()}
+    problems = [f"{name}: does not begin with heft_" for name in exported
+                if not name.startswith("heft_")]
+    problems += [f"{name}: exported, but in no header" for name in exported - declared]
+    problems += [f"{name}: declared, but not exported" for name in declared - exported]
+    if problems:
+        raise Fail("\n".join(sorted(problems)))
+
+
+def strip_comments(header):
+    return re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
+
+
+def check_soname(ctx):
+    output = text_of(must_succeed(ctx, ["readelf", "-d", ctx.build / "libheft.so"]).stdout)
+    if "[libheft.so.0]" not in output:
+        raise Fail("SONAME is not libheft.so.0\n" + output)

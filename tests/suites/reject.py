@@ -1,0 +1,79 @@
+"""Files that must be refused, and how.
+
+Each folder tests/reject/FORMAT has expect.tsv: FILE, CODE, OFFSET, TEXT by tabs, # for comments.
+CODE is one of heft's error codes; `finding` or `note`: it opens, and verify says so; `ok`: nothing
+is wrong with it. OFFSET is 0x…, `-` for none, `*` for any. TEXT is a part of the message.
+"""
+from .common import Fail, TESTS, run, text_of
+
+STAGES = ("open", "read", "verify")
+NOT_SAMPLES = {"expect.tsv", "README.md"}
+
+
+def jobs(ctx):
+    folders = sorted(path for path in (TESTS / "reject").glob("*") if path.is_dir())
+    if not folders:
+        yield "reject samples", none_there
+    for folder in folders:
+        table = read_table(folder)
+        yield f"{folder.name}: samples and table agree", lambda f=folder, t=table: check_table(f, t)
+        for row in table:
+            yield f"{folder.name}/{row[0]}", lambda f=folder, r=row: check_row(ctx, f, *r)
+
+
+def none_there():
+    raise Fail("tests/reject holds none")
+
+
+def read_table(folder):
+    path = folder / "expect.tsv"
+    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [(row + ["", "*", ""])[:4] if len(row) < 4 else row[:4] for row in rows]
+
+
+def check_table(folder, table):
+    if not table:
+        raise Fail("expect.tsv is missing or empty")
+    named = {row[0].rstrip("/").split("/")[0] for row in table}
+    there = {path.name for path in folder.iterdir()
+             if path.name not in NOT_SAMPLES and path.suffix not in (".py", ".pyc")}
+    there.discard("__pycache__")
+    if named - there:
+        raise Fail("no such sample: " + " ".join(sorted(named - there)))
+    if there - named:
+        raise Fail("not in expect.tsv: " + " ".join(sorted(there - named)))
+
+
+def check_row(ctx, folder, name, code, offset, text):
+    done = run(ctx, [ctx.heft_open, name], cwd=folder, timeout=60)
+    lines = text_of(done.stdout).rstrip("\n").split("\n")
+    if done.returncode != 0:
+        raise Fail(f"heft-open: exit {done.returncode}\n" + text_of(done.stderr))
+    if not any(matches(line, code, offset, text) for line in lines):
+        wanted = " ".join((code, offset, text))
+        raise Fail(f"expected: {wanted}\nactual:   " + "\n          ".join(lines))
+    if code == "ok" and any(line.startswith("finding ") for line in lines):
+        raise Fail("nothing should be found in it:\n" + "\n".join(lines))
+    check_command(ctx, folder, name, refused=lines[-1].startswith("open "))
+
+
+def matches(line, code, offset, text):
+    words = line.split(" ")
+    if words[0] in STAGES:
+        words = words[1:]
+    if words[0] != code:
+        return False
+    if code == "ok":
+        return True
+    return offset in ("*", words[1]) and text in " ".join(words[2:])
+
+
+def check_command(ctx, folder, name, refused):
+    """The command on the same file: its exit status, and one line where it refuses."""
+    done = run(ctx, [ctx.heft, "ls", name], cwd=folder, timeout=60)
+    errors = text_of(done.stderr)
+    if done.returncode != (2 if refused else 0):
+        raise Fail(f"heft ls: exit {done.returncode}\n{errors}")
+    if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
+        raise Fail(f"heft ls: not one line beginning with heft: on stderr\n{errors}")

@@ -1,0 +1,51 @@
+"""Every cmocka program of tests/unit and tests/fault; each of its tests counts."""
+import re
+
+from .common import ROOT, Fail, run, text_of
+
+TAP_LINE = re.compile(r"^(?P<bad>not )?ok (?P<number>\d+)(?: -)?(?P<rest>.*)$")
+TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.M)
+
+
+def jobs(ctx):
+    programs = sorted(path for path in (ctx.build / "tests").glob("test_*") if path.is_file())
+    if not programs:
+        yield "unit tests", no_programs
+    for program in programs:
+        yield program.name, lambda program=program: run_program(ctx, program)
+
+
+def no_programs():
+    raise Fail("none was built")
+
+
+def run_program(ctx, program):
+    env = dict(ctx.env, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=str(ctx.folder(program.name)))
+    done = run(ctx, [program], timeout=900 if ctx.instrumented else 240, env=env, cwd=ROOT)
+    output = text_of(done.stdout)
+    errors = text_of(done.stderr)
+    results = parse_tap(program.name, output, errors)
+    planned = sum(int(count) for count in TAP_PLAN.findall(output))
+    failed = any(status == "fail" for _, status, _ in results)
+    if len(results) < planned or not results or (done.returncode != 0 and not failed):
+        results.append((program.name, "fail",
+                        f"exit {done.returncode} after {len(results)} of {planned} tests\n"
+                        + output[-2000:] + errors[-6000:]))
+    return results
+
+
+def parse_tap(program, output, errors):
+    results = []
+    for line in output.split("\n"):
+        match = TAP_LINE.match(line)
+        if not match:
+            continue
+        rest = match["rest"].strip()
+        name = f"{program}: {rest.replace('# SKIP', '').strip() or match['number']}"
+        if "# SKIP" in rest:
+            results.append((name, "skip", ""))
+        elif match["bad"]:
+            results.append((name, "fail", output[-2000:] + errors[-3000:]))
+        else:
+            results.append((name, "pass", ""))
+    return results

@@ -1,0 +1,99 @@
+/* open_tool.c: heft-open, which tells tests/run what heft says about files.
+ *
+ *     heft-open FILE…                       a line a file, and a line for each thing verify found:
+ *                                             ok TENSORS
+ *                                             STAGE CODE OFFSET TEXT     (STAGE: open, read,
+ * verify) finding OFFSET TEXT note OFFSET TEXT heft-open --mutate FILE --at PATH     judges damaged
+ * copies of FILE, written to PATH
+ *               [--stride N] [--seconds S] [--memory MIB]
+ *
+ * OFFSET is 0x… or -. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "judge.h"
+
+static void print_offset(uint64_t offset)
+{
+    if (offset == HEFT_NO_OFFSET)
+        fputs(" -", stdout);
+    else
+        printf(" 0x%" PRIx64, offset);
+}
+
+static void print_finding(void *ctx, const struct heft_finding *finding)
+{
+    (void)ctx;
+    fputs(finding->severity == HEFT_FINDING ? "finding" : "note", stdout);
+    print_offset(finding->offset);
+    printf(" %s\n", finding->text);
+}
+
+static void print_judgement(const char *path)
+{
+    struct judgement judgement;
+
+    judge_file(path, NULL, print_finding, NULL, &judgement);
+    if (strcmp(judgement.stage, "ok") == 0) {
+        printf("ok %zu\n", judgement.tensors);
+        return;
+    }
+    printf("%s %s", judgement.stage, judge_code_name(judgement.err.code));
+    print_offset(judgement.err.offset);
+    printf(" %s\n", judgement.err.text);
+}
+
+/* A file must not make heft take memory beyond the limits: then malloc fails, and that is seen. */
+static bool limit_memory(const char *mebibytes)
+{
+    const rlim_t bytes = (rlim_t)strtoull(mebibytes, NULL, 10) << 20;
+    const struct rlimit limit = {bytes, bytes};
+
+    return setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+static bool parse_mutate_option(struct mutate_options *options, const char *name, const char *value)
+{
+    if (strcmp(name, "--mutate") == 0)
+        options->source = value;
+    else if (strcmp(name, "--at") == 0)
+        options->at = value;
+    else if (strcmp(name, "--stride") == 0)
+        options->stride = (size_t)strtoull(value, NULL, 10);
+    else if (strcmp(name, "--seconds") == 0)
+        options->seconds = strtod(value, NULL);
+    else if (strcmp(name, "--memory") == 0)
+        return limit_memory(value);
+    else
+        return false;
+    return true;
+}
+
+static int run_mutate(int argc, char **argv)
+{
+    struct mutate_options options = {.stride = 1, .seconds = 1.0};
+
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 == argc || !parse_mutate_option(&options, argv[i], argv[i + 1])) {
+            fprintf(stderr, "heft-open: bad option %s\n", argv[i]);
+            return 2;
+        }
+    }
+    if (!options.source || !options.at || options.stride == 0) {
+        fputs("heft-open: --mutate FILE and --at PATH are needed\n", stderr);
+        return 2;
+    }
+    return mutate_file(&options) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--mutate") == 0)
+        return run_mutate(argc, argv);
+    for (int i = 1; i < argc; i++)
+        print_judgement(argv[i]);
+    return 0;
+}

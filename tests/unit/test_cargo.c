@@ -1,0 +1,267 @@
+/* test_cargo.c: selecting, renaming, casting, and freeing of ties as the hub does it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cargo.h"
+
+static uint8_t data[4096];
+
+struct bench {
+    struct heft_model model;
+    struct heft_arena mem;
+    struct heft_cargo cargo;
+    struct heft_error err;
+};
+
+static void open_bench(struct bench *b)
+{
+    const struct heft_bytes bytes = {data, sizeof data};
+    struct heft_source source = {0};
+    uint32_t index;
+
+    *b = (struct bench){0};
+    heft_model_init(&b->model, NULL);
+    heft_source_open_memory(&source, bytes, "bench");
+    assert_true(heft_model_add_file(&b->model, &source, "bench", &index, &b->err));
+}
+
+static uint32_t storage(struct bench *b, uint64_t len)
+{
+    const struct heft_storage s = {.len = len, .packed = len};
+    uint32_t index;
+
+    assert_true(heft_model_add_storage(&b->model, &s, &index, &b->err));
+    return index;
+}
+
+static void row(struct bench *b, const char *name, uint32_t s, uint64_t from, uint64_t n,
+                enum heft_dtype dtype, const uint64_t *stride)
+{
+    uint64_t *shape = heft_arena_alloc(&b->model.mem, sizeof *shape, &b->err);
+    const struct heft_row r = {.name = heft_str_of(name),
+                               .shape = shape,
+                               .stride = stride,
+                               .offset = from,
+                               .storage = s,
+                               .dtype = (uint8_t)dtype,
+                               .rank = 1};
+
+    *shape = n;
+    assert_true(heft_model_add_row(&b->model, &r, &b->err));
+}
+
+static bool load(struct bench *b, const struct heft_convert_options *options)
+{
+    assert_true(heft_model_settle(&b->model, &b->err));
+    return heft_cargo_load(&b->cargo, &b->model, options, &b->mem, &b->err);
+}
+
+static void close_bench(struct bench *b)
+{
+    heft_cargo_release(&b->cargo);
+    heft_arena_release(&b->mem);
+    heft_model_release(&b->model);
+}
+
+/* "a b c" */
+static void expect_names(const struct bench *b, const char *want)
+{
+    char got[512] = "";
+
+    for (size_t i = 0; i < b->cargo.n_items; i++) {
+        strcat(got, i ? " " : "");
+        strcat(got, b->cargo.items[i].name.p);
+    }
+    assert_string_equal(got, want);
+}
+
+/* "dropped:kept dropped:kept" */
+static void expect_metadata(const struct bench *b, const char *want)
+{
+    char got[512] = "";
+
+    for (size_t i = 0; i < b->cargo.n_metadata; i++) {
+        strcat(got, i ? " " : "");
+        strcat(got, b->cargo.metadata[i].key.p);
+        strcat(got, ":");
+        strcat(got, b->cargo.metadata[i].value.p);
+    }
+    assert_string_equal(got, want);
+}
+
+static const struct heft_convert_options plain = {.output = "x"};
+
+static void the_first_complete_name_is_kept(void **state)
+{
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 64);
+    row(&b, "z", s, 0, 64, HEFT_U8, NULL);
+    row(&b, "a_part", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "b", s, 0, 64, HEFT_U8, NULL);
+    row(&b, "own", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    expect_names(&b, "b own");
+    expect_metadata(&b, "a_part:b z:b");
+    close_bench(&b);
+}
+
+static void what_the_hub_refuses_keeps_its_own_bytes(void **state)
+{
+    struct bench b;
+    uint32_t halves, slice, strided;
+    const uint64_t two = 2;
+
+    (void)state;
+    open_bench(&b);
+    halves = storage(&b, 64);
+    slice = storage(&b, 64);
+    strided = storage(&b, 64);
+    row(&b, "left", halves, 0, 32, HEFT_U8, NULL);
+    row(&b, "right", halves, 32, 32, HEFT_U8, NULL);
+    row(&b, "slice", slice, 8, 8, HEFT_U8, NULL);
+    row(&b, "every", strided, 0, 64, HEFT_U8, NULL);
+    row(&b, "second", strided, 0, 32, HEFT_U8, &two);
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    expect_names(&b, "left right slice every second");
+    expect_metadata(&b, "");
+    close_bench(&b);
+}
+
+static void runs_are_cut_where_the_hub_cuts_them(void **state)
+{
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 100);
+    row(&b, "all", s, 0, 100, HEFT_U8, NULL);
+    row(&b, "low", s, 10, 10, HEFT_U8, NULL);
+    row(&b, "mid", s, 30, 10, HEFT_U8, NULL); /* begins after low's end: a run of its own */
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    expect_names(&b, "all mid");
+    expect_metadata(&b, "low:all");
+    close_bench(&b);
+}
+
+static void users_metadata_wins_over_a_tie(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_METADATA, "b", "mine"},
+                                      {HEFT_RULE_METADATA, "k", "v"}};
+    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 2};
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 8);
+    row(&b, "a", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "b", s, 0, 8, HEFT_U8, NULL);
+    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    expect_names(&b, "a");
+    expect_metadata(&b, "b:mine k:v");
+    close_bench(&b);
+}
+
+static void select_root_and_rename(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "model.*", NULL},
+                                      {HEFT_RULE_GLOB, "!*.bias", NULL},
+                                      {HEFT_RULE_RENAME, "^model\\.([a-z]+)\\.", "\\1/"}};
+    const struct heft_convert_options options = {
+        .output = "x", .root = "state", .rules = rules, .n_rules = 3};
+    struct bench b;
+
+    (void)state;
+    open_bench(&b);
+    row(&b, "state.model.fc.weight", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    row(&b, "state.model.fc.bias", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    row(&b, "state.head", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    row(&b, "model.out", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    assert_true(load(&b, &options));
+    expect_names(&b, "fc/weight");
+    close_bench(&b);
+}
+
+static void renames_that_collide_are_refused(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_RENAME, "[0-9]", ""}};
+    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 1};
+    struct bench b;
+
+    (void)state;
+    open_bench(&b);
+    row(&b, "w1", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    row(&b, "w2", storage(&b, 4), 0, 4, HEFT_U8, NULL);
+    assert_false(load(&b, &options));
+    assert_int_equal(b.err.code, HEFT_USAGE);
+    assert_string_equal(b.err.text, "w1 and w2 would both be called w");
+    close_bench(&b);
+}
+
+static void a_wildcard_casts_floats_and_a_name_casts_all(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_CAST, "*", "BF16"},
+                                      {HEFT_RULE_CAST, "n", "F32"},
+                                      {HEFT_RULE_CAST, "keep", "F64"}};
+    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 3};
+    struct bench b;
+
+    (void)state;
+    open_bench(&b);
+    row(&b, "w", storage(&b, 16), 0, 4, HEFT_F32, NULL);
+    row(&b, "n", storage(&b, 32), 0, 4, HEFT_I64, NULL);
+    row(&b, "count", storage(&b, 32), 0, 4, HEFT_I64, NULL);
+    row(&b, "keep", storage(&b, 16), 0, 4, HEFT_F32, NULL);
+    assert_true(load(&b, &options));
+    assert_int_equal(b.cargo.items[0].as, HEFT_BF16);
+    assert_int_equal(b.cargo.items[0].bytes, 8);
+    assert_int_equal(b.cargo.items[1].as, HEFT_F32);
+    assert_int_equal(b.cargo.items[2].as, HEFT_I64);
+    assert_int_equal(b.cargo.items[3].as, HEFT_F64);
+    close_bench(&b);
+}
+
+static void empty_storages_stay_together(void **state)
+{
+    struct bench b;
+    struct heft_cargo part;
+
+    (void)state;
+    open_bench(&b);
+    row(&b, "e1", storage(&b, 0), 0, 0, HEFT_F32, NULL);
+    row(&b, "a", storage(&b, 8), 0, 8, HEFT_U8, NULL);
+    row(&b, "b", storage(&b, 8), 0, 8, HEFT_U8, NULL);
+    row(&b, "e2", storage(&b, 0), 0, 0, HEFT_F32, NULL);
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(heft_cargo_split(&b.cargo, 8, &b.err));
+    expect_names(&b, "e1 a e2 b");
+    assert_int_equal(b.cargo.n_shards, 2);
+    part = heft_cargo_shard(&b.cargo, 1);
+    assert_int_equal(part.n_items, 1);
+    close_bench(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_complete_name_is_kept),
+        cmocka_unit_test(what_the_hub_refuses_keeps_its_own_bytes),
+        cmocka_unit_test(runs_are_cut_where_the_hub_cuts_them),
+        cmocka_unit_test(users_metadata_wins_over_a_tie),
+        cmocka_unit_test(select_root_and_rename),
+        cmocka_unit_test(renames_that_collide_are_refused),
+        cmocka_unit_test(a_wildcard_casts_floats_and_a_name_casts_all),
+        cmocka_unit_test(empty_storages_stay_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

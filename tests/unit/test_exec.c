@@ -1,0 +1,310 @@
+/* test_exec.c: plans run for real: every kind of op, chunk borders, checksums, failures that leave
+ * nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../fault/fault_os.h"
+#include "base/checksum.h"
+#include "core/exec.h"
+
+#define BIG (9u << 20) /* more than two chunks */
+
+struct bench {
+    char folder[64], path[96];
+    uint8_t *data;
+    struct heft_model model;
+    struct heft_arena mem;
+    struct heft_plan plan;
+    struct heft_error err;
+};
+
+static int open_bench(void **state)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    struct heft_source source = {0};
+    uint32_t index;
+
+    strcpy(b->folder, "/tmp/heft-test-exec-XXXXXX");
+    assert_non_null(mkdtemp(b->folder));
+    snprintf(b->path, sizeof b->path, "%s/out", b->folder);
+    b->data = malloc(BIG);
+    for (size_t i = 0; i < BIG; i++)
+        b->data[i] = (uint8_t)(i * 2654435761u >> 13);
+    heft_model_init(&b->model, NULL);
+    heft_source_open_memory(&source, (struct heft_bytes){b->data, BIG}, "memory");
+    assert_true(heft_model_add_file(&b->model, &source, "memory", &index, &b->err));
+    b->plan = (struct heft_plan){.model = &b->model, .mem = &b->mem};
+    *state = b;
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    struct bench *b = *state;
+    char command[128];
+
+    heft_plan_release(&b->plan);
+    heft_arena_release(&b->mem);
+    heft_model_release(&b->model);
+    snprintf(command, sizeof command, "rm -rf %s", b->folder);
+    free(b->data);
+    free(b);
+    return system(command);
+}
+
+/* A storage with a row of its own. */
+static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, bool crc,
+                                  uint64_t from, uint64_t count, enum heft_dtype dtype,
+                                  const uint64_t *stride)
+{
+    struct heft_storage s = {.off = off, .packed = n, .len = n, .has_crc = crc};
+    uint64_t *shape = heft_arena_alloc(&b->mem, sizeof *shape, &b->err);
+    struct heft_row row = {.name = HEFT_STR("t"), .offset = from, .rank = 1};
+
+    s.crc = heft_crc32(0, b->data + off, n);
+    *shape = count;
+    row.shape = shape;
+    row.stride = stride;
+    row.dtype = (uint8_t)dtype;
+    row.bytes = count * heft_dtype_bytes(dtype);
+    b->model.n_rows = 0; /* names do not matter here */
+    assert_true(heft_model_add_storage(&b->model, &s, &row.storage, &b->err));
+    return memcpy(heft_arena_alloc(&b->mem, sizeof row, &b->err), &row, sizeof row);
+}
+
+static void item(struct bench *b, const struct heft_row *row, enum heft_dtype as)
+{
+    struct heft_item i = {.row = row, .name = row->name, .as = (uint8_t)as};
+
+    i.bytes = *row->shape * heft_dtype_bytes(as);
+    assert_true(heft_plan_item(&b->plan, 0, &i, &b->err));
+}
+
+static void begin(struct bench *b)
+{
+    uint32_t file;
+
+    assert_true(heft_plan_file_begin(&b->plan, b->path, &file, &b->err));
+}
+
+static bool run(struct bench *b, const struct heft_exec_options *options)
+{
+    uint64_t overflowed;
+
+    return heft_plan_check(&b->plan, &b->err) &&
+           heft_exec_run(&b->plan, options, &overflowed, &b->err);
+}
+
+static uint8_t *slurp(const struct bench *b, size_t *n)
+{
+    FILE *f = fopen(b->path, "rb");
+    uint8_t *all = malloc(4 * BIG);
+
+    assert_non_null(f);
+    *n = fread(all, 1, 4 * BIG, f);
+    fclose(f);
+    return all;
+}
+
+static size_t files_left(const struct bench *b)
+{
+    const char *const *names;
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    size_t n;
+
+    assert_true(heft_path_list(b->folder, &mem, &names, &n, &err));
+    heft_arena_release(&mem);
+    return n;
+}
+
+static const struct heft_exec_options scratch = {.no_sync = true};
+
+static void every_kind_of_op_in_one_file(void **state)
+{
+    struct bench *b = *state;
+    const uint64_t second = 2;
+    size_t n;
+    uint8_t *got;
+    uint64_t at;
+
+    begin(b);
+    assert_true(heft_plan_put(&b->plan, 0, HEFT_STR("head"), &b->err));
+    item(b, add(b, 16, BIG - 16, true, 0, BIG - 16, HEFT_U8, NULL), HEFT_U8);
+    item(b, add(b, 0, BIG, true, 3, BIG / 2 - 2, HEFT_U8, &second), HEFT_U8);
+    item(b, add(b, 0, BIG, false, 0, BIG / 2, HEFT_U16, NULL), HEFT_U32);
+    assert_true(run(b, &scratch));
+
+    got = slurp(b, &n);
+    assert_int_equal(n, 4 + BIG - 16 + BIG / 2 - 2 + 2 * BIG);
+    assert_memory_equal(got, "head", 4);
+    assert_memory_equal(got + 4, b->data + 16, BIG - 16);
+    at = 4 + BIG - 16;
+    for (size_t i = 0; i < BIG / 2 - 2; i++)
+        assert_int_equal(got[at + i], b->data[3 + 2 * i]);
+    at += BIG / 2 - 2;
+    for (size_t i = 0; i < BIG / 2; i++) {
+        const uint8_t want[4] = {b->data[2 * i], b->data[2 * i + 1], 0, 0};
+
+        if (memcmp(got + at + 4 * i, want, 4) != 0)
+            fail_msg("element %zu", i);
+    }
+    free(got);
+    assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
+}
+
+static void many_small_neighbours_are_read_together(void **state)
+{
+    struct bench *b = *state;
+    size_t n;
+    uint8_t *got;
+
+    begin(b);
+    for (uint64_t i = 0; i < 5000; i++)
+        item(b, add(b, 7 * i, 7, true, 0, 7, HEFT_U8, NULL), HEFT_U8);
+    for (uint64_t i = 0; i < 5000; i++)
+        item(b, add(b, 100000 - 7 * i, 5, true, 0, 5, HEFT_U8, NULL), HEFT_U8);
+    assert_true(run(b, &scratch));
+    got = slurp(b, &n);
+    assert_int_equal(n, 60000);
+    assert_memory_equal(got, b->data, 35000);
+    assert_memory_equal(got + 35000, b->data + 100000, 5);
+    assert_memory_equal(got + 35005, b->data + 100000 - 7, 5);
+    free(got);
+}
+
+/* The checksum is wrong in one storage: whole, in part, strided. */
+static void expect_mismatch(struct bench *b, uint64_t from, uint64_t count, const uint64_t *stride)
+{
+    begin(b);
+    item(b, add(b, 0, BIG, true, from, count, HEFT_U8, stride), HEFT_U8);
+    b->model.storages[0].crc ^= 1;
+    assert_false(run(b, &scratch));
+    assert_int_equal(b->err.code, HEFT_MISMATCH);
+    assert_int_equal(files_left(b), 0);
+}
+
+static void a_wrong_checksum_of_a_whole_copy(void **state)
+{
+    expect_mismatch(*state, 0, BIG, NULL);
+}
+
+static void a_wrong_checksum_of_a_partial_copy(void **state)
+{
+    expect_mismatch(*state, 100, 100, NULL);
+}
+
+static void a_wrong_checksum_of_a_gather(void **state)
+{
+    const uint64_t two = 2;
+
+    expect_mismatch(*state, 0, 100, &two);
+}
+
+static void no_verify_copies_what_is_there(void **state)
+{
+    const struct heft_exec_options options = {.no_sync = true, .no_verify = true};
+    struct bench *b = *state;
+
+    begin(b);
+    item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
+    b->model.storages[0].crc ^= 1;
+    assert_true(run(b, &options));
+    assert_int_equal(files_left(b), 1);
+}
+
+static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    (void)done;
+    (void)total;
+    return false;
+}
+
+static void an_interruption_leaves_nothing(void **state)
+{
+    const struct heft_exec_options options = {.no_sync = true, .progress = stop_at_once};
+    struct bench *b = *state;
+
+    begin(b);
+    item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
+    assert_false(run(b, &options));
+    assert_string_equal(b->err.text, "interrupted");
+    assert_int_equal(files_left(b), 0);
+}
+
+/* Whichever system call fails: an error that says so, the old file as it was, no new name. */
+static void any_failing_call_leaves_the_old_file(void **state)
+{
+    const struct heft_exec_options options = {.overwrite = true, .threads = 1};
+    struct bench *b = *state;
+    FILE *old = fopen(b->path, "wb");
+    bool ok = false;
+
+    fputs("old", old);
+    fclose(old);
+    begin(b);
+    item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
+    for (unsigned nth = 1; !ok && nth < 200; nth++) {
+        size_t n;
+        uint8_t *got;
+
+        heft_fault_os_install(nth, 0);
+        b->err = (struct heft_error){0};
+        ok = run(b, &options);
+        heft_fault_os_remove();
+        got = slurp(b, &n);
+        if (!ok) {
+            assert_int_not_equal(b->err.code, HEFT_OK);
+            assert_true(n == 3 || n == BIG); /* old, or whole where only the last sync failed */
+        }
+        free(got);
+        assert_int_equal(files_left(b), 1);
+    }
+    assert_true(ok);
+}
+
+static void any_failing_allocation_leaves_nothing(void **state)
+{
+    struct bench *b = *state;
+    bool ok = false;
+
+    begin(b);
+    item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
+    item(b, add(b, 0, BIG, false, 0, BIG / 2, HEFT_U16, NULL), HEFT_U32);
+    for (uint64_t nth = 1; !ok && nth < 200; nth++) {
+        heft_alloc_fail_at(nth);
+        ok = run(b, &scratch);
+        heft_alloc_fail_at(0);
+        assert_int_equal(files_left(b), ok ? 1 : 0);
+    }
+    assert_true(ok);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_kind_of_op_in_one_file, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(many_small_neighbours_are_read_together, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_whole_copy, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_partial_copy, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_gather, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(no_verify_copies_what_is_there, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(an_interruption_leaves_nothing, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(any_failing_call_leaves_the_old_file, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(any_failing_allocation_leaves_nothing, open_bench,
+                                        close_bench),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

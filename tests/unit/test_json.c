@@ -1,0 +1,451 @@
+/* test_json.c: the pull parser: tokens, and for every bad text the byte that is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/json.h"
+
+#define BASE 1000 /* file offset of the text */
+
+struct run {
+    struct heft_arena mem;
+    struct heft_error err;
+    struct heft_json json;
+    uint8_t *copy;
+};
+
+/* The text lies in a heap block of exactly its size: a sanitizer sees one byte read too far. */
+static void begin(struct run *run, const char *text, size_t n)
+{
+    *run = (struct run){.copy = malloc(n ? n : 1)};
+    assert_non_null(run->copy);
+    memcpy(run->copy, text, n);
+    heft_json_begin(&run->json, (struct heft_bytes){run->copy, n}, BASE, &run->mem, &run->err);
+}
+
+static void end(struct run *run)
+{
+    heft_arena_release(&run->mem);
+    free(run->copy);
+}
+
+static enum heft_json_token last_token(struct run *run)
+{
+    enum heft_json_token token;
+
+    do
+        token = heft_json_next(&run->json);
+    while (token != HEFT_JSON_ERROR && token != HEFT_JSON_END);
+    return token;
+}
+
+static void expect_tokens(const char *text, const enum heft_json_token *tokens)
+{
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    for (size_t i = 0;; i++) {
+        assert_int_equal(heft_json_next(&run.json), tokens[i]);
+        if (tokens[i] == HEFT_JSON_END)
+            break;
+    }
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_END);
+    assert_int_equal(run.err.code, HEFT_OK);
+    end(&run);
+}
+
+static void expect_decoded(const char *text, const char *decoded, size_t n)
+{
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
+    assert_int_equal(run.json.text.n, n);
+    assert_memory_equal(run.json.text.p, decoded, n);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_END);
+    end(&run);
+}
+
+/* The caret stands under the byte that the error must point at. */
+static void expect_wrong(const char *text, const char *caret, const char *says)
+{
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    assert_int_equal(last_token(&run), HEFT_JSON_ERROR);
+    if (!strstr(run.err.text, says) || run.err.offset != BASE + strlen(caret) - 1)
+        fail_msg("%s\n%s expected, offset %d: %s", text, says, (int)run.err.offset - BASE,
+                 run.err.text);
+    assert_int_equal(run.err.code, HEFT_MALFORMED);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
+    end(&run);
+}
+
+static void tokens_come_in_order(void **state)
+{
+    static const enum heft_json_token tokens[] = {
+        HEFT_JSON_OBJECT, HEFT_JSON_KEY,        HEFT_JSON_ARRAY,      HEFT_JSON_NUMBER,
+        HEFT_JSON_TRUE,   HEFT_JSON_FALSE,      HEFT_JSON_NULL,       HEFT_JSON_STRING,
+        HEFT_JSON_ARRAY,  HEFT_JSON_ARRAY_END,  HEFT_JSON_ARRAY_END,  HEFT_JSON_KEY,
+        HEFT_JSON_OBJECT, HEFT_JSON_OBJECT_END, HEFT_JSON_OBJECT_END, HEFT_JSON_END};
+
+    (void)state;
+    expect_tokens("{\"a\":[1,true,false,null,\"x\",[]],\"b\":{}}", tokens);
+    expect_tokens(" \t\r\n{ \"a\" : [ 1 , true , false , null , \"x\" , [ ] ] , \"b\" : { } } \n",
+                  tokens);
+}
+
+static void a_lone_value_is_a_document(void **state)
+{
+    static const enum heft_json_token number[] = {HEFT_JSON_NUMBER, HEFT_JSON_END};
+
+    (void)state;
+    expect_tokens("0", number);
+    expect_tokens(" -1.5e+3 ", number);
+}
+
+static void offsets_are_of_the_file(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "{ \"a\" : 17 }", 12);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+    assert_int_equal(run.json.where, BASE);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_int_equal(run.json.where, BASE + 2);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_NUMBER);
+    assert_int_equal(run.json.where, BASE + 8);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT_END);
+    assert_int_equal(run.json.where, BASE + 11);
+    end(&run);
+}
+
+static void strings_are_decoded(void **state)
+{
+    (void)state;
+    expect_decoded("\"\"", "", 0);
+    expect_decoded("\"plain\"", "plain", 5);
+    expect_decoded("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8);
+    expect_decoded("\"a\\u0000b\"", "a\0b", 3);
+    expect_decoded("\"\\u0041\\u00e9\\u2603\"", "A\xc3\xa9\xe2\x98\x83", 6);
+    expect_decoded("\"\\ud83d\\uDE00\"", "\xf0\x9f\x98\x80", 4);
+    expect_decoded("\"\\ufffd\\uffff\"", "\xef\xbf\xbd\xef\xbf\xbf", 6);
+    expect_decoded("\"\x7f\xc2\x80\"", "\x7f\xc2\x80", 3);
+    expect_decoded("\"\\\\u0041\"", "\\u0041", 6);
+}
+
+/* Quotes, backslashes and control bytes at every place of the eight that are looked at together. */
+static void specials_are_found_at_every_place(void **state)
+{
+    char text[64], decoded[64];
+
+    (void)state;
+    for (size_t n = 0; n < 40; n++) {
+        memset(text, 0xc3, sizeof text); /* high bits set: they must not be taken for marks */
+        text[0] = '"';
+        text[n + 1] = '"';
+        text[n + 2] = '\0';
+        memset(decoded, 0xc3, sizeof decoded);
+        expect_decoded(text, decoded, n);
+        memcpy(text + n + 1, "\\n!\"", 5);
+        memcpy(decoded + n, "\n!", 2);
+        expect_decoded(text, decoded, n + 2);
+        for (char c = 1; c < 0x20; c++) {
+            struct run run;
+
+            text[n + 1] = c;
+            begin(&run, text, strlen(text));
+            assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
+            assert_int_equal(run.err.offset, BASE + n + 1);
+            end(&run);
+        }
+    }
+}
+
+static void borrowed_text_lies_in_the_data(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "\"plain\"", 7);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
+    assert_ptr_equal(run.json.text.p, run.copy + 1);
+    assert_int_equal(run.mem.total, 0);
+    end(&run);
+}
+
+static void decoded_text_ends_in_nul_and_stays(void **state)
+{
+    struct run run;
+    const char *first;
+
+    (void)state;
+    begin(&run, "[\"\\na\",\"\\tb\"]", 13);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
+    first = run.json.text.p;
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
+    assert_string_equal(first, "\na");
+    assert_string_equal(run.json.text.p, "\tb");
+    end(&run);
+}
+
+static void bad_texts_point_at_the_byte(void **state)
+{
+    (void)state;
+    /* clang-format off */
+    expect_wrong("", "^", "ends where a value");
+    expect_wrong("   ", "   ^", "ends where a value");
+    expect_wrong("nul", "   ^", "ends where null");
+    expect_wrong("nulx", "   ^", "found 'x' where null");
+    expect_wrong("True", "^", "found 'T' where a value");
+    expect_wrong("{} x", "   ^", "found 'x' where the end");
+    expect_wrong("{}{}", "  ^", "found '{' where the end");
+    expect_wrong("[1 2]", "   ^", "found '2' where ',' or ']'");
+    expect_wrong("[1,]", "   ^", "found ']' where a value");
+    expect_wrong("[,1]", " ^", "found ',' where a value");
+    expect_wrong("[1}", "  ^", "found '}' where ',' or ']'");
+    expect_wrong("{\"a\":1,}", "       ^", "found '}' where a key");
+    expect_wrong("{\"a\" 1}", "     ^", "found '1' where ':'");
+    expect_wrong("{a:1}", " ^", "found 'a' where a key or '}'");
+    expect_wrong("{1:1}", " ^", "found '1' where a key or '}'");
+    expect_wrong("{\"a\":1]", "      ^", "found ']' where ',' or '}'");
+    expect_wrong("{\"a\":}", "     ^", "found '}' where a value");
+    expect_wrong("{\"a\":1", "      ^", "ends where ',' or '}'");
+    expect_wrong("01", " ^", "found '1' where the end");
+    expect_wrong("[-]", "  ^", "found ']' where a digit");
+    expect_wrong("-", " ^", "ends where a digit");
+    expect_wrong("+1", "^", "found '+' where a value");
+    expect_wrong(".5", "^", "found '.' where a value");
+    expect_wrong("1.", "  ^", "ends where a digit");
+    expect_wrong("1.e5", "  ^", "found 'e' where a digit");
+    expect_wrong("1e", "  ^", "a digit of the exponent");
+    expect_wrong("1e+x", "   ^", "found 'x' where a digit of the exponent");
+    expect_wrong("[1,1e309]", "   ^", "out of range");
+    expect_wrong("NaN", "^", "found 'N'");
+    expect_wrong("'a'", "^", "found '''");
+    expect_wrong("\"a", "  ^", "ends where the end of a string");
+    expect_wrong("\"a\\", "   ^", "ends where the end of a string");
+    expect_wrong("\"a\\\"", "    ^", "ends where the end of a string");
+    expect_wrong("\"a\nb\"", "  ^", "control character");
+    expect_wrong("\"\\n\nb\"", "   ^", "control character");
+    expect_wrong("\"ab\\x\"", "    ^", "after a backslash");
+    expect_wrong("\"\\u12g4\"", "     ^", "hexadecimal");
+    expect_wrong("\"\\u12\"", "     ^", "hexadecimal");
+    expect_wrong("\"a\\ud800\"", "  ^", "surrogate");
+    expect_wrong("\"\\udc00\"", " ^", "surrogate");
+    expect_wrong("\"\\ud800\\u0041\"", " ^", "surrogate");
+    expect_wrong("\"\\ud800\\ud800\"", " ^", "surrogate");
+    expect_wrong("\xef\xbb\xbf{}", "^", "byte 0xef where a value");
+    expect_wrong("{} /* c */", "   ^", "found '/'");
+    /* clang-format on */
+}
+
+static void a_nul_is_no_white_space(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "{}\0", 3);
+    assert_int_equal(last_token(&run), HEFT_JSON_ERROR);
+    assert_int_equal(run.err.offset, BASE + 2);
+    end(&run);
+}
+
+static void integers_are_whole_and_below_2_64(void **state)
+{
+    static const struct {
+        const char *text;
+        bool whole;
+        uint64_t value;
+    } cases[] = {
+        {"0", true, 0},
+        {"7", true, 7},
+        {"18446744073709551615", true, UINT64_MAX},
+        {"18446744073709551616", false, 0},
+        {"18446744073709551620", false, 0},
+        {"184467440737095516150", false, 0},
+        {"99999999999999999999999", false, 0},
+        {"-1", false, 0},
+        {"-0", false, 0},
+        {"1.0", false, 0},
+        {"1e0", false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        struct run run;
+        uint64_t value = 0;
+
+        begin(&run, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(heft_json_next(&run.json), HEFT_JSON_NUMBER);
+        assert_int_equal(heft_json_u64(&run.json, &value), cases[i].whole);
+        assert_true(value == cases[i].value);
+        assert_true(heft_str_is(run.json.text, cases[i].text));
+        end(&run);
+    }
+}
+
+static void expect_range(const char *text, bool fits)
+{
+    struct run run;
+
+    begin(&run, text, strlen(text));
+    if ((heft_json_next(&run.json) == HEFT_JSON_NUMBER) != fits)
+        fail_msg("%s: %s", text, run.err.text);
+    end(&run);
+}
+
+static void numbers_must_fit_a_double(void **state)
+{
+    char digits[400] = {0};
+
+    (void)state;
+    expect_range("1.7976931348623157e308", true);
+    expect_range("17976931348623157.08e292", true);
+    expect_range("0.00017976931348623157e312", true);
+    expect_range("1.7976931348623159e308", false);
+    expect_range("-2e308", false);
+    expect_range("0.002e311", false);
+    expect_range("1e99999999999999999999999", false);
+    expect_range("1e-99999999999999999999999", true);
+    expect_range("0e99999999999999999999999", true);
+    expect_range("0.000e999", true);
+    memset(digits, '9', 308);
+    expect_range(digits, true);
+    memset(digits, '9', 309);
+    expect_range(digits, false);
+}
+
+static void depth_is_limited(void **state)
+{
+    char text[HEFT_JSON_DEPTH + 1];
+    struct run run;
+
+    (void)state;
+    memset(text, '[', sizeof text);
+    begin(&run, text, sizeof text);
+    for (size_t i = 0; i < HEFT_JSON_DEPTH; i++)
+        assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
+    assert_int_equal(run.err.code, HEFT_LIMIT);
+    assert_int_equal(run.err.offset, BASE + HEFT_JSON_DEPTH);
+    end(&run);
+}
+
+static void containers_close_as_they_opened(void **state)
+{
+    char text[2 * HEFT_JSON_DEPTH * 6];
+    struct run run;
+    size_t n = 0;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_JSON_DEPTH; i++) {
+        const char *open = i % 3 == 1 ? "{\"k\":" : "[";
+
+        memcpy(text + n, open, strlen(open));
+        n += strlen(open);
+    }
+    text[n++] = '1';
+    for (size_t i = HEFT_JSON_DEPTH; i-- > 0;)
+        text[n++] = i % 3 == 1 ? '}' : ']';
+    begin(&run, text, n);
+    assert_int_equal(last_token(&run), HEFT_JSON_END);
+    end(&run);
+}
+
+static void skip_passes_whole_values(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "{\"a\":[{\"b\":[1,\"\\n\"]},2],\"c\":\"\\u0041\",\"d\":5}", 43);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_true(heft_json_skip(&run.json));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_true(heft_str_is(run.json.text, "c"));
+    assert_true(heft_json_skip(&run.json));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_true(heft_str_is(run.json.text, "d"));
+    assert_true(heft_json_skip(&run.json));
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT_END);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_END);
+    end(&run);
+}
+
+static void skip_still_checks(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "[[\"\\q\"]]", 8);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
+    assert_false(heft_json_skip(&run.json));
+    assert_int_equal(run.err.offset, BASE + 4);
+    end(&run);
+}
+
+/* Many short escaped strings: the arena holds them densely. */
+static void decoding_takes_no_more_than_the_text(void **state)
+{
+    enum { STRINGS = 20000 };
+    char *text = malloc(STRINGS * 5 + 1);
+    struct run run;
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < STRINGS; i++)
+        memcpy(text + 5 * i, i ? ",\"\\n\"" : "[\"\\n\"", 5);
+    text[STRINGS * 5] = ']';
+    begin(&run, text, STRINGS * 5 + 1);
+    assert_int_equal(last_token(&run), HEFT_JSON_END);
+    assert_true(run.mem.total < 2 * STRINGS * 5);
+    end(&run);
+    free(text);
+}
+
+static void lack_of_memory_is_reported_once(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "\"\\n\"", 4);
+    heft_alloc_fail_at(1);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
+    heft_alloc_fail_at(0);
+    assert_int_equal(run.err.code, HEFT_NOMEM);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
+    end(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_come_in_order),
+        cmocka_unit_test(a_lone_value_is_a_document),
+        cmocka_unit_test(offsets_are_of_the_file),
+        cmocka_unit_test(strings_are_decoded),
+        cmocka_unit_test(specials_are_found_at_every_place),
+        cmocka_unit_test(borrowed_text_lies_in_the_data),
+        cmocka_unit_test(decoded_text_ends_in_nul_and_stays),
+        cmocka_unit_test(bad_texts_point_at_the_byte),
+        cmocka_unit_test(a_nul_is_no_white_space),
+        cmocka_unit_test(integers_are_whole_and_below_2_64),
+        cmocka_unit_test(numbers_must_fit_a_double),
+        cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(containers_close_as_they_opened),
+        cmocka_unit_test(skip_passes_whole_values),
+        cmocka_unit_test(skip_still_checks),
+        cmocka_unit_test(decoding_takes_no_more_than_the_text),
+        cmocka_unit_test(lack_of_memory_is_reported_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* test_map.c: the hash tables, small and large. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/map.h"
+
+static void a_zeroed_map_is_empty(void **state)
+{
+    struct heft_strmap strings = {0};
+    struct heft_u32map numbers = {0};
+
+    (void)state;
+    assert_int_equal(heft_strmap_get(&strings, HEFT_STR("x")), HEFT_MAP_NONE);
+    assert_int_equal(heft_u32map_get(&numbers, 0), HEFT_MAP_NONE);
+    assert_int_equal(heft_u32map_get(&numbers, UINT32_MAX), HEFT_MAP_NONE);
+    heft_strmap_release(&strings);
+    heft_u32map_release(&numbers);
+}
+
+static void add_keeps_the_first_and_tells_of_it(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_strmap map = {0};
+    uint32_t found = 77;
+
+    (void)state;
+    assert_true(heft_strmap_add(&map, HEFT_STR("a"), 1, &found, &err));
+    assert_int_equal(found, HEFT_MAP_NONE);
+    assert_true(heft_strmap_add(&map, HEFT_STR("a"), 2, &found, &err));
+    assert_int_equal(found, 1);
+    assert_int_equal(heft_strmap_get(&map, HEFT_STR("a")), 1);
+    assert_true(heft_strmap_set(&map, HEFT_STR("a"), 3, &err));
+    assert_int_equal(heft_strmap_get(&map, HEFT_STR("a")), 3);
+    assert_int_equal(map.count, 1);
+    heft_strmap_release(&map);
+}
+
+static void names_differ_in_every_byte_and_in_length(void **state)
+{
+    static const char bytes[40] = {0};
+    struct heft_error err = {0};
+    struct heft_strmap map = {0};
+    char text[40] = {0};
+    uint32_t found;
+
+    (void)state;
+    for (uint32_t n = 0; n < 40; n++) { /* all zeros: only the length differs */
+        assert_true(heft_strmap_add(&map, (struct heft_str){bytes, n}, n, &found, &err));
+        assert_int_equal(found, HEFT_MAP_NONE);
+    }
+    for (uint32_t n = 0; n < 40; n++) {
+        assert_int_equal(heft_strmap_get(&map, (struct heft_str){text, n}), n);
+        if (n == 0)
+            continue;
+        text[n - 1] = 1;
+        assert_int_equal(heft_strmap_get(&map, (struct heft_str){text, n}), HEFT_MAP_NONE);
+        text[n - 1] = 0;
+    }
+    heft_strmap_release(&map);
+}
+
+enum { MANY = 200000, WIDTH = 24 };
+
+static void many_names_are_all_found_again(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_strmap map = {0};
+    char *names = heft_calloc(MANY, WIDTH, &err);
+    uint32_t found;
+
+    (void)state;
+    assert_non_null(names);
+    for (uint32_t i = 0; i < MANY; i++) {
+        char *name = names + (size_t)i * WIDTH;
+
+        snprintf(name, WIDTH, "layer.%" PRIu32 ".weight", i);
+        assert_true(heft_strmap_add(&map, heft_str_of(name), i, &found, &err));
+        assert_int_equal(found, HEFT_MAP_NONE);
+    }
+    assert_int_equal(map.count, MANY);
+    for (uint32_t i = 0; i < MANY; i++)
+        assert_int_equal(heft_strmap_get(&map, heft_str_of(names + (size_t)i * WIDTH)), i);
+    assert_int_equal(heft_strmap_get(&map, HEFT_STR("layer.x.weight")), HEFT_MAP_NONE);
+    heft_strmap_release(&map);
+    heft_free(names);
+}
+
+static void reserving_avoids_all_later_growth(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_strmap map = {0};
+    char names[1000][8];
+    uint64_t before;
+
+    (void)state;
+    assert_true(heft_strmap_reserve(&map, 1000, &err));
+    before = heft_alloc_count();
+    for (uint32_t i = 0; i < 1000; i++) {
+        snprintf(names[i], sizeof names[i], "%" PRIu32, i);
+        assert_true(heft_strmap_set(&map, heft_str_of(names[i]), i, &err));
+    }
+    assert_int_equal(heft_alloc_count(), before);
+    assert_false(heft_strmap_reserve(&map, SIZE_MAX, &err));
+    heft_strmap_release(&map);
+}
+
+/* Against a plain model: dense, sparse and descending keys in turn. */
+static void numbers_are_found_however_they_come(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_u32map map = {0};
+    uint32_t random = 1, count = 0;
+
+    (void)state;
+    for (uint32_t i = 50000; i-- > 0; count++) /* descending: slots first, then the array */
+        assert_true(heft_u32map_set(&map, i, i + 1, &err));
+    assert_int_equal(map.count, count);
+    for (uint32_t i = 0; i < 50000; i++) {
+        random = random * 1664525u + 1013904223u;
+        if (heft_u32map_get(&map, random | 0x80000000u) == HEFT_MAP_NONE)
+            count++;
+        assert_true(heft_u32map_set(&map, random | 0x80000000u, i, &err));
+        assert_int_equal(heft_u32map_get(&map, random | 0x80000000u), i);
+    }
+    for (uint32_t i = 0; i < 100000; i++) {
+        if (heft_u32map_get(&map, i) == HEFT_MAP_NONE)
+            count++;
+        assert_true(heft_u32map_set(&map, i, 2 * i, &err));
+    }
+    for (uint32_t i = 0; i < 100000; i++)
+        assert_int_equal(heft_u32map_get(&map, i), 2 * i);
+    assert_int_equal(map.count, count);
+    assert_int_equal(heft_u32map_get(&map, 100001), HEFT_MAP_NONE);
+    heft_u32map_release(&map);
+}
+
+static void a_far_key_takes_no_more_than_a_slot(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_u32map map = {0};
+
+    (void)state;
+    assert_true(heft_u32map_set(&map, UINT32_MAX, 5, &err));
+    assert_true(heft_u32map_set(&map, UINT32_MAX - 1, 6, &err));
+    assert_int_equal(heft_u32map_get(&map, UINT32_MAX), 5);
+    assert_int_equal(heft_u32map_get(&map, UINT32_MAX - 1), 6);
+    assert_true(map.cap <= 64 && map.dense_cap <= 256);
+    heft_u32map_release(&map);
+}
+
+static bool fill(struct heft_strmap *strings, struct heft_u32map *numbers, char (*names)[8],
+                 struct heft_error *err)
+{
+    for (uint32_t i = 0; i < 300; i++)
+        if (!heft_strmap_set(strings, heft_str_of(names[i]), i, err) ||
+            !heft_u32map_set(numbers, i, i, err) || !heft_u32map_set(numbers, i << 20, i, err))
+            return false;
+    return true;
+}
+
+static void a_failed_allocation_leaves_the_map_whole(void **state)
+{
+    char names[300][8];
+    bool done = false;
+
+    (void)state;
+    for (uint32_t i = 0; i < 300; i++)
+        snprintf(names[i], sizeof names[i], "%" PRIu32, i);
+    for (uint64_t n = 1; !done; n++) {
+        struct heft_error err = {0};
+        struct heft_strmap strings = {0};
+        struct heft_u32map numbers = {0};
+
+        heft_alloc_fail_at(n);
+        done = fill(&strings, &numbers, names, &err);
+        heft_alloc_fail_at(0);
+        assert_int_equal(err.code, done ? HEFT_OK : HEFT_NOMEM);
+        for (uint32_t i = 0; i < strings.count; i++)
+            assert_int_equal(heft_strmap_get(&strings, heft_str_of(names[i])), i);
+        heft_strmap_release(&strings);
+        heft_u32map_release(&numbers);
+        assert_true(n < 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_zeroed_map_is_empty),
+        cmocka_unit_test(add_keeps_the_first_and_tells_of_it),
+        cmocka_unit_test(names_differ_in_every_byte_and_in_length),
+        cmocka_unit_test(many_names_are_all_found_again),
+        cmocka_unit_test(reserving_avoids_all_later_growth),
+        cmocka_unit_test(numbers_are_found_however_they_come),
+        cmocka_unit_test(a_far_key_takes_no_more_than_a_slot),
+        cmocka_unit_test(a_failed_allocation_leaves_the_map_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* test_mem.c: the allocator's hook, the arena, growing arrays and text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static void the_nth_allocation_fails_and_only_that_one(void **state)
+{
+    struct heft_error err = {0};
+    const uint64_t before = heft_alloc_count();
+
+    (void)state;
+    heft_alloc_fail_at(2);
+    void *first = heft_alloc(10, &err);
+    assert_non_null(first);
+    assert_int_equal(err.code, HEFT_OK);
+    assert_null(heft_alloc(10, &err));
+    assert_int_equal(err.code, HEFT_NOMEM);
+    first = heft_realloc(first, 20, &err);
+    assert_non_null(first);
+    assert_int_equal(heft_alloc_count() - before, 3);
+    heft_alloc_fail_at(1);
+    heft_alloc_fail_at(0);
+    void *zero = heft_calloc(3, 5, &err);
+    assert_non_null(zero);
+    heft_free(zero);
+    heft_free(first);
+    heft_free(NULL);
+}
+
+static void nothing_is_a_lawful_size(void **state)
+{
+    struct heft_error err = {0};
+    void *a = heft_alloc(0, &err), *b = heft_calloc(0, 8, &err), *c = heft_calloc(8, 0, &err);
+
+    (void)state;
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_non_null(c);
+    heft_free(a);
+    heft_free(b);
+    heft_free(c);
+}
+
+static void impossible_sizes_are_refused_without_trying(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+
+    (void)state;
+    assert_null(heft_alloc(SIZE_MAX, &err));
+    assert_int_equal(err.code, HEFT_NOMEM);
+    assert_null(heft_calloc(SIZE_MAX / 2, 3, &err));
+    assert_null(heft_arena_alloc(&arena, SIZE_MAX - 3, &err));
+    assert_null(heft_arena_zero(&arena, SIZE_MAX / 4, 5, &err));
+    heft_arena_release(&arena);
+}
+
+static void pieces_are_aligned_and_apart(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    uint8_t *pieces[600];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(pieces); i++) {
+        pieces[i] = heft_arena_alloc(&arena, i * 7, &err);
+        assert_non_null(pieces[i]);
+        assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+        memset(pieces[i], (int)(i & 255), i * 7);
+    }
+    for (size_t i = 0; i < HEFT_COUNT(pieces); i++)
+        for (size_t k = 0; k < i * 7; k++)
+            assert_int_equal(pieces[i][k], i & 255);
+    heft_arena_release(&arena);
+    assert_null(arena.blocks);
+    heft_arena_release(&arena);
+}
+
+static void large_pieces_leave_the_open_block_in_use(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    uint8_t *small, *large, *next;
+
+    (void)state;
+    small = heft_arena_alloc(&arena, 16, &err);
+    large = heft_arena_alloc(&arena, (size_t)10 << 20, &err);
+    next = heft_arena_alloc(&arena, 16, &err);
+    assert_non_null(large);
+    memset(large, 1, (size_t)10 << 20);
+    assert_ptr_equal(next, small + 16);
+    heft_arena_release(&arena);
+    large = heft_arena_alloc(&arena, (size_t)1 << 20, &err); /* also as the very first */
+    assert_non_null(large);
+    assert_non_null(heft_arena_alloc(&arena, 1, &err));
+    heft_arena_release(&arena);
+}
+
+static void arenas_hold_little_more_than_was_asked(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+
+    (void)state;
+    for (size_t i = 0; i < 1000000; i++)
+        assert_non_null(heft_arena_alloc(&arena, 48, &err));
+    assert_true(arena.total < (size_t)48000000 + (8 << 20));
+    heft_arena_release(&arena);
+}
+
+static void arena_text_ends_in_a_nul_that_is_not_counted(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    char *copy;
+
+    (void)state;
+    copy = heft_arena_text(&arena, (struct heft_str){"abcdef", 3}, &err);
+    assert_string_equal(copy, "abc");
+    copy = heft_arena_text(&arena, (struct heft_str){NULL, 0}, &err);
+    assert_string_equal(copy, "");
+    for (int width = 250; width < 260; width++) { /* around the size of its first try */
+        copy = heft_arena_printf(&arena, &err, "%*d", width, 7);
+        assert_int_equal(strlen(copy), width);
+        assert_int_equal(copy[width - 1], '7');
+    }
+    heft_arena_release(&arena);
+}
+
+static bool fill_arena(struct heft_arena *arena, struct heft_error *err)
+{
+    for (size_t i = 0; i < 40; i++)
+        if (!heft_arena_alloc(arena, i * 1000, err) ||
+            !heft_arena_printf(arena, err, "%0300d", 1) || !heft_arena_zero(arena, i, 900, err))
+            return false;
+    return true;
+}
+
+static bool fill_buffer(struct heft_buf *buf, struct heft_arena *arena, struct heft_error *err)
+{
+    struct heft_str out;
+
+    for (unsigned i = 0; i < 500; i++) {
+        heft_buf_text(buf, "item ");
+        heft_buf_u64(buf, i);
+        heft_buf_printf(buf, " %s\n", "and so on");
+    }
+    return heft_buf_take(buf, arena, &out, err);
+}
+
+static bool fill_array(uint32_t **items, size_t *cap, struct heft_error *err)
+{
+    for (uint32_t i = 0; i < 1000; i++) {
+        if (!heft_grow(items, cap, i, 1, sizeof **items, err))
+            return false;
+        (*items)[i] = i;
+    }
+    return true;
+}
+
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    bool done = false;
+
+    (void)state;
+    for (uint64_t n = 1; !done; n++) {
+        struct heft_error err = {0};
+        struct heft_arena arena = {0};
+        struct heft_buf buf = {0};
+        uint32_t *items = NULL;
+        size_t cap = 0;
+
+        heft_alloc_fail_at(n);
+        done = fill_arena(&arena, &err) && fill_buffer(&buf, &arena, &err) &&
+               fill_array(&items, &cap, &err);
+        heft_alloc_fail_at(0);
+        assert_int_equal(err.code, done ? HEFT_OK : HEFT_NOMEM);
+        heft_arena_release(&arena);
+        heft_buf_release(&buf);
+        heft_free(items);
+        assert_true(n < 1000);
+    }
+}
+
+static void growing_keeps_what_is_there(void **state)
+{
+    struct heft_error err = {0};
+    uint32_t *items = NULL;
+    size_t cap = 0;
+
+    (void)state;
+    assert_true(fill_array(&items, &cap, &err));
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_int_equal(items[i], i);
+    assert_false(heft_grow(&items, &cap, 1000, SIZE_MAX - 5, sizeof *items, &err));
+    assert_false(heft_grow(&items, &cap, 1000, SIZE_MAX / 4, sizeof *items, &err));
+    assert_true(cap < 2000);
+    heft_free(items);
+}
+
+static void numbers_are_written_as_printf_writes_them(void **state)
+{
+    char wanted[32];
+
+    (void)state;
+    for (uint64_t v = 1; v < UINT64_MAX / 7; v = v * 7 + 3) {
+        for (uint64_t d = 0; d < 3; d++) {
+            struct heft_buf buf = {0};
+            const int n = snprintf(wanted, sizeof wanted, "%" PRIu64, v + d);
+
+            heft_buf_u64(&buf, v + d);
+            assert_int_equal(buf.n, n);
+            assert_memory_equal(buf.p, wanted, buf.n);
+            heft_buf_release(&buf);
+        }
+    }
+    struct heft_buf buf = {0};
+    heft_buf_u64(&buf, 0);
+    heft_buf_u64(&buf, UINT64_MAX);
+    heft_buf_u64(&buf, 10);
+    heft_buf_u64(&buf, 99);
+    heft_buf_u64(&buf, 100);
+    heft_buf_char(&buf, '\0');
+    assert_string_equal(buf.p, "0184467440737095516151099100");
+    heft_buf_release(&buf);
+}
+
+static void a_failed_buffer_stays_failed(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_buf buf = {0};
+    size_t n;
+
+    (void)state;
+    heft_buf_text(&buf, "kept");
+    n = buf.n;
+    heft_alloc_fail_at(1);
+    for (size_t i = 0; !buf.failed; i++) {
+        heft_buf_text(&buf, "more");
+        n = buf.failed ? n : buf.n;
+    }
+    heft_buf_char(&buf, 'x');
+    heft_buf_printf(&buf, "%d", 5);
+    assert_int_equal(buf.n, n);
+    assert_false(heft_buf_ok(&buf, &err));
+    assert_int_equal(err.code, HEFT_NOMEM);
+    heft_buf_release(&buf);
+    heft_alloc_fail_at(0);
+    heft_buf_text(&buf, "anew");
+    assert_true(heft_buf_ok(&buf, &err));
+    heft_buf_release(&buf);
+}
+
+static void taking_moves_the_text_and_empties_the_buffer(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    struct heft_buf buf = {0};
+    struct heft_str out;
+
+    (void)state;
+    heft_buf_str(&buf, HEFT_STR("ab\0cd"));
+    assert_true(heft_buf_take(&buf, &arena, &out, &err));
+    assert_int_equal(out.n, 5);
+    assert_memory_equal(out.p, "ab\0cd", 6);
+    assert_int_equal(buf.n, 0);
+    assert_true(heft_buf_take(&buf, &arena, &out, &err));
+    assert_int_equal(out.n, 0);
+    assert_string_equal(out.p, "");
+    heft_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nth_allocation_fails_and_only_that_one),
+        cmocka_unit_test(nothing_is_a_lawful_size),
+        cmocka_unit_test(impossible_sizes_are_refused_without_trying),
+        cmocka_unit_test(pieces_are_aligned_and_apart),
+        cmocka_unit_test(large_pieces_leave_the_open_block_in_use),
+        cmocka_unit_test(arenas_hold_little_more_than_was_asked),
+        cmocka_unit_test(arena_text_ends_in_a_nul_that_is_not_counted),
+        cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
+        cmocka_unit_test(growing_keeps_what_is_there),
+        cmocka_unit_test(numbers_are_written_as_printf_writes_them),
+        cmocka_unit_test(a_failed_buffer_stays_failed),
+        cmocka_unit_test(taking_moves_the_text_and_empties_the_buffer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

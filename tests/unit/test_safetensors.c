@@ -1,0 +1,458 @@
+/* test_safetensors.c: the reader on files made in memory, the writer on its plan. The samples of
+ * tests/reject/safetensors and tests/golden/safetensors cover the rest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/endian.h"
+#include "core/plan.h"
+#include "core/registry.h"
+
+extern const struct heft_format heft_format_safetensors;
+
+struct file {
+    struct heft_model model;
+    struct heft_error err;
+    uint8_t *bytes;
+    size_t n;
+};
+
+/* Opens and settles header + `data` zeros. */
+static bool open_file(struct file *f, const char *header, size_t data)
+{
+    const size_t n = strlen(header);
+    struct heft_source source;
+    uint32_t index;
+
+    *f = (struct file){.bytes = calloc(1, 8 + n + data), .n = 8 + n + data};
+    assert_non_null(f->bytes);
+    heft_put_le64(f->bytes, n);
+    memcpy(f->bytes + 8, header, n);
+    heft_model_init(&f->model, NULL);
+    heft_source_open_memory(&source, (struct heft_bytes){f->bytes, f->n}, "file");
+    return heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
+           heft_format_safetensors.open(&f->model, index, &f->err) &&
+           heft_model_settle(&f->model, &f->err);
+}
+
+static void close_file(struct file *f)
+{
+    heft_model_release(&f->model);
+    free(f->bytes);
+}
+
+static void expect_open(struct file *f, const char *header, size_t data)
+{
+    if (!open_file(f, header, data))
+        fail_msg("%s\n%s", header, f->err.text);
+}
+
+static void expect_refused(const char *header, size_t data, enum heft_code code, uint64_t offset,
+                           const char *says)
+{
+    struct file f;
+
+    assert_false(open_file(&f, header, data));
+    if (f.err.code != code || f.err.offset != offset || !strstr(f.err.text, says))
+        fail_msg("%s\n%s at %u expected, found code %d at %u: %s", header, says, (unsigned)offset,
+                 (int)f.err.code, (unsigned)f.err.offset, f.err.text);
+    close_file(&f);
+}
+
+static void rows_come_by_offset_then_header_order(void **state)
+{
+    struct file f;
+
+    (void)state;
+    expect_open(&f,
+                "{\"c\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]},"
+                "\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]},"
+                "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                "\"z\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[8,8]}}",
+                8);
+    assert_int_equal(f.model.n_rows, 4);
+    assert_string_equal(f.model.rows[0].name.p, "a");
+    assert_string_equal(f.model.rows[1].name.p, "c");
+    assert_string_equal(f.model.rows[2].name.p, "b");
+    assert_string_equal(f.model.rows[3].name.p, "z");
+    assert_int_equal(f.model.rows[1].bytes, 4);
+    assert_int_equal(f.model.storages[f.model.rows[1].storage].off, f.n - 4);
+    assert_string_equal(f.model.format, "safetensors");
+    close_file(&f);
+}
+
+static void names_are_decoded_and_terminated(void **state)
+{
+    struct file f;
+
+    (void)state;
+    expect_open(&f,
+                "{\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
+                "\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]},"
+                "\"\\ud83d\\ude00\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[2,3]},"
+                "\"\xc3\xa9\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[3,4]}}",
+                4);
+    assert_int_equal(f.model.rows[0].name.n, 0);
+    assert_string_equal(f.model.rows[0].name.p, "");
+    assert_int_equal(f.model.rows[1].name.n, 3);
+    assert_memory_equal(f.model.rows[1].name.p, "a\0b", 4);
+    assert_string_equal(f.model.rows[2].name.p, "\xf0\x9f\x98\x80");
+    assert_string_equal(f.model.rows[3].name.p, "\xc3\xa9");
+    assert_int_equal(f.model.rows[0].rank, 0);
+    close_file(&f);
+}
+
+static void every_byte_is_claimed_once(void **state)
+{
+    const struct heft_segment *segments;
+    struct heft_arena mem = {0};
+    struct file f;
+    size_t n;
+
+    (void)state;
+    expect_open(&f, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}   ", 8);
+    assert_true(heft_model_map(&f.model, &mem, &segments, &n, &f.err));
+    assert_int_equal(n, 3);
+    assert_string_equal(segments[0].what, "header length");
+    assert_string_equal(segments[1].what, "header");
+    assert_int_equal(segments[2].bytes, 8);
+    for (size_t i = 0; i < n; i++)
+        assert_true(segments[i].claimed);
+    heft_arena_release(&mem);
+    close_file(&f);
+}
+
+static void metadata_keeps_its_order_and_ties_are_seen(void **state)
+{
+    struct file f;
+
+    (void)state;
+    expect_open(&f,
+                "{\"__metadata__\":{\"format\":\"pt\",\"y\":\"x\",\"b\":\"a\",\"a\":\"b\"},"
+                "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+                1);
+    assert_int_equal(f.model.n_metadata, 4);
+    assert_string_equal(f.model.metadata[0].key.p, "format");
+    assert_string_equal(f.model.metadata[3].value.p, "b");
+    assert_int_equal(f.model.n_ties, 1);
+    assert_string_equal(f.model.ties[0].key.p, "b");
+    assert_string_equal(f.model.ties[0].value.p, "a");
+    assert_int_equal(heft_model_find(&f.model, HEFT_STR("b")), 0);
+    close_file(&f);
+}
+
+static void errors_name_the_tensor_and_the_byte(void **state)
+{
+    (void)state;
+    /* offsets: 8 for the length, then the place in the header */
+    expect_refused("[]", 0, HEFT_MALFORMED, 8, "header is an array, must be an object");
+    expect_refused("{\"a\":[]}", 0, HEFT_MALFORMED, 13, "tensor a: entry is an array");
+    expect_refused("{\"a\":{\"dtype\":3}}", 0, HEFT_MALFORMED, 22, "tensor a: dtype is a number");
+    expect_refused("{\"a\":{\"dtype\":\"F31\"}}", 0, HEFT_UNSUPPORTED, 22, "dtype \"F31\" is none");
+    expect_refused("{\"a\":{\"shape\":[1,-2]}}", 0, HEFT_MALFORMED, 25, "dimension is -2");
+    expect_refused("{\"a\":{\"shape\":[1,\"2\"]}}", 0, HEFT_MALFORMED, 25, "is a string");
+    expect_refused("{\"a\":{\"data_offsets\":[1]}}", 0, HEFT_MALFORMED, 31, "there are two");
+    expect_refused("{\"a\":{\"data_offsets\":[1,2,3]}}", 0, HEFT_MALFORMED, 34,
+                   "must be the end of the array");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[]}}", 0, HEFT_MALFORMED, 9,
+                   "tensor a: entry has no data_offsets");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\"}}", 0, HEFT_MALFORMED, 27,
+                   "tensor a: dtype is given twice");
+    expect_refused("{\"a\":{} \xff}", 0, HEFT_MALFORMED, 16, "not UTF-8: byte 0xff");
+    expect_refused("{\"__metadata__\":{\"k\":1}}", 0, HEFT_MALFORMED, 29,
+                   "metadata value is a number");
+}
+
+static void repeated_names_are_refused_at_the_second(void **state)
+{
+    (void)state;
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
+                   "\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+                   1, HEFT_MALFORMED, 8 + 52, "tensor a: is named twice, first at offset 0x9");
+    expect_refused("{\"__metadata__\":{\"k\":\"1\",\"k\":\"1\"}}", 0, HEFT_MALFORMED, 33,
+                   "metadata key \"k\" is given twice");
+    expect_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, HEFT_MALFORMED, 27,
+                   "__metadata__ is given twice");
+    /* The two do not overlap: only settling finds it. */
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
+                   "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]}}",
+                   2, HEFT_MALFORMED, 8 + 103 + 1, "tensor a");
+}
+
+static void sizes_are_checked_without_overflow(void **state)
+{
+    (void)state;
+    expect_refused("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]}}", 1,
+                   HEFT_MALFORMED, 9, "12 bits are no whole bytes");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
+                   HEFT_MALFORMED, 9, "need 8 bytes, data_offsets have 4");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[18446744073709551615,2,0],"
+                   "\"data_offsets\":[0,0]}}",
+                   0, HEFT_MALFORMED, 9, "more than 64 bits");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[576460752303423488],"
+                   "\"data_offsets\":[0,4]}}",
+                   4, HEFT_MALFORMED, 9, "more than 64 bits");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[0],"
+                   "\"data_offsets\":[18446744073709551615,18446744073709551615]}}",
+                   0, HEFT_MALFORMED, 9, "do not continue at 0");
+}
+
+static void a_file_that_ends_early_or_late_is_refused(void **state)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}";
+    const uint64_t data = 8 + sizeof header - 1;
+    struct file f;
+
+    (void)state;
+    expect_refused(header, 3, HEFT_MALFORMED, data + 3, "file ends 1 bytes before");
+    expect_refused(header, 6, HEFT_MALFORMED, data + 4, "2 bytes follow the last tensor");
+    expect_open(&f, header, 4);
+    close_file(&f);
+}
+
+static void the_header_limit_can_be_lowered(void **state)
+{
+    uint8_t bytes[10] = {2, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
+    const struct heft_limits limits = {.header = 1};
+    struct heft_error err = {0};
+    struct heft_source source;
+    struct heft_model model;
+    uint32_t index;
+
+    (void)state;
+    heft_model_init(&model, &limits);
+    heft_source_open_memory(&source, (struct heft_bytes){bytes, sizeof bytes}, "file");
+    assert_true(heft_model_add_file(&model, &source, "file", &index, &err));
+    assert_false(heft_format_safetensors.open(&model, index, &err));
+    assert_int_equal(err.code, HEFT_LIMIT);
+    heft_model_release(&model);
+}
+
+static void lack_of_memory_at_any_moment_is_an_error(void **state)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"x\":\"b\"},\"b\":{\"dtype\":\"U8\",\"shape\":[4],"
+        "\"data_offsets\":[4,8]},\"\\u0061\":{\"dtype\":\"U8\",\"shape\":[4],"
+        "\"data_offsets\":[0,4]}}";
+    bool done = false;
+
+    (void)state;
+    for (uint64_t nth = 1; !done; nth++) {
+        struct file f;
+
+        heft_alloc_fail_at(nth);
+        done = open_file(&f, header, 8);
+        heft_alloc_fail_at(0);
+        assert_true(done || f.err.code == HEFT_NOMEM);
+        assert_true(nth < 1000);
+        close_file(&f);
+    }
+}
+
+static void content_is_recognised(void **state)
+{
+    static const struct {
+        const char *head;
+        size_t n;
+        uint64_t size;
+        int least, most;
+    } cases[] = {
+        {"\2\0\0\0\0\0\0\0{}", 10, 10, 80, 100},
+        {"\4\0\0\0\0\0\0\0 \n{}", 12, 12, 80, 100},
+        {"\2\0\0\0\0\0\0\0[]", 10, 10, 0, 0},
+        {"\377\0\0\0\0\0\0\0{\"a\"", 12, 12, 1, 50}, /* cut off */
+        {"\2\0\0\0\0\0\0", 7, 7, 0, 0},
+        {"PK\3\4\24\0\0\0\0\0\0\0", 12, 12, 0, 0},
+        {"{\"metadata\": {", 14, 14, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        const struct heft_bytes head = {(const uint8_t *)cases[i].head, cases[i].n};
+        const struct heft_probe probe = {head, head, cases[i].size, "x"};
+
+        assert_in_range(heft_format_safetensors.probe(&probe), cases[i].least, cases[i].most);
+    }
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct packing {
+    struct file from;
+    struct heft_arena mem;
+    struct heft_item items[8];
+    struct heft_pair metadata[4];
+    struct heft_cargo cargo;
+    struct heft_plan plan;
+};
+
+/* Every tensor of a file as it is. */
+static void pack(struct packing *p, const char *header, size_t data)
+{
+    *p = (struct packing){0};
+    expect_open(&p->from, header, data);
+    p->cargo = (struct heft_cargo){.model = &p->from.model,
+                                   .mem = &p->mem,
+                                   .items = p->items,
+                                   .n_items = p->from.model.n_rows,
+                                   .metadata = p->metadata,
+                                   .n_shards = 1};
+    for (size_t i = 0; i < p->cargo.n_items; i++) {
+        const struct heft_row *row = &p->from.model.rows[i];
+
+        p->items[i] = (struct heft_item){
+            .row = row, .name = row->name, .as = row->dtype, .bytes = row->bytes};
+    }
+    p->plan = (struct heft_plan){.model = &p->from.model, .mem = &p->mem};
+}
+
+static bool make_plan(struct packing *p)
+{
+    uint32_t file;
+
+    if (!heft_plan_file_begin(&p->plan, "out", &file, &p->from.err))
+        return false;
+    return heft_format_safetensors.plan(&p->plan, file, &p->cargo, &p->from.err);
+}
+
+static void unpack(struct packing *p)
+{
+    heft_plan_release(&p->plan);
+    heft_arena_release(&p->mem);
+    close_file(&p->from);
+}
+
+/* The header that a plan begins with; its length must be a multiple of 8. */
+static void expect_header(const struct packing *p, const char *text)
+{
+    const struct heft_op *op = &p->plan.ops[0];
+
+    assert_int_equal(op->kind, HEFT_OP_PUT);
+    assert_int_equal(op->len % 8, 0);
+    assert_int_equal(heft_le64(op->u.bytes), op->len - 8);
+    assert_in_range(op->len - 8, strlen(text), strlen(text) + 7);
+    assert_memory_equal(op->u.bytes + 8, text, strlen(text));
+    for (size_t i = 8 + strlen(text); i < op->len; i++)
+        assert_int_equal(op->u.bytes[i], ' ');
+}
+
+static void tensors_are_written_by_dtype_then_name(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p,
+         "{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+         "\"n\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[1,2]},"
+         "\"\xc3\xa9\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[2,6]},"
+         "\"z\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[6,10]},"
+         "\"i\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[10,10]}}",
+         10);
+    assert_true(make_plan(&p));
+    expect_header(&p, "{\"__metadata__\":{\"format\":\"pt\"},"
+                      "\"i\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[0,0]},"
+                      "\"z\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]},"
+                      "\"\xc3\xa9\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[4,8]},"
+                      "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[8,9]},"
+                      "\"n\":{\"dtype\":\"BOOL\",\"shape\":[1],\"data_offsets\":[9,10]}}");
+    assert_true(heft_plan_check(&p.plan, &p.from.err));
+    unpack(&p);
+}
+
+static void metadata_is_sorted_and_says_pt(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p, "{}", 0);
+    p.metadata[0] = (struct heft_pair){HEFT_STR("z"), HEFT_STR("1")};
+    p.metadata[1] = (struct heft_pair){HEFT_STR("a"), HEFT_STR("\n\x01\"")};
+    p.cargo.n_metadata = 2;
+    assert_true(make_plan(&p));
+    expect_header(&p,
+                  "{\"__metadata__\":{\"a\":\"\\n\\u0001\\\"\",\"format\":\"pt\",\"z\":\"1\"}}");
+    unpack(&p);
+}
+
+static void the_users_own_format_is_kept(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p, "{}", 0);
+    p.metadata[0] = (struct heft_pair){HEFT_STR("zz"), HEFT_STR("1")};
+    p.metadata[1] = (struct heft_pair){HEFT_STR("format"), HEFT_STR("np")};
+    p.cargo.n_metadata = 2;
+    assert_true(make_plan(&p));
+    expect_header(&p, "{\"__metadata__\":{\"format\":\"np\",\"zz\":\"1\"}}");
+    unpack(&p);
+}
+
+static void one_shard_of_several_says_pt_only(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p, "{}", 0);
+    p.metadata[0] = (struct heft_pair){HEFT_STR("k"), HEFT_STR("v")};
+    p.cargo.n_metadata = 1;
+    p.cargo.n_shards = 2;
+    assert_true(make_plan(&p));
+    expect_header(&p, "{\"__metadata__\":{\"format\":\"pt\"}}");
+    unpack(&p);
+}
+
+static void a_name_no_reader_takes_is_not_written(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p, "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
+    p.items[0].name = HEFT_STR("__metadata__");
+    assert_false(make_plan(&p));
+    assert_int_equal(p.from.err.code, HEFT_USAGE);
+    unpack(&p);
+}
+
+static void a_dtype_it_lacks_is_not_written(void **state)
+{
+    struct packing p;
+
+    (void)state;
+    pack(&p, "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1);
+    p.items[0].as = HEFT_C128;
+    assert_false(make_plan(&p));
+    assert_int_equal(p.from.err.code, HEFT_UNSUPPORTED);
+    assert_non_null(strstr(p.from.err.text, "tensor a"));
+    unpack(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_come_by_offset_then_header_order),
+        cmocka_unit_test(names_are_decoded_and_terminated),
+        cmocka_unit_test(every_byte_is_claimed_once),
+        cmocka_unit_test(metadata_keeps_its_order_and_ties_are_seen),
+        cmocka_unit_test(errors_name_the_tensor_and_the_byte),
+        cmocka_unit_test(repeated_names_are_refused_at_the_second),
+        cmocka_unit_test(sizes_are_checked_without_overflow),
+        cmocka_unit_test(a_file_that_ends_early_or_late_is_refused),
+        cmocka_unit_test(the_header_limit_can_be_lowered),
+        cmocka_unit_test(lack_of_memory_at_any_moment_is_an_error),
+        cmocka_unit_test(content_is_recognised),
+        cmocka_unit_test(tensors_are_written_by_dtype_then_name),
+        cmocka_unit_test(metadata_is_sorted_and_says_pt),
+        cmocka_unit_test(the_users_own_format_is_kept),
+        cmocka_unit_test(one_shard_of_several_says_pt_only),
+        cmocka_unit_test(a_name_no_reader_takes_is_not_written),
+        cmocka_unit_test(a_dtype_it_lacks_is_not_written),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,554 @@
+/* test_sink.c: files appear whole or not at all, whichever call fails. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fault/fault_os.h"
+#include "fault/scratch.h"
+#include "io/os.h"
+#include "io/pool.h"
+#include "io/sink.h"
+
+static int set_up(void **state)
+{
+    *state = heft_scratch_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    heft_scratch_free(*state);
+    return 0;
+}
+
+static struct heft_sink *new_sink(bool overwrite)
+{
+    const struct heft_sink_options options = {.overwrite = overwrite};
+    struct heft_error err = {0};
+    struct heft_sink *sink = heft_sink_new(&options, &err);
+
+    assert_non_null(sink);
+    return sink;
+}
+
+static bool add(struct heft_sink *sink, const char *folder, const char *name, const char *bytes,
+                struct heft_error *err)
+{
+    char *path = heft_scratch_path(folder, name);
+    uint32_t index;
+    const bool ok = heft_sink_add(sink, path, strlen(bytes), &index, err) &&
+                    heft_sink_write(sink, index, 0, bytes, strlen(bytes), err);
+
+    free(path);
+    return ok;
+}
+
+static void assert_file(const char *folder, const char *name, const char *bytes)
+{
+    size_t n;
+    char *found = heft_scratch_read(folder, name, &n);
+
+    assert_non_null(found);
+    assert_string_equal(found, bytes);
+    assert_int_equal(n, strlen(bytes));
+    free(found);
+}
+
+static void nothing_bears_a_final_name_before_the_commit(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+
+    assert_true(add(sink, folder, "a", "alpha", &err));
+    assert_true(add(sink, folder, "b", "beta", &err));
+    assert_true(add(sink, folder, "empty", "", &err));
+    assert_false(heft_scratch_has(folder, "a"));
+    assert_int_equal(heft_scratch_count(folder), 3);
+    assert_true(heft_sink_commit(sink, &err));
+    assert_int_equal(heft_scratch_count(folder), 3);
+    assert_file(folder, "a", "alpha");
+    assert_file(folder, "b", "beta");
+    assert_file(folder, "empty", "");
+    heft_sink_free(sink);
+    assert_int_equal(heft_scratch_count(folder), 3);
+}
+
+static void what_is_not_committed_vanishes(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    char *inner = heft_scratch_path(folder, "new//deep/");
+
+    assert_true(heft_sink_folder(sink, folder, &err));
+    assert_true(heft_sink_folder(sink, inner, &err));
+    assert_true(heft_scratch_has(folder, "new/deep"));
+    assert_true(add(sink, inner, "a", "alpha", &err));
+    heft_sink_free(sink);
+    assert_int_equal(heft_scratch_count(folder), 0);
+    heft_sink_free(NULL);
+    free(inner);
+}
+
+static void made_folders_stay_with_what_was_committed(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    char *inner = heft_scratch_path(folder, "new/deep");
+
+    assert_true(heft_sink_folder(sink, inner, &err));
+    assert_true(add(sink, inner, "a", "alpha", &err));
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    assert_file(inner, "a", "alpha");
+    free(inner);
+}
+
+static void an_existing_target_is_refused_and_kept(void **state)
+{
+    const char *folder = *state;
+    char *path = heft_scratch_path(folder, "a");
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+
+    heft_scratch_write(folder, "a", "old", 3);
+    assert_false(add(sink, folder, "a", "new", &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_string_equal(err.text, "exists; -f overwrites it");
+    assert_string_equal(err.file, path);
+    heft_sink_free(sink);
+    assert_file(folder, "a", "old");
+    assert_int_equal(heft_scratch_count(folder), 1);
+    free(path);
+}
+
+static void a_target_that_appears_meanwhile_is_kept_and_the_rest_taken_back(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+
+    assert_true(add(sink, folder, "a", "alpha", &err));
+    assert_true(add(sink, folder, "b", "beta", &err));
+    heft_scratch_write(folder, "b", "other", 5);
+    assert_false(heft_sink_commit(sink, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    heft_sink_free(sink);
+    assert_file(folder, "b", "other");
+    assert_int_equal(heft_scratch_count(folder), 1);
+}
+
+static void overwriting_replaces_and_keeps_the_permissions(void **state)
+{
+    const char *folder = *state;
+    char *path = heft_scratch_path(folder, "a");
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(true);
+    struct stat st;
+
+    heft_scratch_write(folder, "a", "old", 3);
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_true(add(sink, folder, "a", "newer", &err));
+    assert_file(folder, "a", "old");
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    assert_file(folder, "a", "newer");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    free(path);
+}
+
+static void stale_files_go_with_the_commit_only(void **state)
+{
+    const char *folder = *state;
+    char *stale = heft_scratch_path(folder, "stale"), *gone = heft_scratch_path(folder, "gone");
+    char *kept = heft_scratch_path(folder, "a");
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(true);
+
+    heft_scratch_write(folder, "stale", "x", 1);
+    assert_true(add(sink, folder, "a", "alpha", &err));
+    assert_true(heft_sink_retire(sink, stale, &err));
+    assert_true(heft_sink_retire(sink, gone, &err));
+    assert_true(heft_sink_retire(sink, kept, &err)); /* written anew: not deleted */
+    assert_true(heft_scratch_has(folder, "stale"));
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    assert_false(heft_scratch_has(folder, "stale"));
+    assert_file(folder, "a", "alpha");
+    free(stale);
+    free(gone);
+    free(kept);
+}
+
+static void what_is_no_file_is_no_target(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(true);
+    uint32_t index;
+
+    assert_false(heft_sink_add(sink, folder, 1, &index, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(heft_sink_add(sink, "/dev/null", 1, &index, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(add(sink, folder, "", "x", &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(add(sink, folder, "no/such/folder", "x", &err));
+    assert_int_equal(err.code, HEFT_IO);
+    assert_true(add(sink, folder, "twice", "x", &err));
+    assert_false(add(sink, folder, "twice", "y", &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    heft_scratch_write(folder, "file", "x", 1);
+    char *path = heft_scratch_path(folder, "file/inner");
+    assert_false(heft_sink_folder(sink, path, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    free(path);
+    heft_sink_free(sink);
+    assert_int_equal(heft_scratch_count(folder), 1);
+}
+
+static void writes_stay_within_the_size(void **state)
+{
+    const char *folder = *state;
+    char *path = heft_scratch_path(folder, "a");
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    uint32_t index;
+
+    assert_true(heft_sink_add(sink, path, 10, &index, &err));
+    assert_false(heft_sink_write(sink, index, 8, "abc", 3, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(heft_sink_write(sink, index, UINT64_MAX, "abc", 3, &err));
+    assert_false(heft_sink_write(sink, index + 1, 0, "abc", 3, &err));
+    assert_true(heft_sink_write(sink, index, 7, "abc", 3, &err));
+    assert_true(heft_sink_write(sink, index, 10, NULL, 0, &err));
+    heft_sink_free(sink);
+    free(path);
+}
+
+static void long_names_and_bare_names_work(void **state)
+{
+    const char *folder = *state;
+    char name[256], *here = getcwd(NULL, 0);
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    uint32_t index;
+
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    assert_int_equal(chdir(folder), 0);
+    assert_true(heft_sink_add(sink, name, 0, &index, &err));
+    assert_true(heft_sink_add(sink, "bare", 0, &index, &err));
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    assert_int_equal(chdir(here), 0);
+    assert_true(heft_scratch_has(folder, name));
+    assert_true(heft_scratch_has(folder, "bare"));
+    free(here);
+}
+
+/* ---- many files, many threads ---- */
+
+enum { FILES = 400, PIECES = 5, PIECE = 1000 };
+
+static bool write_piece(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+{
+    const uint32_t file = (uint32_t)(index % FILES);
+    const uint64_t piece = index / FILES;
+    uint8_t bytes[PIECE];
+
+    (void)worker;
+    memset(bytes, (int)((file + piece) & 255), sizeof bytes);
+    return heft_sink_write(ctx, file, piece * PIECE, bytes, sizeof bytes, err);
+}
+
+static void more_files_than_descriptors_are_written_by_many_threads(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    const struct heft_pool_work work = {write_piece, sink, FILES * PIECES, 4};
+    char name[16];
+
+    heft_fault_os_install(0, 0);
+    for (uint32_t i = 0, index; i < FILES; i++) {
+        snprintf(name, sizeof name, "%03" PRIu32, i);
+        char *path = heft_scratch_path(folder, name);
+        assert_true(heft_sink_add(sink, path, PIECES * PIECE, &index, &err));
+        assert_int_equal(index, i);
+        assert_true(heft_fault_os_open() <= 130);
+        free(path);
+    }
+    assert_true(heft_pool_run(&work, &err));
+    assert_true(heft_fault_os_open() <= 130);
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    assert_int_equal(heft_fault_os_open(), 0);
+    heft_fault_os_remove();
+    assert_int_equal(heft_scratch_count(folder), FILES);
+    for (uint32_t i = 0; i < FILES; i++) {
+        size_t n;
+
+        snprintf(name, sizeof name, "%03" PRIu32, i);
+        char *bytes = heft_scratch_read(folder, name, &n);
+        assert_int_equal(n, PIECES * PIECE);
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal((uint8_t)bytes[k], (i + k / PIECE) & 255);
+        free(bytes);
+    }
+}
+
+/* ---- kernel-side copies ---- */
+
+static void copies_move_bytes_or_say_that_they_cannot(void **state)
+{
+    const char *folder = *state;
+    char *from = heft_scratch_path(folder, "from"), *to = heft_scratch_path(folder, "to");
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+    const int fd = (heft_scratch_write(folder, "from", "0123456789", 10), heft_os->open_read(from));
+    uint32_t index;
+    size_t moved = 99;
+
+    assert_true(heft_sink_add(sink, to, 5, &index, &err));
+    assert_true(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
+    assert_true(moved == 4 || moved == 0);
+    if (moved == 0)
+        assert_true(heft_sink_write(sink, index, 1, "3456", 4, &err));
+    assert_true(heft_sink_write(sink, index, 0, "x", 1, &err));
+    assert_false(heft_sink_copy(sink, index, 1, fd, 3, 5, &moved, &err)); /* beyond the size */
+    heft_fault_os_install(1, EXDEV);
+    assert_true(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
+    assert_int_equal(moved, 0);
+    heft_fault_os_install(1, ENOSPC);
+    err = (struct heft_error){0};
+    assert_false(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
+    assert_int_equal(err.code, HEFT_IO);
+    heft_fault_os_remove();
+    assert_true(heft_sink_commit(sink, &err));
+    heft_sink_free(sink);
+    heft_os->close(fd);
+    assert_file(folder, "to", "x3456");
+    free(from);
+    free(to);
+}
+
+/* ---- failures ---- */
+
+static const char *const names[] = {"out/deep/a", "out/deep/b", "c"};
+
+/* A whole life of a sink: two folders, three files, one of them large, one stale file. */
+static bool write_set(const char *folder, bool overwrite, struct heft_error *err)
+{
+    const struct heft_sink_options options = {.overwrite = overwrite};
+    const size_t large = (size_t)1 << 20;
+    char *inner = heft_scratch_path(folder, "out/deep");
+    char *stale = heft_scratch_path(folder, "stale"), *path = heft_scratch_path(folder, names[2]);
+    uint8_t *bytes = calloc(large, 1);
+    struct heft_sink *sink = heft_sink_new(&options, err);
+    uint32_t index;
+    const bool ok = sink && heft_sink_folder(sink, inner, err) &&
+                    add(sink, folder, names[0], "new alpha", err) &&
+                    add(sink, folder, names[1], "new beta", err) &&
+                    heft_sink_add(sink, path, large, &index, err) &&
+                    heft_sink_write(sink, index, 0, bytes, large, err) &&
+                    (!overwrite || heft_sink_retire(sink, stale, err)) &&
+                    heft_sink_commit(sink, err);
+
+    heft_sink_free(sink);
+    free(bytes);
+    free(inner);
+    free(stale);
+    free(path);
+    return ok;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* After a failed call: either the set is whole, or nothing of it is there. */
+static void assert_all_or_nothing(const char *folder, bool ok, const struct heft_error *err)
+{
+    const char *call = heft_fault_os_name();
+
+    assert_int_equal(heft_fault_os_open(), 0);
+    if (ok) {
+        /* Only a hint may fail without harm. */
+        assert_string_equal(call, "flush_range");
+        assert_file(folder, names[0], "new alpha");
+        assert_int_equal(heft_scratch_count(folder), 2);
+        return;
+    }
+    assert_int_equal(err->code, HEFT_IO);
+    assert_true(err->file[0] != '\0');
+    assert_non_null(strstr(err->text, "No space left"));
+    assert_int_equal(heft_scratch_count(folder), 0);
+}
+
+static void a_failed_call_leaves_nothing_behind(void **state)
+{
+    struct heft_error err = {0};
+    uint64_t calls;
+
+    heft_fault_os_install(0, 0);
+    assert_true(write_set(*state, false, &err));
+    calls = heft_fault_os_count();
+    heft_fault_os_remove();
+    assert_true(calls > 20);
+    for (uint64_t i = 1; i <= calls; i++) {
+        char *folder = heft_scratch_new();
+        bool ok;
+
+        err = (struct heft_error){0};
+        heft_fault_os_install(i, ENOSPC);
+        ok = write_set(folder, false, &err);
+        heft_fault_os_remove();
+        assert_true(heft_fault_os_hit());
+        assert_all_or_nothing(folder, ok, &err);
+        heft_scratch_free(folder);
+    }
+}
+
+static void make_old_set(const char *folder)
+{
+    char *out = heft_scratch_path(folder, "out"), *deep = heft_scratch_path(folder, "out/deep");
+
+    assert_int_equal(mkdir(out, 0777), 0);
+    assert_int_equal(mkdir(deep, 0777), 0);
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        heft_scratch_write(folder, names[i], "old", 3);
+    heft_scratch_write(folder, "stale", "old", 3);
+    free(out);
+    free(deep);
+}
+
+/* Every file is the whole old or the whole new one, and until the first rename all are old. */
+static void assert_old_or_new(const char *folder, bool ok)
+{
+    const char *call = heft_fault_os_name();
+    const bool late =
+        starts_with(call, "rename") || starts_with(call, "unlink") || starts_with(call, "sync_dir");
+    char *deep = heft_scratch_path(folder, "out/deep");
+
+    assert_int_equal(heft_fault_os_open(), 0);
+    assert_int_equal(heft_scratch_count(deep), 2); /* no temporary file */
+    assert_true(heft_scratch_count(folder) <= 3);
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        size_t n;
+        char *bytes = heft_scratch_read(folder, names[i], &n);
+        const bool is_old = n == 3 && strcmp(bytes, "old") == 0;
+
+        assert_true(is_old || starts_with(bytes, "new ") || n == (size_t)1 << 20);
+        if (!ok && !late)
+            assert_true(is_old);
+        free(bytes);
+    }
+    if (!ok && !late)
+        assert_true(heft_scratch_has(folder, "stale"));
+    free(deep);
+}
+
+static void a_failed_call_keeps_the_old_files_while_overwriting(void **state)
+{
+    struct heft_error err = {0};
+    uint64_t calls;
+
+    make_old_set(*state);
+    heft_fault_os_install(0, 0);
+    assert_true(write_set(*state, true, &err));
+    calls = heft_fault_os_count();
+    heft_fault_os_remove();
+    assert_false(heft_scratch_has(*state, "stale"));
+    for (uint64_t i = 1; i <= calls; i++) {
+        char *folder = heft_scratch_new();
+        bool ok;
+
+        make_old_set(folder);
+        err = (struct heft_error){0};
+        heft_fault_os_install(i, EDQUOT);
+        ok = write_set(folder, true, &err);
+        heft_fault_os_remove();
+        assert_int_equal(err.code, ok ? HEFT_OK : HEFT_IO);
+        assert_true(ok || err.file[0] != '\0');
+        assert_old_or_new(folder, ok);
+        heft_scratch_free(folder);
+    }
+}
+
+static void a_failed_allocation_leaves_nothing_behind(void **state)
+{
+    bool done = false;
+
+    (void)state;
+    for (uint64_t n = 1; !done; n++) {
+        char *folder = heft_scratch_new();
+        struct heft_error err = {0};
+
+        heft_fault_os_install(0, 0);
+        heft_alloc_fail_at(n);
+        done = write_set(folder, false, &err);
+        heft_alloc_fail_at(0);
+        heft_fault_os_remove();
+        assert_int_equal(heft_fault_os_open(), 0);
+        assert_int_equal(err.code, done ? HEFT_OK : HEFT_NOMEM);
+        assert_int_equal(heft_scratch_count(folder), done ? 2 : 0);
+        heft_scratch_free(folder);
+        assert_true(n < 200);
+    }
+}
+
+static void short_writes_go_on(void **state)
+{
+    const char *folder = *state;
+    struct heft_error err = {0};
+    struct heft_sink *sink = new_sink(false);
+
+    heft_fault_os_install(0, 0);
+    heft_fault_os_short(3);
+    assert_true(add(sink, folder, "a", "written three by three", &err));
+    assert_true(heft_sink_commit(sink, &err));
+    heft_fault_os_remove();
+    heft_sink_free(sink);
+    assert_file(folder, "a", "written three by three");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_bears_a_final_name_before_the_commit),
+        TEST(what_is_not_committed_vanishes),
+        TEST(made_folders_stay_with_what_was_committed),
+        TEST(an_existing_target_is_refused_and_kept),
+        TEST(a_target_that_appears_meanwhile_is_kept_and_the_rest_taken_back),
+        TEST(overwriting_replaces_and_keeps_the_permissions),
+        TEST(stale_files_go_with_the_commit_only),
+        TEST(what_is_no_file_is_no_target),
+        TEST(writes_stay_within_the_size),
+        TEST(long_names_and_bare_names_work),
+        TEST(more_files_than_descriptors_are_written_by_many_threads),
+        TEST(copies_move_bytes_or_say_that_they_cannot),
+        TEST(a_failed_call_leaves_nothing_behind),
+        TEST(a_failed_call_keeps_the_old_files_while_overwriting),
+        TEST(a_failed_allocation_leaves_nothing_behind),
+        TEST(short_writes_go_on),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,593 @@
+/* test_source.c: every kind of source, its borders, and its failures. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <isa-l/igzip_lib.h>
+
+#include "base/checksum.h"
+#include "fault/fault_os.h"
+#include "fault/scratch.h"
+#include "io/os.h"
+#include "io/source.h"
+
+enum { FILE_SIZE = 100000 };
+
+struct place {
+    char *folder, *path;
+    uint8_t bytes[FILE_SIZE];
+};
+
+static int set_up(void **state)
+{
+    struct place *place = malloc(sizeof *place);
+
+    for (size_t i = 0; i < FILE_SIZE; i++)
+        place->bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    place->folder = heft_scratch_new();
+    place->path = heft_scratch_path(place->folder, "file");
+    heft_scratch_write(place->folder, "file", place->bytes, FILE_SIZE);
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+
+    heft_scratch_free(place->folder);
+    free(place->path);
+    free(place);
+    return 0;
+}
+
+/* Reads of every kind that must work and must not, of a source that holds `bytes`. */
+static void assert_source_holds(const struct heft_source *src, const uint8_t *bytes, uint64_t size)
+{
+    static uint8_t got[FILE_SIZE];
+    struct heft_error err = {0};
+
+    assert_int_equal(src->size, size);
+    assert_true(heft_source_read(src, 0, got, (size_t)size, &err));
+    assert_memory_equal(got, bytes, size);
+    assert_true(heft_source_read(src, size / 3, got, (size_t)(size / 2), &err));
+    assert_memory_equal(got, bytes + size / 3, size / 2);
+    assert_true(heft_source_read(src, size, got, 0, &err));
+    assert_true(heft_source_read(src, size - 1, got, 1, &err));
+    assert_int_equal(err.code, HEFT_OK);
+
+    static const uint64_t far[][2] = {{1, 0}, {0, 1}, {UINT64_MAX, 1}, {UINT64_MAX, 0}};
+    for (size_t i = 0; i < HEFT_COUNT(far); i++) {
+        const uint64_t off = far[i][0] == 1 ? size + 1 : far[i][0] ? UINT64_MAX : size;
+
+        err = (struct heft_error){0};
+        assert_false(heft_source_read(src, off, got, (size_t)far[i][1], &err));
+        assert_int_equal(err.code, HEFT_MALFORMED);
+        assert_non_null(strstr(err.text, "file ends at"));
+        assert_string_equal(err.file, src->label);
+    }
+    err = (struct heft_error){0};
+    assert_false(heft_source_read(src, 5, got, SIZE_MAX, &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+}
+
+static void files_give_their_bytes(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source src = {0};
+    uint64_t at = 0;
+
+    assert_int_equal(heft_source_fd(&src, 0, &at), -1);
+    assert_true(heft_source_open_file(&src, place->path, &err));
+    assert_source_holds(&src, place->bytes, FILE_SIZE);
+    assert_true(heft_source_fd(&src, 77, &at) >= 0);
+    assert_int_equal(at, 77);
+    heft_source_close(&src);
+    assert_int_equal(heft_source_fd(&src, 0, &at), -1);
+    heft_source_close(&src);
+}
+
+static void memory_gives_its_bytes(void **state)
+{
+    const struct place *place = *state;
+    struct heft_source src = {0};
+    uint64_t at;
+
+    heft_source_open_memory(&src, (struct heft_bytes){place->bytes, 1000}, "memory");
+    assert_source_holds(&src, place->bytes, 1000);
+    assert_int_equal(heft_source_fd(&src, 0, &at), -1);
+    heft_source_close(&src);
+}
+
+static void slices_of_slices_give_their_bytes(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source file = {0}, outer = {0}, inner = {0}, innermost = {0};
+    uint64_t at = 0;
+
+    assert_true(heft_source_open_file(&file, place->path, &err));
+    assert_true(heft_source_open_slice(&outer, &file, 1000, 50000, "outer", &err));
+    assert_true(heft_source_open_slice(&inner, &outer, 200, 3000, NULL, &err));
+    assert_true(heft_source_open_slice(&innermost, &inner, 30, 2970, "innermost", &err));
+    heft_source_close(&outer); /* flattened: only the root must live */
+    assert_source_holds(&inner, place->bytes + 1200, 3000);
+    assert_source_holds(&innermost, place->bytes + 1230, 2970);
+    assert_string_equal(inner.label, "outer");
+    assert_int_equal(heft_source_fd(&innermost, 5, &at), file.fd);
+    assert_int_equal(at, 1235);
+    assert_false(heft_source_open_slice(&outer, &inner, 1, 3000, "x", &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_false(heft_source_open_slice(&outer, &inner, UINT64_MAX, 2, "x", &err));
+    assert_true(heft_source_open_slice(&outer, &inner, 3000, 0, "x", &err));
+    heft_source_close(&innermost);
+    heft_source_close(&inner);
+    heft_source_close(&file);
+}
+
+static void slices_named_as_their_file_show_its_positions(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source file = {0}, same = {0}, other = {0};
+    uint8_t byte;
+
+    assert_true(heft_source_open_file(&file, place->path, &err));
+    assert_true(heft_source_open_slice(&same, &file, 1000, 10, place->path, &err));
+    assert_true(heft_source_open_slice(&other, &file, 1000, 10, "record", &err));
+    assert_false(heft_source_read(&same, 10, &byte, 1, &err));
+    assert_int_equal(err.offset, 1010);
+    assert_false(heft_source_read(&other, 10, &byte, 1, &err));
+    assert_int_equal(err.offset, 10);
+    assert_string_equal(err.file, "record");
+    heft_source_close(&file);
+}
+
+static void fetch_copies_into_the_arena(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    struct heft_source src = {0};
+    struct heft_bytes got;
+
+    assert_true(heft_source_open_file(&src, place->path, &err));
+    assert_true(heft_source_fetch(&src, 500, 900, &arena, &got, &err));
+    assert_int_equal(got.n, 900);
+    assert_memory_equal(got.p, place->bytes + 500, 900);
+    assert_true(heft_source_fetch(&src, FILE_SIZE, 0, &arena, &got, &err));
+    assert_int_equal(got.n, 0);
+    const size_t held = arena.total;
+    assert_false(heft_source_fetch(&src, 1, FILE_SIZE, &arena, &got, &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_false(heft_source_fetch(&src, 0, UINT64_MAX, &arena, &got, &err));
+    assert_int_equal(arena.total, held); /* refused before memory was taken */
+    heft_arena_release(&arena);
+    heft_source_close(&src);
+}
+
+static void what_is_no_file_is_refused_without_waiting(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source src = {0};
+    char *fifo = heft_scratch_path(place->folder, "fifo");
+    char *missing = heft_scratch_path(place->folder, "missing");
+
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_false(heft_source_open_file(&src, fifo, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_string_equal(err.text, "not a regular file");
+    assert_string_equal(err.file, fifo);
+    assert_false(heft_source_open_file(&src, place->folder, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(heft_source_open_file(&src, "/dev/null", &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(heft_source_open_file(&src, missing, &err));
+    assert_int_equal(err.code, HEFT_IO);
+    assert_string_equal(err.file, missing);
+    assert_null(src.ops);
+    free(fifo);
+    free(missing);
+}
+
+static void a_file_that_shrank_is_an_io_error(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source src = {0};
+    static uint8_t got[FILE_SIZE];
+
+    assert_true(heft_source_open_file(&src, place->path, &err));
+    assert_int_equal(truncate(place->path, 60000), 0);
+    assert_true(heft_source_read(&src, 0, got, 60000, &err));
+    assert_false(heft_source_read(&src, 10, got, 80000, &err));
+    assert_int_equal(err.code, HEFT_IO);
+    assert_int_equal(err.offset, 60000);
+    assert_string_equal(err.text, "file ended at 60000 while it was being read (was 100000 bytes)");
+    assert_string_equal(err.file, place->path);
+    heft_source_close(&src);
+}
+
+/* ---- mappings ---- */
+
+static void mappings_show_the_bytes_at_any_offset(void **state)
+{
+    static const size_t offsets[] = {0, 1, 4095, 4096, 4097, 8191, 99999};
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source file = {0}, memory = {0}, slice = {0};
+    struct heft_mapping map;
+
+    assert_true(heft_source_open_file(&file, place->path, &err));
+    heft_source_open_memory(&memory, (struct heft_bytes){place->bytes, FILE_SIZE}, "memory");
+    for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
+        const size_t n = FILE_SIZE - offsets[i];
+
+        assert_true(heft_source_map(&file, offsets[i], n, &map, &err));
+        assert_memory_equal(map.data, place->bytes + offsets[i], n);
+        heft_mapping_release(&map);
+        heft_mapping_release(&map);
+        assert_true(heft_source_open_slice(&slice, &memory, offsets[i], n, NULL, &err));
+        assert_true(heft_source_map(&slice, 1 % n, n - 1 % n, &map, &err));
+        assert_ptr_equal(map.data, place->bytes + offsets[i] + 1 % n);
+        assert_null(map.address);
+        heft_mapping_release(&map);
+    }
+    assert_true(heft_source_map(&file, FILE_SIZE, 0, &map, &err));
+    assert_non_null(map.data);
+    heft_mapping_release(&map);
+    assert_false(heft_source_map(&file, 1, FILE_SIZE, &map, &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    heft_source_close(&file);
+}
+
+/* ---- paths ---- */
+
+static void paths_are_told_apart(void **state)
+{
+    const struct place *place = *state;
+    char *fifo = heft_scratch_path(place->folder, "fifo");
+
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(heft_path_kind(place->path), HEFT_PATH_FILE);
+    assert_int_equal(heft_path_kind(place->folder), HEFT_PATH_DIR);
+    assert_int_equal(heft_path_kind(fifo), HEFT_PATH_OTHER);
+    assert_int_equal(heft_path_kind("no/such/path"), HEFT_PATH_NONE);
+    assert_int_equal(heft_path_kind(""), HEFT_PATH_NONE);
+    free(fifo);
+}
+
+static void folders_list_in_the_order_of_bytes(void **state)
+{
+    static const char *const wanted[] = {".hidden", "B", "a", "a.b", "file", "\xc3\xa9"};
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    const char *const *names;
+    size_t count;
+
+    for (size_t i = 0; i < HEFT_COUNT(wanted); i++)
+        heft_scratch_write(place->folder, wanted[i], "", 0);
+    assert_true(heft_path_list(place->folder, &arena, &names, &count, &err));
+    assert_int_equal(count, HEFT_COUNT(wanted));
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(names[i], wanted[i]);
+    assert_false(heft_path_list(place->path, &arena, &names, &count, &err));
+    assert_int_equal(err.code, HEFT_IO);
+    assert_string_equal(err.file, place->path);
+    heft_arena_release(&arena);
+}
+
+/* ---- inflated ---- */
+
+struct packed {
+    uint8_t *plain, *bytes;
+    size_t plain_n, n;
+    uint32_t crc;
+};
+
+static struct packed pack(size_t n)
+{
+    struct packed out = {malloc(n + 1), malloc(2 * n + 100), n, 0, 0};
+    struct isal_zstream stream;
+
+    for (size_t i = 0; i < n; i++)
+        out.plain[i] = (uint8_t)(i * i >> 7);
+    isal_deflate_stateless_init(&stream);
+    stream.next_in = out.plain;
+    stream.avail_in = (uint32_t)n;
+    stream.next_out = out.bytes;
+    stream.avail_out = (uint32_t)(2 * n + 100);
+    stream.end_of_stream = 1;
+    assert_int_equal(isal_deflate_stateless(&stream), COMP_OK);
+    out.n = stream.total_out;
+    out.crc = heft_crc32(0, out.plain, n);
+    return out;
+}
+
+static void unpack_free(struct packed *packed)
+{
+    free(packed->plain);
+    free(packed->bytes);
+}
+
+static void inflated_sources_give_the_plain_bytes(void **state)
+{
+    static const size_t sizes[] = {0, 1, 1000, 262143, 262144, 1 << 20, 1048577, 3 * 1048576 + 5};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(sizes); i++) {
+        struct packed packed = pack(sizes[i]);
+        struct heft_error err = {0};
+        struct heft_source memory = {0}, src = {0}, slice = {0};
+        uint8_t *got = malloc(sizes[i] + 1);
+
+        heft_source_open_memory(&memory, (struct heft_bytes){packed.bytes, packed.n}, "zip");
+        if (!heft_source_open_inflated(&src, &memory, 0, packed.n, sizes[i], true, packed.crc,
+                                       "record", &err))
+            fail_msg("%zu bytes: %s", sizes[i], err.text);
+        assert_int_equal(src.size, sizes[i]);
+        assert_true(heft_source_read(&src, 0, got, sizes[i], &err));
+        assert_memory_equal(got, packed.plain, sizes[i]);
+        assert_true(heft_source_open_slice(&slice, &src, sizes[i] / 2, sizes[i] / 4, "x", &err));
+        assert_true(heft_source_read(&slice, 0, got, sizes[i] / 4, &err));
+        assert_memory_equal(got, packed.plain + sizes[i] / 2, sizes[i] / 4);
+        assert_false(heft_source_read(&src, sizes[i], got, 1, &err));
+        assert_int_equal(err.code, HEFT_MALFORMED);
+        heft_source_close(&src);
+        free(got);
+        unpack_free(&packed);
+    }
+}
+
+static enum heft_code inflate_code(const struct packed *packed, size_t packed_n, uint64_t size,
+                                   uint32_t crc, const char *text)
+{
+    struct heft_error err = {0};
+    struct heft_source memory = {0}, src = {0};
+
+    heft_source_open_memory(&memory, (struct heft_bytes){packed->bytes, packed_n}, "zip");
+    if (heft_source_open_inflated(&src, &memory, 0, packed_n, size, true, crc, "record", &err)) {
+        heft_source_close(&src);
+        return HEFT_OK;
+    }
+    assert_string_equal(err.file, "record");
+    if (!strstr(err.text, text))
+        fail_msg("'%s' is not in '%s'", text, err.text);
+    assert_null(src.ops);
+    return err.code;
+}
+
+static void streams_that_do_not_keep_their_word_are_malformed(void **state)
+{
+    static const size_t sizes[] = {5000, 3 << 20};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(sizes); i++) {
+        struct packed packed = pack(sizes[i]);
+        const size_t n = packed.n, size = sizes[i];
+
+        memset(packed.bytes + n, 0, 20);
+        assert_int_equal(inflate_code(&packed, n, size, packed.crc, ""), HEFT_OK);
+        assert_int_equal(inflate_code(&packed, n, size, packed.crc ^ 1, "CRC-32 of the inflated"),
+                         HEFT_MISMATCH);
+        assert_int_equal(inflate_code(&packed, n, size - 1, packed.crc, "gives more than the"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n, 0, packed.crc, "gives more than the 0"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n, size + 1, packed.crc, "are declared"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n, UINT64_MAX, packed.crc, "declared"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n - 1, size, packed.crc, "breaks off after"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, 0, size, packed.crc, "breaks off after 0"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n + 1, size, packed.crc, "follow the end"),
+                         HEFT_MALFORMED);
+        assert_int_equal(inflate_code(&packed, n + 20, size, packed.crc, "20 bytes follow"),
+                         HEFT_MALFORMED);
+        packed.bytes[0] = 7;
+        assert_int_equal(inflate_code(&packed, n, size, packed.crc, "block header"),
+                         HEFT_MALFORMED);
+        unpack_free(&packed);
+    }
+}
+
+/* 64 MiB of zeros behind a declared size of 1000: stopped at once, not after 64 MiB. */
+static void bombs_stop_at_the_declared_size(void **state)
+{
+    const size_t n = (size_t)64 << 20;
+    struct packed packed = {calloc(n, 1), malloc(n), n, 0, 0};
+    struct isal_zstream stream;
+
+    (void)state;
+    isal_deflate_stateless_init(&stream);
+    stream.next_in = packed.plain;
+    stream.avail_in = (uint32_t)n;
+    stream.next_out = packed.bytes;
+    stream.avail_out = (uint32_t)n;
+    stream.end_of_stream = 1;
+    assert_int_equal(isal_deflate_stateless(&stream), COMP_OK);
+    assert_int_equal(inflate_code(&packed, stream.total_out, 1000, 0, "gives more than the 1000"),
+                     HEFT_MALFORMED);
+    unpack_free(&packed);
+}
+
+static void the_range_of_a_stream_is_checked(void **state)
+{
+    struct packed packed = pack(100);
+    struct heft_error err = {0};
+    struct heft_source memory = {0}, src = {0};
+
+    (void)state;
+    heft_source_open_memory(&memory, (struct heft_bytes){packed.bytes, packed.n}, "zip");
+    assert_false(heft_source_open_inflated(&src, &memory, 1, packed.n, 100, false, 0, "r", &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_string_equal(err.file, "zip");
+    unpack_free(&packed);
+}
+
+/* ---- failures ---- */
+
+/* Everything a source can do, in one go. */
+static bool use_sources(const struct place *place, const struct packed *packed,
+                        struct heft_error *err)
+{
+    struct heft_source file = {0}, memory = {0}, src = {0};
+    struct heft_arena arena = {0};
+    struct heft_mapping map = {0};
+    struct heft_bytes got;
+    const char *const *names;
+    size_t count;
+    bool ok;
+
+    heft_source_open_memory(&memory, (struct heft_bytes){packed->bytes, packed->n}, "zip");
+    ok = heft_source_open_file(&file, place->path, err) &&
+         heft_source_fetch(&file, 0, FILE_SIZE, &arena, &got, err) &&
+         heft_source_map(&file, 5000, 500, &map, err) &&
+         heft_path_list(place->folder, &arena, &names, &count, err) &&
+         heft_source_open_inflated(&src, &memory, 0, packed->n, packed->plain_n, true, packed->crc,
+                                   "record", err) &&
+         heft_source_fetch(&src, 0, packed->plain_n, &arena, &got, err) &&
+         memcmp(got.p, packed->plain, packed->plain_n) == 0;
+    heft_mapping_release(&map);
+    heft_source_close(&src);
+    heft_source_close(&file);
+    heft_arena_release(&arena);
+    return ok;
+}
+
+static void every_failed_call_is_reported_and_leaks_nothing(void **state)
+{
+    const struct place *place = *state;
+    struct packed packed = pack(2 << 20);
+    struct heft_error err = {0};
+    uint64_t calls;
+
+    heft_fault_os_install(0, 0);
+    heft_fault_os_short(30000);
+    assert_true(use_sources(place, &packed, &err));
+    calls = heft_fault_os_count();
+    heft_fault_os_remove();
+    assert_true(calls > 20);
+    for (uint64_t i = 1; i <= calls; i++) {
+        bool ok;
+
+        err = (struct heft_error){0};
+        heft_fault_os_install(i, EIO);
+        heft_fault_os_short(30000);
+        ok = use_sources(place, &packed, &err);
+        heft_fault_os_remove();
+        assert_true(heft_fault_os_hit());
+        assert_int_equal(heft_fault_os_open(), 0);
+        /* Closing and unmapping what was only read cannot lose anything. */
+        if (strcmp(heft_fault_os_name(), "close") == 0 ||
+            strcmp(heft_fault_os_name(), "unmap") == 0) {
+            assert_true(ok);
+            continue;
+        }
+        assert_false(ok);
+        assert_int_equal(err.code, HEFT_IO);
+        assert_true(err.file[0] != '\0');
+    }
+    unpack_free(&packed);
+}
+
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    const struct place *place = *state;
+    struct packed large = pack(2 << 20), small = pack(1000);
+    bool done = false;
+
+    for (uint64_t n = 1; !done; n++) {
+        struct heft_error err = {0};
+
+        heft_fault_os_install(0, 0);
+        heft_alloc_fail_at(n);
+        done = use_sources(place, &large, &err) && use_sources(place, &small, &err);
+        heft_alloc_fail_at(0);
+        heft_fault_os_remove();
+        assert_int_equal(heft_fault_os_open(), 0);
+        assert_int_equal(err.code, done ? HEFT_OK : HEFT_NOMEM);
+        assert_true(n < 200);
+    }
+    unpack_free(&large);
+    unpack_free(&small);
+}
+
+/* ---- threads ---- */
+
+static void *read_all_over(void *ctx)
+{
+    const struct heft_source *src = ctx;
+    const struct heft_source *root = src->self;
+    struct heft_error err = {0};
+    uint8_t got[100];
+
+    for (uint64_t i = 0; i < 5000; i++) {
+        const uint64_t off = i * 7919 % (src->size - sizeof got);
+
+        if (!heft_source_read(src, off, got, sizeof got, &err) ||
+            memcmp(got, (const uint8_t *)root->self + src->base + off, sizeof got) != 0)
+            return ctx; /* anything but NULL: it differs */
+    }
+    return NULL;
+}
+
+static void many_threads_read_one_source(void **state)
+{
+    const struct place *place = *state;
+    struct heft_error err = {0};
+    struct heft_source memory = {0}, slice = {0};
+    pthread_t threads[4];
+
+    heft_source_open_memory(&memory, (struct heft_bytes){place->bytes, FILE_SIZE}, "memory");
+    assert_true(heft_source_open_slice(&slice, &memory, 100, FILE_SIZE - 100, NULL, &err));
+    for (size_t i = 0; i < HEFT_COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_all_over, &slice), 0);
+    for (size_t i = 0; i < HEFT_COUNT(threads); i++) {
+        void *result;
+
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(files_give_their_bytes),
+        TEST(memory_gives_its_bytes),
+        TEST(slices_of_slices_give_their_bytes),
+        TEST(slices_named_as_their_file_show_its_positions),
+        TEST(fetch_copies_into_the_arena),
+        TEST(what_is_no_file_is_refused_without_waiting),
+        TEST(a_file_that_shrank_is_an_io_error),
+        TEST(mappings_show_the_bytes_at_any_offset),
+        TEST(paths_are_told_apart),
+        TEST(folders_list_in_the_order_of_bytes),
+        TEST(inflated_sources_give_the_plain_bytes),
+        TEST(streams_that_do_not_keep_their_word_are_malformed),
+        TEST(bombs_stop_at_the_declared_size),
+        TEST(the_range_of_a_stream_is_checked),
+        TEST(every_failed_call_is_reported_and_leaks_nothing),
+        TEST(every_failed_allocation_is_reported_and_leaks_nothing),
+        TEST(many_threads_read_one_source),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,394 @@
+/* test_zip.c: good archives: of torch, of Python's zipfile (stored, deflated, zip64, streamed),
+ * with comments, trailing bytes, empty; records fetched; what sits where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "wire_samples.h"
+#include "zip_bench.h"
+
+static void open_good(struct bench *b)
+{
+    if (!bench_open(b, NULL))
+        print_error("0x%llx %s\n", (unsigned long long)b->err.offset, b->err.text);
+    assert_int_equal(b->err.code, HEFT_OK);
+}
+
+static void the_layout_of_torch(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t data, size, end;
+    } want[] = {{"root/data.pkl", 64, 290, 370}, {"root/byteorder", 448, 6, 470},
+                {"root/data/0", 576, 24, 616},   {"root/data/1", 704, 12, 732},
+                {"root/none", 832, 0, 832},      {"root/version", 896, 2, 914}};
+    struct bench b;
+
+    (void)state;
+    bench_take(&b, sample_zip_torch, sizeof sample_zip_torch);
+    open_good(&b);
+    assert_int_equal(b.zip.count, HEFT_COUNT(want));
+    assert_true(b.zip.zip64);
+    assert_int_equal(b.zip.directory, b.directory);
+    assert_int_equal(b.zip.tail, b.tail);
+    assert_int_equal(b.zip.tail_size, 56 + 20 + 22);
+    assert_int_equal(b.zip.trailing, 0);
+    for (size_t i = 0; i < HEFT_COUNT(want); i++) {
+        const struct heft_zip_entry *e = &b.zip.entries[i];
+
+        assert_string_equal(e->name.p, want[i].name);
+        assert_int_equal(e->header, bench_local(&b, i));
+        assert_int_equal(e->data, want[i].data);
+        assert_int_equal(e->size, want[i].size);
+        assert_int_equal(e->packed, want[i].size);
+        assert_int_equal(e->end, want[i].end);
+        assert_false(e->is_folder);
+    }
+    bench_leave(&b);
+}
+
+static void expect_record(struct bench *b, const char *name, const void *want, size_t n)
+{
+    const struct heft_zip_entry *e = heft_zip_find(&b->zip, heft_str_of(name));
+    struct heft_bytes got;
+    uint64_t length;
+
+    assert_non_null(e);
+    assert_true(heft_zip_fetch(&b->src, e, 1000, true, &b->arena, &got, &b->err));
+    assert_int_equal(got.n, n);
+    assert_memory_equal(got.p, want, n);
+    assert_true(heft_zip_check_descriptor(&b->src, e, &length, &b->err));
+    assert_int_equal(length, e->end - e->data - e->packed);
+}
+
+static void archives_of_python(void **state)
+{
+    static const struct {
+        const uint8_t *p;
+        size_t n;
+        int method;
+    } samples[] = {{sample_zip_stored, sizeof sample_zip_stored, HEFT_ZIP_STORED},
+                   {sample_zip_deflated, sizeof sample_zip_deflated, HEFT_ZIP_DEFLATED},
+                   {sample_zip_stored_64, sizeof sample_zip_stored_64, HEFT_ZIP_STORED},
+                   {sample_zip_stream, sizeof sample_zip_stream, HEFT_ZIP_STORED},
+                   {sample_zip_stream_64, sizeof sample_zip_stream_64, HEFT_ZIP_DEFLATED}};
+    char many[300];
+
+    (void)state;
+    memset(many, 'x', sizeof many);
+    for (size_t i = 0; i < HEFT_COUNT(samples); i++) {
+        struct bench b;
+
+        bench_take(&b, samples[i].p, samples[i].n);
+        open_good(&b);
+        assert_int_equal(b.zip.count, 3);
+        assert_int_equal(b.zip.entries[1].method, samples[i].method);
+        expect_record(&b, "root/a", "hello", 5);
+        expect_record(&b, "root/B", many, sizeof many);
+        expect_record(&b, "root/empty", "", 0);
+        assert_null(heft_zip_find(&b.zip, HEFT_STR("root/b")));
+        bench_leave(&b);
+    }
+}
+
+static void descriptors_with_and_without_zip64(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_take(&b, sample_zip_stream, sizeof sample_zip_stream);
+    open_good(&b);
+    assert_int_equal(b.zip.entries[0].end - b.zip.entries[0].data, 5 + 16);
+    bench_leave(&b);
+    bench_take(&b, sample_zip_stream_64, sizeof sample_zip_stream_64);
+    open_good(&b);
+    assert_int_equal(b.zip.entries[0].end - b.zip.entries[0].data, b.zip.entries[0].packed + 24);
+    bench_leave(&b);
+}
+
+/* The streamed archive with the signature of its first descriptor cut out. */
+static void a_descriptor_without_signature(void **state)
+{
+    uint8_t bytes[sizeof sample_zip_stream - 4];
+    struct bench b;
+    size_t cut;
+
+    (void)state;
+    bench_take(&b, sample_zip_stream, sizeof sample_zip_stream);
+    cut = bench_local(&b, 1) - 16;
+    memcpy(bytes, b.p, cut);
+    memcpy(bytes + cut, b.p + cut + 4, sizeof bytes - cut);
+    bench_leave(&b);
+    bench_take(&b, bytes, sizeof bytes);
+    heft_put_le32(b.p + b.end + 16, heft_le32(b.p + b.end + 16) - 4);
+    b.directory -= 4;
+    for (size_t i = 1; i < 3; i++)
+        heft_put_le32(b.p + bench_central(&b, i) + 42, (uint32_t)bench_local(&b, i) - 4);
+    open_good(&b);
+    assert_int_equal(b.zip.entries[0].end - b.zip.entries[0].data, 5 + 12);
+    expect_record(&b, "root/a", "hello", 5);
+    bench_leave(&b);
+}
+
+static void a_wrong_descriptor_is_found_when_asked(void **state)
+{
+    struct bench b;
+    uint64_t length;
+
+    (void)state;
+    bench_take(&b, sample_zip_torch, sizeof sample_zip_torch);
+    b.p[64 + 290 + 4] ^= 1;
+    open_good(&b);
+    assert_false(heft_zip_check_descriptor(&b.src, &b.zip.entries[0], &length, &b.err));
+    assert_int_equal(b.err.code, HEFT_MALFORMED);
+    assert_int_equal(b.err.offset, 64 + 290);
+    bench_leave(&b);
+}
+
+static void a_comment_and_trailing_bytes(void **state)
+{
+    uint8_t bytes[sizeof sample_zip_stored + 7 + 65000];
+    struct bench b;
+
+    (void)state;
+    memcpy(bytes, sample_zip_stored, sizeof sample_zip_stored);
+    memset(bytes + sizeof sample_zip_stored, 'P', sizeof bytes - sizeof sample_zip_stored);
+    bytes[sizeof sample_zip_stored - 2] = 7;
+    bench_take(&b, bytes, sizeof bytes);
+    open_good(&b);
+    assert_int_equal(b.zip.tail_size, 22 + 7);
+    assert_int_equal(b.zip.trailing, 65000);
+    assert_false(b.zip.zip64);
+    bench_leave(&b);
+}
+
+static void an_empty_archive(void **state)
+{
+    static const uint8_t bytes[22] = {'P', 'K', 5, 6};
+    struct bench b;
+
+    (void)state;
+    bench_take(&b, bytes, sizeof bytes);
+    open_good(&b);
+    assert_int_equal(b.zip.count, 0);
+    assert_null(heft_zip_find(&b.zip, HEFT_STR("")));
+    bench_leave(&b);
+}
+
+static void entries_in_another_order_than_the_file(void **state)
+{
+    struct bench b;
+    uint8_t first[46 + 6], second[46 + 6];
+
+    (void)state;
+    bench_take(&b, sample_zip_stored, sizeof sample_zip_stored);
+    memcpy(first, b.p + bench_central(&b, 0), sizeof first);
+    memcpy(second, b.p + bench_central(&b, 1), sizeof second);
+    memcpy(b.p + b.directory, second, sizeof second);
+    memcpy(b.p + b.directory + sizeof second, first, sizeof first);
+    open_good(&b);
+    assert_string_equal(b.zip.entries[0].name.p, "root/B");
+    expect_record(&b, "root/a", "hello", 5);
+    bench_leave(&b);
+}
+
+static void fetching_checks_size_and_checksum(void **state)
+{
+    struct heft_bytes got;
+    struct bench b;
+
+    (void)state;
+    bench_take(&b, sample_zip_stored, sizeof sample_zip_stored);
+    b.p[bench_local(&b, 0) + 30 + 6] ^= 1;
+    open_good(&b);
+    assert_false(heft_zip_fetch(&b.src, &b.zip.entries[0], 4, true, &b.arena, &got, &b.err));
+    assert_int_equal(b.err.code, HEFT_LIMIT);
+    assert_string_equal(b.err.text, "record root/a: 5 bytes, the limit is 4");
+    assert_false(heft_zip_fetch(&b.src, &b.zip.entries[0], 5, true, &b.arena, &got, &b.err));
+    assert_int_equal(b.err.code, HEFT_MISMATCH);
+    assert_int_equal(b.err.offset, b.zip.entries[0].data);
+    assert_true(heft_zip_fetch(&b.src, &b.zip.entries[0], 5, false, &b.arena, &got, &b.err));
+    b.zip.entries[0].crc = 0; /* not computed */
+    assert_true(heft_zip_fetch(&b.src, &b.zip.entries[0], 5, true, &b.arena, &got, &b.err));
+    bench_leave(&b);
+}
+
+/* A stream that gives more or less than declared, breaks off, or has bytes behind its end. */
+static void bad_deflate_streams(void **state)
+{
+    struct heft_zip_entry e;
+    struct heft_bytes got;
+    struct bench b;
+
+    (void)state;
+    bench_take(&b, sample_zip_deflated, sizeof sample_zip_deflated);
+    open_good(&b);
+    for (unsigned i = 0; i < 5; i++) {
+        e = b.zip.entries[1];
+        e.size -= i == 0;
+        e.size += i == 1;
+        e.packed -= i == 2;
+        e.packed += i == 3;
+        e.data += i == 4;
+        assert_false(heft_zip_fetch(&b.src, &e, 1000, true, &b.arena, &got, &b.err));
+        assert_true(b.err.code == HEFT_MALFORMED || b.err.code == HEFT_MISMATCH);
+        assert_true(b.err.offset == e.data);
+    }
+    e = b.zip.entries[1];
+    e.size--;
+    assert_false(heft_zip_fetch(&b.src, &e, 1000, true, &b.arena, &got, &b.err));
+    assert_string_equal(b.err.text, "record root/B: inflates to more than its 299 bytes");
+    e.size += 2;
+    assert_false(heft_zip_fetch(&b.src, &e, 1000, true, &b.arena, &got, &b.err));
+    assert_string_equal(b.err.text, "record root/B: inflates to 300 bytes, 301 are declared");
+    bench_leave(&b);
+}
+
+/* Records beyond 4 GiB, in a file that is mostly a hole: zip64 fields, descriptors of 24 bytes. */
+static uint64_t far_read_at[8];
+static bool far_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                     struct heft_error *err)
+{
+    const struct bench *b = src->self;
+    uint8_t *out = dst;
+
+    (void)err;
+    for (size_t i = 0; i < n; i++) { /* everything behind the hole is the end of the sample */
+        const uint64_t at = off + i;
+
+        out[i] = at < far_read_at[0]   ? b->p[at]
+                 : at < far_read_at[1] ? 0
+                                       : b->p[at - far_read_at[2]];
+    }
+    return true;
+}
+
+static void records_beyond_four_gigabytes(void **state)
+{
+    static const struct heft_source_ops ops = {far_read, NULL};
+    const uint64_t big = UINT64_C(5) << 30;
+    uint8_t bytes[512] = {0}, *p = bytes;
+    struct bench b = {.p = bytes};
+    uint64_t second, directory;
+
+    (void)state;
+    /* local header of "r/0": zip64 field as torch writes it (size, 0), then 24 bytes descriptor */
+    heft_put_le32(p, 0x04034B50);
+    heft_put_le16(p + 6, 0x0808);
+    heft_put_le16(p + 26, 3);
+    heft_put_le16(p + 28, 20);
+    memcpy(p + 30, "r/0", 3);
+    heft_put_le16(p + 33, 1);
+    heft_put_le16(p + 35, 16);
+    heft_put_le64(p + 37, big);
+    far_read_at[0] = 53;
+    far_read_at[1] = 53 + big;
+    far_read_at[2] = big;
+    p += 53;
+    heft_put_le32(p, 0x08074B50);
+    heft_put_le64(p + 8, big);
+    heft_put_le64(p + 16, big);
+    p += 24;
+    /* "r/1", empty, behind it */
+    second = (uint64_t)(p - bytes) + big;
+    heft_put_le32(p, 0x04034B50);
+    heft_put_le16(p + 6, 0x0800);
+    heft_put_le16(p + 26, 3);
+    memcpy(p + 30, "r/1", 3);
+    p += 33;
+    directory = (uint64_t)(p - bytes) + big;
+    /* central "r/0": sizes in the zip64 field */
+    heft_put_le32(p, 0x02014B50);
+    heft_put_le16(p + 8, 0x0808);
+    heft_put_le32(p + 20, UINT32_MAX);
+    heft_put_le32(p + 24, UINT32_MAX);
+    heft_put_le16(p + 28, 3);
+    heft_put_le16(p + 30, 20);
+    memcpy(p + 46, "r/0", 3);
+    heft_put_le16(p + 49, 1);
+    heft_put_le16(p + 51, 16);
+    heft_put_le64(p + 53, big);
+    heft_put_le64(p + 61, big);
+    p += 69;
+    /* central "r/1": the offset in it */
+    heft_put_le32(p, 0x02014B50);
+    heft_put_le16(p + 8, 0x0800);
+    heft_put_le16(p + 28, 3);
+    heft_put_le16(p + 30, 12);
+    heft_put_le32(p + 42, UINT32_MAX);
+    memcpy(p + 46, "r/1", 3);
+    heft_put_le16(p + 49, 1);
+    heft_put_le16(p + 51, 8);
+    heft_put_le64(p + 53, second);
+    p += 61;
+    /* zip64 end record, locator, end record */
+    heft_put_le32(p, 0x06064B50);
+    heft_put_le64(p + 4, 44);
+    heft_put_le64(p + 24, 2);
+    heft_put_le64(p + 32, 2);
+    heft_put_le64(p + 40, 130);
+    heft_put_le64(p + 48, directory);
+    heft_put_le32(p + 56, 0x07064B50);
+    heft_put_le64(p + 64, directory + 130);
+    heft_put_le32(p + 72, 1);
+    heft_put_le32(p + 76, 0x06054B50);
+    heft_put_le16(p + 84, 2);
+    heft_put_le16(p + 86, 2);
+    heft_put_le32(p + 88, 130);
+    heft_put_le32(p + 92, UINT32_MAX);
+    p += 98;
+
+    b.src = (struct heft_source){
+        .ops = &ops, .self = &b, .size = (uint64_t)(p - bytes) + big, .fd = -1, .label = "far"};
+    assert_true(heft_zip_open(&b.zip, &b.src, NULL, &b.arena, &b.err));
+    assert_int_equal(b.zip.entries[0].data, 53);
+    assert_true(b.zip.entries[0].size == big);
+    assert_true(b.zip.entries[0].end == 53 + big + 24);
+    assert_true(b.zip.entries[1].header == second);
+    assert_true(b.zip.entries[1].data == second + 33);
+    heft_arena_release(&b.arena);
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    bool done = false;
+
+    (void)state;
+    for (uint64_t nth = 1; !done; nth++) {
+        struct heft_bytes got;
+        struct bench b;
+
+        assert_true(nth < 100);
+        bench_take(&b, sample_zip_deflated, sizeof sample_zip_deflated);
+        heft_alloc_fail_at(nth);
+        done = bench_open(&b, NULL) &&
+               heft_zip_fetch(&b.src, &b.zip.entries[1], 1000, true, &b.arena, &got, &b.err);
+        heft_alloc_fail_at(0);
+        if (!done)
+            assert_int_equal(b.err.code, HEFT_NOMEM);
+        bench_leave(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_layout_of_torch),
+        cmocka_unit_test(archives_of_python),
+        cmocka_unit_test(descriptors_with_and_without_zip64),
+        cmocka_unit_test(a_descriptor_without_signature),
+        cmocka_unit_test(a_wrong_descriptor_is_found_when_asked),
+        cmocka_unit_test(a_comment_and_trailing_bytes),
+        cmocka_unit_test(an_empty_archive),
+        cmocka_unit_test(entries_in_another_order_than_the_file),
+        cmocka_unit_test(fetching_checks_size_and_checksum),
+        cmocka_unit_test(bad_deflate_streams),
+        cmocka_unit_test(records_beyond_four_gigabytes),
+        cmocka_unit_test(every_failing_allocation_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
