@@ -6,13 +6,13 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 
-# Build one preset: configure once, then let the build system see to it that it stays fresh.
+# Build one preset, whole or a target of it: configure once, then let the build system see to it that it stays fresh.
 # MAKEFLAGS is emptied so that -j of this make and of the inner one do not meet.
 define build
 	@mkdir -p build
 	@test -f build/$(1)/Makefile || $(CMAKE) --preset $(1) >build/$(1).log 2>&1 || \
 		{ cat build/$(1).log; exit 1; }
-	@MAKEFLAGS= $(CMAKE) --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+	@MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 endef
 
 .PHONY: all release demo check check-long interop asan tsan bench fuzz coverage lint fmt bless \
@@ -48,7 +48,7 @@ bench: release ## the figures of doc/performance.md
 	@bench/run
 
 fuzz: bootstrap-dev ## each fuzz target for FUZZ_SECONDS (60), from its corpus and dictionary
-	$(call build,fuzz)
+	$(call build,fuzz,--target fuzz_targets)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
 coverage: bootstrap ## lines and branches the tests reach, a line a file

@@ -99,18 +99,9 @@ static bool each_piece(void *ctx, const void *piece, size_t n)
 static bool stream_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
-    const void *mapped;
-    struct heft_error unmapped = {0};
-    struct heft_tensor t;
-
     if (r->out->terminal)
         return usage_error(err, "%s is a tensor: its bytes are not for a terminal",
                            o->inputs.items[o->inputs.n - 1]);
-    if (o->io && !strcmp(o->io, "mmap") && !r->n_ranges && heft_tensor_at(r->c, r->index, &t) &&
-        heft_tensor_map(r->c, r->index, &mapped, &unmapped)) {
-        out_bytes(r->out, mapped, (size_t)t.bytes); /* it is mapped, so it fits */
-        return true;
-    }
     return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
 }
 
@@ -179,7 +170,7 @@ static bool write_value(struct request *r, const struct heft_value *value, struc
     close(fd);
     /* link() refuses a name that exists, rename() does not ask */
     if (fine && !o->overwrite && link(temporary, o->output) != 0)
-        fine = errno == EEXIST ? usage_error(err, "%s exists; -f replaces it", o->output)
+        fine = errno == EEXIST ? usage_error(err, "%s: exists; -f overwrites it", o->output)
                                : system_error(err, o->output, "cannot make it");
     if (fine && o->overwrite && rename(temporary, o->output) != 0)
         fine = system_error(err, o->output, "cannot replace it");

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { VERB_WIDTH = 14, OPTION_WIDTH = 30 };
+enum { VERB_WIDTH = 14, OPTION_WIDTH = 34 };
 
 static size_t put_option_name(struct out *out, const struct option_spec *o)
 {

@@ -69,7 +69,7 @@ static void tell(const struct verdict *v, const struct progress *progress)
     if (v->options->quiet)
         return;
     if (!progress->done) {
-        fprintf(stderr, "heft: %s; no checksums are stored\n", verdict);
+        fprintf(stderr, "heft: %s\n", verdict);
         return;
     }
     format_size(size, sizeof size, progress->done);

@@ -148,6 +148,9 @@ bool json_value(struct out *out, const struct heft_value *value)
 
 /* What a reader can take in: beyond it "…" and a count. */
 enum { MAX_TEXT = 72, MAX_INLINE = 8, MAX_CHILDREN = 16, MAX_LEVELS = 6, MAX_LINES = 120 };
+/* Depth is the file's choice: deeper lines are not indented further, longer paths are cut, so that
+ * output stays linear in the number of values. */
+enum { MAX_INDENT = 40, MAX_BLOB_PATH = 1024 };
 
 struct tree {
     struct out *out;
@@ -186,7 +189,7 @@ static void put_scalar(struct tree *tree, const struct heft_value *value)
     case HEFT_VALUE_BYTES:
         out_char(out, '<');
         out_u64(out, value->text_len);
-        out_text(out, " bytes>");
+        out_text(out, value->text_len == 1 ? " byte>" : " bytes>");
         return;
     case HEFT_VALUE_TENSOR:
         out_text(out, "tensor ");
@@ -272,7 +275,7 @@ static void put_line(struct tree *tree, const struct heft_value *value)
     for (size_t i = 0; child; i++, child = child->next_sibling) {
         if (i)
             out_text(out, ", ");
-        if (!tree->all && i == MAX_INLINE) {
+        if (!tree->all && i >= MAX_INLINE && child->next_sibling) {
             put_more(out, child);
             break;
         }
@@ -291,8 +294,9 @@ static void put_line(struct tree *tree, const struct heft_value *value)
 
 static void new_line(struct tree *tree)
 {
+    const size_t depth = tree->stack.n - 1;
     tree->lines++;
-    out_fill(tree->out, ' ', tree->indent + 2 * (tree->stack.n - 1));
+    out_fill(tree->out, ' ', tree->indent + 2 * (depth < MAX_INDENT ? depth : MAX_INDENT));
 }
 
 /* Do the children get lines of their own? Not on one that is full, nor too deep. */
@@ -306,7 +310,10 @@ static bool put_child(struct tree *tree, const struct heft_value *child)
 {
     struct out *const out = tree->out;
     new_line(tree);
-    (void)out_name(out, child->key, child->key_len);
+    if (child->key_len)
+        (void)out_name(out, child->key, child->key_len);
+    else
+        out_text(out, "\"\"");
     out_text(out, opens_lines(tree, child) && !child->type_name ? ":" : ": ");
     if (!is_container(child)) {
         put_scalar(tree, child);
@@ -336,7 +343,8 @@ bool print_values(struct out *out, const struct heft_value *root, size_t indent,
         const struct heft_value *const child = frame->next;
         if (!child) {
             tree.stack.n--;
-        } else if (!all && (frame->index == MAX_CHILDREN || tree.lines >= MAX_LINES)) {
+        } else if (!all && child->next_sibling &&
+                   (frame->index >= MAX_CHILDREN || tree.lines >= MAX_LINES)) {
             new_line(&tree);
             put_more(out, child);
             out_char(out, '\n');
@@ -397,7 +405,7 @@ bool each_blob(const struct heft_value *root,
             continue;
         fine = path_add(&path, child->key, child->key_len);
         if (fine && child->text)
-            each(ctx, path.text, path.n, child->text_len);
+            each(ctx, path.text, path.n < MAX_BLOB_PATH ? path.n : MAX_BLOB_PATH, child->text_len);
         if (fine && child->first_child)
             fine = push(&stack, child, path.n);
     }

@@ -46,7 +46,7 @@ static const struct option_spec reading[] = {
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
     KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "a thread for each 8 MiB of SIZE at most"),
     TEXT(0, "io", io, "HOW", "auto|pread|mmap",
-         "how to read: mmap maps whole tensors (get -o -), else as auto"),
+         "how to read; files are never parsed from a mapping, mmap is as auto"),
     END,
 };
 static const struct option_spec selection[] = {
@@ -165,7 +165,7 @@ const struct verb verbs[] = {
      "A tensor is written as .npy where PATH ends so, else as its raw row-major little-endian\n"
      "bytes; - is standard output. A value is printed as JSON, a string and bytes as they are\n"
      "(with --json, or on a terminal, as JSON, too).\n",
-     {get_own, writing, document, reading, common},
+     {writing, get_own, document, reading, common},
      2,
      ANY,
      cmd_get},
@@ -191,7 +191,7 @@ const struct verb verbs[] = {
      "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n",
      "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
      "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n",
-     {convert_own, selection, writing, document, reading, common},
+     {writing, convert_own, selection, document, reading, common},
      1,
      ANY,
      cmd_convert},

@@ -32,6 +32,8 @@ add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
     tests/tools/mutate.c)
 target_link_libraries(heft-open PRIVATE heft_static heft_flags)
 
+add_custom_target(fuzz_targets) # what make fuzz builds, and no more
+
 # Fuzz targets have no prototypes of their own: the driver's main declares them.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
@@ -42,6 +44,7 @@ foreach(source ${fuzz_sources})
     if(HEFT_FUZZ)
         add_executable(${target} ${source})
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+        add_dependencies(fuzz_targets ${target})
         list(APPEND programs ${target})
     endif()
     foreach(program ${programs})

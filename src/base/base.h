@@ -13,11 +13,13 @@
 #define HEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define HEFT_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* will be written to soon */
 #else
 #define HEFT_CHECKED
 #define HEFT_PRINTF(fmt, args)
 #define HEFT_LIKELY(x)   (x)
 #define HEFT_UNLIKELY(x) (x)
+#define HEFT_PREFETCH(p) ((void)(p))
 #endif
 
 #define HEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -2,13 +2,17 @@
  *
  * Strings are hashed with SipHash-1-3 under a key drawn once a process: names come from hostile
  * files, and a weaker hash lets a file choose names that all collide, whatever the key. A slot
- * keeps 32 bits of the hash, so growing never touches the strings. */
+ * keeps 32 bits of the hash, so growing never touches the strings, and is small, because in a large
+ * table every look-up waits for memory. */
 #include "base/map.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
 #include "base/endian.h"
+
+/* Keys whose slots are fetched ahead together: enough to hide what memory takes. */
+#define BATCH 64
 
 /* ---- seed ---------------------------------------------------------------------------------- */
 
@@ -96,10 +100,20 @@ static uint32_t hash_of(struct heft_str key)
 /* ---- strings ------------------------------------------------------------------------------- */
 
 struct heft_strmap_slot {
-    struct heft_str key;
     uint32_t hash; /* 0: free */
+    uint32_t entry;
+};
+
+struct heft_strmap_entry {
+    const char *p;
+    uint32_t n;
     uint32_t value;
 };
+
+static bool entry_is(const struct heft_strmap_entry *entry, struct heft_str key)
+{
+    return entry->n == key.n && (key.n == 0 || memcmp(entry->p, key.p, key.n) == 0);
+}
 
 /* The slot of the key, or the free one where it would go. There is always a free one. */
 static struct heft_strmap_slot *strmap_slot(const struct heft_strmap *map, struct heft_str key,
@@ -111,7 +125,7 @@ static struct heft_strmap_slot *strmap_slot(const struct heft_strmap *map, struc
     while (map->slots[at].hash != 0) {
         struct heft_strmap_slot *slot = &map->slots[at];
 
-        if (slot->hash == hash && heft_str_eq(slot->key, key))
+        if (slot->hash == hash && entry_is(&map->entries[slot->entry], key))
             return slot;
         at = (at + 1) & mask;
     }
@@ -149,22 +163,80 @@ bool heft_strmap_reserve(struct heft_strmap *map, size_t count, struct heft_erro
                          count);
     while (cap - cap / 4 < count)
         cap *= 2;
-    return cap == map->cap || strmap_resize(map, cap, err);
+    if (cap != map->cap && !strmap_resize(map, cap, err))
+        return false;
+    return count <= map->entries_cap || heft_grow(&map->entries, &map->entries_cap, map->count,
+                                                  count - map->count, sizeof *map->entries, err);
+}
+
+/* Room for one more, and the key's slot. */
+static struct heft_strmap_slot *strmap_place(struct heft_strmap *map, struct heft_str key,
+                                             uint32_t hash, struct heft_error *err)
+{
+    if (key.n > UINT32_MAX) {
+        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a name of %zu bytes, at most 2^32 - 1 are kept",
+                  key.n);
+        return NULL;
+    }
+    return heft_strmap_reserve(map, map->count + 1, err) ? strmap_slot(map, key, hash) : NULL;
+}
+
+static void strmap_fill(struct heft_strmap *map, struct heft_strmap_slot *slot, struct heft_str key,
+                        uint32_t hash, uint32_t value)
+{
+    const uint32_t entry = (uint32_t)map->count++; /* below 2^31: see reserve */
+
+    *slot = (struct heft_strmap_slot){hash, entry};
+    map->entries[entry] = (struct heft_strmap_entry){key.p, (uint32_t)key.n, value};
+}
+
+static bool strmap_add_hashed(struct heft_strmap *map, struct heft_str key, uint32_t hash,
+                              uint32_t value, uint32_t *found, struct heft_error *err)
+{
+    struct heft_strmap_slot *slot = strmap_place(map, key, hash, err);
+
+    if (!slot)
+        return false;
+    *found = slot->hash ? map->entries[slot->entry].value : HEFT_MAP_NONE;
+    if (slot->hash == 0)
+        strmap_fill(map, slot, key, hash, value);
+    return true;
 }
 
 bool heft_strmap_add(struct heft_strmap *map, struct heft_str key, uint32_t value, uint32_t *found,
                      struct heft_error *err)
 {
-    const uint32_t hash = hash_of(key);
-    struct heft_strmap_slot *slot;
+    return strmap_add_hashed(map, key, hash_of(key), value, found, err);
+}
 
-    if (!heft_strmap_reserve(map, map->count + 1, err))
-        return false;
-    slot = strmap_slot(map, key, hash);
-    *found = slot->hash ? slot->value : HEFT_MAP_NONE;
-    if (slot->hash == 0) {
-        *slot = (struct heft_strmap_slot){key, hash, value};
-        map->count++;
+bool heft_strmap_add_column(struct heft_strmap *map, const struct heft_str *keys, size_t stride,
+                            size_t n, uint32_t first, size_t *twice, uint32_t *found,
+                            struct heft_error *err)
+{
+    const uint8_t *column = (const uint8_t *)keys;
+    uint32_t hashes[BATCH];
+    struct heft_str batch[BATCH];
+
+    *twice = n;
+    *found = HEFT_MAP_NONE;
+    if (n > UINT32_MAX || !heft_strmap_reserve(map, map->count + n, err))
+        return n > UINT32_MAX && heft_strmap_reserve(map, n, err); /* which refuses it */
+    for (size_t i = 0; i < n; i += BATCH) {
+        const size_t many = n - i < BATCH ? n - i : BATCH;
+
+        for (size_t k = 0; k < many; k++) {
+            memcpy(&batch[k], column + (i + k) * stride, sizeof batch[k]);
+            hashes[k] = hash_of(batch[k]);
+            HEFT_PREFETCH(&map->slots[hashes[k] & (map->cap - 1)]);
+        }
+        for (size_t k = 0; k < many; k++) {
+            if (!strmap_add_hashed(map, batch[k], hashes[k], first + (uint32_t)(i + k), found, err))
+                return false;
+            if (*found == HEFT_MAP_NONE)
+                continue;
+            *twice = i + k;
+            return true;
+        }
     }
     return true;
 }
@@ -173,16 +245,14 @@ bool heft_strmap_set(struct heft_strmap *map, struct heft_str key, uint32_t valu
                      struct heft_error *err)
 {
     const uint32_t hash = hash_of(key);
-    struct heft_strmap_slot *slot;
+    struct heft_strmap_slot *slot = strmap_place(map, key, hash, err);
 
-    if (!heft_strmap_reserve(map, map->count + 1, err))
+    if (!slot)
         return false;
-    slot = strmap_slot(map, key, hash);
-    if (slot->hash == 0) {
-        *slot = (struct heft_strmap_slot){key, hash, value};
-        map->count++;
-    }
-    slot->value = value;
+    if (slot->hash == 0)
+        strmap_fill(map, slot, key, hash, value);
+    else
+        map->entries[slot->entry].value = value;
     return true;
 }
 
@@ -193,12 +263,13 @@ uint32_t heft_strmap_get(const struct heft_strmap *map, struct heft_str key)
     if (map->count == 0)
         return HEFT_MAP_NONE;
     slot = strmap_slot(map, key, hash_of(key));
-    return slot->hash ? slot->value : HEFT_MAP_NONE;
+    return slot->hash ? map->entries[slot->entry].value : HEFT_MAP_NONE;
 }
 
 void heft_strmap_release(struct heft_strmap *map)
 {
     heft_free(map->slots);
+    heft_free(map->entries);
     *map = (struct heft_strmap){0};
 }
 

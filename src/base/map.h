@@ -8,15 +8,24 @@
 
 #define HEFT_MAP_NONE UINT32_MAX
 
+/* Small slots point into a list of the keys in the order they came. */
 struct heft_strmap_slot;
+struct heft_strmap_entry;
 struct heft_strmap {
     struct heft_strmap_slot *slots;
-    size_t count, cap;
+    struct heft_strmap_entry *entries;
+    size_t count, cap, entries_cap;
 };
 /* Puts key → value; where the key is there already, leaves it and gives its value in *found (else
  * HEFT_MAP_NONE). False only on lack of memory. */
 HEFT_CHECKED bool heft_strmap_add(struct heft_strmap *map, struct heft_str key, uint32_t value,
                                   uint32_t *found, struct heft_error *err);
+/* Adds n keys, the i-th with the value first + i: for long columns, where it takes a third of the
+ * time of so many adds. The keys stand `stride` bytes apart (a member of an array's structs). Stops
+ * at the first that is there already: its number in *twice (else n), its value in *found. */
+HEFT_CHECKED bool heft_strmap_add_column(struct heft_strmap *map, const struct heft_str *keys,
+                                         size_t stride, size_t n, uint32_t first, size_t *twice,
+                                         uint32_t *found, struct heft_error *err);
 /* Sets key → value, replacing. */
 HEFT_CHECKED bool heft_strmap_set(struct heft_strmap *map, struct heft_str key, uint32_t value,
                                   struct heft_error *err);

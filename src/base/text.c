@@ -62,6 +62,8 @@ static uint32_t code_point(const uint8_t *p, size_t length)
     return point;
 }
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
 static uint64_t load_word(const uint8_t *p)
 {
     uint64_t word;
@@ -77,7 +79,7 @@ size_t heft_utf8_check(struct heft_bytes text)
     while (at < text.n) {
         size_t length;
 
-        while (text.n - at >= 8 && !(load_word(text.p + at) & UINT64_C(0x8080808080808080)))
+        while (text.n - at >= 8 && !(load_word(text.p + at) & EACH(0x80)))
             at += 8;
         if (at == text.n)
             break;
@@ -157,12 +159,30 @@ size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *ou
     return length;
 }
 
+/* Non-zero where any byte of the word equals `byte`, all of the word being ASCII. */
+static uint64_t has_byte(uint64_t word, uint8_t byte)
+{
+    const uint64_t x = word ^ EACH(byte);
+
+    return (x - EACH(1)) & ~x & EACH(0x80);
+}
+
+static bool is_plain_word(uint64_t word)
+{
+    const uint64_t control = (word - EACH(0x20)) & ~word & EACH(0x80);
+
+    return !((word & EACH(0x80)) | control | has_byte(word, '"') | has_byte(word, '\\') |
+             has_byte(word, 0x7f));
+}
+
 /* Length of the run of printable ASCII at the front, without the two that JSON escapes. */
 static size_t plain_run(struct heft_str s)
 {
     const uint8_t *p = (const uint8_t *)s.p;
     size_t n = 0;
 
+    while (s.n - n >= 8 && is_plain_word(load_word(p + n)))
+        n += 8;
     while (n < s.n && p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\')
         n++;
     return n;

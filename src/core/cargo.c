@@ -250,8 +250,36 @@ static int by_area(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* Items of one storage as areas. False where one of them is strided: the hub refuses such a group.
- */
+/* Whether torch could flatten the row to one dimension without copying (view(-1)), and the last
+ * element's distance from the first, in elements. */
+static bool flat_extent(const struct heft_row *row, uint64_t *last)
+{
+    uint64_t count = 1, step = 0;
+
+    *last = 0;
+    for (unsigned d = row->rank; d-- > 0;) {
+        if (row->shape[d] == 1)
+            continue;
+        if (count > 1 && row->stride[d] != count * step)
+            return false;
+        if (count == 1)
+            step = row->stride[d];
+        count *= row->shape[d];
+    }
+    *last = (count - 1) * step;
+    return true;
+}
+
+/* The hub takes any tensor of as many bytes as its storage for complete; one that repeats elements
+ * (expanded) is not, and to keep it in place of the storage would lose data. */
+static bool is_complete(const struct heft_row *row, const struct heft_storage *storage)
+{
+    return row->offset == 0 && !row->stride && row->bytes == storage->len;
+}
+
+/* Items of one storage as areas, from the first element to the end of the last. False where one of
+ * them cannot be flattened: the hub fails on such a group. An empty tensor has no address to the
+ * hub: it starts and ends at 0, before all others. */
 static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
 {
     bool plain = true;
@@ -260,10 +288,15 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
     for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
         const struct heft_item *item = &u->cargo->items[i];
         const struct heft_row *row = item->row;
+        const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
+        uint64_t stop = row->offset + row->bytes, last = 0;
 
-        plain = plain && !row->stride;
-        u->aliases[(*n)++] = (struct alias){row->offset, row->offset + row->bytes, item->name, i,
-                                            row->bytes == u->cargo->model->storages[storage].len};
+        if (row->stride && row->bytes > 0) {
+            plain = plain && flat_extent(row, &last);
+            stop = row->offset + last * size + size;
+        }
+        u->aliases[(*n)++] = (struct alias){row->offset, stop, item->name, i,
+                                            is_complete(row, &u->cargo->model->storages[storage])};
     }
     return plain;
 }
@@ -402,7 +435,7 @@ bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_option
  * names is one it refuses, and each of them is written by itself. */
 static uint64_t storage_id(const struct heft_cargo *cargo, const struct heft_item *item)
 {
-    if (cargo->model->storages[item->row->storage].len == 0)
+    if (cargo->model->storages[item->row->storage].len == 0 || (cargo->untied && item->bytes == 0))
         return EMPTY_STORAGE;
     return cargo->untied ? UINT64_MAX : item->row->storage;
 }

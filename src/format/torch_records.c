@@ -283,13 +283,13 @@ static bool check_layout(struct heft_torch *t, struct heft_buf *name, struct hef
         if (!numbered(t, i, name, &entry, err))
             return false;
         if (!entry)
-            return heft_model_note(t->model, HEFT_FINDING, t->source, t->zip.directory, err,
+            return heft_model_note(t->model, HEFT_NOTE, t->source, t->zip.directory, err,
                                    "no record data/%zu: .format_version promises storages numbered "
                                    "in the order of their use",
                                    i);
         want = last ? computed_offset(t, last->end, entry->name.n, entry->size) : entry->data;
         if (entry->data != want)
-            return heft_model_note(t->model, HEFT_FINDING, t->source, entry->data, err,
+            return heft_model_note(t->model, HEFT_NOTE, t->source, entry->data, err,
                                    "record data/%zu begins here, .format_version promises it at "
                                    "0x%" PRIx64 ", where torch may look for it",
                                    i, want);
@@ -297,7 +297,8 @@ static bool check_layout(struct heft_torch *t, struct heft_buf *name, struct hef
     return true;
 }
 
-/* .format_version promises a layout from which torch computes offsets instead of reading them. */
+/* .format_version promises a layout from which torch computes offsets where it is asked to, instead
+ * of reading them. Zip tools that repack a file break that promise. */
 static bool note_layout(struct heft_torch *t, struct heft_error *err)
 {
     struct heft_buf name = {0};

@@ -183,7 +183,7 @@ static bool add_sequence_argument(struct walk *w, uint32_t node)
     return add_entry(w, KEY_ARGS, node);
 }
 
-/* copyreg's ways to say "a new object of this class": the class is the first argument. */
+/* copyreg's and numpy's ways to say "a new object of this class": it is the first argument. */
 static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arguments)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
@@ -196,8 +196,9 @@ static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arg
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, callee)->module);
     name = heft_pickle_text(&t->pickle, callee);
     heft_torch_rename(&module, &name);
-    *in_arguments = heft_str_is(module, "copyreg") &&
-                    (heft_str_is(name, "_reconstructor") || heft_str_is(name, "__newobj__")) &&
+    *in_arguments = ((heft_str_is(module, "copyreg") &&
+                      (heft_str_is(name, "_reconstructor") || heft_str_is(name, "__newobj__"))) ||
+                     heft_torch_callee(t, node) == HEFT_TORCH_NP_ARRAY) &&
                     heft_torch_is(t, first, HEFT_PICKLE_GLOBAL);
     return *in_arguments ? first : callee;
 }

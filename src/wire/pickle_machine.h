@@ -88,7 +88,7 @@ struct heft_pickle_machine {
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
     HEFT_PRINTF(3, 4);
 
-/* pickle_nodes.c */
+/* pickle_nodes.c. Room to begin with; after it, nodes, items and stack are never null. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
 /* Adds k items at the end of a container. */

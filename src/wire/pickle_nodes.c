@@ -42,7 +42,8 @@ bool heft_pickle_reserve(struct heft_pickle_machine *m)
     const size_t guess = heft_min_u64(m->n / 4, 1 << 20) + 16;
     const size_t nodes = heft_min_u64(guess, m->limits.nodes);
 
-    return widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
+    return heft_grow(&m->stack, &m->cap_stack, 0, 64, sizeof *m->stack, m->err) &&
+           widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
            widen(m, &m->items, sizeof *m->items, &m->cap_items, guess, guess);
 }
 

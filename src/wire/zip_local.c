@@ -357,6 +357,7 @@ static bool fetch_deflated(const struct heft_source *src, const struct heft_zip_
 
     if (z)
         feed.piece = heft_alloc((size_t)heft_min_u64(entry->packed, PIECE), err);
+    feed.in.p = feed.piece;
     if (feed.piece)
         bytes = heft_arena_alloc(arena, n, err);
     if (bytes)

@@ -8,11 +8,10 @@ import torch
 from common import DTYPES
 
 WORDS = ["weight", "bias", "gamma", "q_proj", "k_proj", "embed", "norm", "layers", "blocks", "head"]
-ODD_NAMES = ["", " ", "a b", "ключ", "重み.0", "naïve", "\U0001f600", "quote\"d", "back\\slash",
-             "tab\t", "line\nfeed", "slash/name", "-dash", "*", "[0]", "%s", "\u2028", "\x7f", "$HOME", "a..b",
-             "UPPER", "ß", "e\u0301"]
-
-
+ODD_NAMES = ["", " ", "a b", "ключ", "重み.0", "naïve", "\U0001f600", "quote\"d",
+             "back\\slash", "tab\t", "line\nfeed", "slash/name", "-dash", "*", "[0]", "%s", "\u2028",
+             "\x7f", "$HOME", "a..b", "UPPER", "ß", "e\u0301"]
+# The ways in which tensors look at a storage, the usual ones more often.
 VIEWS = (["tie"] * 5 + ["slice"] * 3 + ["reshape"] * 3 + ["stride", "empty", "expand", "transpose",
                                                          "column", "permute", "as_strided"])
 

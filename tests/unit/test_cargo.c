@@ -117,22 +117,38 @@ static void the_first_complete_name_is_kept(void **state)
 static void what_the_hub_refuses_keeps_its_own_bytes(void **state)
 {
     struct bench b;
-    uint32_t halves, slice, strided;
-    const uint64_t two = 2;
+    uint32_t halves, slice;
 
     (void)state;
     open_bench(&b);
     halves = storage(&b, 64);
     slice = storage(&b, 64);
-    strided = storage(&b, 64);
     row(&b, "left", halves, 0, 32, HEFT_U8, NULL);
     row(&b, "right", halves, 32, 32, HEFT_U8, NULL);
     row(&b, "slice", slice, 8, 8, HEFT_U8, NULL);
-    row(&b, "every", strided, 0, 64, HEFT_U8, NULL);
-    row(&b, "second", strided, 0, 32, HEFT_U8, &two);
     assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
-    expect_names(&b, "left right slice every second");
+    expect_names(&b, "left right slice");
     expect_metadata(&b, "");
+    close_bench(&b);
+}
+
+static void a_strided_view_is_dropped_and_an_expanded_one_never_kept(void **state)
+{
+    const uint64_t two = 2, zero = 0;
+    struct bench b;
+    uint32_t every, one;
+
+    (void)state;
+    open_bench(&b);
+    every = storage(&b, 64);
+    one = storage(&b, 64);
+    row(&b, "every", every, 0, 64, HEFT_U8, NULL);
+    row(&b, "second", every, 0, 32, HEFT_U8, &two);
+    row(&b, "whole", one, 0, 64, HEFT_U8, NULL);
+    row(&b, "expanded", one, 0, 64, HEFT_U8, &zero);
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    expect_names(&b, "every whole");
+    expect_metadata(&b, "second:every expanded:whole");
     close_bench(&b);
 }
 
@@ -256,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_complete_name_is_kept),
         cmocka_unit_test(what_the_hub_refuses_keeps_its_own_bytes),
+        cmocka_unit_test(a_strided_view_is_dropped_and_an_expanded_one_never_kept),
         cmocka_unit_test(runs_are_cut_where_the_hub_cuts_them),
         cmocka_unit_test(users_metadata_wins_over_a_tie),
         cmocka_unit_test(select_root_and_rename),

@@ -110,6 +110,74 @@ static void reserving_avoids_all_later_growth(void **state)
     heft_strmap_release(&map);
 }
 
+struct row {
+    uint64_t other;
+    struct heft_str name;
+};
+
+static void a_column_is_added_as_one_by_one(void **state)
+{
+    static struct row rows[1000];
+    static char names[1000][8];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        rows[i].name = heft_str_of(names[i]);
+    }
+    for (size_t n = 0; n < HEFT_COUNT(rows); n += n < 130 ? 1 : 290) {
+        struct heft_error err = {0};
+        struct heft_strmap map = {0};
+        size_t twice;
+        uint32_t found;
+
+        assert_true(heft_strmap_set(&map, HEFT_STR("before"), 5, &err));
+        assert_true(heft_strmap_add_column(&map, &rows[0].name, sizeof rows[0], n, 100, &twice,
+                                           &found, &err));
+        assert_int_equal(twice, n);
+        assert_int_equal(found, HEFT_MAP_NONE);
+        assert_int_equal(map.count, n + 1);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(heft_strmap_get(&map, rows[i].name), 100 + i);
+        heft_strmap_release(&map);
+    }
+}
+
+static void a_column_stops_at_the_first_repetition(void **state)
+{
+    static char names[300][8];
+    struct heft_str column[300];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(column); i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        column[i] = heft_str_of(names[i]);
+    }
+    for (size_t at = 1; at < HEFT_COUNT(column); at++) {
+        struct heft_error err = {0};
+        struct heft_strmap map = {0};
+        const struct heft_str kept = column[at];
+        size_t twice;
+        uint32_t found;
+
+        column[at] = column[at / 2];
+        assert_true(heft_strmap_add_column(&map, column, sizeof column[0], HEFT_COUNT(column), 7,
+                                           &twice, &found, &err));
+        assert_int_equal(twice, at);
+        assert_int_equal(found, 7 + at / 2);
+        column[at] = kept;
+        heft_strmap_release(&map);
+    }
+    struct heft_error err = {0};
+    struct heft_strmap map = {0};
+    size_t twice;
+    uint32_t found;
+    assert_false(heft_strmap_add_column(&map, column, 0, SIZE_MAX, 0, &twice, &found, &err));
+    assert_int_equal(err.code, HEFT_NOMEM);
+    assert_false(heft_strmap_add_column(&map, column, 0, UINT32_MAX, 0, &twice, &found, &err));
+    heft_strmap_release(&map);
+}
+
 /* Against a plain model: dense, sparse and descending keys in turn. */
 static void numbers_are_found_however_they_come(void **state)
 {
@@ -197,6 +265,8 @@ int main(void)
         cmocka_unit_test(names_differ_in_every_byte_and_in_length),
         cmocka_unit_test(many_names_are_all_found_again),
         cmocka_unit_test(reserving_avoids_all_later_growth),
+        cmocka_unit_test(a_column_is_added_as_one_by_one),
+        cmocka_unit_test(a_column_stops_at_the_first_repetition),
         cmocka_unit_test(numbers_are_found_however_they_come),
         cmocka_unit_test(a_far_key_takes_no_more_than_a_slot),
         cmocka_unit_test(a_failed_allocation_leaves_the_map_whole),

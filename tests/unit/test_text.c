@@ -160,6 +160,34 @@ static void other_json_is_as_serde_writes_it(void **state)
     assert_json("a\xff", 2, false, "\"a\xef\xbf\xbd\"");
 }
 
+/* Every byte at every place of a word: what is plain is decided eight bytes at a time. */
+static void json_escapes_are_found_wherever_they_stand(void **state)
+{
+    char text[20], wanted[40];
+
+    (void)state;
+    for (int byte = 1; byte < 0x80; byte++) {
+        for (size_t at = 0; at < sizeof text; at++) {
+            struct heft_buf buf = {0};
+
+            memset(text, 'a', sizeof text);
+            text[at] = (char)byte;
+            heft_buf_json(&buf, (struct heft_str){text + at, 1}, true);
+            const bool plain = buf.n == 3;
+            assert_int_equal(plain, byte >= 0x20 && byte != 0x7f && byte != '"' && byte != '\\');
+            memset(wanted, 'a', sizeof wanted);
+            memcpy(wanted + 1 + at, buf.p + 1, buf.n - 2);
+            wanted[0] = wanted[sizeof text + buf.n - 2] = '"';
+            const size_t length = sizeof text + buf.n - 1;
+            heft_buf_release(&buf);
+            heft_buf_json(&buf, (struct heft_str){text, sizeof text}, true);
+            assert_int_equal(buf.n, length);
+            assert_memory_equal(buf.p, wanted, length);
+            heft_buf_release(&buf);
+        }
+    }
+}
+
 /* ---- globs ---- */
 
 static void globs_match_what_they_say(void **state)
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test(nothing_that_moves_the_cursor_passes),
         cmocka_unit_test(ascii_json_is_as_python_writes_it),
         cmocka_unit_test(other_json_is_as_serde_writes_it),
+        cmocka_unit_test(json_escapes_are_found_wherever_they_stand),
         cmocka_unit_test(globs_match_what_they_say),
         cmocka_unit_test(hostile_globs_end),
         cmocka_unit_test(sizes_are_the_hubs),
