@@ -102,6 +102,8 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
     if (r->out->terminal)
         return usage_error(err, "%s is a tensor: its bytes are not for a terminal",
                            o->inputs.items[o->inputs.n - 1]);
+    if (!o->no_verify && !o->slice && !heft_tensor_check(r->c, r->index, err))
+        return false;
     return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
 }
 

@@ -13,8 +13,7 @@ const char *heft_version(void)
     return HEFT_VERSION;
 }
 
-/* ---- opening
- * -------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 /* Numbers the storages that several rows look into. */
 static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
@@ -85,8 +84,7 @@ void heft_close(struct heft_checkpoint *c)
     heft_free(c);
 }
 
-/* ---- what it holds
- * ----------------------------------------------------------------------------------- */
+/* ---- what it holds ----------------------------------------------------------------------- */
 
 const char *heft_format(const struct heft_checkpoint *c)
 {
@@ -226,29 +224,9 @@ const struct heft_value *heft_values(const struct heft_checkpoint *c)
     return c->model.values;
 }
 
-/* The child whose key is the longest beginning of the path (keys may hold dots). */
-static const struct heft_value *step(const struct heft_value *from, const char **path)
-{
-    const struct heft_value *best = NULL;
-
-    for (const struct heft_value *v = from->first_child; v; v = v->next_sibling) {
-        const char after = strncmp(*path, v->key, v->key_len) == 0 ? (*path)[v->key_len] : 'x';
-
-        if ((after == '\0' || after == '.') && (!best || v->key_len > best->key_len))
-            best = v;
-    }
-    if (best)
-        *path += best->key_len + ((*path)[best->key_len] == '.');
-    return best;
-}
-
 const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
 {
-    const struct heft_value *at = c->model.values;
-
-    while (at && *path)
-        at = step(at, &path);
-    return at;
+    return heft_value_below(c->model.values, path);
 }
 
 bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
@@ -257,8 +235,7 @@ bool heft_select(const struct heft_checkpoint *c, const char *root, const struct
     return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
 }
 
-/* ---- reading tensors
- * ------------------------------------------------------------------------------------ */
+/* ---- reading tensors --------------------------------------------------------------------- */
 
 static const struct heft_row *row_at(const struct heft_checkpoint *c, size_t index,
                                      struct heft_error *err)
@@ -403,8 +380,7 @@ bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
     return true;
 }
 
-/* ---- slices as text
- * ------------------------------------------------------------------------------------------- */
+/* ---- slices as text ---------------------------------------------------------------------- */
 
 /* A decimal number with an optional sign; negative ones count from the end of dim. */
 static bool parse_index(const char **text, uint64_t dim, uint64_t *out)

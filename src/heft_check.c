@@ -7,8 +7,7 @@
 #include "core/registry.h"
 #include "format/scan.h"
 
-/* ---- the map
- * ---------------------------------------------------------------------------------------- */
+/* ---- the map ----------------------------------------------------------------------------- */
 
 struct heft_map {
     struct heft_arena mem;
@@ -49,8 +48,7 @@ void heft_map_free(struct heft_map *map)
     heft_free(map);
 }
 
-/* ---- verifying
- * ------------------------------------------------------------------------------------------ */
+/* ---- verifying --------------------------------------------------------------------------- */
 
 struct verifier {
     struct heft_checkpoint *c;
@@ -117,23 +115,31 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
     return true;
 }
 
+/* What is wrong with a storage whose checksum differs. */
+static void blame_storage(const struct heft_model *model, uint32_t storage, uint32_t found,
+                          struct heft_error *err)
+{
+    const struct heft_storage *s = &model->storages[storage];
+
+    if (s->coding == HEFT_CODING_DEFLATE)
+        heft_fail(err, HEFT_MISMATCH, s->off,
+                  "the deflated bytes do not give %" PRIu64 " bytes of CRC-32 %08" PRIx32, s->len,
+                  s->crc);
+    else
+        heft_fail(err, HEFT_MISMATCH, s->off, "CRC-32 is %08" PRIx32 ", the file says %08" PRIx32,
+                  found, s->crc);
+    heft_error_about(err, "storage", s->label);
+}
+
 static bool report_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
 {
     const struct verifier *v = ctx;
     const struct heft_model *model = &v->c->model;
-    const struct heft_storage *s = &model->storages[storage];
-    struct heft_error text = {0};
+    struct heft_error bad = {0};
 
     (void)err;
-    if (s->coding == HEFT_CODING_DEFLATE)
-        heft_fail(&text, HEFT_MISMATCH, s->off,
-                  "the deflated bytes do not give %" PRIu64 " bytes of CRC-32 %08" PRIx32, s->len,
-                  s->crc);
-    else
-        heft_fail(&text, HEFT_MISMATCH, s->off, "CRC-32 is %08" PRIx32 ", the file says %08" PRIx32,
-                  found, s->crc);
-    heft_error_about(&text, "storage", s->label);
-    report(v, HEFT_FINDING, path_of(model, s->source), s->off, text.text);
+    blame_storage(model, storage, found, &bad);
+    report(v, HEFT_FINDING, path_of(model, model->storages[storage].source), bad.offset, bad.text);
     return true;
 }
 
@@ -150,11 +156,31 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
         exec.progress_ctx = options->progress_ctx;
     }
     report_notes(&v);
-    return report_layout(&v, err) && heft_exec_verify(&c->model, &exec, report_storage, &v, err);
+    return report_layout(&v, err) &&
+           heft_exec_verify(&c->model, HEFT_ALL_STORAGES, &exec, report_storage, &v, err);
 }
 
-/* ---- scanning
- * --------------------------------------------------------------------------------------------- */
+static bool refuse_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+{
+    const struct heft_checkpoint *c = ctx;
+
+    blame_storage(&c->model, storage, found, err);
+    return heft_error_file(err, path_of(&c->model, c->model.storages[storage].source));
+}
+
+bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
+{
+    const struct heft_exec_options exec = {0};
+    const struct heft_row *row;
+
+    if (index >= c->model.n_rows)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu", index);
+    row = &c->model.rows[index];
+    return heft_exec_verify(&c->model, row->storage, &exec, refuse_storage, c, err) ||
+           heft_error_about(err, "tensor", row->name);
+}
+
+/* ---- scanning ---------------------------------------------------------------------------- */
 
 bool heft_scan(const char *path, const struct heft_limits *limits,
                void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
@@ -176,8 +202,7 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
     return ok;
 }
 
-/* ---- formats and sizes
- * ------------------------------------------------------------------------------------- */
+/* ---- formats and sizes ------------------------------------------------------------------- */
 
 bool heft_format_at(size_t index, struct heft_format_info *out)
 {
@@ -186,7 +211,7 @@ bool heft_format_at(size_t index, struct heft_format_info *out)
     if (!format)
         return false;
     *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
-                                     format->plan != NULL};
+                                     format->plan && format->extensions[0]};
     return true;
 }
 

@@ -179,6 +179,10 @@ HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, co
  * whoever touches the view. */
 HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                               struct heft_error *err);
+/* Reads the storage that the tensor looks into, whole, and compares its stored checksum; true also
+ * where the file stores none. HEFT_MISMATCH. The reading functions above do not check raw storages
+ * by themselves. */
+HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
 /* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may end it by
  * returning false. */
 HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,

@@ -73,16 +73,15 @@ bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
 bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_str *out,
                    struct heft_error *err)
 {
-    char *text;
+    const size_t n = buf->n;
+    const char *text = NULL;
 
-    if (!heft_buf_ok(buf, err))
-        return false;
-    text = heft_arena_text(arena, (struct heft_str){buf->p, buf->n}, err);
-    if (!text)
-        return false;
-    *out = (struct heft_str){text, buf->n};
+    if (heft_buf_ok(buf, err))
+        text = heft_arena_text(arena, (struct heft_str){buf->p, n}, err);
+    if (text)
+        *out = (struct heft_str){text, n};
     heft_buf_release(buf);
-    return true;
+    return text != NULL;
 }
 
 void heft_buf_release(struct heft_buf *buf)

@@ -51,20 +51,6 @@ static struct line line_of(char *p, size_t cap)
     return (struct line){p, 0, cap, false};
 }
 
-/* Length of text[0..n) without a last character that was cut short. */
-static size_t whole_characters(const char *text, size_t n)
-{
-    size_t start = n;
-
-    while (start > 0 && n - start < 3 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
-        start--;
-    if (start == 0 || (unsigned char)text[start - 1] < 0xc0)
-        return n; /* ends in ASCII, or in bytes that are no UTF-8 anyway */
-    start--;
-    const struct heft_bytes last = {(const uint8_t *)text + start, n - start};
-    return heft_utf8_check(last) == last.n ? n : start;
-}
-
 bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, const char *format,
                ...)
 {
@@ -79,7 +65,7 @@ bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, con
     va_end(args);
     n = wanted < 0 ? 0 : (size_t)wanted;
     if (n >= sizeof raw)
-        n = whole_characters(raw, sizeof raw - 1);
+        n = sizeof raw - 1; /* may end within a character, but the line is full long before */
 
     err->code = code;
     err->offset = offset;

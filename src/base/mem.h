@@ -75,7 +75,8 @@ void heft_buf_u64(struct heft_buf *buf,
                   uint64_t v); /* decimal, without printf: the hot path of lists */
 void heft_buf_printf(struct heft_buf *buf, const char *format, ...) HEFT_PRINTF(2, 3);
 HEFT_CHECKED bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err);
-/* Moves the bytes into the arena (NUL after them, not counted) and empties the buffer. */
+/* Moves the bytes into the arena (NUL after them, not counted). The buffer is released, also on
+ * failure. */
 HEFT_CHECKED bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena,
                                 struct heft_str *out, struct heft_error *err);
 void heft_buf_release(struct heft_buf *buf);

@@ -7,8 +7,7 @@
 #include "core/cast.h"
 #include "core/select.h"
 
-/* ---- loading
- * ------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------- */
 
 static bool has_wildcard(const char *glob)
 {
@@ -213,12 +212,12 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
 void heft_cargo_release(struct heft_cargo *cargo)
 {
     heft_free(cargo->metadata);
+    heft_free(cargo->parts);
     heft_strmap_release(&cargo->keys);
     *cargo = (struct heft_cargo){0};
 }
 
-/* ---- ties
- * ----------------------------------------------------------------------------------------- */
+/* ---- ties -------------------------------------------------------------------------------- */
 
 struct alias {
     uint64_t start, stop; /* in the storage */
@@ -301,6 +300,32 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
     return plain;
 }
 
+static bool same_view(const struct heft_row *a, const struct heft_row *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank || a->offset != b->offset)
+        return false;
+    if ((a->stride != NULL) != (b->stride != NULL))
+        return false;
+    return a->rank == 0 ||
+           (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0 &&
+            (!a->stride || memcmp(a->stride, b->stride, a->rank * sizeof *a->stride) == 0));
+}
+
+static bool drop(struct untier *u, const struct alias *alias, const struct alias *kept,
+                 struct heft_error *err)
+{
+    struct heft_cargo *cargo = u->cargo;
+
+    u->dropped[alias->item] = true;
+    if (!same_view(cargo->items[alias->item].row, cargo->items[kept->item].row)) {
+        if (!heft_grow(&cargo->parts, &cargo->cap_parts, cargo->n_parts, 1, sizeof *cargo->parts,
+                       err))
+            return false;
+        cargo->parts[cargo->n_parts++] = (struct heft_pair){alias->name, kept->name};
+    }
+    return add_metadata(cargo, alias->name, kept->name, err);
+}
+
 /* One run of overlapping names: keep the first complete one by name; drop and record the others in
  * name order. A run without a complete name is what the hub refuses: there every name keeps its own
  * bytes. */
@@ -311,13 +336,9 @@ static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft
     qsort(run, n, sizeof *run, by_name);
     while (kept < n && !run[kept].complete)
         kept++;
-    for (size_t i = 0; kept < n && i < n; i++) {
-        if (i == kept)
-            continue;
-        u->dropped[run[i].item] = true;
-        if (!add_metadata(u->cargo, run[i].name, run[kept].name, err))
+    for (size_t i = 0; kept < n && i < n; i++)
+        if (i != kept && !drop(u, &run[i], &run[kept], err))
             return false;
-    }
     return true;
 }
 
@@ -426,8 +447,7 @@ bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_option
     return ok;
 }
 
-/* ---- shards
- * --------------------------------------------------------------------------------------- */
+/* ---- shards ------------------------------------------------------------------------------ */
 
 #define EMPTY_STORAGE (UINT64_MAX - 1) /* to the hub all empty storages are the same one */
 

@@ -27,6 +27,9 @@ struct heft_cargo {
     /* Of the single file, or of the index: the source's, the user's, then dropped: kept. */
     struct heft_pair *metadata;
     size_t n_metadata, cap_metadata;
+    /* Dropped → kept, where the dropped name sees other elements or another shape. */
+    struct heft_pair *parts;
+    size_t n_parts, cap_parts;
     struct heft_strmap keys; /* of metadata → its index */
     const size_t *begins;    /* after split: the first item of each shard, and the end */
     uint32_t n_shards;

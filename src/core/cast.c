@@ -22,7 +22,7 @@ enum { BLOCK = 1024, STEP = 64 }; /* elements: of the hub buffer (8 KiB); of an 
 /* Converts n ≤ BLOCK elements; the result is how many finite ones overflowed. */
 typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
 
-/* ---- bits ------------------------------------------------------------------------------------ */
+/* ---- bits -------------------------------------------------------------------------------- */
 
 static inline bool host_is_little(void)
 {
@@ -88,7 +88,7 @@ static inline uint32_t narrow(uint32_t mag, unsigned man, unsigned bias)
     return mag < ((128u - bias) << 23) ? tiny : normal;
 }
 
-/* ---- small floats to F32 bits ---------------------------------------------------------------- */
+/* ---- small floats to F32 bits ------------------------------------------------------------ */
 
 static inline uint32_t f32_of_f16(uint16_t h)
 {
@@ -146,7 +146,7 @@ static inline uint32_t f32_of_e8m0(uint8_t b)
     return b == 0xFF ? F32_INF + 1 : value;
 }
 
-/* ---- F32 bits to small floats; `over`: a finite value overflowed --------------------------- */
+/* ---- F32 bits to small floats; `over`: a finite value overflowed ------------------------- */
 
 static inline uint16_t bf16_of_f32(uint32_t u, uint32_t *over)
 {
@@ -218,7 +218,7 @@ static inline float f32_of_f64(double d, uint32_t *over)
     return f;
 }
 
-/* ---- loops ----------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------- */
 
 /* LOOP(name, from, to, expr): to y = expr, of `from x` and `uint32_t over`, for each element. The
  * inner loop's count is a constant because compilers at -O2 make vector code of such loops only. */
@@ -284,7 +284,7 @@ LOOP(f32_to_e4m3, uint32_t, uint8_t, e4m3_of_f32(x, &over))
 LOOP(f32_to_e4m3fnuz, uint32_t, uint8_t, e4m3fnuz_of_f32(x, &over))
 LOOP(f32_to_e5m2fnuz, uint32_t, uint8_t, e5m2fnuz_of_f32(x, &over))
 
-/* ---- lanes and routes ------------------------------------------------------------------------ */
+/* ---- lanes and routes -------------------------------------------------------------------- */
 
 struct lane {
     cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: of the types that F32 is narrowed to */

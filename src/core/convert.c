@@ -5,10 +5,10 @@
 
 #define DEFAULT_SHARD 5000000000u /* the hub's "5GB" */
 #define SUFFIX        "{suffix}"
+#define NAMES_SHOWN   8 /* of what is left out */
 #define SHARD_DIGITS  "-00000-of-00000"
 
-/* ---- format and names
- * ---------------------------------------------------------------------------------- */
+/* ---- format and names -------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -40,7 +40,7 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "the name %s does not tell a format to write; --to names it",
                          options->output);
-    if (!c->format->plan)
+    if (!c->format->plan || !c->format->extensions[0])
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
                          c->format->name);
     return true;
@@ -117,9 +117,7 @@ static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct 
                              shard + 1, c->cargo.n_shards, c->suffix);
 }
 
-/* ---- notes
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- notes ------------------------------------------------------------------------------- */
 
 static bool add_note(struct heft_conversion *c, const char *note, struct heft_error *err)
 {
@@ -129,47 +127,70 @@ static bool add_note(struct heft_conversion *c, const char *note, struct heft_er
     return true;
 }
 
-/* "left out, not tensors: epoch, args" (bookkeeping does not count). */
-static bool note_values(struct heft_conversion *c, struct heft_error *err)
+/* Bookkeeping that every state dict brings: module versions, alone in dicts or not. */
+static bool is_bookkeeping(const struct heft_value *value)
 {
+    const struct heft_value *child = value->first_child;
+
+    return strcmp(value->key, "_metadata") == 0 ||
+           (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling &&
+            strcmp(child->key, "_metadata") == 0);
+}
+
+/* "left out, not tensors: epoch, args": what lies beside the tensors that are taken. */
+static bool note_values(struct heft_conversion *c, const char *root, struct heft_error *err)
+{
+    const struct heft_value *from = heft_value_below(c->model->values, root ? root : "");
     struct heft_buf text = {0};
     struct heft_str out;
     unsigned n = 0;
 
-    if (!c->model->values)
-        return true;
-    for (const struct heft_value *v = c->model->values->first_child; v; v = v->next_sibling) {
-        if (strcmp(v->key, "_metadata") == 0)
+    for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling) {
+        if (is_bookkeeping(v))
             continue;
-        if (n < 8) {
+        if (n < NAMES_SHOWN) {
             heft_buf_text(&text, n ? ", " : "");
             heft_buf_str(&text, (struct heft_str){v->key, v->key_len});
         }
         n++;
     }
-    if (n > 8)
-        heft_buf_printf(&text, " and %u more", n - 8);
+    if (n > NAMES_SHOWN)
+        heft_buf_printf(&text, " and %u more", n - NAMES_SHOWN);
     if (!heft_buf_take(&text, &c->mem, &out, err))
         return false;
     return n == 0 ||
            add_note(c, heft_arena_printf(&c->mem, err, "left out, not tensors: %s", out.p), err);
 }
 
+static bool note_part(struct heft_conversion *c, const struct heft_pair *part,
+                      struct heft_error *err)
+{
+    return add_note(c,
+                    heft_arena_printf(&c->mem, err,
+                                      "%s is another view of %s's storage: dropped as "
+                                      "huggingface_hub does, its shape is not recorded",
+                                      part->key.p, part->value.p),
+                    err);
+}
+
 static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
 {
     const size_t dropped = before - c->cargo.n_items;
 
-    return dropped == 0 ||
-           add_note(c,
-                    heft_arena_printf(&c->mem, err,
-                                      "%zu tied name%s dropped and recorded in the metadata",
-                                      dropped, dropped == 1 ? "" : "s"),
-                    err);
+    if (dropped &&
+        !add_note(c,
+                  heft_arena_printf(&c->mem, err,
+                                    "%zu tied name%s dropped and recorded in the metadata", dropped,
+                                    dropped == 1 ? "" : "s"),
+                  err))
+        return false;
+    for (size_t i = 0; i < c->cargo.n_parts; i++)
+        if (!note_part(c, &c->cargo.parts[i], err))
+            return false;
+    return true;
 }
 
-/* ---- cargo
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- cargo ------------------------------------------------------------------------------- */
 
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
 {
@@ -215,6 +236,9 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
     if (!heft_cargo_load(&c->cargo, c->model, options, &c->mem, err))
         return false;
     all = c->cargo.n_items;
+    if (all == 0 && c->model->n_rows > 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",
+                         c->model->n_rows);
     if (c->format->one_tensor && all != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);
@@ -223,9 +247,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
            heft_cargo_split(&c->cargo, limit, err);
 }
 
-/* ---- plan
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- plan -------------------------------------------------------------------------------- */
 
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
@@ -271,13 +293,11 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress_ctx = options->progress_ctx,
     };
     return choose_format(c, options, in_folder, err) && choose_names(c, options, in_folder, err) &&
-           load_cargo(c, options, err) && note_values(c, err) &&
+           load_cargo(c, options, err) && note_values(c, options->root, err) &&
            plan_files(c, options->output, err) && heft_plan_check(&c->plan, err);
 }
 
-/* ---- run
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- run --------------------------------------------------------------------------------- */
 
 /* "-00001-of-00003" at p, as the hub's stale-file rule wants it: five digits each. */
 static bool is_shard_number(const char *p)

@@ -48,8 +48,7 @@ struct exec {
 
 enum { CHECK_NOT, CHECK_COPY, CHECK_READ };
 
-/* ---- cutting
- * ------------------------------------------------------------------------------------------- */
+/* ---- cutting ----------------------------------------------------------------------------- */
 
 static bool is_checkable(const struct exec *x, uint32_t storage)
 {
@@ -143,8 +142,7 @@ static bool cut_storage(struct exec *x, uint32_t storage, struct heft_error *err
     return true;
 }
 
-/* ---- one job
- * -------------------------------------------------------------------------------------------- */
+/* ---- one job ----------------------------------------------------------------------------- */
 
 static void note_overflow(struct exec *x, uint64_t n)
 {
@@ -319,8 +317,7 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     return tell(x, chunk->len, err);
 }
 
-/* ---- checksums
- * -------------------------------------------------------------------------------------- */
+/* ---- checksums --------------------------------------------------------------------------- */
 
 struct judge {
     bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err);
@@ -385,8 +382,7 @@ static bool refuse_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_
     return heft_error_file(err, x->model->sources[s->source].path);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------- */
 
 static bool casts_something(const struct exec *x)
 {
@@ -532,9 +528,8 @@ static bool check_deflated(struct exec *x, const struct judge *j, uint32_t stora
                            struct heft_error *err)
 {
     struct heft_error found = {0};
-    uint8_t byte;
 
-    if (heft_reader_storage(&x->reader, storage, 0, &byte, 1, &found))
+    if (heft_reader_check(&x->reader, storage, &found))
         return tell(x, x->model->storages[storage].len, err);
     if (found.code == HEFT_MISMATCH || found.code == HEFT_MALFORMED)
         return j->bad(j->ctx, storage, 0, err);
@@ -542,20 +537,23 @@ static bool check_deflated(struct exec *x, const struct judge *j, uint32_t stora
     return false;
 }
 
-bool heft_exec_verify(const struct heft_model *model, const struct heft_exec_options *options,
+bool heft_exec_verify(const struct heft_model *model, uint32_t only,
+                      const struct heft_exec_options *options,
                       bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
                                   struct heft_error *err),
                       void *ctx, struct heft_error *err)
 {
     const struct judge j = {bad, ctx};
+    const uint32_t first = only == HEFT_ALL_STORAGES ? 0 : only;
+    const uint64_t end = only == HEFT_ALL_STORAGES ? model->n_storages : only + 1ull;
     struct exec x;
     bool ok = exec_init(&x, NULL, model, options, err);
 
-    for (uint32_t s = 0; ok && s < model->n_storages; s++)
+    for (uint32_t s = first; ok && s < end; s++)
         if (is_checkable(&x, s))
             ok = cut_storage(&x, s, err);
     ok = ok && run_chunks(&x, err) && judge_all(&x, &j, err);
-    for (uint32_t s = 0; ok && s < model->n_storages; s++)
+    for (uint32_t s = first; ok && s < end; s++)
         if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0)
             ok = check_deflated(&x, &j, s, err);
     exec_release(&x);

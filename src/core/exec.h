@@ -25,10 +25,13 @@ HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
 HEFT_CHECKED bool heft_exec_compare(const struct heft_plan *plan,
                                     const struct heft_exec_options *options,
                                     struct heft_error *err);
-/* Reads every storage that has a checksum and calls bad() for each that differs: `verify`. */
-HEFT_CHECKED bool
-heft_exec_verify(const struct heft_model *model, const struct heft_exec_options *options,
-                 bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err),
-                 void *ctx, struct heft_error *err);
+/* Reads every storage that has a checksum (or only the one) and calls bad() for each that differs.
+ */
+#define HEFT_ALL_STORAGES UINT32_MAX
+HEFT_CHECKED bool heft_exec_verify(const struct heft_model *model, uint32_t only,
+                                   const struct heft_exec_options *options,
+                                   bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
+                                               struct heft_error *err),
+                                   void *ctx, struct heft_error *err);
 
 #endif

@@ -3,31 +3,23 @@
  *     row ─► view: dimensions of extent 1 dropped, neighbours that continue each other joined
  *     elements [first, first+count) ─► boxes: one index range of one dimension, all of those after
  *                                      it; at most two a dimension
- *     box ─► fills of the scratch memory (up to 1 MiB), by dimensions sorted by stride:
+ *     box ─► unit: as many of its dimensions, by stride, as are cheaper read at once, with the gaps
+ *            between, than apart; a further read costs as much as READ bytes
  *
- *         dims[0] … dims[sparse-1]   dense: one read takes them with the gaps between
- *         dims[sparse] … dims[split] a read for each index, packed side by side
- *         dims[split]                as many indexes as fit at a time
- *         dims[split+1] …            a fill for each index
+ *     direct   long runs are read into their places
+ *     packed   units that fit the scratch memory: several side by side, then to their places
+ *     swept    larger ones: a window goes over the storage once for all such boxes of a call, and
+ *              what falls into it goes to its places
  *
- * A gap costs its bytes, a further read about as much as GAP bytes; so the work is linear in the
- * elements, whatever the strides. Expanded dimensions (stride 0) are read once a fill. */
+ * So a call reads about as much as the span of its elements, or less, however these overlap. */
 #include "core/gather.h"
 
-enum {
-    MAX_DIMS = 64,     /* of extent 2 and more, and fewer than 2^64 elements */
-    WINDOW = 1 << 20,  /* scratch bytes */
-    GAP = 8192,        /* bytes that are rather read than skipped by another read */
-    DIRECT = 16 << 10, /* bytes in a row, from which on they are read into their place */
-    TILE = 64          /* elements: a tile of a transposition stays in the first-level cache */
-};
+#include "core/box.h"
 
-/* Strides in bytes. */
-struct dim {
-    uint64_t n;
-    uint64_t from; /* in the storage */
-    uint64_t at;   /* in the scratch */
-    uint64_t to;   /* in the destination */
+enum {
+    WINDOW = 1 << 20,  /* bytes of scratch memory: what a second-level cache holds */
+    READ = 8192,       /* measured: a read of a cached page takes as long as so many bytes more */
+    DIRECT = 16 << 10, /* bytes in a row, from which on they are read into their place */
 };
 
 struct gather {
@@ -35,232 +27,19 @@ struct gather {
     uint32_t storage;
     uint32_t each; /* bytes of an element */
     unsigned rank;
-    struct dim dims[MAX_DIMS]; /* in the view's order */
-    uint64_t base;             /* of the view's first element, in the storage */
+    struct heft_dim dims[HEFT_BOX_DIMS]; /* in the view's order */
+    uint64_t base;                       /* of the view's first element, in the storage */
+    uint8_t *dst;
     uint8_t *scratch;
-    size_t room; /* of the scratch */
+    uint64_t room; /* of the scratch: the whole view's span, or WINDOW */
 };
 
-/* ---- walking --------------------------------------------------------------------------------- */
+/* ---- boxes ------------------------------------------------------------------------------- */
 
-/* Indexes of dims[lo] … dims[hi-1], the first one fastest. */
-struct walk {
-    uint64_t index[MAX_DIMS];
-    uint64_t from, at, to; /* bytes: the sums of index × stride */
-};
-
-static void walk_begin(struct walk *walk, unsigned lo, unsigned hi)
-{
-    walk->from = walk->at = walk->to = 0;
-    for (unsigned i = lo; i < hi; i++)
-        walk->index[i] = 0;
-}
-
-/* False once all were visited. */
-static bool walk_next(struct walk *walk, const struct dim *dims, unsigned lo, unsigned hi)
-{
-    for (unsigned i = lo; i < hi; i++) {
-        const struct dim *const d = &dims[i];
-
-        if (++walk->index[i] < d->n) {
-            walk->from += d->from;
-            walk->at += d->at;
-            walk->to += d->to;
-            return true;
-        }
-        walk->index[i] = 0;
-        walk->from -= (d->n - 1) * d->from;
-        walk->at -= (d->n - 1) * d->at;
-        walk->to -= (d->n - 1) * d->to;
-    }
-    return false;
-}
-
-/* ---- scratch to destination ------------------------------------------------------------------ */
-
-/* A rectangle of elements: `a` is the inner loop. By value, so that no store can touch the bounds;
- * the size is a constant where this is inlined. */
-static inline void copy_elements(uint8_t *dst, const uint8_t *src, const struct dim a,
-                                 const struct dim b, size_t size)
-{
-    for (uint64_t i = 0; i < b.n; i++)
-        for (uint64_t j = 0; j < a.n; j++)
-            memcpy(dst + i * b.to + j * a.to, src + i * b.at + j * a.at, size);
-}
-
-static void copy_tile(uint8_t *dst, const uint8_t *src, struct dim a, struct dim b, uint32_t each)
-{
-    switch (each) {
-    case 1:
-        copy_elements(dst, src, a, b, 1);
-        break;
-    case 2:
-        copy_elements(dst, src, a, b, 2);
-        break;
-    case 4:
-        copy_elements(dst, src, a, b, 4);
-        break;
-    case 8:
-        copy_elements(dst, src, a, b, 8);
-        break;
-    default:
-        copy_elements(dst, src, a, b, 16); /* C128: no other element is longer than 8 bytes */
-    }
-}
-
-static void copy_plane(uint8_t *dst, const uint8_t *src, struct dim a, struct dim b, uint32_t each)
-{
-    const uint64_t na = a.n, nb = b.n;
-
-    if (a.at == each && a.to == each) {
-        for (uint64_t i = 0; i < nb; i++)
-            memcpy(dst + i * b.to, src + i * b.at, na * each);
-        return;
-    }
-    for (uint64_t i = 0; i < nb; i += TILE)
-        for (uint64_t j = 0; j < na; j += TILE) {
-            a.n = heft_min_u64(TILE, na - j);
-            b.n = heft_min_u64(TILE, nb - i);
-            copy_tile(dst + i * b.to + j * a.to, src + i * b.at + j * a.at, a, b, each);
-        }
-}
-
-/* Takes out of dims the one with the smallest stride: in the destination, or in the scratch (where
- * 0 is the largest: an expanded dimension has no neighbours). One of extent 1 where none is left.
- */
-static struct dim take_smallest(struct dim *dims, unsigned *n, bool in_scratch)
-{
-    struct dim found = {.n = 1};
-    unsigned best = 0;
-
-    for (unsigned i = 1; i < *n; i++)
-        if (in_scratch ? dims[i].at - 1 < dims[best].at - 1 : dims[i].to < dims[best].to)
-            best = i;
-    if (*n == 0)
-        return found;
-    found = dims[best];
-    dims[best] = dims[--*n];
-    return found;
-}
-
-/* Elements from the scratch to their places. The inner loop runs along the destination, the next
- * along the scratch, and in tiles where these are different dimensions. */
-static void scatter(uint8_t *dst, const uint8_t *scratch, const struct dim *dims, unsigned n,
-                    uint32_t each)
-{
-    struct dim rest[MAX_DIMS];
-    struct dim a, b;
-    struct walk walk;
-
-    if (n > 0)
-        memcpy(rest, dims, n * sizeof *dims);
-    a = take_smallest(rest, &n, false);
-    b = take_smallest(rest, &n, a.at != each);
-    walk_begin(&walk, 0, n);
-    do
-        copy_plane(dst + walk.to, scratch + walk.at, a, b, each);
-    while (walk_next(&walk, rest, 0, n));
-}
-
-/* ---- storage to scratch ---------------------------------------------------------------------- */
-
-/* How a box goes through the scratch. */
-struct fill {
-    struct dim *dims; /* by stride in the storage, smallest first */
-    unsigned n;
-    unsigned sparse; /* the first dimension that takes a read for each index */
-    unsigned split;  /* the dimension of which `chunk` indexes fit; n where all fit */
-    uint64_t chunk;
-    uint64_t window; /* bytes of a read: the dense dimensions before split */
-};
-
-static void plan_fill(struct fill *fill, uint32_t each, uint64_t room)
-{
-    uint64_t used = each; /* bytes of the scratch */
-
-    fill->sparse = fill->split = fill->n;
-    fill->window = each;
-    for (unsigned j = 0; j < fill->n; j++) {
-        struct dim *const d = &fill->dims[j];
-
-        if (fill->sparse == fill->n && d->from > used + GAP)
-            fill->sparse = j;
-        d->at = fill->sparse <= j ? used : d->from;
-        if (d->at > 0 && (room - used) / d->at < d->n - 1) {
-            fill->split = j;
-            fill->chunk = (room - used) / d->at + 1;
-            return;
-        }
-        used += (d->n - 1) * d->at;
-        if (fill->sparse > j)
-            fill->window = used;
-    }
-}
-
-/* One filling: the dims before `n` at `from`, and on to their places from dst on. */
-static bool fill_once(struct gather *g, const struct fill *fill, const struct dim *dims, unsigned n,
-                      uint64_t from, uint8_t *dst, struct heft_error *err)
-{
-    const unsigned lo = fill->sparse < n ? fill->sparse : n;
-    uint64_t window = fill->window;
-    struct walk walk;
-
-    if (fill->split < lo) /* the dense dimensions end in some indexes of the split one */
-        window += (dims[fill->split].n - 1) * dims[fill->split].at;
-    walk_begin(&walk, lo, n);
-    do {
-        if (!heft_reader_storage(g->reader, g->storage, from + walk.from, g->scratch + walk.at,
-                                 (size_t)window, err))
-            return false;
-    } while (walk_next(&walk, dims, lo, n));
-    scatter(dst, g->scratch, dims, n, g->each);
-    return true;
-}
-
-/* The indexes of the split dimension, chunk by chunk. */
-static bool fill_split(struct gather *g, const struct fill *fill, uint64_t from, uint8_t *dst,
-                       struct heft_error *err)
-{
-    struct dim *const d = &fill->dims[fill->split];
-    const uint64_t all = d->n;
-    bool ok = true;
-
-    if (fill->split == fill->n)
-        return fill_once(g, fill, fill->dims, fill->n, from, dst, err);
-    for (uint64_t i = 0; ok && i < all; i += fill->chunk) {
-        d->n = heft_min_u64(fill->chunk, all - i);
-        ok = fill_once(g, fill, fill->dims, fill->split + 1, from + i * d->from, dst + i * d->to,
-                       err);
-    }
-    d->n = all;
-    return ok;
-}
-
-static bool read_filled(struct gather *g, struct dim *dims, unsigned n, uint64_t from, uint8_t *dst,
-                        struct heft_error *err)
-{
-    struct fill fill = {.dims = dims, .n = n};
-    struct walk walk;
-    unsigned lo;
-
-    if (!g->scratch && !(g->scratch = heft_alloc(g->room, err)))
-        return false;
-    plan_fill(&fill, g->each, g->room);
-    lo = fill.split < n ? fill.split + 1 : n;
-    walk_begin(&walk, lo, n);
-    do {
-        if (!fill_split(g, &fill, from + walk.from, dst + walk.to, err))
-            return false;
-    } while (walk_next(&walk, dims, lo, n));
-    return true;
-}
-
-/* ---- boxes ----------------------------------------------------------------------------------- */
-
-static void sort_by_stride(struct dim *dims, unsigned n)
+static void sort_by_stride(struct heft_dim *dims, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
-        const struct dim d = dims[i];
+        const struct heft_dim d = dims[i];
         unsigned j = i;
 
         for (; j > 0 && dims[j - 1].from > d.from; j--)
@@ -269,70 +48,219 @@ static void sort_by_stride(struct dim *dims, unsigned n)
     }
 }
 
-/* Long runs that lie in the storage as in the destination need no scratch. */
-static bool read_direct(struct gather *g, const struct dim *dims, unsigned n, uint64_t run,
-                        uint64_t from, uint8_t *dst, struct heft_error *err)
-{
-    struct walk walk;
-
-    walk_begin(&walk, 0, n);
-    do {
-        if (!heft_reader_storage(g->reader, g->storage, from + walk.from, dst + walk.to,
-                                 (size_t)run, err))
-            return false;
-    } while (walk_next(&walk, dims, 0, n));
-    return true;
-}
-
-/* A box in the view's order, with dims of extent 1. */
-static bool read_box(struct gather *g, struct dim *dims, unsigned n, uint64_t from, uint8_t *dst,
-                     struct heft_error *err)
-{
-    uint64_t run = g->each;
-
-    if (n > 0 && dims[n - 1].from == g->each)
-        run *= dims[n - 1].n;
-    if (n == 0 || (run > g->each && (n == 1 || run >= DIRECT))) {
-        n -= run > g->each;
-        sort_by_stride(dims, n);
-        return read_direct(g, dims, n, run, from, dst, err);
-    }
-    sort_by_stride(dims, n);
-    return read_filled(g, dims, n, from, dst, err);
-}
-
 /* The largest box that begins at element `first` and has at most `count`: some indexes of one
- * dimension, all of the later ones. Gives the box, and the number of its elements. */
-static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t count, struct dim *dims,
-                         unsigned *n, uint64_t *from)
+ * dimension, all of the later ones, in the view's order. Gives the number of its elements. */
+static uint64_t cut_box(const struct gather *g, uint64_t first, uint64_t count,
+                        struct heft_box *box)
 {
     uint64_t inner = 1, size = 1, index = first;
-    unsigned k = g->rank, used = 0;
+    unsigned k = g->rank;
 
     while (k > 0 && index % g->dims[k - 1].n == 0 && inner * g->dims[k - 1].n <= count) {
         inner *= g->dims[--k].n;
         index /= g->dims[k].n;
     }
-    *from = g->base;
+    box->n = 0;
+    box->from = g->base;
     if (k > 0) {
-        const struct dim *const d = &g->dims[k - 1];
+        const struct heft_dim *const d = &g->dims[k - 1];
 
         size = heft_min_u64(count / inner, d->n - index % d->n);
         if (size > 1)
-            dims[used++] = (struct dim){.n = size, .from = d->from, .to = inner * g->each};
+            box->dims[box->n++] =
+                (struct heft_dim){.n = size, .from = d->from, .to = inner * g->each};
     }
     size *= inner;
     for (unsigned i = k; i > 0; i--) {
-        *from += index % g->dims[i - 1].n * g->dims[i - 1].from;
+        box->from += index % g->dims[i - 1].n * g->dims[i - 1].from;
         index /= g->dims[i - 1].n;
     }
     for (unsigned i = k; i < g->rank; i++) {
-        inner /= g->dims[i].n;
-        dims[used++] =
-            (struct dim){.n = g->dims[i].n, .from = g->dims[i].from, .to = inner * g->each};
+        const struct heft_dim *const d = &g->dims[i];
+
+        inner /= d->n;
+        box->dims[box->n++] = (struct heft_dim){.n = d->n, .from = d->from, .to = inner * g->each};
     }
-    *n = used;
     return size;
+}
+
+/* Takes out the innermost dimension where it lies in the storage as in the destination and is long,
+ * or all there is. */
+static void find_run(struct heft_box *box, uint32_t each)
+{
+    const struct heft_dim *const d = box->n ? &box->dims[box->n - 1] : NULL;
+
+    box->run = 0;
+    if (!d) {
+        box->run = each;
+    } else if (d->from == each && (box->n == 1 || d->n * each >= DIRECT)) {
+        box->run = d->n * each;
+        box->n--;
+    }
+}
+
+/* The cheapest way: each more dimension with what is inside of it, or a read for each index. */
+static void find_unit(struct heft_box *box, uint32_t each)
+{
+    uint64_t cost = READ + each;
+
+    box->unit = 0;
+    box->last[0] = 0;
+    for (unsigned i = 0; i < box->n; i++) {
+        const struct heft_dim *const d = &box->dims[i];
+        const uint64_t apart = cost > UINT64_MAX / d->n ? UINT64_MAX : cost * d->n;
+
+        box->last[i + 1] = box->last[i] + (d->n - 1) * d->from;
+        cost = heft_min_u64(apart, READ + box->last[i + 1] + each);
+        if (cost < apart)
+            box->unit = i + 1;
+    }
+}
+
+/* The next box of a call that has `left` more elements from `first` on. */
+static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
+                         struct heft_box *box)
+{
+    const uint64_t size = cut_box(g, first, left, box);
+
+    find_run(box, g->each);
+    sort_by_stride(box->dims, box->n);
+    find_unit(box, g->each);
+    return size;
+}
+
+static bool is_swept(const struct gather *g, const struct heft_box *box)
+{
+    return box->run == 0 && box->last[box->unit] + g->each > WINDOW;
+}
+
+/* ---- direct and packed ------------------------------------------------------------------- */
+
+static bool read_bytes(const struct gather *g, uint64_t from, uint8_t *dst, uint64_t n,
+                       struct heft_error *err)
+{
+    return heft_reader_storage(g->reader, g->storage, from, dst, (size_t)n, err);
+}
+
+static bool read_direct(const struct gather *g, const struct heft_box *box, struct heft_error *err)
+{
+    uint8_t *const dst = g->dst + box->to;
+    struct heft_walk walk;
+
+    heft_walk_begin(&walk, 0, box->n);
+    do {
+        if (!read_bytes(g, box->from + walk.from, dst + walk.to, box->run, err))
+            return false;
+    } while (heft_walk_next(&walk, box->dims, 0, box->n));
+    return true;
+}
+
+/* One filling of the scratch, a unit for each index of the dims from there to n. */
+static bool fill(const struct gather *g, const struct heft_box *box, unsigned n, uint64_t from,
+                 uint64_t to, struct heft_error *err)
+{
+    const uint64_t bytes = box->last[box->unit] + g->each;
+    struct heft_walk walk;
+
+    heft_walk_begin(&walk, box->unit, n);
+    do {
+        if (!read_bytes(g, from + walk.from, g->scratch + walk.at, bytes, err))
+            return false;
+    } while (heft_walk_next(&walk, box->dims, box->unit, n));
+    heft_box_scatter(g->dst + to, g->scratch, box->dims, n, g->each);
+    return true;
+}
+
+/* Gives the dims their places in the scratch. Returns the first dimension that does not fit, and in
+ * *chunk how many of its indexes do; or n. */
+static unsigned pack(const struct gather *g, struct heft_box *box, uint64_t *chunk)
+{
+    uint64_t used = box->last[box->unit] + g->each;
+
+    for (unsigned i = 0; i < box->unit; i++)
+        box->dims[i].at = box->dims[i].from;
+    for (unsigned i = box->unit; i < box->n; i++) {
+        struct heft_dim *const d = &box->dims[i];
+
+        d->at = used;
+        if (g->room / used < d->n) {
+            *chunk = g->room / used;
+            return i;
+        }
+        used *= d->n;
+    }
+    return box->n;
+}
+
+/* Chunks of the split dimension, for each index of those after it. */
+static bool read_packed(const struct gather *g, struct heft_box *box, struct heft_error *err)
+{
+    uint64_t chunk = 1;
+    const unsigned split = pack(g, box, &chunk);
+    struct heft_dim *const d = &box->dims[split];
+    const uint64_t all = split < box->n ? d->n : 0;
+    bool ok = true;
+    struct heft_walk walk;
+
+    if (split == box->n)
+        return fill(g, box, box->n, box->from, box->to, err);
+    heft_walk_begin(&walk, split + 1, box->n);
+    do
+        for (uint64_t i = 0; ok && i < all; i += chunk) {
+            d->n = heft_min_u64(chunk, all - i);
+            ok = fill(g, box, split + 1, box->from + walk.from + i * d->from,
+                      box->to + walk.to + i * d->to, err);
+        }
+    while (ok && heft_walk_next(&walk, box->dims, split + 1, box->n));
+    d->n = all;
+    return ok;
+}
+
+/* ---- swept ------------------------------------------------------------------------------- */
+
+/* The bytes that the swept boxes of a call lie in; none where end is 0. */
+struct span {
+    uint64_t begin, end;
+};
+
+static void span_add(struct span *span, const struct heft_box *box, uint32_t each)
+{
+    const uint64_t end = box->from + box->last[box->n] + each;
+
+    span->begin = span->end ? heft_min_u64(span->begin, box->from) : box->from;
+    span->end = heft_max_u64(span->end, end);
+}
+
+/* Serves all swept boxes from the window. Gives where the next one has to begin. */
+static uint64_t serve_window(const struct gather *g, const struct heft_window *window,
+                             uint64_t first, uint64_t count)
+{
+    uint64_t next = UINT64_MAX;
+    struct heft_box box;
+
+    for (uint64_t at = 0; at < count;) {
+        const uint64_t size = next_box(g, first + at, count - at, &box);
+
+        box.to = at * g->each;
+        if (is_swept(g, &box))
+            next = heft_min_u64(next, heft_box_sweep(g->dst, window, &box, g->each));
+        at += size;
+    }
+    return next;
+}
+
+static bool sweep_span(const struct gather *g, struct span span, uint64_t first, uint64_t count,
+                       struct heft_error *err)
+{
+    while (span.begin < span.end) {
+        const struct heft_window window = {g->scratch, span.begin,
+                                           heft_min_u64(WINDOW, span.end - span.begin)};
+
+        if (!read_bytes(g, window.begin, g->scratch, window.n, err))
+            return false;
+        span.begin = serve_window(g, &window, first, count);
+    }
+    return true;
 }
 
 /* The row's dimensions, joined where they can be; the room that the whole view needs. */
@@ -341,8 +269,8 @@ static void load_view(struct gather *g, const struct heft_row *row)
     uint64_t extent = g->each;
 
     for (unsigned i = 0; i < row->rank; i++) {
-        struct dim *const last = g->rank ? &g->dims[g->rank - 1] : NULL;
-        const struct dim d = {.n = row->shape[i], .from = row->stride[i] * g->each};
+        struct heft_dim *const last = g->rank ? &g->dims[g->rank - 1] : NULL;
+        const struct heft_dim d = {.n = row->shape[i], .from = row->stride[i] * g->each};
 
         if (d.n == 1)
             continue;
@@ -355,7 +283,7 @@ static void load_view(struct gather *g, const struct heft_row *row)
         }
     }
     g->base = row->offset;
-    g->room = (size_t)heft_min_u64(extent, WINDOW);
+    g->room = heft_min_u64(extent, WINDOW);
 }
 
 bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uint64_t first,
@@ -363,21 +291,24 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
 {
     struct gather g = {.reader = reader,
                        .storage = row->storage,
-                       .each = heft_dtype_bytes((enum heft_dtype)row->dtype)};
-    struct dim dims[MAX_DIMS];
+                       .each = heft_dtype_bytes((enum heft_dtype)row->dtype),
+                       .dst = dst};
+    struct span swept = {0};
+    struct heft_box box;
     bool ok = true;
 
     load_view(&g, row);
-    while (ok && count > 0) {
-        unsigned n;
-        uint64_t from;
-        const uint64_t size = next_box(&g, first, count, dims, &n, &from);
-
-        ok = read_box(&g, dims, n, from, dst, err);
-        dst += size * g.each;
-        first += size;
-        count -= size;
+    for (uint64_t at = 0, size; ok && at < count; at += size) {
+        size = next_box(&g, first + at, count - at, &box);
+        box.to = at * g.each;
+        if (box.run == 0 && !g.scratch && !(g.scratch = heft_alloc((size_t)g.room, err)))
+            ok = false;
+        else if (is_swept(&g, &box))
+            span_add(&swept, &box, g.each);
+        else
+            ok = box.run ? read_direct(&g, &box, err) : read_packed(&g, &box, err);
     }
+    ok = ok && sweep_span(&g, swept, first, count, err);
     heft_free(g.scratch);
     return ok;
 }

@@ -69,8 +69,7 @@ void heft_model_release(struct heft_model *model)
     *model = (struct heft_model){0};
 }
 
-/* ---- appending
- * ----------------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------------- */
 
 static struct heft_model_source *new_source(struct heft_model *model, const char *path,
                                             uint32_t *index, struct heft_error *err)
@@ -207,8 +206,7 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
     return true;
 }
 
-/* ---- settling
- * -------------------------------------------------------------------------------------- */
+/* ---- settling ---------------------------------------------------------------------------- */
 
 bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
 {
@@ -335,15 +333,22 @@ static bool blame_row(const struct heft_model *model, const struct heft_row *row
     return false;
 }
 
-static bool check_unique(struct heft_model *model, uint32_t index, struct heft_error *err)
+static bool check_unique(struct heft_model *model, struct heft_error *err)
 {
-    uint32_t other;
+    const struct heft_row *rows = model->rows;
+    size_t twice;
+    uint32_t first;
 
-    if (!heft_strmap_add(&model->names, model->rows[index].name, index, &other, err))
+    if (model->n_rows == 0)
+        return true;
+    if (!heft_strmap_add_column(&model->names, &rows->name, sizeof *rows, model->n_rows, 0, &twice,
+                                &first, err))
         return false;
-    return other == HEFT_MAP_NONE ||
-           heft_fail(err, HEFT_MALFORMED, model->storages[model->rows[index].storage].off,
-                     "a second tensor of this name; names must be unique");
+    if (twice == model->n_rows)
+        return true;
+    heft_fail(err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
+              "a second tensor of this name; names must be unique");
+    return blame_row(model, &rows[twice], err);
 }
 
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
@@ -351,11 +356,11 @@ bool heft_model_settle(struct heft_model *model, struct heft_error *err)
     for (size_t i = 0; i < model->n_storages; i++)
         if (!check_storage(model, &model->storages[i], err))
             return false;
-    if (!heft_strmap_reserve(&model->names, model->n_rows, err))
-        return false;
-    for (uint32_t i = 0; i < model->n_rows; i++)
-        if (!check_row(model, &model->rows[i], err) || !check_unique(model, i, err))
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (!check_row(model, &model->rows[i], err))
             return blame_row(model, &model->rows[i], err);
+    if (!check_unique(model, err))
+        return false;
     for (uint32_t i = 0; i < model->n_ties; i++)
         if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
             return false;
@@ -373,4 +378,29 @@ uint32_t heft_model_find(const struct heft_model *model, struct heft_str name)
     tie = heft_strmap_get(&model->tie_names, name);
     return tie == HEFT_MAP_NONE ? HEFT_NONE
                                 : heft_strmap_get(&model->names, model->ties[tie].value);
+}
+
+/* ---- values ------------------------------------------------------------------------------- */
+
+/* The child whose key is the longest beginning of the path (keys may hold dots). */
+static const struct heft_value *step(const struct heft_value *from, const char **path)
+{
+    const struct heft_value *best = NULL;
+
+    for (const struct heft_value *v = from->first_child; v; v = v->next_sibling) {
+        const char after = strncmp(*path, v->key, v->key_len) == 0 ? (*path)[v->key_len] : 'x';
+
+        if ((after == '\0' || after == '.') && (!best || v->key_len > best->key_len))
+            best = v;
+    }
+    if (best)
+        *path += best->key_len + ((*path)[best->key_len] == '.');
+    return best;
+}
+
+const struct heft_value *heft_value_below(const struct heft_value *from, const char *path)
+{
+    while (from && *path)
+        from = step(from, &path);
+    return from;
 }

@@ -140,6 +140,10 @@ HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error 
  */
 uint32_t heft_model_find(const struct heft_model *model, struct heft_str name);
 
+/* The value at a dotted path below `from`, or NULL. Keys may hold dots: the longest key that fits
+ * is followed. */
+const struct heft_value *heft_value_below(const struct heft_value *from, const char *path);
+
 /* dtype × shape, checked. False on overflow or where the bits do not fill bytes. Sub-byte dtypes
  * included. */
 HEFT_CHECKED bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,

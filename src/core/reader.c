@@ -1,181 +1,113 @@
 /* reader.c: bytes of storages and rows.
  *
  *     row ─► row-major: one read │ strided: gather.c ─► bytes swapped, parts conjugated, negated
- *     storage ─► raw: the source │ deflated: a spool, which has its bytes inflated
+ *     storage ─► raw: the source │ deflated: its region of the spool, filled by who comes first
  *
- * Spools cost a file descriptor or up to 1 MiB of memory each, so only the last SPOOLS that were
- * used are kept. What was dropped has to be inflated again; files in which that would happen on and
- * on (views that alternate between many storages) exceed a budget of 4 times what there is to
- * inflate, and from then on nothing is dropped: the work stays linear in the file. */
+ * Who inflates holds a lock, and others who want the same storage wait for it. A lock serves every
+ * HEFT_READER_LOCKS-th storage, so that those which follow each other inflate side by side. */
 #include "core/reader.h"
+
+#include <stdatomic.h>
 
 #include "core/gather.h"
 
-enum { SPOOLS = 16 };
-
-struct heft_spool {
-    struct heft_source source;
-    struct heft_lock *lock; /* taken to inflate: readers of other storages need not wait */
-    uint64_t used;          /* the tick of its last use */
-    uint32_t storage;
-    unsigned users; /* reading at this moment: it cannot be dropped */
-    bool ready;     /* inflated; under its own lock */
+struct heft_inflated {
+    uint64_t at; /* its region, where placed */
+    bool placed; /* under the lock */
+    atomic_bool ready;
 };
 
-/* ---- spools ---------------------------------------------------------------------------------- */
+/* ---- deflated storages ----------------------------------------------------------------------- */
 
-static void spool_free(struct heft_spool *spool)
+static struct heft_stream stream_of(const struct heft_reader *reader, uint32_t storage)
 {
-    if (!spool)
-        return;
-    if (spool->ready)
-        heft_source_close(&spool->source);
-    if (spool->lock)
-        heft_lock_free(spool->lock);
-    heft_free(spool);
+    const struct heft_storage *const st = &reader->model->storages[storage];
+
+    return (struct heft_stream){.parent = &reader->model->sources[st->source].source,
+                                .off = st->off,
+                                .packed = st->packed,
+                                .size = st->len,
+                                .crc = st->crc,
+                                .check_crc = st->has_crc && !reader->no_verify};
 }
 
-static struct heft_spool *spool_new(struct heft_error *err)
+/* Places and fills the region unless that was done while waiting for the lock. What fails is tried
+ * again by the next read, in the same region. */
+static bool inflate_locked(struct heft_reader *reader, uint32_t storage, struct heft_error *err)
 {
-    struct heft_spool *const spool = heft_calloc(1, sizeof *spool, err);
+    struct heft_inflated *const it = &reader->inflated[storage];
+    const struct heft_stream stream = stream_of(reader, storage);
 
-    if (spool && !(spool->lock = heft_lock_new(err))) {
-        heft_free(spool);
-        return NULL;
-    }
-    return spool;
-}
-
-/* The index of the spool that was not used for the longest time, emptied; n_spools where all are in
- * use or must be kept. */
-static size_t drop_oldest(struct heft_reader *reader)
-{
-    size_t oldest = reader->n_spools;
-
-    if (reader->n_spools < SPOOLS || reader->inflated > reader->budget)
-        return oldest;
-    for (size_t i = 0; i < reader->n_spools; i++) {
-        const struct heft_spool *const spool = reader->spools[i];
-
-        if (spool->users == 0 &&
-            (oldest == reader->n_spools || spool->used < reader->spools[oldest]->used))
-            oldest = i;
-    }
-    return oldest;
-}
-
-static void spool_empty(struct heft_spool *spool)
-{
-    if (spool->ready)
-        heft_source_close(&spool->source);
-    spool->ready = false;
-}
-
-/* A spool for a storage that has none. Under the reader's lock, as all that is called here. */
-static bool assign_spool(struct heft_reader *reader, uint32_t storage, uint32_t *index,
-                         struct heft_error *err)
-{
-    const size_t i = drop_oldest(reader);
-
-    if (i == reader->n_spools) {
-        if (!heft_grow(&reader->spools, &reader->cap_spools, i, 1, sizeof *reader->spools, err) ||
-            !(reader->spools[i] = spool_new(err)))
-            return false;
-        reader->n_spools++;
-    } else {
-        spool_empty(reader->spools[i]);
-        if (!heft_u32map_set(&reader->spool_of, reader->spools[i]->storage, HEFT_MAP_NONE, err))
-            return false;
-    }
-    reader->spools[i]->storage = storage;
-    reader->inflated += reader->model->storages[storage].len;
-    *index = (uint32_t)i;
-    return heft_u32map_set(&reader->spool_of, storage, *index, err);
-}
-
-/* The storage's spool, which stays until it is put back. */
-static struct heft_spool *take_spool(struct heft_reader *reader, uint32_t storage,
-                                     struct heft_error *err)
-{
-    struct heft_spool *spool = NULL;
-    uint32_t index;
-
-    heft_lock_take(reader->lock);
-    index = heft_u32map_get(&reader->spool_of, storage);
-    if (index != HEFT_MAP_NONE || assign_spool(reader, storage, &index, err)) {
-        spool = reader->spools[index];
-        spool->users++;
-        spool->used = ++reader->ticks;
-    }
-    heft_lock_drop(reader->lock);
-    return spool;
-}
-
-static void put_spool(struct heft_reader *reader, struct heft_spool *spool)
-{
-    heft_lock_take(reader->lock);
-    spool->users--;
-    heft_lock_drop(reader->lock);
-}
-
-/* Inflates the storage unless that is done. */
-static bool fill_spool(struct heft_reader *reader, struct heft_spool *spool, struct heft_error *err)
-{
-    const struct heft_storage *const st = &reader->model->storages[spool->storage];
-    const struct heft_source *const parent = &reader->model->sources[st->source].source;
-
-    heft_lock_take(spool->lock);
-    if (!spool->ready)
-        spool->ready = heft_source_open_inflated(&spool->source, parent, st->off, st->packed,
-                                                 st->len, st->has_crc && !reader->no_verify,
-                                                 st->crc, parent->label, err);
-    const bool ready = spool->ready;
-    heft_lock_drop(spool->lock);
-    return ready;
+    if (atomic_load_explicit(&it->ready, memory_order_relaxed))
+        return true;
+    if (!it->placed)
+        it->placed = heft_spool_place(&reader->spool, &stream, &it->at, err);
+    if (!it->placed || !heft_spool_fill(&reader->spool, it->at, &stream, err))
+        return false;
+    atomic_store_explicit(&it->ready, true, memory_order_release);
+    return true;
 }
 
 static bool read_deflated(struct heft_reader *reader, uint32_t storage, uint64_t off, void *dst,
                           size_t n, struct heft_error *err)
 {
-    struct heft_spool *const spool = take_spool(reader, storage, err);
-    bool ok;
+    struct heft_inflated *const it = &reader->inflated[storage];
+    struct heft_lock *const lock = reader->locks[storage % HEFT_READER_LOCKS];
 
-    if (!spool)
-        return false;
-    ok = fill_spool(reader, spool, err) && heft_source_read(&spool->source, off, dst, n, err);
-    put_spool(reader, spool);
-    return ok;
+    if (!atomic_load_explicit(&it->ready, memory_order_acquire)) {
+        bool ok;
+
+        heft_lock_take(lock);
+        ok = inflate_locked(reader, storage, err);
+        heft_lock_drop(lock);
+        if (!ok)
+            return false;
+    }
+    return heft_spool_read(&reader->spool, it->at + off, dst, n, err);
 }
 
 /* ---- reader ---------------------------------------------------------------------------------- */
 
+static bool has_deflated(const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_storages; i++)
+        if (model->storages[i].coding == HEFT_CODING_DEFLATE)
+            return true;
+    return false;
+}
+
 bool heft_reader_init(struct heft_reader *reader, const struct heft_model *model, bool no_verify,
                       struct heft_error *err)
 {
-    uint64_t total = 0;
-
-    for (size_t i = 0; i < model->n_storages; i++) {
-        const struct heft_storage *const st = &model->storages[i];
-
-        if (st->coding == HEFT_CODING_DEFLATE && !heft_add(total, st->len, &total))
-            total = UINT64_MAX;
-    }
-    *reader = (struct heft_reader){.model = model,
-                                   .budget = total > UINT64_MAX / 4 ? UINT64_MAX : 4 * total,
-                                   .no_verify = no_verify};
-    reader->lock = heft_lock_new(err);
-    return reader->lock != NULL;
+    *reader = (struct heft_reader){.model = model, .no_verify = no_verify};
+    if (!has_deflated(model))
+        return true;
+    for (unsigned i = 0; i < HEFT_READER_LOCKS; i++)
+        if (!(reader->locks[i] = heft_lock_new(err)))
+            return false;
+    reader->inflated = heft_calloc(model->n_storages, sizeof *reader->inflated, err);
+    return reader->inflated && heft_spool_init(&reader->spool, err);
 }
 
 void heft_reader_release(struct heft_reader *reader)
 {
-    for (size_t i = 0; i < reader->n_spools; i++)
-        spool_free(reader->spools[i]);
-    heft_free(reader->spools);
-    heft_u32map_release(&reader->spool_of);
-    if (reader->lock)
-        heft_lock_free(reader->lock);
+    for (unsigned i = 0; i < HEFT_READER_LOCKS; i++)
+        if (reader->locks[i])
+            heft_lock_free(reader->locks[i]);
+    heft_spool_release(&reader->spool);
+    heft_free(reader->inflated);
     *reader = (struct heft_reader){0};
+}
+
+/* Which file and which record it is about. */
+static bool blame(const struct heft_reader *reader, uint32_t storage, struct heft_error *err)
+{
+    const struct heft_storage *const st = &reader->model->storages[storage];
+
+    heft_error_file(err, reader->model->sources[st->source].source.label);
+    if (st->label.n > 0 && err->code != HEFT_NOMEM)
+        heft_error_about(err, "record", st->label);
+    return false;
 }
 
 bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off, void *dst,
@@ -194,15 +126,19 @@ bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t 
         ok = read_deflated(reader, storage, off, dst, n, err);
     else
         ok = heft_source_read(source, st->off + off, dst, n, err);
-    if (!ok) {
-        heft_error_file(err, source->label);
-        if (st->label.n > 0 && err->code != HEFT_NOMEM)
-            heft_error_about(err, "record", st->label);
-    }
-    return ok;
+    return ok || blame(reader, storage, err);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft_error *err)
+{
+    const struct heft_stream stream = stream_of(reader, storage);
+
+    if (reader->model->storages[storage].coding != HEFT_CODING_DEFLATE)
+        return true;
+    return heft_stream_check(&stream, err) || blame(reader, storage, err);
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
 
 static void swap_words(uint8_t *p, size_t n, unsigned word)
 {

@@ -1,24 +1,23 @@
 /* reader.h: the logical bytes of rows: strides gathered, bytes swapped, conjugated, negated, cast.
  *
- * Deflated storages are inflated on first use; the last few stay inflated. Safe from many threads.
- * Works in bounded memory: gathers go through windows of 1 MiB. */
+ * Deflated storages are inflated once, on first use, side by side into a spool. Safe from many
+ * threads. Works in bounded memory: 1 MiB for a gather, 1 MiB for a spool. */
 #ifndef HEFT_READER_H
 #define HEFT_READER_H
 
-#include "base/map.h"
 #include "core/model.h"
 #include "io/pool.h"
 
-struct heft_spool;
+enum { HEFT_READER_LOCKS = 16 };
+
+struct heft_inflated;
 struct heft_reader {
     const struct heft_model *model;
-    struct heft_lock *lock; /* of the fields between here and no_verify */
-    struct heft_spool **spools;
-    size_t n_spools, cap_spools;
-    struct heft_u32map spool_of; /* storage → index in spools */
-    uint64_t ticks;              /* uses so far: which spool is the oldest */
-    uint64_t inflated, budget;   /* bytes so far; above the budget no spool is dropped any more */
-    bool no_verify;              /* skip the CRC of deflated storages */
+    bool no_verify; /* skip the CRC of deflated storages */
+    /* Where a storage is deflated, else empty. */
+    struct heft_spool spool;
+    struct heft_inflated *inflated; /* one a storage */
+    struct heft_lock *locks[HEFT_READER_LOCKS];
 };
 
 HEFT_CHECKED bool heft_reader_init(struct heft_reader *reader, const struct heft_model *model,
@@ -27,6 +26,10 @@ void heft_reader_release(struct heft_reader *reader);
 /* Unpacked bytes [off, off+n) of a storage. */
 HEFT_CHECKED bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off,
                                       void *dst, size_t n, struct heft_error *err);
+/* Whether a deflated storage is what the file says, in size and, unless no_verify, in CRC: inflates
+ * it to nowhere. HEFT_MALFORMED, HEFT_MISMATCH where not. Of others it knows nothing: true. */
+HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage,
+                                    struct heft_error *err);
 /* Logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype; off and n are
  * multiples of the element's bytes (of 1 for sub-byte dtypes). */
 HEFT_CHECKED bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row,

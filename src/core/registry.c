@@ -48,8 +48,7 @@ const struct heft_format *heft_registry_by_extension(const char *path)
     return NULL;
 }
 
-/* ---- strangers
- * ------------------------------------------------------------------------------------- */
+/* ---- strangers --------------------------------------------------------------------------- */
 
 static const struct {
     uint16_t at, n;
@@ -105,8 +104,7 @@ static bool refuse_stranger(const struct heft_probe *probe, struct heft_error *e
                      heft_min_u64(probe->head.n, 8));
 }
 
-/* ---- probe and open
- * ---------------------------------------------------------------------------------- */
+/* ---- probe and open ---------------------------------------------------------------------- */
 
 static bool read_probe(const struct heft_source *source, struct heft_arena *mem,
                        struct heft_probe *out, struct heft_error *err)
@@ -171,8 +169,7 @@ static bool open_path(struct heft_model *model, const char *path, const char *fo
            open_source(model, index, format, err);
 }
 
-/* ---- files named by files
- * ------------------------------------------------------------------------------ */
+/* ---- files named by files ---------------------------------------------------------------- */
 
 static bool has_dotdot(struct heft_str path)
 {
@@ -226,8 +223,7 @@ bool heft_registry_open_sibling(struct heft_model *model, uint32_t source, struc
     return path && open_path(model, path, NULL, err);
 }
 
-/* ---- folders
- * -------------------------------------------------------------------------------------------- */
+/* ---- folders ----------------------------------------------------------------------------- */
 
 static const char *const index_names[] = {"model.safetensors.index.json",
                                           "pytorch_model.bin.index.json"};

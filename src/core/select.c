@@ -113,8 +113,7 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor lies below \"%s\"", root);
 }
 
-/* ---- renaming
- * ---------------------------------------------------------------------------------------- */
+/* ---- renaming ---------------------------------------------------------------------------- */
 
 static void put_replacement(struct heft_buf *out, const char *to, const char *text,
                             const regmatch_t *groups)

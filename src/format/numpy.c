@@ -1,4 +1,4 @@
-/* numpy.c: writes one tensor as a NumPy file: the header of wire/npy.h, then the row-major bytes. */
+/* numpy.c: writes one tensor as a NumPy file: the header (wire/npy.h), then row-major bytes. */
 #include "core/plan.h"
 #include "core/registry.h"
 #include "wire/npy.h"

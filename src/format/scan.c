@@ -589,6 +589,7 @@ bool heft_scan_file(const struct heft_source *src, const char *path,
     uint8_t head[4] = {0};
     bool ok;
 
+    *complete = false;
     if (src->size == 0)
         return heft_fail(err, HEFT_MALFORMED, 0, "the file is empty");
     ok = heft_source_read(src, 0, head, (size_t)heft_min_u64(src->size, sizeof head), &fatal) &&

@@ -172,8 +172,8 @@ static bool read_pickle(struct heft_torch *t, struct heft_error *err)
     t->base = is_stored ? t->pkl->data : HEFT_NO_OFFSET;
     t->entry_marks[t->pkl - t->zip.entries] = HEFT_TORCH_PARSED;
     return heft_zip_fetch(&t->model->sources[t->source].source, t->pkl, cap, t->pkl->crc != 0,
-                          &t->scratch, &data, err) &&
-           heft_pickle_run(&t->pickle, data, t->base, &limits, &t->scratch, err);
+                          &t->graph, &data, err) &&
+           heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err);
 }
 
 /* "zip, torch 2.1 to 2.6, pickle protocol 2": told by the records, which each release added to. */
@@ -201,6 +201,7 @@ static void release(struct heft_torch *t)
     heft_free(t->storages);
     heft_free(t->spans);
     heft_free(t->texts);
+    heft_arena_release(&t->graph);
     heft_arena_release(&t->scratch);
 }
 
@@ -214,13 +215,21 @@ static bool open_zip(struct heft_torch *t, struct heft_error *err)
     return t->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
 }
 
+/* From the pickle to rows and values. Afterwards nothing looks at its nodes any more. */
+static bool read_tree(struct heft_torch *t, struct heft_error *err)
+{
+    const bool ok =
+        read_pickle(t, err) && heft_torch_add_storages(t, err) && heft_torch_walk(t, err);
+
+    heft_arena_release(&t->graph);
+    return ok;
+}
+
 static bool open_torch(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_torch t = {.model = model, .source = source, .budget = model->limits.expansion};
     const bool ok = open_zip(&t, err) && open_root(&t, err) && heft_torch_read_records(&t, err) &&
-                    read_pickle(&t, err) && heft_torch_add_storages(&t, err) &&
-                    heft_torch_walk(&t, err) && heft_torch_claim_all(&t, err) &&
-                    name_version(&t, err);
+                    read_tree(&t, err) && heft_torch_claim_all(&t, err) && name_version(&t, err);
 
     release(&t);
     return ok;

@@ -168,6 +168,18 @@ static const struct heft_torch_global KNOWN[] = {
     {PLAIN("torch.storage", "_load_from_bytes", UNREADABLE)},
 };
 
+_Static_assert(HEFT_COUNT(KNOWN) < UINT8_MAX, "numbers of entries are kept in bytes");
+
+const struct heft_torch_global *heft_torch_known(uint8_t number)
+{
+    return number < HEFT_COUNT(KNOWN) ? &KNOWN[number] : NULL;
+}
+
+uint8_t heft_torch_number(const struct heft_torch_global *known)
+{
+    return known ? (uint8_t)(known - KNOWN) : UINT8_MAX;
+}
+
 struct rename {
     const char *module, *name;       /* name NULL: all names of the module */
     const char *to_module, *to_name; /* to_name NULL: the name stays */

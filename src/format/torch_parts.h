@@ -44,6 +44,7 @@ struct heft_torch {
     struct heft_model *model;
     uint32_t source;
     struct heft_arena scratch;
+    struct heft_arena graph; /* the pickle and its nodes: goes first, it is the largest */
     struct heft_zip zip;
     struct heft_str root;             /* "archive", without the slash */
     struct heft_strmap records;       /* entries of the root by what follows it and its slash */
@@ -51,6 +52,7 @@ struct heft_torch {
     const struct heft_zip_entry *pkl; /* data.pkl */
     uint64_t base;                    /* its first byte in the file; HEFT_NO_OFFSET if deflated */
     struct heft_pickle pickle;
+    uint8_t *globals;   /* a node: number of the entry that a GLOBAL names */
     bool is_big;        /* byteorder: storages are big-endian */
     bool has_byteorder; /* written by torch 2.1 or later */
     uint64_t format;    /* .format_version; 0: has none */
@@ -58,7 +60,8 @@ struct heft_torch {
 
     struct heft_torch_storage *storages;
     size_t n_storages, cap_storages;
-    struct heft_strmap keys;      /* of storages */
+    uint32_t *by_entry;           /* an entry → storages, HEFT_NONE where it is none */
+    struct heft_strmap keys;      /* of storages that have no record → storages */
     struct heft_u32map by_persid; /* node → storages */
     struct heft_torch_span *spans;
     size_t n_spans, cap_spans;
@@ -117,7 +120,7 @@ HEFT_CHECKED bool heft_torch_claim_all(struct heft_torch *t, struct heft_error *
 const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node);
 /* The kind of a CALL's callee: UNKNOWN also where it is no global. */
 enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call);
-/* Every persistent id of the pickle becomes a storage, checked against its record. */
+/* Looks up every global, and makes every persistent id a storage, checked against its record. */
 HEFT_CHECKED bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err);
 
 enum heft_torch_found {

@@ -17,13 +17,9 @@
 
 const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node)
 {
-    const struct heft_pickle_node *n;
-
     if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
         return NULL;
-    n = heft_torch_node(t, node);
-    return heft_torch_lookup(heft_pickle_text(&t->pickle, n->module),
-                             heft_pickle_text(&t->pickle, node));
+    return heft_torch_known(t->globals[node]);
 }
 
 enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call)
@@ -108,31 +104,35 @@ static bool read_persid(const struct heft_torch *t, uint32_t id, struct heft_tor
     return true;
 }
 
-static bool find_record(struct heft_torch *t, uint32_t id, struct heft_torch_storage *s,
-                        struct heft_buf *name, struct heft_error *err)
+/* The entry of the record data/KEY. */
+static bool find_record(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
+                        struct heft_buf *name, uint32_t *entry, struct heft_error *err)
 {
-    const struct heft_zip_entry *entry;
-    uint32_t found;
-
     name->n = 0;
     heft_buf_text(name, "data/");
     heft_buf_str(name, s->key);
     if (!heft_buf_ok(name, err))
         return false;
-    found = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
-    if (found == HEFT_MAP_NONE)
-        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                         "storage %.*s: the archive has no record %.*s/data/%.*s",
-                         (int)heft_min_u64(s->key.n, 100), s->key.p,
-                         (int)heft_min_u64(t->root.n, 100), t->root.p,
-                         (int)heft_min_u64(s->key.n, 100), s->key.p);
-    entry = &t->zip.entries[found];
+    *entry = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
+    return *entry != HEFT_MAP_NONE ||
+           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                     "storage %.*s: the archive has no record %.*s/data/%.*s",
+                     (int)heft_min_u64(s->key.n, 100), s->key.p, (int)heft_min_u64(t->root.n, 100),
+                     t->root.p, (int)heft_min_u64(s->key.n, 100), s->key.p);
+}
+
+static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_storage *s,
+                        struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &t->zip.entries[index];
+
     if (entry->size != s->bytes)
         return heft_fail(err, HEFT_MALFORMED, entry->data,
                          "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64
                          " elements of %u bytes",
                          entry->name.p, entry->size, s->elements, element_bytes(s->type));
-    return heft_torch_store_record(t, found, &s->storage, err);
+    t->by_entry[index] = (uint32_t)t->n_storages;
+    return heft_torch_store_record(t, index, &s->storage, err);
 }
 
 /* The same key again must mean the same. */
@@ -154,15 +154,20 @@ static bool add_persid(struct heft_torch *t, uint32_t id, struct heft_buf *name,
 {
     struct heft_torch_storage s = {.storage = HEFT_NONE};
     bool is_meta = false;
-    uint32_t index;
+    uint32_t entry = 0, index;
 
-    if (!read_persid(t, id, &s, &is_meta, err) ||
-        !heft_strmap_add(&t->keys, s.key, (uint32_t)t->n_storages, &index, err))
+    if (!read_persid(t, id, &s, &is_meta, err))
         return false;
-    if (index != HEFT_MAP_NONE)
+    if (!is_meta && !find_record(t, id, &s, name, &entry, err))
+        return false;
+    if (!is_meta)
+        index = t->by_entry[entry];
+    else if (!heft_strmap_add(&t->keys, s.key, (uint32_t)t->n_storages, &index, err))
+        return false;
+    if (index != HEFT_NONE)
         return check_again(t, id, &t->storages[index], &s, err) &&
                heft_u32map_set(&t->by_persid, id, index, err);
-    if (!is_meta && !find_record(t, id, &s, name, err))
+    if (!is_meta && !take_record(t, entry, &s, err))
         return false;
     if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err) ||
         !heft_u32map_set(&t->by_persid, id, (uint32_t)t->n_storages, err))
@@ -171,11 +176,29 @@ static bool add_persid(struct heft_torch *t, uint32_t id, struct heft_buf *name,
     return true;
 }
 
+/* A pickle names few globals and uses each often: they are looked up once a node. */
+static bool look_up_globals(struct heft_torch *t, struct heft_error *err)
+{
+    t->globals = heft_arena_alloc(&t->graph, t->pickle.count, err);
+    if (!t->globals)
+        return false;
+    for (uint32_t i = 0; i < t->pickle.count; i++)
+        if (t->pickle.nodes[i].kind == HEFT_PICKLE_GLOBAL)
+            t->globals[i] = heft_torch_number(
+                heft_torch_lookup(heft_pickle_text(&t->pickle, t->pickle.nodes[i].module),
+                                  heft_pickle_text(&t->pickle, i)));
+    return true;
+}
+
 bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err)
 {
     struct heft_buf name = {0};
-    bool ok = true;
+    bool ok = look_up_globals(t, err);
 
+    t->by_entry = ok ? heft_arena_alloc(&t->graph, t->zip.count * sizeof *t->by_entry, err) : NULL;
+    ok = t->by_entry != NULL;
+    if (ok)
+        memset(t->by_entry, 0xFF, t->zip.count * sizeof *t->by_entry); /* HEFT_NONE */
     for (uint32_t i = 0; ok && i < t->pickle.count; i++)
         if (t->pickle.nodes[i].kind == HEFT_PICKLE_PERSID)
             ok = add_persid(t, i, &name, err);

@@ -75,8 +75,7 @@ static bool spend_name(struct walk *w, uint64_t bytes)
     return true;
 }
 
-/* ---- gathering a container's entries ----------------------------------------------------------
- */
+/* ---- gathering a container's entries ----------------------------------------------------- */
 
 static bool add_entry(struct walk *w, uint32_t key, uint32_t value)
 {
@@ -274,8 +273,7 @@ static bool gather(struct walk *w, uint32_t node, struct heft_value *value)
     return add_items(w, node, false) && add_state(w, n->state);
 }
 
-/* ---- repeated keys ----------------------------------------------------------------------------
- */
+/* ---- repeated keys ----------------------------------------------------------------------- */
 
 /* Numbers that Python holds equal (1, 1.0, True) as one text; objects by who they are. */
 static bool key_text(struct walk *w, uint32_t node, struct heft_buf *buf, struct heft_str *out)
@@ -295,7 +293,7 @@ static bool key_text(struct walk *w, uint32_t node, struct heft_buf *buf, struct
         return false;
     if (!heft_buf_ok(buf, w->err) || !spend_name(w, buf->n))
         return false;
-    copy = heft_arena_text(&w->t->scratch, (struct heft_str){buf->p, buf->n}, w->err);
+    copy = heft_arena_text(&w->t->graph, (struct heft_str){buf->p, buf->n}, w->err);
     *out = (struct heft_str){copy, buf->n};
     return copy != NULL;
 }
@@ -379,8 +377,7 @@ static bool settle_keys(struct walk *w, size_t first)
     return ok;
 }
 
-/* ---- values -----------------------------------------------------------------------------------
- */
+/* ---- values ------------------------------------------------------------------------------ */
 
 static struct frame *top_frame(struct walk *w)
 {
@@ -442,8 +439,7 @@ static bool attach_named(struct walk *w, uint32_t node, size_t segment, enum hef
     return true;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------- */
 
 /* Remembers how a row's path is cut into segments, to show it should another give the same name. */
 static bool keep_cuts(struct walk *w)
@@ -563,8 +559,7 @@ static bool check_names(struct walk *w, size_t begin)
     return ok;
 }
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
+/* ---- the walk ---------------------------------------------------------------------------- */
 
 static bool push_frame(struct walk *w, uint32_t node, size_t segment, unsigned segments)
 {
@@ -721,7 +716,7 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
     bool ok;
 
     w.name_bytes = ((uint64_t)16 << 20) + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
-    w.marks = heft_arena_zero(&t->scratch, t->pickle.count, 1, err);
+    w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
     ok = w.marks && walk_root(&w) && check_names(&w, begin);
     if (ok && t->model->values) { /* its root is a dict, whatever the pickle's was */
         t->model->values->kind = HEFT_VALUE_DICT;

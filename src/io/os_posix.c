@@ -18,6 +18,11 @@
 /* What one call may move: Linux stops at 2^31 - 4096, others at INT_MAX. */
 #define MAX_TRANSFER ((size_t)1 << 30)
 
+/* Written at once: from 2 MiB on Linux (6.18, ext4) looks for page-cache folios of that size, and
+ * once memory is fragmented spends 1 to 2 s of system time on finding them, for 1 GB that otherwise
+ * takes 0.36 s. Pieces of 1 MiB never did. */
+#define MAX_WRITE ((size_t)1 << 20)
+
 static size_t transfer(size_t n)
 {
     return n < MAX_TRANSFER ? n : MAX_TRANSFER;
@@ -150,7 +155,7 @@ static int64_t posix_pwrite(int fd, const void *src, size_t n, uint64_t off)
     if (!offset_fits(off, n))
         return -1;
     do
-        put = pwrite(fd, src, transfer(n), (off_t)off);
+        put = pwrite(fd, src, n < MAX_WRITE ? n : MAX_WRITE, (off_t)off);
     while (put < 0 && errno == EINTR);
     return put;
 }
@@ -189,8 +194,9 @@ static int posix_reserve(int fd, uint64_t size)
     if (!offset_fits(size, 0))
         return -1;
 #ifdef __linux__
-    /* fallocate, not posix_fallocate: where the file system has no such thing glibc's emulation
-     * writes every block. */
+    /* So a full disk is found before any work is done; and it costs nothing: 1 GB written by two
+     * threads and synced took 0.70 s, after ftruncate 0.86 s (ext4, medians). fallocate, not
+     * posix_fallocate: where the file system cannot, glibc's emulation writes every block. */
     int result = 0;
 
     if (size > 0)

@@ -18,8 +18,10 @@
 
 #define MAX_OPEN 128
 
-/* Pieces from this size on are handed to the disk at once, so that the sync at the end is short. */
-#define FLUSH_PIECE ((size_t)1 << 20)
+/* So many bytes of a file are written before they are sent on to the disk, which then works while
+ * the rest is being written: 1 GB and its sync took 0.70 s, without this 0.79 s. 4 and 64 MiB do as
+ * well. */
+#define FLUSH_BYTES ((uint64_t)16 << 20)
 
 /* Name of a temporary file: the target's, cut to leave room for what is added within the 255 bytes
  * that file systems allow. */
@@ -30,8 +32,9 @@ struct file {
     const char *path; /* final */
     const char *temp;
     uint64_t size;
-    int fd;         /* -1: not open now */
-    unsigned users; /* threads writing to it now */
+    int fd;          /* -1: not open now */
+    unsigned users;  /* threads writing to it now */
+    uint64_t unsent; /* written since the last flush */
     bool made, renamed;
 };
 
@@ -226,8 +229,23 @@ static struct file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off
     return file;
 }
 
-static void release(struct heft_sink *sink, struct file *file)
+/* Gives the file back after n bytes were written. Flushing is a hint: where it fails the sync at
+ * the end tells. */
+static void release(struct heft_sink *sink, struct file *file, uint64_t n)
 {
+    bool flush;
+
+    heft_lock_take(sink->lock);
+    file->unsent += n;
+    flush = file->unsent >= FLUSH_BYTES && !sink->options.no_sync;
+    if (flush)
+        file->unsent = 0;
+    else
+        file->users--;
+    heft_lock_drop(sink->lock);
+    if (!flush)
+        return;
+    (void)heft_os->flush_range(file->fd, 0, file->size); /* still a user: it stays open */
     heft_lock_take(sink->lock);
     file->users--;
     heft_lock_drop(sink->lock);
@@ -356,13 +374,6 @@ static bool write_all(const struct file *file, uint64_t off, const uint8_t *p, s
     return true;
 }
 
-/* A hint: where it fails the sync at the end tells. */
-static void start_writeback(const struct heft_sink *sink, int fd, uint64_t off, size_t n)
-{
-    if (!sink->options.no_sync && n >= FLUSH_PIECE)
-        (void)heft_os->flush_range(fd, off, n);
-}
-
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
                      struct heft_error *err)
 {
@@ -372,9 +383,7 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
     if (!target)
         return false;
     ok = write_all(target, off, p, n, err);
-    if (ok)
-        start_writeback(sink, target->fd, off, n);
-    release(sink, target);
+    release(sink, target, n);
     return ok;
 }
 
@@ -390,8 +399,7 @@ bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int fro
     result = heft_os->copy(from, from_off, target->fd, off, n);
     number = errno;
     *moved = result > 0 ? (size_t)result : 0;
-    start_writeback(sink, target->fd, off, *moved);
-    release(sink, target);
+    release(sink, target, *moved);
     /* Whatever else is wrong, with this call or with the input, the caller's own read will tell. */
     if (result >= 0 || (number != ENOSPC && number != EDQUOT))
         return true;

@@ -40,15 +40,6 @@ void heft_source_open_memory(struct heft_source *out, struct heft_bytes bytes, c
 HEFT_CHECKED bool heft_source_open_slice(struct heft_source *out, const struct heft_source *parent,
                                          uint64_t off, uint64_t len, const char *label,
                                          struct heft_error *err);
-/* The raw-deflate stream at [off, off+packed) of parent, inflated once, now: in memory up to 1 MiB,
- * else in an unlinked temporary file. It must give exactly `size` bytes, and their CRC-32 where
- * check_crc. HEFT_MALFORMED (bad stream, too long, too short), HEFT_MISMATCH (CRC). `stop` at
- * declared size: a bomb never inflates further. */
-HEFT_CHECKED bool heft_source_open_inflated(struct heft_source *out,
-                                            const struct heft_source *parent, uint64_t off,
-                                            uint64_t packed, uint64_t size, bool check_crc,
-                                            uint32_t crc, const char *label,
-                                            struct heft_error *err);
 HEFT_CHECKED bool heft_source_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                                    struct heft_error *err);
 /* n bytes copied into the arena. The caller has capped n; the range is checked before memory is
@@ -60,6 +51,39 @@ HEFT_CHECKED bool heft_source_fetch(const struct heft_source *src, uint64_t off,
  */
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off);
 void heft_source_close(struct heft_source *src);
+
+/* A raw-deflate stream at [off, off+packed) of parent. It must give exactly `size` bytes, and their
+ * CRC-32 where check_crc: HEFT_MALFORMED (bad stream, too long, too short), HEFT_MISMATCH (CRC).
+ * Inflating stops at the declared size: a bomb never gets further. */
+struct heft_stream {
+    const struct heft_source *parent;
+    uint64_t off, packed, size;
+    uint32_t crc;
+    bool check_crc;
+};
+/* Inflates it to nowhere. */
+HEFT_CHECKED bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err);
+
+/* Inflated streams side by side: what fits into the first 1 MiB in memory, all else in one unlinked
+ * temporary file, which is opened when it is needed. A region is placed, then filled, then read;
+ * one that could not be filled may be filled again. Different regions may be used by different
+ * threads at once. */
+struct heft_lock;
+struct heft_spool {
+    struct heft_lock *lock; /* of the fields below, while regions are placed */
+    struct heft_source file;
+    uint8_t *memory;
+    uint64_t in_memory, in_file; /* bytes placed */
+};
+HEFT_CHECKED bool heft_spool_init(struct heft_spool *spool, struct heft_error *err);
+void heft_spool_release(struct heft_spool *spool);
+HEFT_CHECKED bool heft_spool_place(struct heft_spool *spool, const struct heft_stream *stream,
+                                   uint64_t *at, struct heft_error *err);
+HEFT_CHECKED bool heft_spool_fill(const struct heft_spool *spool, uint64_t at,
+                                  const struct heft_stream *stream, struct heft_error *err);
+/* The caller keeps [at, at+n) inside of a filled region. */
+HEFT_CHECKED bool heft_spool_read(const struct heft_spool *spool, uint64_t at, void *dst, size_t n,
+                                  struct heft_error *err);
 
 /* A read-only mapping of [off, off+n) for API users who ask for a view; only of sources with a
  * descriptor or in memory (then it borrows). A file truncated while it is mapped raises SIGBUS in

@@ -1,6 +1,9 @@
-/* spool.c: a deflated range of a source, inflated once, as a source of its own.
+/* spool.c: raw-deflate streams inflated, to nowhere or into a region of a spool.
  *
- *     parent ─pread→ [256 KiB] ─inflate→ [256 KiB] ─→ memory (up to 1 MiB) or an unlinked file
+ *     parent ─pread→ [256 KiB] ─inflate→ [256 KiB] ─→ region
+ *
+ *     regions   0 … 1 MiB      memory
+ *               1 MiB …        temporary file, from its begin on
  *
  * The declared size is a wall: one byte more than it is asked for, to see that none comes, and no
  * stream inflates further than that. */
@@ -9,66 +12,114 @@
 #include "base/checksum.h"
 #include "base/inflate.h"
 #include "io/os.h"
+#include "io/pool.h"
 
-#define PIECE      ((size_t)256 << 10)
-#define MAX_MEMORY ((uint64_t)1 << 20)
+#define PIECE     ((size_t)256 << 10)
+#define MEMORY    ((uint64_t)1 << 20)
+#define MAX_RATIO 1032 /* bytes that a byte of a deflate stream gives at most: 258 for 2 bits */
 
-struct spool {
-    uint8_t *memory; /* NULL where it is in a file */
-    struct heft_source inner;
-};
+/* ---- regions ------------------------------------------------------------------------------- */
 
-static bool spool_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
-                       struct heft_error *err)
+bool heft_spool_init(struct heft_spool *spool, struct heft_error *err)
 {
-    const struct spool *spool = src->self;
-
-    return heft_source_read(&spool->inner, off, dst, n, err);
+    *spool = (struct heft_spool){.lock = heft_lock_new(err)};
+    return spool->lock != NULL;
 }
 
-static void spool_free(struct spool *spool)
+void heft_spool_release(struct heft_spool *spool)
 {
-    heft_source_close(&spool->inner);
+    heft_source_close(&spool->file);
     heft_free(spool->memory);
-    heft_free(spool);
+    if (spool->lock)
+        heft_lock_free(spool->lock);
+    *spool = (struct heft_spool){0};
 }
 
-static void spool_close(struct heft_source *src)
-{
-    spool_free(src->self);
-}
-
-static const struct heft_source_ops spool_ops = {spool_read, spool_close};
-
-static bool spool_open(struct spool *spool, uint64_t size, const char *label,
-                       struct heft_error *err)
+static bool open_file(struct heft_spool *spool, struct heft_error *err)
 {
     int fd;
 
-    if (size <= MAX_MEMORY) {
-        spool->memory = heft_alloc((size_t)size, err);
-        if (!spool->memory)
-            return false;
-        heft_source_open_memory(&spool->inner, (struct heft_bytes){spool->memory, (size_t)size},
-                                label);
+    if (spool->file.ops)
         return true;
-    }
     fd = heft_os->temp();
     if (fd < 0)
         return heft_fail_errno(err, "no temporary file for inflated data");
-    heft_source_open_fd(&spool->inner, fd, size, label);
+    heft_source_open_fd(&spool->file, fd, INT64_MAX, "temporary file for inflated data");
     return true;
 }
 
-static bool spool_put(struct spool *spool, uint64_t off, const uint8_t *p, size_t n,
+static bool place_in_memory(struct heft_spool *spool, uint64_t size, uint64_t *at,
+                            struct heft_error *err)
+{
+    if (!spool->memory && !(spool->memory = heft_alloc(MEMORY, err)))
+        return false;
+    *at = spool->in_memory;
+    spool->in_memory += size;
+    return true;
+}
+
+static bool place_in_file(struct heft_spool *spool, uint64_t size, uint64_t *at,
+                          struct heft_error *err)
+{
+    if (size > INT64_MAX - MEMORY - spool->in_file)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "%" PRIu64 " bytes of inflated data after %" PRIu64 " others", size,
+                         spool->in_file);
+    if (!open_file(spool, err))
+        return false;
+    *at = MEMORY + spool->in_file;
+    spool->in_file += size;
+    return true;
+}
+
+/* Before anything is taken for it: no file can declare more than its streams could give. */
+static bool check_stream(const struct heft_stream *stream, struct heft_error *err)
+{
+    if (!heft_within(stream->off, stream->packed, stream->parent->size))
+        return heft_fail(err, HEFT_MALFORMED, stream->off,
+                         "file ends at %" PRIu64 ", a deflate stream of %" PRIu64 " bytes wanted",
+                         stream->parent->size, stream->packed);
+    if (stream->size / MAX_RATIO > stream->packed)
+        return heft_fail(err, HEFT_MALFORMED, stream->off,
+                         "%" PRIu64 " bytes declared for a deflate stream of %" PRIu64,
+                         stream->size, stream->packed);
+    return true;
+}
+
+bool heft_spool_place(struct heft_spool *spool, const struct heft_stream *stream, uint64_t *at,
                       struct heft_error *err)
 {
-    if (spool->memory) {
-        memcpy(spool->memory + off, p, n);
+    bool ok = check_stream(stream, err);
+
+    if (ok) {
+        heft_lock_take(spool->lock);
+        ok = stream->size <= MEMORY - spool->in_memory
+                 ? place_in_memory(spool, stream->size, at, err)
+                 : place_in_file(spool, stream->size, at, err);
+        heft_lock_drop(spool->lock);
+    }
+    return ok || heft_error_file(err, stream->parent->label);
+}
+
+bool heft_spool_read(const struct heft_spool *spool, uint64_t at, void *dst, size_t n,
+                     struct heft_error *err)
+{
+    if (at >= MEMORY)
+        return heft_source_read(&spool->file, at - MEMORY, dst, n, err);
+    if (n > 0)
+        memcpy(dst, spool->memory + at, n);
+    return true;
+}
+
+static bool spool_write(const struct heft_spool *spool, uint64_t at, const uint8_t *p, size_t n,
+                        struct heft_error *err)
+{
+    if (at < MEMORY) {
+        memcpy(spool->memory + at, p, n);
         return true;
     }
-    while (n > 0) {
-        const int64_t put = heft_os->pwrite(spool->inner.fd, p, n, off);
+    for (uint64_t off = at - MEMORY; n > 0;) {
+        const int64_t put = heft_os->pwrite(spool->file.fd, p, n, off);
 
         if (put < 0)
             return heft_fail_errno(err, "temporary file for inflated data cannot be written");
@@ -83,15 +134,18 @@ static bool spool_put(struct spool *spool, uint64_t off, const uint8_t *p, size_
     return true;
 }
 
+/* ---- inflating ----------------------------------------------------------------------------- */
+
 /* One pass over the stream. */
 struct pass {
-    const struct heft_source *parent;
+    const struct heft_stream *stream;
+    const struct heft_spool *spool; /* NULL: to nowhere */
+    uint64_t region;
     uint64_t at, left; /* of the packed bytes: what has not been read yet */
     uint64_t size;     /* declared */
     uint64_t made;
     uint32_t crc;
     struct heft_inflate *z;
-    struct spool *spool;
     uint8_t *in, *out;
     struct heft_bytes view; /* read, not yet consumed */
 };
@@ -102,7 +156,7 @@ static bool refill(struct pass *pass, struct heft_error *err)
 
     if (pass->view.n != 0 || n == 0)
         return true;
-    if (!heft_source_read(pass->parent, pass->at, pass->in, n, err))
+    if (!heft_source_read(pass->stream->parent, pass->at, pass->in, n, err))
         return false;
     pass->view = (struct heft_bytes){pass->in, n};
     pass->at += n;
@@ -131,7 +185,7 @@ static bool inflate_some(struct pass *pass, bool *done, struct heft_error *err)
                          "the deflate stream breaks off after %" PRIu64 " of %" PRIu64 " bytes",
                          pass->made, pass->size);
     pass->crc = heft_crc32(pass->crc, pass->out, n);
-    if (!spool_put(pass->spool, pass->made, pass->out, n, err))
+    if (pass->spool && !spool_write(pass->spool, pass->region + pass->made, pass->out, n, err))
         return false;
     pass->made += n;
     return true;
@@ -155,56 +209,45 @@ static bool inflate_all(struct pass *pass, struct heft_error *err)
     return true;
 }
 
-static bool run_pass(struct pass *pass, bool check_crc, uint32_t crc, struct heft_error *err)
+static bool check_crc(const struct pass *pass, struct heft_error *err)
 {
-    bool ok;
-
-    pass->z = heft_inflate_new(err);
-    pass->in = pass->z ? heft_alloc(2 * PIECE, err) : NULL;
-    if (pass->in)
-        pass->out = pass->in + PIECE;
-    ok = pass->in && inflate_all(pass, err);
-    if (ok && check_crc && pass->crc != crc)
-        ok = heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                       "CRC-32 of the inflated data is %08" PRIx32 ", %08" PRIx32 " is stored",
-                       pass->crc, crc);
-    heft_free(pass->in);
-    heft_inflate_free(pass->z);
-    return ok;
+    if (!pass->stream->check_crc || pass->crc == pass->stream->crc)
+        return true;
+    return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                     "CRC-32 of the inflated data is %08" PRIx32 ", %08" PRIx32 " is stored",
+                     pass->crc, pass->stream->crc);
 }
 
-bool heft_source_open_inflated(struct heft_source *out, const struct heft_source *parent,
-                               uint64_t off, uint64_t packed, uint64_t size, bool check_crc,
-                               uint32_t crc, const char *label, struct heft_error *err)
+static bool run_pass(const struct heft_stream *stream, const struct heft_spool *spool,
+                     uint64_t region, struct heft_error *err)
 {
-    struct pass pass = {.parent = parent, .at = off, .left = packed, .size = size};
+    struct pass pass = {.stream = stream,
+                        .spool = spool,
+                        .region = region,
+                        .at = stream->off,
+                        .left = stream->packed,
+                        .size = stream->size};
+    bool ok;
 
-    if (!label)
-        label = parent->label;
-    if (size == UINT64_MAX) { /* one more byte is asked for */
-        heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                  "%" PRIu64 " bytes declared for a deflate stream", size);
-        return heft_error_file(err, label);
-    }
-    if (!heft_within(off, packed, parent->size)) {
-        heft_fail(err, HEFT_MALFORMED, off,
-                  "file ends at %" PRIu64 ", a deflate stream of %" PRIu64 " bytes wanted",
-                  parent->size, packed);
-        return heft_error_file(err, parent->label);
-    }
-    pass.spool = heft_calloc(1, sizeof *pass.spool, err);
-    if (!pass.spool)
-        return false;
-    if (!spool_open(pass.spool, size, label, err) || !run_pass(&pass, check_crc, crc, err)) {
-        spool_free(pass.spool);
-        return heft_error_file(err, label);
-    }
-    *out = (struct heft_source){
-        .ops = &spool_ops,
-        .self = pass.spool,
-        .size = size,
-        .fd = pass.spool->inner.fd,
-        .label = label,
-    };
-    return true;
+    pass.z = heft_inflate_new(err);
+    pass.in = pass.z ? heft_alloc(2 * PIECE, err) : NULL;
+    if (pass.in)
+        pass.out = pass.in + PIECE;
+    ok = pass.in && inflate_all(&pass, err) && check_crc(&pass, err);
+    heft_free(pass.in);
+    heft_inflate_free(pass.z);
+    return ok || heft_error_file(err, stream->parent->label);
+}
+
+bool heft_spool_fill(const struct heft_spool *spool, uint64_t at, const struct heft_stream *stream,
+                     struct heft_error *err)
+{
+    return run_pass(stream, spool, at, err);
+}
+
+bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err)
+{
+    if (!check_stream(stream, err))
+        return heft_error_file(err, stream->parent->label);
+    return run_pass(stream, NULL, 0, err);
 }

@@ -59,8 +59,8 @@ struct heft_pickle_node {
         } call;
     } u;
     uint32_t len;   /* text: bytes */
-    uint32_t state; /* BUILD's argument, the last one; else NIL (on LIST, DICT … too: OrderedDict
-                       attributes) */
+    uint32_t state; /* BUILD's argument, else NIL; on LIST, DICT and SET too. A value is built at
+                       most once: a second BUILD is HEFT_UNSUPPORTED */
     uint32_t first, last; /* segments of items, for heft_pickle_items; NIL when empty */
     uint32_t count;       /* items */
     uint32_t

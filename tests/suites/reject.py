@@ -55,7 +55,7 @@ def check_row(ctx, folder, name, code, offset, text):
         raise Fail(f"expected: {wanted}\nactual:   " + "\n          ".join(lines))
     if code == "ok" and any(line.startswith("finding ") for line in lines):
         raise Fail("nothing should be found in it:\n" + "\n".join(lines))
-    check_command(ctx, folder, name, refused=lines[-1].startswith("open "))
+    check_command(ctx, folder, name, lines[-1])
 
 
 def matches(line, code, offset, text):
@@ -69,11 +69,13 @@ def matches(line, code, offset, text):
     return offset in ("*", words[1]) and text in " ".join(words[2:])
 
 
-def check_command(ctx, folder, name, refused):
+def check_command(ctx, folder, name, verdict):
     """The command on the same file: its exit status, and one line where it refuses."""
     done = run(ctx, [ctx.heft, "ls", name], cwd=folder, timeout=60)
     errors = text_of(done.stderr)
-    if done.returncode != (2 if refused else 0):
-        raise Fail(f"heft ls: exit {done.returncode}\n{errors}")
+    refused = verdict.startswith("open ")
+    status = (1 if verdict.startswith("open mismatch ") else 2) if refused else 0
+    if done.returncode != status:
+        raise Fail(f"heft ls: exit {done.returncode}, not {status}\n{errors}")
     if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
         raise Fail(f"heft ls: not one line beginning with heft: on stderr\n{errors}")

@@ -1,18 +1,29 @@
-"""Every cmocka program of tests/unit and tests/fault; each of its tests counts."""
+"""Every cmocka program of tests/unit and tests/fault; each of its tests counts.
+
+Under ThreadSanitizer only those that have to do with threads: it slows the others down for nothing.
+"""
 import re
 
-from .common import ROOT, Fail, run, text_of
+from .common import ROOT, TESTS, Fail, run, text_of
 
 TAP_LINE = re.compile(r"^(?P<bad>not )?ok (?P<number>\d+)(?: -)?(?P<rest>.*)$")
+THREADED = re.compile(r"pthread|heft_pool|threads")
 TAP_PLAN = re.compile(r"^1\.\.(\d+)", re.M)
 
 
 def jobs(ctx):
     programs = sorted(path for path in (ctx.build / "tests").glob("test_*") if path.is_file())
+    if ctx.sanitizers == "thread":
+        programs = [program for program in programs if is_threaded(program)]
     if not programs:
         yield "unit tests", no_programs
     for program in programs:
         yield program.name, lambda program=program: run_program(ctx, program)
+
+
+def is_threaded(program):
+    sources = [path for folder in ("unit", "fault") for path in TESTS.glob(f"{folder}/{program.name}.c")]
+    return any(THREADED.search(path.read_text(encoding="utf-8")) for path in sources)
 
 
 def no_programs():

@@ -350,6 +350,16 @@ static void copies_move_bytes_or_say_that_they_cannot(void **state)
 
 static const char *const names[] = {"out/deep/a", "out/deep/b", "c"};
 
+/* Enough bytes for writing back to begin early, all at the same place. */
+static bool write_often(struct heft_sink *sink, uint32_t index, const uint8_t *bytes, size_t n,
+                        struct heft_error *err)
+{
+    for (int i = 0; i < 16; i++)
+        if (!heft_sink_write(sink, index, 0, bytes, n, err))
+            return false;
+    return true;
+}
+
 /* A whole life of a sink: two folders, three files, one of them large, one stale file. */
 static bool write_set(const char *folder, bool overwrite, struct heft_error *err)
 {
@@ -364,7 +374,7 @@ static bool write_set(const char *folder, bool overwrite, struct heft_error *err
                     add(sink, folder, names[0], "new alpha", err) &&
                     add(sink, folder, names[1], "new beta", err) &&
                     heft_sink_add(sink, path, large, &index, err) &&
-                    heft_sink_write(sink, index, 0, bytes, large, err) &&
+                    write_often(sink, index, bytes, large, err) &&
                     (!overwrite || heft_sink_retire(sink, stale, err)) &&
                     heft_sink_commit(sink, err);
 

@@ -247,35 +247,38 @@ static void bad_deflate_streams(void **state)
     bench_leave(&b);
 }
 
-/* Records beyond 4 GiB, in a file that is mostly a hole: zip64 fields, descriptors of 24 bytes. */
-static uint64_t far_read_at[8];
+/* ---- records beyond 4 GiB: zip64 fields, descriptors of 24 bytes, in a file that is a hole ------
+ */
+
+#define FAR (UINT64_C(5) << 30) /* the first payload */
+
+/* The bytes of the file without that payload, which begins at `hole`. */
+struct far {
+    uint8_t bytes[512];
+    size_t n, hole;
+};
+
 static bool far_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                      struct heft_error *err)
 {
-    const struct bench *b = src->self;
+    const struct far *far = src->self;
     uint8_t *out = dst;
 
     (void)err;
-    for (size_t i = 0; i < n; i++) { /* everything behind the hole is the end of the sample */
-        const uint64_t at = off + i;
-
-        out[i] = at < far_read_at[0]   ? b->p[at]
-                 : at < far_read_at[1] ? 0
-                                       : b->p[at - far_read_at[2]];
+    for (uint64_t at = off; at < off + n; at++) {
+        if (at < far->hole)
+            *out++ = far->bytes[at];
+        else
+            *out++ = at < far->hole + FAR ? 0 : far->bytes[at - FAR];
     }
     return true;
 }
 
-static void records_beyond_four_gigabytes(void **state)
+/* As torch writes it: a zip64 field with the size and 0, and a descriptor with 64-bit sizes. */
+static void far_put_locals(struct far *far)
 {
-    static const struct heft_source_ops ops = {far_read, NULL};
-    const uint64_t big = UINT64_C(5) << 30;
-    uint8_t bytes[512] = {0}, *p = bytes;
-    struct bench b = {.p = bytes};
-    uint64_t second, directory;
+    uint8_t *p = far->bytes;
 
-    (void)state;
-    /* local header of "r/0": zip64 field as torch writes it (size, 0), then 24 bytes descriptor */
     heft_put_le32(p, 0x04034B50);
     heft_put_le16(p + 6, 0x0808);
     heft_put_le16(p + 26, 3);
@@ -283,24 +286,25 @@ static void records_beyond_four_gigabytes(void **state)
     memcpy(p + 30, "r/0", 3);
     heft_put_le16(p + 33, 1);
     heft_put_le16(p + 35, 16);
-    heft_put_le64(p + 37, big);
-    far_read_at[0] = 53;
-    far_read_at[1] = 53 + big;
-    far_read_at[2] = big;
+    heft_put_le64(p + 37, FAR);
+    far->hole = 53;
     p += 53;
     heft_put_le32(p, 0x08074B50);
-    heft_put_le64(p + 8, big);
-    heft_put_le64(p + 16, big);
+    heft_put_le64(p + 8, FAR);
+    heft_put_le64(p + 16, FAR);
     p += 24;
-    /* "r/1", empty, behind it */
-    second = (uint64_t)(p - bytes) + big;
     heft_put_le32(p, 0x04034B50);
     heft_put_le16(p + 6, 0x0800);
     heft_put_le16(p + 26, 3);
     memcpy(p + 30, "r/1", 3);
-    p += 33;
-    directory = (uint64_t)(p - bytes) + big;
-    /* central "r/0": sizes in the zip64 field */
+    far->n = 53 + 24 + 33;
+}
+
+/* One leaves its sizes to the zip64 field, the other its offset. */
+static void far_put_directory(struct far *far)
+{
+    uint8_t *p = far->bytes + far->n;
+
     heft_put_le32(p, 0x02014B50);
     heft_put_le16(p + 8, 0x0808);
     heft_put_le32(p + 20, UINT32_MAX);
@@ -310,10 +314,9 @@ static void records_beyond_four_gigabytes(void **state)
     memcpy(p + 46, "r/0", 3);
     heft_put_le16(p + 49, 1);
     heft_put_le16(p + 51, 16);
-    heft_put_le64(p + 53, big);
-    heft_put_le64(p + 61, big);
+    heft_put_le64(p + 53, FAR);
+    heft_put_le64(p + 61, FAR);
     p += 69;
-    /* central "r/1": the offset in it */
     heft_put_le32(p, 0x02014B50);
     heft_put_le16(p + 8, 0x0800);
     heft_put_le16(p + 28, 3);
@@ -322,9 +325,14 @@ static void records_beyond_four_gigabytes(void **state)
     memcpy(p + 46, "r/1", 3);
     heft_put_le16(p + 49, 1);
     heft_put_le16(p + 51, 8);
-    heft_put_le64(p + 53, second);
-    p += 61;
-    /* zip64 end record, locator, end record */
+    heft_put_le64(p + 53, FAR + 53 + 24);
+    far->n += 69 + 61;
+}
+
+static void far_put_end(struct far *far, uint64_t directory)
+{
+    uint8_t *p = far->bytes + far->n;
+
     heft_put_le32(p, 0x06064B50);
     heft_put_le64(p + 4, 44);
     heft_put_le64(p + 24, 2);
@@ -339,16 +347,27 @@ static void records_beyond_four_gigabytes(void **state)
     heft_put_le16(p + 86, 2);
     heft_put_le32(p + 88, 130);
     heft_put_le32(p + 92, UINT32_MAX);
-    p += 98;
+    far->n += 98;
+}
 
+static void records_beyond_four_gigabytes(void **state)
+{
+    static const struct heft_source_ops ops = {far_read, NULL};
+    struct far far = {0};
+    struct bench b = {0};
+
+    (void)state;
+    far_put_locals(&far);
+    far_put_directory(&far);
+    far_put_end(&far, FAR + 53 + 24 + 33);
     b.src = (struct heft_source){
-        .ops = &ops, .self = &b, .size = (uint64_t)(p - bytes) + big, .fd = -1, .label = "far"};
+        .ops = &ops, .self = &far, .size = far.n + FAR, .fd = -1, .label = "far"};
     assert_true(heft_zip_open(&b.zip, &b.src, NULL, &b.arena, &b.err));
     assert_int_equal(b.zip.entries[0].data, 53);
-    assert_true(b.zip.entries[0].size == big);
-    assert_true(b.zip.entries[0].end == 53 + big + 24);
-    assert_true(b.zip.entries[1].header == second);
-    assert_true(b.zip.entries[1].data == second + 33);
+    assert_true(b.zip.entries[0].size == FAR);
+    assert_true(b.zip.entries[0].end == 53 + FAR + 24);
+    assert_true(b.zip.entries[1].header == FAR + 53 + 24);
+    assert_true(b.zip.entries[1].data == FAR + 53 + 24 + 33);
     heft_arena_release(&b.arena);
 }
 

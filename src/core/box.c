@@ -1,0 +1,90 @@
+/* box.c: elements from the scratch to their places. */
+#include "core/box.h"
+
+enum { TILE = 64 }; /* elements: a tile of a transposition stays in the first-level cache */
+
+/* A rectangle of elements: `a` is the inner loop. By value, so that no store can touch the bounds;
+ * the size is a constant where this is inlined. */
+static inline void copy_elements(uint8_t *dst, const uint8_t *src, const struct heft_dim a,
+                                 const struct heft_dim b, size_t size)
+{
+    for (uint64_t i = 0; i < b.n; i++)
+        for (uint64_t j = 0; j < a.n; j++)
+            memcpy(dst + i * b.to + j * a.to, src + i * b.at + j * a.at, size);
+}
+
+static void copy_tile(uint8_t *dst, const uint8_t *src, struct heft_dim a, struct heft_dim b,
+                      uint32_t each)
+{
+    switch (each) {
+    case 1:
+        copy_elements(dst, src, a, b, 1);
+        break;
+    case 2:
+        copy_elements(dst, src, a, b, 2);
+        break;
+    case 4:
+        copy_elements(dst, src, a, b, 4);
+        break;
+    case 8:
+        copy_elements(dst, src, a, b, 8);
+        break;
+    default:
+        copy_elements(dst, src, a, b, 16); /* C128: no other element is longer than 8 bytes */
+    }
+}
+
+static void copy_plane(uint8_t *dst, const uint8_t *src, struct heft_dim a, struct heft_dim b,
+                       uint32_t each)
+{
+    const uint64_t na = a.n, nb = b.n;
+
+    if (a.at == each && a.to == each) {
+        for (uint64_t i = 0; i < nb; i++)
+            memcpy(dst + i * b.to, src + i * b.at, na * each);
+        return;
+    }
+    for (uint64_t i = 0; i < nb; i += TILE)
+        for (uint64_t j = 0; j < na; j += TILE) {
+            a.n = heft_min_u64(TILE, na - j);
+            b.n = heft_min_u64(TILE, nb - i);
+            copy_tile(dst + i * b.to + j * a.to, src + i * b.at + j * a.at, a, b, each);
+        }
+}
+
+/* Takes out of dims the one with the smallest stride: in the destination, or in the scratch (where
+ * 0 is the largest: an expanded dimension has no neighbours). One of extent 1 where none is left.
+ */
+static struct heft_dim take_smallest(struct heft_dim *dims, unsigned *n, bool in_scratch)
+{
+    struct heft_dim found = {.n = 1};
+    unsigned best = 0;
+
+    for (unsigned i = 1; i < *n; i++)
+        if (in_scratch ? dims[i].at - 1 < dims[best].at - 1 : dims[i].to < dims[best].to)
+            best = i;
+    if (*n == 0)
+        return found;
+    found = dims[best];
+    dims[best] = dims[--*n];
+    return found;
+}
+
+/* The inner loop runs along the destination, the next
+ * along the scratch, and in tiles where these are different dimensions. */
+void heft_box_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims, unsigned n,
+                      uint32_t each)
+{
+    struct heft_dim rest[HEFT_BOX_DIMS];
+    struct heft_dim a, b;
+    struct heft_walk walk;
+
+    if (n > 0)
+        memcpy(rest, dims, n * sizeof *dims);
+    a = take_smallest(rest, &n, false);
+    b = take_smallest(rest, &n, a.at != each);
+    heft_walk_begin(&walk, 0, n);
+    do
+        copy_plane(dst + walk.to, scratch + walk.at, a, b, each);
+    while (heft_walk_next(&walk, rest, 0, n));
+}

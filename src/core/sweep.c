@@ -1,0 +1,209 @@
+/* sweep.c: the elements of a box that lie in a window of the storage.
+ *
+ *     dims by stride    [n-1]  indexes ──────────────────────────────────────────►
+ *                              before │ some inside │ all inside │ some │ behind
+ *                                           │             │          │
+ *                       [n-2]         the same again   copied    the same again
+ *                         …
+ *                       the dims with few elements in all: a list by place, a range of which is
+ *                       inside
+ *
+ * Where dimensions overlap, an index has elements on both sides of the window; the list keeps the
+ * work within a few steps an element even where all extents are 2. */
+#include "core/box.h"
+
+enum { LEAVES = 256 };
+
+struct leaf {
+    uint64_t from, to;
+};
+
+struct sweep {
+    uint8_t *dst;
+    const uint8_t *p;    /* the window */
+    uint64_t begin, end; /* where elements begin that lie in it */
+    uint64_t next;       /* the first one found behind */
+    struct heft_box *box;
+    uint32_t each;
+    unsigned listed; /* dims whose elements are in the list */
+    size_t n_leaves;
+    struct leaf leaves[LEAVES];
+};
+
+/* ---- the list ---------------------------------------------------------------------------- */
+
+static void list_leaves(struct sweep *s)
+{
+    const struct heft_dim *const dims = s->box->dims;
+    uint64_t size = 1;
+    struct heft_walk walk;
+
+    s->listed = 0;
+    s->n_leaves = 0;
+    while (s->listed < s->box->n && dims[s->listed].n <= LEAVES / size)
+        size *= dims[s->listed++].n;
+    heft_walk_begin(&walk, 0, s->listed);
+    do {
+        size_t i = s->n_leaves++;
+
+        for (; i > 0 && s->leaves[i - 1].from > walk.from; i--)
+            s->leaves[i] = s->leaves[i - 1];
+        s->leaves[i] = (struct leaf){walk.from, walk.to};
+    } while (heft_walk_next(&walk, dims, 0, s->listed));
+}
+
+/* `before`: how far the window begins behind the first leaf; where it begins in front of it this
+ * wraps, and wraps back. */
+static inline void copy_each(uint8_t *dst, const uint8_t *src, const struct leaf *leaves, size_t n,
+                             uint64_t before, size_t size)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst + leaves[i].to, src + (leaves[i].from - before), size);
+}
+
+static void copy_leaves(const struct sweep *s, uint64_t from, uint64_t to, size_t first, size_t end)
+{
+    const struct leaf *const leaves = s->leaves + first;
+    const size_t n = end - first;
+    const uint64_t before = s->begin - from;
+
+    switch (s->each) {
+    case 1:
+        copy_each(s->dst + to, s->p, leaves, n, before, 1);
+        break;
+    case 2:
+        copy_each(s->dst + to, s->p, leaves, n, before, 2);
+        break;
+    case 4:
+        copy_each(s->dst + to, s->p, leaves, n, before, 4);
+        break;
+    case 8:
+        copy_each(s->dst + to, s->p, leaves, n, before, 8);
+        break;
+    default:
+        copy_each(s->dst + to, s->p, leaves, n, before, 16);
+    }
+}
+
+/* How many leaves begin before `bound`, which is relative to the first. */
+static size_t leaves_before(const struct sweep *s, uint64_t bound)
+{
+    size_t lo = 0, hi = s->n_leaves;
+
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+
+        if (s->leaves[mid].from < bound)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The listed dims at one index of the others. */
+static void sweep_leaves(struct sweep *s, uint64_t from, uint64_t to)
+{
+    const size_t first = from < s->begin ? leaves_before(s, s->begin - from) : 0;
+    const size_t end = from < s->end ? leaves_before(s, s->end - from) : 0;
+
+    copy_leaves(s, from, to, first, end);
+    if (end < s->n_leaves)
+        s->next = heft_min_u64(s->next, from + s->leaves[end].from);
+}
+
+/* ---- the other dimensions ---------------------------------------------------------------- */
+
+/* One dimension with the dims before it, at an index of those after it. The indexes [i, end) have
+ * elements in the window, [in, out) have nothing else. */
+struct node {
+    uint64_t from, to;
+    uint64_t i, in, out, end;
+};
+
+/* How many indexes of the dimension, from `from` on, are below the bound. */
+static uint64_t indexes_below(const struct heft_dim *d, uint64_t from, uint64_t bound)
+{
+    if (bound <= from)
+        return 0;
+    return d->from == 0 ? d->n : heft_min_u64(d->n, (bound - from - 1) / d->from + 1);
+}
+
+static void open_node(struct sweep *s, struct node *node, unsigned level, uint64_t from,
+                      uint64_t to)
+{
+    const struct heft_dim *const d = &s->box->dims[level];
+    const uint64_t last = s->box->last[level];
+
+    node->from = from;
+    node->to = to;
+    node->i = s->begin > last ? indexes_below(d, from, s->begin - last) : 0;
+    node->in = indexes_below(d, from, s->begin);
+    node->out = s->end > last ? indexes_below(d, from, s->end - last) : 0;
+    node->end = indexes_below(d, from, s->end);
+    if (node->out <= node->in)
+        node->in = node->out = node->end;
+    if (node->end < d->n)
+        s->next = heft_min_u64(s->next, from + node->end * d->from);
+}
+
+/* The indexes that lie inside. */
+static void copy_inside(const struct sweep *s, const struct node *node, unsigned level)
+{
+    struct heft_dim *const d = &s->box->dims[level];
+    const uint64_t all = d->n, from = node->from + node->in * d->from;
+
+    d->n = node->out - node->in;
+    heft_box_scatter(s->dst + node->to + node->in * d->to, s->p + (from - s->begin), s->box->dims,
+                     level + 1, s->each);
+    d->n = all;
+}
+
+static void sweep_nodes(struct sweep *s)
+{
+    struct node path[HEFT_BOX_DIMS];
+    unsigned level = s->box->n - 1;
+
+    open_node(s, &path[level], level, s->box->from, s->box->to);
+    while (level < s->box->n) {
+        struct node *const node = &path[level];
+        const struct heft_dim *const d = &s->box->dims[level];
+        const uint64_t from = node->from + node->i * d->from, to = node->to + node->i * d->to;
+
+        if (node->i == node->in && node->in < node->out) {
+            copy_inside(s, node, level);
+            node->i = node->out;
+        } else if (node->i == node->end) {
+            level++;
+        } else {
+            node->i++;
+            if (level == s->listed)
+                sweep_leaves(s, from, to);
+            else {
+                level--;
+                open_node(s, &path[level], level, from, to);
+            }
+        }
+    }
+}
+
+uint64_t heft_box_sweep(uint8_t *dst, const struct heft_window *window, struct heft_box *box,
+                        uint32_t each)
+{
+    struct sweep s = {.dst = dst,
+                      .p = window->p,
+                      .begin = window->begin,
+                      .end = window->begin + window->n - each + 1,
+                      .next = UINT64_MAX,
+                      .box = box,
+                      .each = each};
+
+    for (unsigned i = 0; i < box->n; i++)
+        box->dims[i].at = box->dims[i].from;
+    list_leaves(&s);
+    if (s.listed == box->n)
+        sweep_leaves(&s, box->from, box->to);
+    else
+        sweep_nodes(&s);
+    return s.next;
+}
