@@ -67,22 +67,22 @@ uint64_t heft_alloc_count(void)
     return atomic_load(&allocations);
 }
 
-bool heft_grow(void *items, size_t *cap, size_t count, size_t more, size_t each,
-               struct heft_error *err)
+#define FIRST_ITEMS 32 /* an array that grows at all grows past a few soon */
+
+bool heft_grow_now(void *items, size_t *cap, size_t count, size_t more, size_t each,
+                   struct heft_error *err)
 {
     void *old, *grown;
     size_t wanted;
 
-    if (more <= *cap && count <= *cap - more)
-        return true;
     if (more > SIZE_MAX - count || *cap > SIZE_MAX / 2)
         return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu more items wanted",
                          more);
     wanted = *cap + *cap / 2;
     if (wanted < count + more)
         wanted = count + more;
-    if (wanted < 8)
-        wanted = 8;
+    if (wanted < FIRST_ITEMS)
+        wanted = FIRST_ITEMS;
     if (wanted > SIZE_MAX / each)
         return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu items wanted",
                          wanted);

@@ -40,8 +40,14 @@ void heft_arena_release(struct heft_arena *arena);
 /* Growing array: `items` of `each` bytes get room for one more than `count` and grow by half.
  *     if (heft_grow(&m->rows, &m->rows_cap, m->n_rows, 1, sizeof *m->rows, err))
  * m->rows[m->n_rows++] = … `items` is a pointer to the array's pointer. Free with heft_free. */
-HEFT_CHECKED bool heft_grow(void *items, size_t *cap, size_t count, size_t more, size_t each,
-                            struct heft_error *err);
+HEFT_CHECKED bool heft_grow_now(void *items, size_t *cap, size_t count, size_t more, size_t each,
+                                struct heft_error *err);
+HEFT_CHECKED static inline bool heft_grow(void *items, size_t *cap, size_t count, size_t more,
+                                          size_t each, struct heft_error *err)
+{
+    return (more <= *cap && count <= *cap - more) ||
+           heft_grow_now(items, cap, count, more, each, err);
+}
 
 /* Growing text or bytes. Zeroed is valid. Errors stick: after one, appends do nothing and `failed`
  * is set, so that a writer checks once at the end with heft_buf_ok. */

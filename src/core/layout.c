@@ -8,11 +8,12 @@
  */
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "core/model.h"
 
 struct extent {
     uint64_t off, len;
-    const char *what; /* NULL: a storage */
+    const struct heft_claim *claim; /* NULL: a storage */
     uint32_t source, storage;
 };
 
@@ -36,7 +37,7 @@ static int by_place(const void *a, const void *b)
         return x->off < y->off ? -1 : 1;
     if (x->len != y->len)
         return x->len > y->len ? -1 : 1; /* what contains comes first */
-    return (x->what == NULL) - (y->what == NULL);
+    return (x->claim == NULL) - (y->claim == NULL);
 }
 
 static struct extent *collect(const struct heft_model *model, struct heft_arena *arena, size_t *n,
@@ -51,7 +52,7 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
     for (size_t i = 0; i < model->n_claims; i++)
         if (model->claims[i].len)
             all[used++] = (struct extent){model->claims[i].off, model->claims[i].len,
-                                          model->claims[i].what, model->claims[i].source, 0};
+                                          &model->claims[i], model->claims[i].source, 0};
     for (uint32_t i = 0; i < model->n_storages; i++) {
         const struct heft_storage *s = &model->storages[i];
 
@@ -82,6 +83,20 @@ static bool link_rows(struct layout *layout, struct heft_error *err)
     return true;
 }
 
+/* "local header of archive/data/0" */
+static const char *describe_claim(struct layout *layout, const struct heft_claim *claim,
+                                  struct heft_error *err)
+{
+    struct heft_buf text = {0};
+    struct heft_str out;
+
+    if (claim->of.n == 0)
+        return claim->what;
+    heft_buf_text(&text, claim->what);
+    heft_buf_escaped(&text, claim->of);
+    return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
+}
+
 /* "storage data/0: layer.weight, layer.tied" */
 static const char *describe_storage(struct layout *layout, uint32_t storage, struct heft_error *err)
 {
@@ -93,7 +108,7 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 
     if (label.n) {
         heft_buf_text(&text, "storage ");
-        heft_buf_str(&text, label);
+        heft_buf_escaped(&text, label);
     } else {
         heft_buf_text(&text, "tensor");
     }
@@ -103,7 +118,7 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
             break;
         }
         heft_buf_text(&text, shown++ ? ", " : label.n ? ": " : " ");
-        heft_buf_str(&text, model->rows[row].name);
+        heft_buf_escaped(&text, model->rows[row].name);
     }
     if (!shown)
         heft_buf_text(&text, ", used by no tensor");
@@ -120,8 +135,8 @@ static void add_segment(struct layout *layout, uint32_t source, uint64_t off, ui
 static bool overlaps(const struct heft_model *model, const struct extent *e, uint64_t end,
                      struct heft_error *err)
 {
-    heft_fail(err, HEFT_MALFORMED, e->off, "%s overlaps what ends at 0x%" PRIx64,
-              e->what ? e->what : "tensor data", end);
+    heft_fail(err, HEFT_MALFORMED, e->off, "%s%s overlaps what ends at 0x%" PRIx64,
+              e->claim ? e->claim->what : "tensor data", e->claim ? e->claim->of.p : "", end);
     return heft_error_file(err, model->sources[e->source].path);
 }
 
@@ -134,20 +149,22 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
 
     for (size_t i = 0; i < n; i++) {
         const struct extent *e = &all[i];
-        const char *what = e->what;
+        const char *what;
 
         if (e->off < at) {
-            if (in_claim && !e->what && e->len <= at - e->off)
+            if (in_claim && !e->claim && e->len <= at - e->off)
                 continue;
             return overlaps(layout->model, e, at, err);
         }
         if (e->off > at)
             add_segment(layout, source, at, e->off - at, NULL);
-        if (!what && !(what = describe_storage(layout, e->storage, err)))
+        what = e->claim ? describe_claim(layout, e->claim, err)
+                        : describe_storage(layout, e->storage, err);
+        if (!what)
             return false;
         add_segment(layout, source, e->off, e->len, what);
         at = e->off + e->len; /* inside the source: settled */
-        in_claim = e->what != NULL;
+        in_claim = e->claim != NULL;
     }
     if (at < layout->model->sources[source].source.size)
         add_segment(layout, source, at, layout->model->sources[source].source.size - at, NULL);
@@ -160,7 +177,8 @@ static bool claims_inside(const struct heft_model *model, struct heft_error *err
         const struct heft_claim *c = &model->claims[i];
 
         if (!heft_within(c->off, c->len, model->sources[c->source].source.size)) {
-            heft_fail(err, HEFT_MALFORMED, c->off, "%s reaches past the end of the file", c->what);
+            heft_fail(err, HEFT_MALFORMED, c->off, "%s%s reaches past the end of the file", c->what,
+                      c->of.p);
             return heft_error_file(err, model->sources[c->source].path);
         }
     }

@@ -137,14 +137,20 @@ bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
     return true;
 }
 
-bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off, uint64_t len,
-                      const char *what, struct heft_error *err)
+bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off, uint64_t len,
+                         const char *what, struct heft_str of, struct heft_error *err)
 {
     if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, 1, sizeof *model->claims,
                    err))
         return false;
-    model->claims[model->n_claims++] = (struct heft_claim){off, len, what, source};
+    model->claims[model->n_claims++] = (struct heft_claim){off, len, what, of, source};
     return true;
+}
+
+bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off, uint64_t len,
+                      const char *what, struct heft_error *err)
+{
+    return heft_model_claim_of(model, source, off, len, what, (struct heft_str){"", 0}, err);
 }
 
 static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t *n, size_t *cap,

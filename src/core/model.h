@@ -52,7 +52,8 @@ struct heft_model_source {
 
 struct heft_claim {
     uint64_t off, len;
-    const char *what;
+    const char *what;   /* "local header of " */
+    struct heft_str of; /* "archive/data/0", printed behind it; may be empty */
     uint32_t source;
 };
 
@@ -124,6 +125,10 @@ HEFT_CHECKED bool heft_model_add_row(struct heft_model *model, const struct heft
  * `what` static or in mem. */
 HEFT_CHECKED bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off,
                                    uint64_t len, const char *what, struct heft_error *err);
+/* The same of a named part: `of` must live in model->mem, and is escaped where it is printed. */
+HEFT_CHECKED bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off,
+                                      uint64_t len, const char *what, struct heft_str of,
+                                      struct heft_error *err);
 HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, struct heft_str key,
                                           struct heft_str value, struct heft_error *err);
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */

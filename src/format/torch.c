@@ -210,7 +210,8 @@ static bool open_zip(struct heft_torch *t, struct heft_error *err)
     const struct heft_limits *l = &t->model->limits;
     const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
 
-    if (!heft_zip_open(&t->zip, &t->model->sources[t->source].source, &limits, &t->scratch, err))
+    if (!heft_zip_open(&t->zip, &t->model->sources[t->source].source, &limits, &t->model->mem,
+                       err)) /* names become labels */
         return false;
     return t->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
 }

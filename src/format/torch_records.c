@@ -164,20 +164,18 @@ bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *sto
                              struct heft_error *err)
 {
     const struct heft_zip_entry *entry = &t->zip.entries[index];
-    const struct heft_str name = is_inside(t, entry) ? inner_name(t, entry) : entry->name;
-    const char *label = heft_arena_text(&t->model->mem, name, err);
-    const struct heft_storage s = {.off = entry->data,
-                                   .packed = entry->packed,
-                                   .len = entry->size,
-                                   .label = {label, name.n},
-                                   .source = t->source,
-                                   .crc = entry->crc,
-                                   .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
-                                                                              : HEFT_CODING_DEFLATE,
-                                   .has_crc = entry->crc != 0};
+    const struct heft_storage s = {
+        .off = entry->data,
+        .packed = entry->packed,
+        .len = entry->size,
+        .label = is_inside(t, entry) ? inner_name(t, entry) : entry->name,
+        .source = t->source,
+        .crc = entry->crc,
+        .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW : HEFT_CODING_DEFLATE,
+        .has_crc = entry->crc != 0};
 
     t->entry_marks[index] = HEFT_TORCH_STORED;
-    return label && heft_model_add_storage(t->model, &s, storage, err);
+    return heft_model_add_storage(t->model, &s, storage, err);
 }
 
 /* ---- notes ------------------------------------------------------------------------------------
@@ -317,21 +315,10 @@ static bool claim(struct heft_torch *t, uint64_t off, uint64_t len, const char *
     return len == 0 || heft_model_claim(t->model, t->source, off, len, what, err);
 }
 
-/* "local header of archive/data/0", with what is no text escaped. */
 static bool claim_named(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
                         struct heft_str name, struct heft_error *err)
 {
-    struct heft_buf buf = {0};
-    struct heft_str text;
-    bool ok;
-
-    if (len == 0)
-        return true;
-    heft_buf_text(&buf, what);
-    heft_buf_escaped(&buf, name);
-    ok = heft_buf_take(&buf, &t->model->mem, &text, err) && claim(t, off, len, text.p, err);
-    heft_buf_release(&buf);
-    return ok;
+    return len == 0 || heft_model_claim_of(t->model, t->source, off, len, what, name, err);
 }
 
 static int compare_spans(const void *a, const void *b)
