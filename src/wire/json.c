@@ -12,10 +12,17 @@
  * Headers are mostly strings (tensor names), so strings are scanned eight bytes at a time. A string
  * without a backslash is lent as it stands; others are decoded into pieces of the arena. A decoded
  * string and its NUL are shorter than the string as written, so all of them together never take
- * more than the text plus what is wasted at the end of a piece. */
+ * more than the text plus what is wasted at the end of a piece.
+ *
+ * A text that is read through a window is parsed the same way. A token that meets the window's end
+ * before its own is marked as cut, and read again when the window has been moved or enlarged:
+ *
+ *     ……text……[ read │ at → the token that is cu]t…………
+ *             │        └──── to the front ─────┘ and more of the source behind it */
 #include "wire/json.h"
 
 #include "base/endian.h"
+#include "base/text.h"
 
 enum expect { FAILED, VALUE, FIRST_ITEM, FIRST_KEY, AFTER_ITEM, AFTER_MEMBER, DONE };
 
@@ -66,6 +73,10 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
     const uint64_t offset = json->base + at;
     const uint8_t byte = at < json->data.n ? json->data.p[at] : 0;
 
+    if (at >= json->data.n && json->left > 0) {
+        json->cut = true;
+        return HEFT_JSON_ERROR;
+    }
     json->expect = FAILED;
     if (at >= json->data.n)
         heft_fail(json->err, HEFT_MALFORMED, offset, "JSON: text ends where %s was expected",
@@ -77,6 +88,63 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
         heft_fail(json->err, HEFT_MALFORMED, offset,
                   "JSON: found byte 0x%02x where %s was expected", byte, expected);
     return HEFT_JSON_ERROR;
+}
+
+/* ---- the window ---- */
+
+/* Doubles the window, or makes it as large as what is left. */
+static bool enlarge(struct heft_json *json, size_t kept)
+{
+    const size_t cap = (size_t)heft_min_u64(2 * (uint64_t)json->cap, kept + json->left);
+    uint8_t *const window = heft_realloc(json->window, cap + HEFT_JSON_PAD, json->err);
+
+    if (!window)
+        return false;
+    json->window = window;
+    json->cap = cap;
+    return true;
+}
+
+/* Drops what has been read and continues the rest. At least half of the window gets new bytes, so
+ * that moving stays in proportion to reading. */
+static bool refill(struct heft_json *json)
+{
+    const size_t kept = json->data.n - json->at;
+    size_t more;
+
+    if (kept)
+        memmove(json->window, json->data.p + json->at, kept);
+    json->base += json->at;
+    json->at = 0;
+    json->data.n = kept;
+    if (kept > json->cap / 2 && !enlarge(json, kept))
+        return false;
+    more = (size_t)heft_min_u64(json->cap - kept, json->left);
+    if (!heft_source_read(json->src, json->base + kept, json->window + kept, more, json->err))
+        return false;
+    json->left -= more;
+    json->low = json->left ? json->cap / 16 : 0;
+    json->data = (struct heft_bytes){json->window, kept + more};
+    memset(json->window + kept + more, 0, HEFT_JSON_PAD);
+    return true;
+}
+
+bool heft_json_open(struct heft_json *json, const struct heft_source *src, uint64_t off, uint64_t n,
+                    size_t window, struct heft_arena *arena, struct heft_error *err)
+{
+    heft_json_begin(json, (struct heft_bytes){NULL, 0}, off, arena, err);
+    json->src = src;
+    json->left = n;
+    json->cap = (size_t)heft_min_u64(n, window);
+    json->low = 1;
+    json->window = heft_alloc(json->cap + HEFT_JSON_PAD, err);
+    return json->window && refill(json);
+}
+
+void heft_json_close(struct heft_json *json)
+{
+    heft_free(json->window);
+    json->window = NULL;
 }
 
 /* ---- containers ---- */
@@ -260,6 +328,16 @@ static char *decoding_room(struct heft_json *json, size_t n)
     return json->spare;
 }
 
+/* Text in a window has not been looked at by anyone before. */
+static bool check_utf8(struct heft_json *json, size_t begin, size_t end)
+{
+    const size_t valid =
+        heft_utf8_check((struct heft_bytes){json->data.p + begin, end - begin});
+
+    return valid == end - begin || failed(json, HEFT_MALFORMED, begin + valid,
+                                          "string is not UTF-8") != HEFT_JSON_ERROR;
+}
+
 /* The string that begins at `begin` and has its first special byte at `at`. Where text is thrown
  * away, one escape at a time is decoded, to check it. */
 static bool slow_string(struct heft_json *json, size_t begin, size_t at)
@@ -269,7 +347,7 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     char scratch[8], *dst = scratch;
     size_t end = 0, n = 0;
 
-    if (!find_quote(json, at, &end))
+    if (!find_quote(json, at, &end) || (json->src && !check_utf8(json, begin, end)))
         return false;
     if (keep)
         dst = decoding_room(json, end - begin);
@@ -307,6 +385,8 @@ static inline bool string(struct heft_json *json)
 
     if (HEFT_UNLIKELY(at >= json->data.n || p[at] != '"'))
         return slow_string(json, begin, at);
+    if (json->src && !check_utf8(json, begin, at))
+        return false;
     json->text = (struct heft_str){(const char *)p + begin, at - begin};
     json->at = at + 1;
     return true;
@@ -417,6 +497,8 @@ static enum heft_json_token number(struct heft_json *json)
     }
     if (!exponent(json, at, &end, &power))
         return HEFT_JSON_ERROR;
+    if (HEFT_UNLIKELY(end == data.n && json->left > 0))
+        return wrong(json, end, "the end of a number");
     json->is_integer = plain && end == at;
     if (!json->is_integer && !fits_double(data.p + begin, end - begin, power))
         return failed(json, HEFT_MALFORMED, begin, "number out of range");
@@ -517,10 +599,9 @@ static inline enum heft_json_token key(struct heft_json *json, int c)
     return HEFT_JSON_KEY;
 }
 
-enum heft_json_token heft_json_next(struct heft_json *json)
+/* The token that begins with c. */
+static inline enum heft_json_token next_token(struct heft_json *json, int c)
 {
-    const int c = peek(json);
-
     switch (json->expect) {
     case VALUE:
         return value(json, c);
@@ -550,6 +631,21 @@ enum heft_json_token heft_json_next(struct heft_json *json)
     default:
         return HEFT_JSON_ERROR;
     }
+}
+
+enum heft_json_token heft_json_next(struct heft_json *json)
+{
+    for (;;) {
+        const bool enough = json->data.n - json->at >= json->low && !json->cut;
+        const int c = HEFT_LIKELY(enough) || refill(json) ? peek(json) : fail
+    }
+}
+
+void heft_json_passed(struct heft_json *json, size_t n)
+{
+    json->where = json->base + json->at;
+    json->at += n;
+    json->expect = after_value(json);
 }
 
 bool heft_json_skip(struct heft_json *json)

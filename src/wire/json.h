@@ -1,16 +1,17 @@
 /* json.h: a pull parser of JSON (RFC 8259, strict), made for headers of many megabytes: it hands
- * out tokens with their byte offsets and builds nothing. The text has been checked to be UTF-8.
- * Iterative; depth at most 127, as serde_json has it. Errors stick: after one, every call gives
- * HEFT_JSON_ERROR and err is filled once.
+ * out tokens with their byte offsets and builds nothing. Iterative; depth at most 127, as
+ * serde_json has it. Errors stick: after one, every call gives HEFT_JSON_ERROR and err is filled
+ * once.
  *
- *     json_begin(&j, text, base, arena)
- *     HEFT_JSON_OBJECT → then HEFT_JSON_KEY, a value, … → HEFT_JSON_OBJECT_END … HEFT_JSON_END
- * after the one document
- */
+ *     heft_json_begin(&j, text, base, arena, err)        text that lies in memory, checked UTF-8
+ *     heft_json_open(&j, source, off, n, …) … close      text of a source, read through a window
+ *
+ * HEFT_JSON_OBJECT → then HEFT_JSON_KEY, a value, … → HEFT_JSON_OBJECT_END … HEFT_JSON_END after
+ * the one document. Through a window, a token's text lives until the next call. */
 #ifndef HEFT_JSON_H
 #define HEFT_JSON_H
 
-#include "base/mem.h"
+#include "io/source.h"
 
 enum heft_json_token {
     HEFT_JSON_ERROR,
@@ -19,7 +20,8 @@ enum heft_json_token {
     HEFT_JSON_ARRAY,
     HEFT_JSON_ARRAY_END,
     HEFT_JSON_KEY,    /* text */
-    HEFT_JSON_STRING, /* text: decoded; lone surrogates are an error */
+    HEFT_JSON_STRING, /* text: decoded; lone surrogates are an error, in a window all that is no
+                         UTF-8 */
     HEFT_JSON_NUMBER, /* text: as written; see heft_json_u64. Beyond a double: an error */
     HEFT_JSON_TRUE,
     HEFT_JSON_FALSE,
@@ -28,6 +30,7 @@ enum heft_json_token {
 };
 
 #define HEFT_JSON_DEPTH 127
+#define HEFT_JSON_PAD   64 /* zero bytes behind what a window holds */
 
 struct heft_json {
     struct heft_bytes data;
@@ -46,11 +49,24 @@ struct heft_json {
     uint8_t in_object[(HEFT_JSON_DEPTH + 7) / 8];
     char *spare; /* room in the arena for decoded strings */
     size_t spare_n;
+    const struct heft_source *src; /* what the window shows a part of; NULL: data is all there is */
+    uint8_t *window;
+    size_t cap, low; /* of the window; refilled where fewer than `low` bytes are left in it */
+    uint64_t left;   /* bytes of the text behind data */
+    bool cut;        /* the token reaches beyond the window */
 };
 
 void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t base,
                      struct heft_arena *arena, struct heft_error *err);
+/* The n bytes at `off` of a source, of which about `window` bytes are held at a time (more where a
+ * token is longer), followed by HEFT_JSON_PAD zeros. Close it, also after a failure. */
+HEFT_CHECKED bool heft_json_open(struct heft_json *json, const struct heft_source *src,
+                                 uint64_t off, uint64_t n, size_t window, struct heft_arena *arena,
+                                 struct heft_error *err);
+void heft_json_close(struct heft_json *json);
 enum heft_json_token heft_json_next(struct heft_json *json);
+/* The caller has read the value that comes next by himself: the n bytes at data.p + at. */
+void heft_json_passed(struct heft_json *json, size_t n);
 /* Skips the value that begins with the next token, whole. */
 HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
 /* The last NUMBER as an unsigned integer: digits only, no sign, fraction, exponent or leading zero,
