@@ -3,13 +3,13 @@
  *     newest block ─next→ older block ─next→ …
  *     [header | piece piece piece … free ]      `used` counts in the newest one
  *
- * A large piece gets a block of its own, linked behind the newest, which stays in use. */
+ * A piece begins where its kind may (text anywhere) and ends where it ends. A large piece gets a block of its own, linked behind the newest, which stays in use. */
 #include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ALIGNMENT   ((size_t)16)
+#define ALIGNMENT   ((size_t)16) /* of pieces that may hold anything */
 #define FIRST_BLOCK ((size_t)64 << 10)
 #define LAST_BLOCK  ((size_t)4 << 20)
 
@@ -64,31 +64,51 @@ static void *alloc_alone(struct heft_arena *arena, size_t n, struct heft_error *
     return block_bytes(block);
 }
 
-void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err)
+/* A piece for which the newest block has no room. */
+static void *alloc_elsewhere(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
-    struct heft_arena_block *block = arena->blocks;
-    void *piece;
+    const size_t cap = next_cap(arena);
+    struct heft_arena_block *block;
 
     if (n > PTRDIFF_MAX) {
         heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory: %zu bytes wanted", n);
         return NULL;
     }
-    n = n ? (n + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
-    if (!block || n > block->cap - arena->used) {
-        const size_t cap = next_cap(arena);
+    if (n > cap / 4)
+        return alloc_alone(arena, n, err);
+    block = new_block(arena, cap, err);
+    if (!block)
+        return NULL;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->used = n;
+    return block_bytes(block);
+}
 
-        if (n > cap / 4)
-            return alloc_alone(arena, n, err);
-        block = new_block(arena, cap, err);
-        if (!block)
-            return NULL;
-        block->next = arena->blocks;
-        arena->blocks = block;
-        arena->used = 0;
-    }
-    piece = block_bytes(block) + arena->used;
-    arena->used += n;
-    return piece;
+/* `to` is a power of two. No two pieces begin at one place, also where n = 0. */
+static inline void *alloc_aligned(struct heft_arena *arena, size_t n, size_t to,
+                                  struct heft_error *err)
+{
+    struct heft_arena_block *const block = arena->blocks;
+    const size_t at = (arena->used + to - 1) & ~(to - 1); /* used is no more than cap */
+
+    n += n == 0;
+    if (!block || at > block->cap || n > block->cap - at)
+        return alloc_elsewhere(arena, n, err);
+    arena->used = at + n;
+    return block_bytes(block) + at;
+}
+
+void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    return alloc_aligned(arena, n, ALIGNMENT, err);
+}
+
+uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    const size_t size = n <= SIZE_MAX / sizeof(uint64_t) ? n * sizeof(uint64_t) : SIZE_MAX;
+
+    return alloc_aligned(arena, size, sizeof(uint64_t), err);
 }
 
 void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct heft_error *err)
@@ -108,7 +128,7 @@ void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each, struct he
 
 char *heft_arena_text(struct heft_arena *arena, struct heft_str s, struct heft_error *err)
 {
-    char *copy = heft_arena_alloc(arena, s.n < SIZE_MAX ? s.n + 1 : s.n, err);
+    char *copy = alloc_aligned(arena, s.n < SIZE_MAX ? s.n + 1 : s.n, 1, err);
 
     if (!copy)
         return NULL;

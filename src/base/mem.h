@@ -19,8 +19,8 @@ void heft_alloc_fail_at(uint64_t nth);
 uint64_t heft_alloc_count(void); /* allocations since the start of the process */
 
 /* Arena: memory that is released all at once. Zeroed is valid and empty. Not thread-safe. Pieces
- * are aligned to 16 bytes; blocks double from 64 KiB to 4 MiB; large pieces get a block of their
- * own. */
+ * are aligned to 16 bytes (numbers to 8, text not at all); blocks double from 64 KiB to 4 MiB;
+ * large pieces get a block of their own. */
 struct heft_arena_block;
 struct heft_arena {
     struct heft_arena_block *blocks;
@@ -30,6 +30,8 @@ struct heft_arena {
 HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
 HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
                                    struct heft_error *err);
+/* Room for n numbers: shapes, strides. */
+HEFT_CHECKED uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err);
 /* A copy followed by a NUL that is not counted. */
 HEFT_CHECKED char *heft_arena_text(struct heft_arena *arena, struct heft_str s,
                                    struct heft_error *err);

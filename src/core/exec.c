@@ -16,8 +16,9 @@
 #include "io/sink.h"
 
 #define CHUNK          (4u << 20)
-#define GATHER_CHUNK   (8u << 20) /* with strided rows: fewer, longer reads of the source */
-#define GATHER_THREADS 2          /* … and so fewer threads, to stay below 64 MiB */
+#define GATHER_CHUNK   (16u << 20) /* with strided rows: each chunk may read all of a storage */
+#define CAST_CHUNK     (8u << 20)  /* with strided rows that are cast: as much again as scratch */
+#define GATHER_THREADS 2           /* and so fewer threads, to stay below 64 MiB */
 
 struct chunk {
     uint64_t off, len;
@@ -384,11 +385,10 @@ static bool refuse_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_
 
 /* ---- running ----------------------------------------------------------------------------- */
 
-static bool casts_something(const struct exec *x)
+static bool casts_something(const struct heft_plan *plan)
 {
-    for (size_t i = 0; x->plan && i < x->plan->n_ops; i++)
-        if (x->plan->ops[i].kind == HEFT_OP_ROW &&
-            x->plan->ops[i].as != x->plan->ops[i].u.row->dtype)
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].kind == HEFT_OP_ROW && plan->ops[i].as != plan->ops[i].u.row->dtype)
             return true;
     return false;
 }
@@ -396,11 +396,11 @@ static bool casts_something(const struct exec *x)
 static bool take_buffers(struct exec *x, struct heft_error *err)
 {
     x->threads = heft_pool_threads(x->options->threads, x->n_chunks);
-    if (x->chunk == GATHER_CHUNK && !x->options->threads && x->threads > GATHER_THREADS)
+    if (x->chunk > CHUNK && !x->options->threads && x->threads > GATHER_THREADS)
         x->threads = GATHER_THREADS;
     x->buffers = heft_alloc((size_t)x->threads * (x->written ? 2 : 1) * x->chunk, err);
     x->pieces = x->buffers ? heft_calloc(x->n_pieces + 1, sizeof *x->pieces, err) : NULL;
-    if (x->pieces && casts_something(x)) {
+    if (x->pieces && x->plan && casts_something(x->plan)) {
         x->scratch = heft_alloc((size_t)x->threads * x->chunk, err);
         return x->scratch != NULL;
     }
@@ -430,7 +430,7 @@ static bool exec_init(struct exec *x, const struct heft_plan *plan, const struct
 {
     *x = (struct exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
     if (plan && gathers_something(plan))
-        x->chunk = GATHER_CHUNK;
+        x->chunk = casts_something(plan) ? CAST_CHUNK : GATHER_CHUNK;
     x->lock = heft_lock_new(err);
     return x->lock && heft_reader_init(&x->reader, model, options->no_verify, err);
 }

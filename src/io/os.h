@@ -25,8 +25,6 @@ struct heft_os {
     int (*stat_path)(const char *path, struct heft_os_stat *out);
     int64_t (*pread)(int fd, void *dst, size_t n, uint64_t off);
     int64_t (*pwrite)(int fd, const void *src, size_t n, uint64_t off);
-    int64_t (*copy)(int from, uint64_t from_off, int to, uint64_t to_off,
-                    size_t n);             /* copy_file_range */
     int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
     int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
     int (*sync)(int fd);

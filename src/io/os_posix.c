@@ -1,6 +1,6 @@
 /* os_posix.c: the system calls, for POSIX with what Linux adds where it is there. The only file of
  * the library that includes system headers for files and memory. */
-#define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_TMPFILE */
+#define _GNU_SOURCE /* fallocate, renameat2, sync_file_range, O_TMPFILE */
 #include "io/os.h"
 
 #include <dirent.h>
@@ -158,25 +158,6 @@ static int64_t posix_pwrite(int fd, const void *src, size_t n, uint64_t off)
         put = pwrite(fd, src, n < MAX_WRITE ? n : MAX_WRITE, (off_t)off);
     while (put < 0 && errno == EINTR);
     return put;
-}
-
-static int64_t posix_copy(int from, uint64_t from_off, int to, uint64_t to_off, size_t n)
-{
-#ifdef __linux__
-    if (!offset_fits(from_off, n) || !offset_fits(to_off, n))
-        return -1;
-    off_t source = (off_t)from_off, target = (off_t)to_off;
-    ssize_t moved;
-
-    do
-        moved = copy_file_range(from, &source, to, &target, transfer(n), 0);
-    while (moved < 0 && errno == EINTR);
-    return moved;
-#else
-    (void)from, (void)from_off, (void)to, (void)to_off, (void)n;
-    errno = ENOSYS;
-    return -1;
-#endif
 }
 
 static int resize(int fd, uint64_t size)
@@ -349,7 +330,6 @@ const struct heft_os heft_os_posix = {
     .stat_path = posix_stat_path,
     .pread = posix_pread,
     .pwrite = posix_pwrite,
-    .copy = posix_copy,
     .reserve = posix_reserve,
     .flush_range = posix_flush_range,
     .sync = posix_sync,

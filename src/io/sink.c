@@ -387,26 +387,6 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
     return ok;
 }
 
-bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
-                    uint64_t from_off, size_t n, size_t *moved, struct heft_error *err)
-{
-    struct file *target = acquire(sink, file, off, n, err);
-    int64_t result;
-    int number;
-
-    if (!target)
-        return false;
-    result = heft_os->copy(from, from_off, target->fd, off, n);
-    number = errno;
-    *moved = result > 0 ? (size_t)result : 0;
-    release(sink, target, *moved);
-    /* Whatever else is wrong, with this call or with the input, the caller's own read will tell. */
-    if (result >= 0 || (number != ENOSPC && number != EDQUOT))
-        return true;
-    errno = number;
-    return file_fails(err, "write failed", target->path);
-}
-
 /* ---- commit -------------------------------------------------------------------------------- */
 
 static bool sync_files(struct heft_sink *sink, struct heft_error *err)

@@ -30,11 +30,6 @@ HEFT_CHECKED bool heft_sink_add(struct heft_sink *sink, const char *path, uint64
                                 uint32_t *index, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off,
                                   const void *p, size_t n, struct heft_error *err);
-/* Kernel-side copy of up to n bytes; *moved is 0 where the system cannot (the caller then reads and
- * writes). */
-HEFT_CHECKED bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
-                                 uint64_t from_off, size_t n, size_t *moved,
-                                 struct heft_error *err);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);

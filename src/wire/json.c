@@ -59,15 +59,23 @@ const char *heft_json_token_name(enum heft_json_token token)
 
 /* ---- failing ---- */
 
-static enum heft_json_token failed(struct heft_json *json, enum heft_code code, size_t at,
-                                   const char *text)
+/* err is filled; nothing is read from now on. */
+static enum heft_json_token give_up(struct heft_json *json)
 {
     json->expect = FAILED;
-    heft_fail(json->err, code, json->base + at, "JSON: %s", text);
+    json->cut = false;
+    json->low = 0;
     return HEFT_JSON_ERROR;
 }
 
-/* The byte at `at` is not what may stand there. */
+static enum heft_json_token failed(struct heft_json *json, enum heft_code code, size_t at,
+                                   const char *text)
+{
+    heft_fail(json->err, code, json->base + at, "JSON: %s", text);
+    return give_up(json);
+}
+
+/* The byte at `at` is not what may stand there, or not in the window yet. */
 static enum heft_json_token wrong(struct heft_json *json, size_t at, const char *expected)
 {
     const uint64_t offset = json->base + at;
@@ -77,7 +85,6 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
         json->cut = true;
         return HEFT_JSON_ERROR;
     }
-    json->expect = FAILED;
     if (at >= json->data.n)
         heft_fail(json->err, HEFT_MALFORMED, offset, "JSON: text ends where %s was expected",
                   expected);
@@ -87,7 +94,7 @@ static enum heft_json_token wrong(struct heft_json *json, size_t at, const char 
     else
         heft_fail(json->err, HEFT_MALFORMED, offset,
                   "JSON: found byte 0x%02x where %s was expected", byte, expected);
-    return HEFT_JSON_ERROR;
+    return give_up(json);
 }
 
 /* ---- the window ---- */
@@ -123,6 +130,7 @@ static bool refill(struct heft_json *json)
     if (!heft_source_read(json->src, json->base + kept, json->window + kept, more, json->err))
         return false;
     json->left -= more;
+    json->cut = false;
     json->low = json->left ? json->cap / 16 : 0;
     json->data = (struct heft_bytes){json->window, kept + more};
     memset(json->window + kept + more, 0, HEFT_JSON_PAD);
@@ -351,10 +359,8 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
         return false;
     if (keep)
         dst = decoding_room(json, end - begin);
-    if (!dst) {
-        json->expect = FAILED;
-        return false;
-    }
+    if (!dst)
+        return give_up(json) != HEFT_JSON_ERROR;
     for (at = begin; at < end;) {
         const size_t run = plain_run(p + at, end - at);
 
@@ -627,7 +633,8 @@ static inline enum heft_json_token next_token(struct heft_json *json, int c)
         return key(json, peek(json));
     case DONE:
         json->where = json->base + json->at;
-        return c < 0 ? HEFT_JSON_END : wrong(json, json->at, "the end of the text");
+        return c < 0 && json->left == 0 ? HEFT_JSON_END
+                                        : wrong(json, json->at, "the end of the text");
     default:
         return HEFT_JSON_ERROR;
     }
@@ -635,10 +642,25 @@ static inline enum heft_json_token next_token(struct heft_json *json, int c)
 
 enum heft_json_token heft_json_next(struct heft_json *json)
 {
-    for (;;) {
-        const bool enough = json->data.n - json->at >= json->low && !json->cut;
-        const int c = HEFT_LIKELY(enough) || refill(json) ? peek(json) : fail
-    }
+    enum heft_json_token token;
+
+    do {
+        uint8_t expect;
+        size_t at;
+        int c;
+
+        if (HEFT_UNLIKELY(json->data.n - json->at < json->low || json->cut) && !refill(json))
+            return give_up(json);
+        c = peek(json); /* in front of `at`: white space alone never enlarges the window */
+        at = json->at;
+        expect = json->expect;
+        token = next_token(json, c);
+        if (HEFT_UNLIKELY(json->cut)) {
+            json->at = at;
+            json->expect = expect;
+        }
+    } while (HEFT_UNLIKELY(json->cut));
+    return token;
 }
 
 void heft_json_passed(struct heft_json *json, size_t n)

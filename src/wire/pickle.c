@@ -201,6 +201,8 @@ static bool loop(struct heft_pickle_machine *m, uint64_t *opcodes)
         ++*opcodes;
         if (!step(m))
             return false;
+        if (!m->stopped)
+            heft_pickle_quick(m, opcodes);
     }
     return true;
 }

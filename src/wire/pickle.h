@@ -59,10 +59,10 @@ struct heft_pickle_node {
         } call;
     } u;
     uint32_t len;   /* text: bytes */
+    uint32_t count; /* items */
     uint32_t state; /* BUILD's argument, else NIL; on LIST, DICT and SET too. A value is built at
                        most once: a second BUILD is HEFT_UNSUPPORTED */
     uint32_t first, last; /* segments of items, for heft_pickle_items; NIL when empty */
-    uint32_t count;       /* items */
     uint32_t
         module; /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
 };

@@ -2,6 +2,7 @@
  *
  *   pickle.c         the loop: opcode, argument, frame rule, errors; the public door
  *   pickle_ops.c     the table of opcodes, and those that move values, marks, memo and containers
+ *   pickle_quick.c   the commonest opcodes once more, in a loop of their own
  *   pickle_calls.c   globals, calls, persistent ids
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
@@ -42,6 +43,8 @@ enum heft_pickle_arg {
 #define HEFT_PICKLE_LINE    4096      /* numbers and ids as text: conversion is quadratic in this */
 #define HEFT_PICKLE_NAME    1024      /* module or name of a global */
 #define HEFT_PICKLE_INTEGER (1 << 20) /* bytes of one integer */
+
+#define HEFT_PICKLE_SEGMENT 2 /* u32 before the items of a segment: next, count */
 
 #define HEFT_PICKLE_BIT(kind) (1U << (kind)) /* for sets of kinds */
 
@@ -88,6 +91,10 @@ struct heft_pickle_machine {
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
     HEFT_PRINTF(3, 4);
 
+/* pickle_quick.c. Runs opcodes from m->at on, and stops before the first that is not common or not
+ * plain. Adds how many to *opcodes. */
+void heft_pickle_quick(struct heft_pickle_machine *m, uint64_t *opcodes);
+
 /* pickle_nodes.c. Room to begin with; after it, nodes, items and stack are never null. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
@@ -96,16 +103,12 @@ HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
                                   const uint32_t *list, size_t k);
 const char *heft_pickle_kind_name(unsigned kind);
 
-/* A new node, or NULL. The pointer holds until the next one is made. */
-HEFT_CHECKED static inline struct heft_pickle_node *
-heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint32_t *number)
+/* Makes node `number` one of that kind, of the opcode being run, with nothing in it. */
+static inline struct heft_pickle_node *
+heft_pickle_clear(struct heft_pickle_machine *m, size_t number, enum heft_pickle_kind kind)
 {
-    struct heft_pickle_node *node;
+    struct heft_pickle_node *node = &m->nodes[number];
 
-    if (HEFT_UNLIKELY(m->n_nodes == m->cap_nodes) && !heft_pickle_node_room(m))
-        return NULL;
-    *number = (uint32_t)m->n_nodes; /* below limits.nodes, which is below 2^32 */
-    node = &m->nodes[m->n_nodes++];
     *node = (struct heft_pickle_node){.kind = (uint8_t)kind,
                                       .at = (uint32_t)m->op_at,
                                       .state = HEFT_PICKLE_NIL,
@@ -113,6 +116,16 @@ heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint
                                       .last = HEFT_PICKLE_NIL,
                                       .module = HEFT_PICKLE_NIL};
     return node;
+}
+
+/* A new node, or NULL. The pointer holds until the next one is made. */
+HEFT_CHECKED static inline struct heft_pickle_node *
+heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint32_t *number)
+{
+    if (HEFT_UNLIKELY(m->n_nodes == m->cap_nodes) && !heft_pickle_node_room(m))
+        return NULL;
+    *number = (uint32_t)m->n_nodes; /* below limits.nodes, which is below 2^32 */
+    return heft_pickle_clear(m, m->n_nodes++, kind);
 }
 
 HEFT_CHECKED static inline bool heft_pickle_push(struct heft_pickle_machine *m, uint32_t node)
@@ -172,6 +185,11 @@ bool heft_pickle_underflow(struct heft_pickle_machine *m, size_t k);
 HEFT_CHECKED static inline bool heft_pickle_need(struct heft_pickle_machine *m, size_t k)
 {
     return HEFT_LIKELY(m->depth - m->fence >= k) || heft_pickle_underflow(m, k);
+}
+static inline void heft_pickle_drop_mark(struct heft_pickle_machine *m)
+{
+    m->n_marks--;
+    m->fence = m->n_marks ? m->marks[m->n_marks - 1] : 0;
 }
 /* Closes the newest mark; the values above it begin at stack[*from]. */
 HEFT_CHECKED bool heft_pickle_pop_mark(struct heft_pickle_machine *m, size_t *from);

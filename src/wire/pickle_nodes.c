@@ -11,8 +11,6 @@
  * is always one segment. */
 #include "wire/pickle_machine.h"
 
-#define SEGMENT_HEAD 2
-
 /* Moves an array of the arena to one with room for `want`, at most `most` entries. `items` points
  * to the array's pointer. */
 static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap, size_t want,
@@ -42,7 +40,9 @@ bool heft_pickle_reserve(struct heft_pickle_machine *m)
     const size_t guess = heft_min_u64(m->n / 4, 1 << 20) + 16;
     const size_t nodes = heft_min_u64(guess, m->limits.nodes);
 
-    return heft_grow(&m->stack, &m->cap_stack, 0, 64, sizeof *m->stack, m->err) &&
+    return heft_grow(&m->stack, &m->cap_stack, 0, guess / 8 + 64, sizeof *m->stack, m->err) &&
+           heft_grow(&m->marks, &m->cap_marks, 0, 16, sizeof *m->marks, m->err) &&
+           heft_grow(&m->memo, &m->cap_memo, 0, guess / 2, sizeof *m->memo, m->err) &&
            widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
            widen(m, &m->items, sizeof *m->items, &m->cap_items, guess, guess);
 }
@@ -71,10 +71,10 @@ bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t number, const uint3
 
     if (k == 0)
         return true;
-    if (!item_room(m, k + SEGMENT_HEAD))
+    if (!item_room(m, k + HEFT_PICKLE_SEGMENT))
         return false;
     if (node->last == HEFT_PICKLE_NIL ||
-        node->last + SEGMENT_HEAD + m->items[node->last + 1] != m->n_items) {
+        node->last + HEFT_PICKLE_SEGMENT + m->items[node->last + 1] != m->n_items) {
         const uint32_t segment = (uint32_t)m->n_items;
 
         m->items[m->n_items++] = HEFT_PICKLE_NIL;
@@ -103,7 +103,7 @@ bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node)
         const uint32_t *segment = iter->pickle->items + iter->segment;
 
         if (iter->index < segment[1]) {
-            *node = segment[SEGMENT_HEAD + iter->index++];
+            *node = segment[HEFT_PICKLE_SEGMENT + iter->index++];
             return true;
         }
         iter->segment = segment[0];
@@ -122,7 +122,7 @@ uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node, uint3
         index -= pickle->items[at + 1];
         at = pickle->items[at];
     }
-    return pickle->items[at + SEGMENT_HEAD + index];
+    return pickle->items[at + HEFT_PICKLE_SEGMENT + index];
 }
 
 const char *heft_pickle_kind_name(unsigned kind)

@@ -20,18 +20,12 @@ bool heft_pickle_underflow(struct heft_pickle_machine *m, size_t k)
                             k == 1 ? "is" : "are");
 }
 
-static void drop_mark(struct heft_pickle_machine *m)
-{
-    m->n_marks--;
-    m->fence = m->n_marks ? m->marks[m->n_marks - 1] : 0;
-}
-
 bool heft_pickle_pop_mark(struct heft_pickle_machine *m, size_t *from)
 {
     *from = m->fence;
     if (m->n_marks == 0)
         return heft_pickle_fail(m, HEFT_MALFORMED, "no mark is open, one is needed");
-    drop_mark(m);
+    heft_pickle_drop_mark(m);
     return true;
 }
 
@@ -49,7 +43,7 @@ static bool op_mark(struct heft_pickle_machine *m)
 static bool op_pop(struct heft_pickle_machine *m)
 {
     if (m->n_marks && m->depth == m->fence) {
-        drop_mark(m);
+        heft_pickle_drop_mark(m);
         return true;
     }
     if (!heft_pickle_need(m, 1))

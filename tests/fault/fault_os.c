@@ -88,13 +88,6 @@ static int64_t fault_pwrite(int fd, const void *src, size_t n, uint64_t off)
     return strikes("pwrite") ? -1 : heft_os_posix.pwrite(fd, src, shorten(n), off);
 }
 
-static int64_t fault_copy(int from, uint64_t from_off, int to, uint64_t to_off, size_t n)
-{
-    if (strikes("copy"))
-        return -1;
-    return heft_os_posix.copy(from, from_off, to, to_off, shorten(n));
-}
-
 static int fault_reserve(int fd, uint64_t size)
 {
     return strikes("reserve") ? -1 : heft_os_posix.reserve(fd, size);
@@ -173,7 +166,6 @@ static const struct heft_os table = {
     .stat_path = fault_stat_path,
     .pread = fault_pread,
     .pwrite = fault_pwrite,
-    .copy = fault_copy,
     .reserve = fault_reserve,
     .flush_range = fault_flush_range,
     .sync = fault_sync,

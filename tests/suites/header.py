@@ -2,7 +2,7 @@
 import re
 import shutil
 
-from .common import ROOT, Fail, Skip, must_succeed, text_of
+from .common import ROOT, Fail, must_succeed, text_of
 
 ONLY_PLAIN = True
 
@@ -21,6 +21,8 @@ DECLARATION = re.compile(r"HEFT_API[^;{]*?\b(heft_\w+)\s*\(")
 def jobs(ctx):
     headers = sorted((INCLUDE / "heft").glob("*.h"))
     for compiler, language, standard, more in COMPILERS:
+        if compiler.startswith("clang") and not shutil.which(compiler):
+            continue  # it comes with `scripts/bootstrap dev`; make lint asks it anyway
         for header in headers:
             yield (f"{compiler} -std={standard} {header.name}",
                    lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
@@ -29,8 +31,6 @@ def jobs(ctx):
 
 
 def compile_alone(ctx, compiler, language, standard, more, header):
-    if not shutil.which(compiler):
-        raise Skip(f"{compiler} is not installed")
     # Twice: a header must bear being included again.
     line = f"#include <heft/{header.name}>\n"
     must_succeed(ctx, [compiler, "-x", language, f"-std={standard}", *WARNINGS, *more,

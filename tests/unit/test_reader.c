@@ -279,6 +279,7 @@ static void wide_random_views_match_the_reference(void **state)
 struct count {
     const struct bench *bench;
     uint64_t bytes, reads;
+    uint64_t fail_at; /* this read fails; 0: none does */
 };
 
 static bool count_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
@@ -286,14 +287,24 @@ static bool count_read(const struct heft_source *src, uint64_t off, void *dst, s
 {
     struct count *const count = src->self;
 
-    (void)err;
     count->bytes += n;
-    count->reads++;
+    if (++count->reads == count->fail_at)
+        return heft_fail(err, HEFT_IO, off, "broken");
     memcpy(dst, count->bench->data + off, n);
     return true;
 }
 
 static const struct heft_source_ops count_ops = {count_read, NULL};
+
+/* A storage that counts. */
+static uint32_t add_counted(struct bench *b, struct count *count)
+{
+    struct heft_source source = {.ops = &count_ops, .self = count, .size = SIZE, .fd = -1};
+    uint32_t index;
+
+    assert_true(heft_model_add_file(&b->model, &source, "count", &index, &b->err));
+    return add_storage(b, (struct heft_storage){.len = SIZE, .packed = SIZE, .source = index});
+}
 
 /* A large view whose elements are far apart, each byte many times: what is read stays near the
  * span, and never is a read an element. */
@@ -308,18 +319,14 @@ static void overlapping_views_read_their_span_once(void **state)
     };
     struct bench *const b = *state;
     struct count count = {.bench = b};
-    struct heft_source source = {.ops = &count_ops, .self = &count, .size = SIZE, .fd = -1};
-    uint32_t index;
+    const uint32_t storage = add_counted(b, &count);
 
-    assert_true(heft_model_add_file(&b->model, &source, "count", &index, &b->err));
-    const uint32_t counted =
-        add_storage(b, (struct heft_storage){.len = SIZE, .packed = SIZE, .source = index});
     for (size_t i = 0; i < HEFT_COUNT(views); i++) {
         struct heft_row row = {.shape = views[i].shape,
                                .stride = views[i].stride,
                                .rank = views[i].rank,
                                .dtype = views[i].dtype,
-                               .storage = counted};
+                               .storage = storage};
 
         assert_true(place_row(b, &row, SIZE));
         const size_t n = (size_t)row.bytes - 8; /* not whole rows: several boxes */
@@ -335,6 +342,39 @@ static void overlapping_views_read_their_span_once(void **state)
         free(got);
         free(want);
     }
+}
+
+/* Direct, packed, swept. */
+static void every_failing_read_is_an_error(void **state)
+{
+    static const struct big views[] = {
+        {HEFT_F32, 2, {50, 9000}, {60000, 1}},
+        {HEFT_F32, 2, {3, 600}, {1, 5000}},
+        {HEFT_U8, 2, {2000, 2000}, {3001, 3000}},
+    };
+    struct bench *const b = *state;
+    struct count count = {.bench = b};
+    const uint32_t storage = add_counted(b, &count);
+    uint8_t *const got = malloc(4000000);
+
+    assert_non_null(got);
+    for (size_t i = 0; i < HEFT_COUNT(views); i++) {
+        struct heft_row row = {.shape = views[i].shape,
+                               .stride = views[i].stride,
+                               .rank = views[i].rank,
+                               .dtype = views[i].dtype,
+                               .storage = storage};
+
+        assert_true(place_row(b, &row, 4000000));
+        for (count.fail_at = 1; count.fail_at <= 5; count.fail_at++) {
+            count.reads = 0;
+            b->err = (struct heft_error){0};
+            assert_false(heft_reader_row(&b->reader, &row, 0, got, (size_t)row.bytes, &b->err));
+            assert_int_equal(b->err.code, HEFT_IO);
+            assert_int_equal(count.reads, count.fail_at);
+        }
+    }
+    free(got);
 }
 
 static void scalars_and_empty_rows_are_read(void **state)
@@ -661,6 +701,7 @@ int main(void)
         READER_TEST(large_views_match_the_reference),
         READER_TEST(wide_random_views_match_the_reference),
         READER_TEST(overlapping_views_read_their_span_once),
+        READER_TEST(every_failing_read_is_an_error),
         READER_TEST(scalars_and_empty_rows_are_read),
         READER_TEST(sub_byte_rows_are_read_by_the_byte),
         READER_TEST(ranges_outside_are_refused),

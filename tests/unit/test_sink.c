@@ -311,41 +311,6 @@ static void more_files_than_descriptors_are_written_by_many_threads(void **state
     }
 }
 
-/* ---- kernel-side copies ---- */
-
-static void copies_move_bytes_or_say_that_they_cannot(void **state)
-{
-    const char *folder = *state;
-    char *from = heft_scratch_path(folder, "from"), *to = heft_scratch_path(folder, "to");
-    struct heft_error err = {0};
-    struct heft_sink *sink = new_sink(false);
-    const int fd = (heft_scratch_write(folder, "from", "0123456789", 10), heft_os->open_read(from));
-    uint32_t index;
-    size_t moved = 99;
-
-    assert_true(heft_sink_add(sink, to, 5, &index, &err));
-    assert_true(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
-    assert_true(moved == 4 || moved == 0);
-    if (moved == 0)
-        assert_true(heft_sink_write(sink, index, 1, "3456", 4, &err));
-    assert_true(heft_sink_write(sink, index, 0, "x", 1, &err));
-    assert_false(heft_sink_copy(sink, index, 1, fd, 3, 5, &moved, &err)); /* beyond the size */
-    heft_fault_os_install(1, EXDEV);
-    assert_true(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
-    assert_int_equal(moved, 0);
-    heft_fault_os_install(1, ENOSPC);
-    err = (struct heft_error){0};
-    assert_false(heft_sink_copy(sink, index, 1, fd, 3, 4, &moved, &err));
-    assert_int_equal(err.code, HEFT_IO);
-    heft_fault_os_remove();
-    assert_true(heft_sink_commit(sink, &err));
-    heft_sink_free(sink);
-    heft_os->close(fd);
-    assert_file(folder, "to", "x3456");
-    free(from);
-    free(to);
-}
-
 /* ---- failures ---- */
 
 static const char *const names[] = {"out/deep/a", "out/deep/b", "c"};
@@ -553,7 +518,6 @@ int main(void)
         TEST(writes_stay_within_the_size),
         TEST(long_names_and_bare_names_work),
         TEST(more_files_than_descriptors_are_written_by_many_threads),
-        TEST(copies_move_bytes_or_say_that_they_cannot),
         TEST(a_failed_call_leaves_nothing_behind),
         TEST(a_failed_call_keeps_the_old_files_while_overwriting),
         TEST(a_failed_allocation_leaves_nothing_behind),
