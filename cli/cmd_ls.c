@@ -14,17 +14,30 @@ enum { MAX_NAME_WIDTH = 72, MAX_SHAPE_WIDTH = 28 };
 
 struct widths {
     size_t name, dtype, shape, bytes, path, offset;
+    bool plain; /* no name has anything that is shown otherwise */
 };
 
-static void put_dims(struct out *out, const uint64_t *dims, unsigned rank)
+/* The most that put_dims writes. */
+static size_t dims_room(unsigned rank)
 {
-    out_char(out, '[');
+    return 2 + 21 * (size_t)rank;
+}
+
+static char *put_dims(char *to, const uint64_t *dims, unsigned rank)
+{
+    *to++ = '[';
     for (unsigned i = 0; i < rank; i++) {
         if (i)
-            out_char(out, ',');
-        out_u64(out, dims[i]);
+            *to++ = ',';
+        to = put_u64(to, dims[i]);
     }
-    out_char(out, ']');
+    *to++ = ']';
+    return to;
+}
+
+static void out_dims(struct out *out, const uint64_t *dims, unsigned rank)
+{
+    out_to(out, put_dims(out_room(out, dims_room(rank)), dims, rank));
 }
 
 static size_t dims_width(const uint64_t *dims, unsigned rank)
@@ -42,24 +55,30 @@ static size_t larger(size_t a, size_t b)
 
 static struct widths measure(const struct rows *rows)
 {
-    struct widths w = {0};
+    struct widths w = {.plain = true};
     struct heft_tensor t;
+    uint64_t most_bytes = 0, last_offset = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        w.name = larger(w.name, name_width(t.name, t.name_len));
+        const bool plain = name_is_plain(t.name, t.name_len);
+        w.plain &= plain;
+        w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
         w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
         w.shape = larger(w.shape, dims_width(t.shape, t.rank));
-        w.bytes = larger(w.bytes, u64_digits(t.bytes));
-        w.offset = larger(w.offset, hex_digits(t.offset));
         w.path = larger(w.path, rows_path_width(rows, t.file));
+        most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
+        last_offset = t.offset > last_offset ? t.offset : last_offset;
     }
+    w.bytes = u64_digits(most_bytes);
+    w.offset = hex_digits(last_offset);
     w.name = w.name > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : w.name;
     w.shape = w.shape > MAX_SHAPE_WIDTH ? MAX_SHAPE_WIDTH : w.shape;
     return w;
 }
 
-static void pad(struct out *out, size_t used, size_t width)
+/* Blanks behind a column's text, two at least. */
+static char *put_gap(char *to, size_t used, size_t width)
 {
-    out_fill(out, ' ', used < width ? width - used + 2 : 2);
+    return put_blank(to, used < width ? width - used + 2 : 2);
 }
 
 static const char *stored_name(enum heft_stored stored)
@@ -71,7 +90,7 @@ static void put_remarks(struct out *out, const struct heft_tensor *t)
 {
     if (t->strides) {
         out_text(out, "  strides ");
-        put_dims(out, t->strides, t->rank);
+        out_dims(out, t->strides, t->rank);
     }
     if (t->storage >= 0) {
         out_text(out, "  storage ");
@@ -81,27 +100,47 @@ static void put_remarks(struct out *out, const struct heft_tensor *t)
         out_text(out, "  ");
         out_text(out, stored_name(t->stored));
     }
-    out_text(out, t->big_endian ? "  big-endian" : "");
-    out_text(out, t->conjugated ? "  conjugated" : "");
-    out_text(out, t->negated ? "  negated" : "");
+    if (t->big_endian)
+        out_text(out, "  big-endian");
+    if (t->conjugated)
+        out_text(out, "  conjugated");
+    if (t->negated)
+        out_text(out, "  negated");
 }
 
+/* From behind the name to in front of the path. */
+static char *put_columns(char *to, const struct heft_tensor *t, const struct widths *w)
+{
+    const char *const dtype = heft_dtype_name(t->dtype);
+    const char *shape;
+    const size_t n = strlen(dtype);
+    memcpy(to, dtype, n);
+    to = put_gap(to + n, n, w->dtype);
+    shape = to;
+    to = put_dims(to, t->shape, t->rank);
+    to = put_gap(to, (size_t)(to - shape), w->shape);
+    to = put_u64_in(to, t->bytes, w->bytes);
+    return put_gap(to, 0, 0);
+}
+
+/* A line is put together in place; only name and path may be too long for that. */
 static void list_people(struct out *out, const struct rows *rows)
 {
     const struct widths w = measure(rows);
+    const size_t columns = w.name + w.dtype + w.bytes + 64;
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        const char *const dtype = heft_dtype_name(t.dtype);
-        pad(out, out_name(out, t.name, t.name_len), w.name);
-        out_text(out, dtype);
-        pad(out, strlen(dtype), w.dtype);
-        put_dims(out, t.shape, t.rank);
-        pad(out, dims_width(t.shape, t.rank), w.shape);
-        out_u64_in(out, t.bytes, w.bytes);
-        out_text(out, "  ");
-        rows_put_path(out, rows, t.file);
-        pad(out, rows_path_width(rows, t.file), w.path);
-        out_hex(out, t.offset, w.offset);
+        size_t used = t.name_len;
+        char *to;
+        if (w.plain)
+            out_bytes(out, t.name, t.name_len);
+        else
+            used = out_name(out, t.name, t.name_len);
+        to = out_room(out, columns + dims_room(t.rank) + MAX_SHAPE_WIDTH);
+        out_to(out, put_columns(put_gap(to, used, w.name), &t, &w));
+        used = rows_put_path(out, rows, t.file);
+        to = put_gap(out_room(out, w.path + 40), used, w.path);
+        out_to(out, put_hex(to, t.offset, w.offset));
         put_remarks(out, &t);
         out_char(out, '\n');
     }
@@ -115,11 +154,11 @@ static void list_tsv(struct out *out, const struct rows *rows)
         out_char(out, '\t');
         out_text(out, heft_dtype_name(t.dtype));
         out_char(out, '\t');
-        put_dims(out, t.shape, t.rank);
+        out_dims(out, t.shape, t.rank);
         out_char(out, '\t');
         out_u64(out, t.bytes);
         out_char(out, '\t');
-        rows_put_path(out, rows, t.file);
+        (void)rows_put_path(out, rows, t.file);
         out_char(out, '\t');
         out_u64(out, t.offset);
         out_char(out, '\n');
@@ -129,7 +168,7 @@ static void list_tsv(struct out *out, const struct rows *rows)
 static void json_dims(struct out *out, const char *key, const uint64_t *dims, unsigned rank)
 {
     json_key(out, key);
-    put_dims(out, dims, rank);
+    out_dims(out, dims, rank);
     out->separate = true;
 }
 

@@ -1,4 +1,4 @@
-/* output.c: stdout through one 256 KiB buffer, text of files made safe on the way. */
+/* output.c: stdout through one 64 KiB buffer, text of files made safe on the way. */
 #include "output.h"
 
 #include <errno.h>
@@ -8,12 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CAPACITY = 256 * 1024 };
-
 bool out_open(struct out *out, int fd)
 {
     *out = (struct out){.fd = fd};
-    out->buffer = malloc(CAPACITY);
+    out->buffer = malloc(OUT_CAPACITY);
     out->terminal = isatty(fd) == 1;
     return out->buffer != NULL;
 }
@@ -31,7 +29,7 @@ static void write_all(struct out *out, const char *p, size_t n)
     }
 }
 
-static void flush(struct out *out)
+void out_flush(struct out *out)
 {
     write_all(out, out->buffer, out->used);
     out->used = 0;
@@ -39,44 +37,30 @@ static void flush(struct out *out)
 
 bool out_close(struct out *out)
 {
-    flush(out);
+    out_flush(out);
     free(out->buffer);
     out->buffer = NULL;
     return out->error == 0;
 }
 
-/* Room for n more bytes, n far below CAPACITY. */
-static char *room(struct out *out, size_t n)
-{
-    if (CAPACITY - out->used < n)
-        flush(out);
-    return out->buffer + out->used;
-}
-
 void out_bytes(struct out *out, const void *bytes, size_t n)
 {
-    if (n >= CAPACITY) {
-        flush(out);
+    if (n >= OUT_CAPACITY - OUT_SLACK) {
+        out_flush(out);
         write_all(out, bytes, n);
         return;
     }
     if (n) {
-        memcpy(room(out, n), bytes, n);
+        memcpy(out_room(out, n), bytes, n);
         out->used += n;
     }
-}
-
-void out_char(struct out *out, char c)
-{
-    *room(out, 1) = c;
-    out->used++;
 }
 
 void out_fill(struct out *out, char c, size_t n)
 {
     while (n) {
         const size_t step = n < 4096 ? n : 4096;
-        memset(room(out, step), c, step);
+        memset(out_room(out, step), c, step);
         out->used += step;
         n -= step;
     }
@@ -100,35 +84,46 @@ size_t hex_digits(uint64_t number)
     return n;
 }
 
+static char *put_digits(char *to, uint64_t number, size_t digits)
+{
+    for (char *p = to + digits; p > to; number /= 10)
+        *--p = (char)('0' + number % 10);
+    return to + digits;
+}
+
+char *put_u64(char *to, uint64_t number)
+{
+    return put_digits(to, number, u64_digits(number));
+}
+
+char *put_u64_in(char *to, uint64_t number, size_t width)
+{
+    const size_t digits = u64_digits(number);
+    return put_digits(digits < width ? put_blank(to, width - digits) : to, number, digits);
+}
+
+char *put_hex(char *to, uint64_t number, size_t digits)
+{
+    const size_t n = digits < 16 && number >> (4 * digits) ? hex_digits(number) : digits;
+    memcpy(to, "0x", 2);
+    for (char *p = to + 2 + n; p > to + 2; number >>= 4)
+        *--p = "0123456789abcdef"[number & 15];
+    return to + 2 + n;
+}
+
 void out_u64(struct out *out, uint64_t number)
 {
-    char text[20];
-    size_t at = sizeof text;
-    do {
-        text[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number);
-    memcpy(room(out, sizeof text), text + at, sizeof text - at);
-    out->used += sizeof text - at;
+    out_to(out, put_u64(out_room(out, 20), number));
 }
 
 void out_u64_in(struct out *out, uint64_t number, size_t width)
 {
-    const size_t digits = u64_digits(number);
-    if (digits < width)
-        out_fill(out, ' ', width - digits);
-    out_u64(out, number);
+    out_to(out, put_u64_in(out_room(out, width + 20), number, width));
 }
 
 void out_hex(struct out *out, uint64_t number, size_t digits)
 {
-    char text[18] = "0x";
-    const size_t needed = hex_digits(number), n = digits < needed ? needed : digits;
-    const size_t zeros = n < 16 ? n - needed : 16 - needed;
-    memset(text + 2, '0', zeros);
-    for (size_t i = 0; i < needed; i++)
-        text[2 + zeros + i] = "0123456789abcdef"[(number >> (4 * (needed - 1 - i))) & 15];
-    out_bytes(out, text, 2 + zeros + needed);
+    out_to(out, put_hex(out_room(out, digits + 20), number, digits));
 }
 
 void out_grouped(struct out *out, uint64_t number)
@@ -209,13 +204,25 @@ static bool hostile(int32_t code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Eight bytes, none of them a control character, DEL or beyond ASCII? May say no too often (a
- * borrow of the subtraction), never yes. */
+/* Eight bytes, none of them a control character, DEL or beyond ASCII? A borrow or a carry begins
+ * only at a byte that is. */
 static bool plain_eight(const char *text)
 {
     uint64_t w;
     memcpy(&w, text, sizeof w);
     return !((w | (w - 0x2020202020202020u) | (w + 0x0101010101010101u)) & 0x8080808080808080u);
+}
+
+bool name_is_plain(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (n - i >= 8 && plain_eight(text + i))
+        i += 8;
+    if (n - i < 8 && n >= 8)
+        i = plain_eight(text + n - 8) ? n : i; /* the last eight, some of them once more */
+    while (i < n && text[i] >= 0x20 && text[i] < 0x7f)
+        i++;
+    return i == n;
 }
 
 /* Bytes of plain printable ASCII at the begin of text: the ordinary name has no others. */

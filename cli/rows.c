@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sort_key {
+/* What a row is sorted by; rows that are equal in it keep the file's order. */
+union sort_key {
     const char *name;
-    uint64_t major, minor;
-    size_t index;
+    struct {
+        uint64_t major, minor;
+    } number;
 };
+
+typedef int compare_fn(const union sort_key *x, const union sort_key *y);
 
 static bool no_memory(struct heft_error *err)
 {
@@ -18,46 +22,82 @@ static bool no_memory(struct heft_error *err)
     return false;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_name(const union sort_key *x, const union sort_key *y)
 {
-    const struct sort_key *const x = a, *const y = b;
-    const int names = x->name ? strcmp(x->name, y->name) : 0;
-    if (names)
-        return names;
-    if (x->major != y->major)
-        return x->major < y->major ? -1 : 1;
-    if (x->minor != y->minor)
-        return x->minor < y->minor ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return strcmp(x->name, y->name);
 }
 
-static struct sort_key key_of(const struct heft_tensor *t, size_t index, const char *sort)
+static int by_number(const union sort_key *x, const union sort_key *y)
 {
-    struct sort_key key = {.index = index};
+    if (x->number.major != y->number.major)
+        return x->number.major < y->number.major ? -1 : 1;
+    return (x->number.minor > y->number.minor) - (x->number.minor < y->number.minor);
+}
+
+static union sort_key key_of(const struct heft_tensor *t, const char *sort)
+{
+    union sort_key key = {.number = {t->file, 0}};
     if (!strcmp(sort, "name"))
         key.name = t->name;
     else if (!strcmp(sort, "size"))
-        key.major = UINT64_MAX - t->bytes; /* largest first */
-    else
-        key.major = t->file;
-    if (!strcmp(sort, "offset"))
-        key.minor = t->offset;
+        key.number.major = UINT64_MAX - t->bytes; /* largest first */
+    else if (!strcmp(sort, "offset"))
+        key.number.minor = t->offset;
     return key;
 }
 
+/* Merges two neighbouring runs of numbers of keys. */
+static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, compare_fn *compare,
+                  const union sort_key *keys)
+{
+    size_t left = 0, right = mid;
+    for (size_t i = 0; i < end; i++) {
+        const bool take_left =
+            right == end || (left < mid && compare(&keys[from[left]], &keys[from[right]]) <= 0);
+        to[i] = take_left ? from[left++] : from[right++];
+    }
+}
+
+/* The numbers 0 … n-1 in order, in `a` or in `b`: the one that is returned. */
+static uint32_t *sort_numbers(uint32_t *a, uint32_t *b, size_t n, compare_fn *compare,
+                              const union sort_key *keys)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = (uint32_t)i;
+    for (size_t width = 1; width < n; width *= 2) {
+        uint32_t *const done = b;
+        for (size_t at = 0; at < n; at += 2 * width) {
+            const size_t rest = n - at, end = rest < 2 * width ? rest : 2 * width;
+            merge(a + at, b + at, end < width ? end : width, end, compare, keys);
+        }
+        b = a;
+        a = done;
+    }
+    return a;
+}
+
+/* Memory stays low: a list may have a million rows. */
 static bool sort_rows(struct rows *rows, const char *sort, struct heft_error *err)
 {
-    struct sort_key *const keys = calloc(rows->n + 1, sizeof *keys);
+    union sort_key *const keys = malloc((rows->n + 1) * sizeof *keys);
+    uint32_t *const spare = malloc(2 * (rows->n + 1) * sizeof *spare);
+    uint32_t *sorted, *other;
     struct heft_tensor t;
-    if (!keys)
+    if (!keys || !spare) {
+        free(keys);
+        free(spare);
         return no_memory(err);
+    }
+    for (size_t k = 0; k < rows->n && heft_tensor_at(rows->c, rows->order[k], &t); k++)
+        keys[k] = key_of(&t, sort);
+    sorted = sort_numbers(spare, spare + rows->n, rows->n,
+                          strcmp(sort, "name") ? by_number : by_name, keys);
+    other = sorted == spare ? spare + rows->n : spare;
+    memcpy(other, rows->order, rows->n * sizeof *other);
     for (size_t k = 0; k < rows->n; k++)
-        if (heft_tensor_at(rows->c, rows->order[k], &t))
-            keys[k] = key_of(&t, rows->order[k], sort);
-    qsort(keys, rows->n, sizeof *keys, by_key);
-    for (size_t k = 0; k < rows->n; k++)
-        rows->order[k] = keys[k].index;
+        rows->order[k] = other[sorted[k]];
     free(keys);
+    free(spare);
     return true;
 }
 
@@ -76,7 +116,7 @@ static bool pick_rows(struct rows *rows, const struct options *options, struct h
     rows->n = 0;
     for (size_t i = 0; fine && i < count; i++)
         if (selected[i])
-            rows->order[rows->n++] = i;
+            rows->order[rows->n++] = (uint32_t)i;
     free(selected);
     return fine;
 }
@@ -85,11 +125,14 @@ static bool measure_paths(struct rows *rows, struct heft_error *err)
 {
     const size_t count = heft_file_count(rows->c);
     struct heft_file file;
-    rows->path_widths = calloc(count + 1, sizeof *rows->path_widths);
-    if (!rows->path_widths)
+    rows->paths = calloc(count + 1, sizeof *rows->paths);
+    if (!rows->paths)
         return no_memory(err);
-    for (size_t i = 0; i < count && heft_file_at(rows->c, i, &file); i++)
-        rows->path_widths[i] = name_width(file.path, strlen(file.path));
+    for (size_t i = 0; i < count && heft_file_at(rows->c, i, &file); i++) {
+        const size_t n = strlen(file.path);
+        rows->paths[i] =
+            (struct rows_path){file.path, n, name_width(file.path, n), name_is_plain(file.path, n)};
+    }
     return true;
 }
 
@@ -109,7 +152,7 @@ bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struc
 void rows_release(struct rows *rows)
 {
     free(rows->order);
-    free(rows->path_widths);
+    free(rows->paths);
 }
 
 bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
@@ -125,14 +168,17 @@ bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
 
 size_t rows_path_width(const struct rows *rows, size_t file)
 {
-    return rows->path_widths[file];
+    return rows->paths[file].width;
 }
 
-void rows_put_path(struct out *out, const struct rows *rows, size_t file)
+size_t rows_put_path(struct out *out, const struct rows *rows, size_t file)
 {
-    struct heft_file f;
-    if (heft_file_at(rows->c, file, &f))
-        (void)out_name(out, f.path, strlen(f.path));
+    const struct rows_path *const path = &rows->paths[file];
+    if (path->plain)
+        out_bytes(out, path->text, path->n);
+    else
+        (void)out_name(out, path->text, path->n);
+    return path->width;
 }
 
 void json_files(struct out *out, const struct heft_checkpoint *c)

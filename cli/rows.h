@@ -5,12 +5,18 @@
 #include "options.h"
 #include "output.h"
 
+struct rows_path {
+    const char *text; /* of the checkpoint */
+    size_t n, width;
+    bool plain; /* shown as it is */
+};
+
 struct rows {
     const struct heft_checkpoint *c;
-    size_t *order; /* indexes of the rows shown; NULL: all, in the file's order */
+    uint32_t *order; /* indexes of the rows shown; NULL: all, in the file's order */
     size_t n;
-    size_t cut;          /* letters of --root that are cut from names, with the dot */
-    size_t *path_widths; /* a file */
+    size_t cut;              /* letters of --root that are cut from names, with the dot */
+    struct rows_path *paths; /* a file */
 };
 
 /* -g, -e, --root and --sort. A zeroed struct may be released. */
@@ -21,7 +27,8 @@ void rows_release(struct rows *rows);
 bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t);
 
 size_t rows_path_width(const struct rows *rows, size_t file);
-void rows_put_path(struct out *out, const struct rows *rows, size_t file);
+/* Returns its width. */
+size_t rows_put_path(struct out *out, const struct rows *rows, size_t file);
 
 /* "files":[…] and "metadata":{…}, members of an open object. */
 void json_files(struct out *out, const struct heft_checkpoint *c);

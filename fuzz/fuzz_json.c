@@ -1,5 +1,6 @@
 /* fuzz_json.c: any bytes through the JSON parser. What it hands out lies where it says, errors
- * point into the text, containers close as they opened, and skipping sees what reading sees. */
+ * point into the text, containers close as they opened, skipping sees what reading sees, and a
+ * window of any size shows what the whole text shows. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -63,14 +64,56 @@ static bool skip_all(struct heft_bytes data, struct heft_error *err)
     return ok;
 }
 
+static void check_same(const struct heft_json *a, const struct heft_json *b,
+                       enum heft_json_token token)
+{
+    assert(a->where == b->where && a->depth == b->depth);
+    if (token == HEFT_JSON_KEY || token == HEFT_JSON_STRING || token == HEFT_JSON_NUMBER)
+        assert(heft_str_eq(a->text, b->text));
+}
+
+/* Token by token, beside the same text in memory. */
+static void read_through_window(struct heft_bytes data, size_t window)
+{
+    struct heft_arena mem = {0}, window_mem = {0};
+    struct heft_error err = {0}, window_err = {0};
+    struct heft_json json, windowed;
+    enum heft_json_token token;
+    struct heft_source src;
+    bool ok;
+
+    heft_source_open_memory(&src, data, "input");
+    heft_json_begin(&json, data, 0, &mem, &err);
+    ok = heft_json_open(&windowed, &src, 0, data.n, window, &window_mem, &window_err);
+    assert(ok);
+    do {
+        token = heft_json_next(&json);
+        ok = heft_json_next(&windowed) == token;
+        assert(ok);
+        if (token != HEFT_JSON_ERROR)
+            check_same(&json, &windowed, token);
+    } while (token != HEFT_JSON_ERROR && token != HEFT_JSON_END);
+    assert(err.code == window_err.code && err.offset == window_err.offset &&
+           strcmp(err.text, window_err.text) == 0);
+    assert(heft_json_next(&windowed) == token);
+    heft_json_close(&windowed);
+    heft_arena_release(&mem);
+    heft_arena_release(&window_mem);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    const struct heft_bytes text = {data, size};
     struct heft_error read = {0}, skipped = {0};
-    const bool whole = read_all((struct heft_bytes){data, size}, &read);
+    const bool whole = read_all(text, &read);
 
-    assert(skip_all((struct heft_bytes){data, size}, &skipped) == whole);
+    assert(skip_all(text, &skipped) == whole);
     assert(whole == (read.code == HEFT_OK));
     assert(read.code == skipped.code && read.offset == skipped.offset);
     assert(whole || (read.offset >= BASE && read.offset <= BASE + size));
+    if (heft_utf8_check(text) == size) {
+        read_through_window(text, 1 + size % 13);
+        read_through_window(text, 64);
+    }
     return 0;
 }

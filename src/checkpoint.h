@@ -10,7 +10,8 @@ struct heft_checkpoint {
     struct heft_reader reader;
     struct heft_lock *lock;    /* guards maps */
     struct heft_mapping *maps; /* a source: its whole file, mapped on first use */
-    const uint32_t *shared; /* a storage: its number among those with several rows, or HEFT_NONE */
+    const uint32_t *shared;    /* a storage: its number among those with several rows, or HEFT_NONE;
+                                  NULL where each row has its own */
     const uint32_t *file_sources; /* a file: its source */
 };
 

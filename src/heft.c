@@ -19,9 +19,12 @@ const char *heft_version(void)
 static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
 {
     struct heft_model *model = &c->model;
-    uint32_t *rows = heft_arena_zero(&model->mem, model->n_storages + 1, sizeof *rows, err);
+    uint32_t *rows;
     uint32_t next = 0;
 
+    if (model->apart)
+        return true;
+    rows = heft_arena_zero(&model->mem, model->n_storages + 1, sizeof *rows, err);
     if (!rows)
         return false;
     for (size_t i = 0; i < model->n_rows; i++)
@@ -117,34 +120,32 @@ size_t heft_tensor_count(const struct heft_checkpoint *c)
     return c->model.n_rows;
 }
 
-static void place_tensor(const struct heft_checkpoint *c, const struct heft_row *row,
-                         struct heft_tensor *out)
+static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
 {
-    const struct heft_storage *storage = &c->model.storages[row->storage];
-    const struct heft_model_source *source = &c->model.sources[storage->source];
+    return c->shared && c->shared[storage] != HEFT_NONE ? (int64_t)c->shared[storage] : -1;
+}
 
-    out->file = source->number;
-    out->stored_bytes = storage->packed;
-    if (!source->is_file) {
-        out->stored = HEFT_STORED_PICKLE;
-        out->offset = source->origin_off;
-        out->stored_bytes = source->origin_len;
-    } else if (storage->coding == HEFT_CODING_DEFLATE) {
-        out->stored = HEFT_STORED_DEFLATE;
-        out->offset = storage->off;
-    } else {
-        out->stored = HEFT_STORED_PLAIN;
-        out->offset = storage->off + row->offset;
-    }
+static enum heft_stored how_stored(const struct heft_model_source *source,
+                                   const struct heft_storage *storage)
+{
+    if (!source->is_file)
+        return HEFT_STORED_PICKLE;
+    return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
 }
 
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
+    const struct heft_model_source *source;
+    const struct heft_storage *storage;
     const struct heft_row *row;
+    enum heft_stored stored;
 
     if (index >= c->model.n_rows)
         return false;
     row = &c->model.rows[index];
+    storage = &c->model.storages[row->storage];
+    source = &c->model.sources[storage->source];
+    stored = how_stored(source, storage);
     *out = (struct heft_tensor){
         .name = row->name.p,
         .name_len = row->name.n,
@@ -153,12 +154,17 @@ bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_t
         .shape = row->shape,
         .strides = row->stride,
         .bytes = row->bytes,
-        .storage = c->shared[row->storage] == HEFT_NONE ? -1 : (int64_t)c->shared[row->storage],
+        .file = source->number,
+        .offset = stored == HEFT_STORED_PICKLE  ? source->origin_off
+                  : stored == HEFT_STORED_PLAIN ? storage->off + row->offset
+                                                : storage->off,
+        .stored = stored,
+        .stored_bytes = stored == HEFT_STORED_PICKLE ? source->origin_len : storage->packed,
+        .storage = shared_number(c, row->storage),
         .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
         .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
         .negated = (row->flags & HEFT_ROW_NEG) != 0,
     };
-    place_tensor(c, row, out);
     return true;
 }
 

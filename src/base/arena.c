@@ -3,7 +3,8 @@
  *     newest block ─next→ older block ─next→ …
  *     [header | piece piece piece … free ]      `used` counts in the newest one
  *
- * A piece begins where its kind may (text anywhere) and ends where it ends. A large piece gets a block of its own, linked behind the newest, which stays in use. */
+ * A piece begins where its kind may (text anywhere) and ends where it ends. A large piece gets a
+ * block of its own, linked behind the newest, which stays in use. */
 #include "base/mem.h"
 
 #include <stdarg.h>

@@ -73,7 +73,7 @@ HEFT_CHECKED static inline bool heft_add(uint64_t a, uint64_t b, uint64_t *out)
 }
 HEFT_CHECKED static inline bool heft_mul(uint64_t a, uint64_t b, uint64_t *out)
 {
-    if (a != 0 && b > UINT64_MAX / a)
+    if ((a | b) > UINT32_MAX && a != 0 && b > UINT64_MAX / a) /* small ones need no division */
         return false;
     *out = a * b;
     return true;

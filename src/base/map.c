@@ -25,17 +25,16 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* From where the process was loaded and when it first asked; the same ever after. Zero = not drawn
- * yet. */
-static uint64_t seed(void)
+/* Zero = not drawn yet. */
+static atomic_uint_fast64_t drawn;
+
+/* From where the process was loaded and when it first asked; the same ever after. */
+static uint64_t draw_seed(void)
 {
-    static atomic_uint_fast64_t drawn;
-    uint64_t value = atomic_load_explicit(&drawn, memory_order_relaxed);
     uint_fast64_t none = 0;
     struct timespec now = {0};
+    uint64_t value;
 
-    if (HEFT_LIKELY(value != 0))
-        return value;
     (void)timespec_get(&now, TIME_UTC);
     value = mix((uint64_t)(uintptr_t)&drawn) ^ mix((uint64_t)(uintptr_t)&now);
     value = mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
@@ -43,6 +42,13 @@ static uint64_t seed(void)
     if (atomic_compare_exchange_strong(&drawn, &none, value))
         return value;
     return none; /* another thread was first: its value */
+}
+
+static inline uint64_t seed(void)
+{
+    const uint64_t value = atomic_load_explicit(&drawn, memory_order_relaxed);
+
+    return HEFT_LIKELY(value != 0) ? value : draw_seed();
 }
 
 /* ---- SipHash-1-3 --------------------------------------------------------------------------- */
@@ -88,8 +94,11 @@ static uint32_t hash_of(struct heft_str key)
 
     for (; n >= 8; n -= 8, p += 8)
         sip_word(&s, heft_le64(p));
-    for (size_t i = 0; i < n; i++)
-        last |= (uint64_t)p[i] << (8 * i);
+    if (n > 0 && key.n >= 8) /* the last 8 bytes, without those that went before */
+        last |= heft_le64(p + n - 8) >> 8 * (8 - n);
+    else
+        for (size_t i = 0; i < n; i++)
+            last |= (uint64_t)p[i] << (8 * i);
     sip_word(&s, last);
     s.c ^= 0xff;
     for (int i = 0; i < 3; i++)
@@ -178,7 +187,10 @@ static struct heft_strmap_slot *strmap_place(struct heft_strmap *map, struct hef
                   key.n);
         return NULL;
     }
-    return heft_strmap_reserve(map, map->count + 1, err) ? strmap_slot(map, key, hash) : NULL;
+    if (HEFT_UNLIKELY(map->count >= map->cap - map->cap / 4 || map->count >= map->entries_cap) &&
+        !heft_strmap_reserve(map, map->count + 1, err))
+        return NULL;
+    return strmap_slot(map, key, hash);
 }
 
 static void strmap_fill(struct heft_strmap *map, struct heft_strmap_slot *slot, struct heft_str key,
@@ -271,6 +283,60 @@ void heft_strmap_release(struct heft_strmap *map)
     heft_free(map->slots);
     heft_free(map->entries);
     *map = (struct heft_strmap){0};
+}
+
+/* ---- texts that differ --------------------------------------------------------------------- */
+
+#define MOST_PROBES 16 /* marks that a file chose to collide end in the map, whose hash is keyed   \
+                        */
+
+bool heft_differ_reserve(struct heft_differ *differ, size_t count, struct heft_error *err)
+{
+    size_t cap = 16;
+
+    while (cap / 2 < count)
+        cap *= 2;
+    differ->marks = heft_calloc(cap, sizeof *differ->marks, err);
+    differ->cap = cap;
+    return differ->marks != NULL;
+}
+
+static uint64_t mark_of(struct heft_str text)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    uint64_t mark = text.n, word = 0;
+    size_t i = 0;
+
+    for (; text.n - i > 8; i += 8) {
+        mark = (mark ^ heft_le64(p + i)) * UINT64_C(0x9e3779b97f4a7c15);
+        mark ^= mark >> 32;
+    }
+    if (text.n >= 8)
+        word = heft_le64(p + text.n - 8);
+    else
+        for (; i < text.n; i++)
+            word = word << 8 | p[i];
+    return mix(mark ^ word) | 1;
+}
+
+bool heft_differ_show(struct heft_differ *differ, struct heft_str text)
+{
+    const uint64_t mark = mark_of(text);
+    size_t at = (size_t)(mark >> 32) & (differ->cap - 1);
+
+    for (int probes = 0; differ->marks[at] != 0; probes++) {
+        if (differ->marks[at] == mark || probes == MOST_PROBES)
+            return false;
+        at = (at + 1) & (differ->cap - 1);
+    }
+    differ->marks[at] = mark;
+    return true;
+}
+
+void heft_differ_release(struct heft_differ *differ)
+{
+    heft_free(differ->marks);
+    *differ = (struct heft_differ){0};
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */

@@ -34,6 +34,18 @@ HEFT_CHECKED bool heft_strmap_reserve(struct heft_strmap *map, size_t count,
                                       struct heft_error *err);
 void heft_strmap_release(struct heft_strmap *map);
 
+/* A filter before a map, at a quarter of its time: remembers a mark of each text it is shown, by
+ * which equal texts never differ. Reserve first. */
+struct heft_differ {
+    uint64_t *marks; /* 0: free */
+    size_t cap;
+};
+HEFT_CHECKED bool heft_differ_reserve(struct heft_differ *differ, size_t count,
+                                      struct heft_error *err);
+/* True: none of the texts shown before is this one. False: one may be, ask a map. */
+bool heft_differ_show(struct heft_differ *differ, struct heft_str text);
+void heft_differ_release(struct heft_differ *differ);
+
 /* Keys that count up from zero, as a pickle's memo does, live in a plain array; others in slots. */
 struct heft_u32map_slot;
 struct heft_u32map {

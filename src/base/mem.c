@@ -45,10 +45,16 @@ void *heft_calloc(size_t n, size_t each, struct heft_error *err)
     return checked(calloc(1, size ? size : 1), size, err);
 }
 
+/* Large blocks begin where a large page may. */
+#define LARGE_PAGE  ((size_t)2 << 20)
+#define LARGE_BLOCK (2 * LARGE_PAGE)
+
 void *heft_realloc(void *p, size_t n, struct heft_error *err)
 {
     if (!may_allocate(n, err))
         return NULL;
+    if (!p && n >= LARGE_BLOCK)
+        return checked(aligned_alloc(LARGE_PAGE, (n + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1)), n, err);
     return checked(realloc(p, n ? n : 1), n, err);
 }
 

@@ -83,6 +83,8 @@ size_t heft_utf8_check(struct heft_bytes text)
             at += 8;
         if (at == text.n)
             break;
+        if (text.n - at < 8 && text.n >= 8 && !(load_word(text.p + text.n - 8) & EACH(0x80)))
+            return text.n; /* the rest, with some that were seen before, is ASCII */
         length = character_length(text.p + at, text.n - at);
         if (length == 0)
             return at;

@@ -408,7 +408,7 @@ static bool keep_recorded_ties(struct heft_cargo *cargo, const struct heft_conve
     const struct heft_model *model = cargo->model;
 
     for (size_t i = 0; i < model->n_ties; i++) {
-        const uint32_t row = heft_strmap_get(&model->names, model->ties[i].value);
+        const uint32_t row = heft_model_row(model, model->ties[i].value);
         struct heft_str name;
 
         if (row == HEFT_MAP_NONE || item_of_row[row] == HEFT_NONE ||

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "io/pages.h"
 
 static const struct heft_limits defaults = {
     .header = 100000000,
@@ -114,6 +115,18 @@ bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes, co
     slot->origin_off = off;
     slot->origin_len = len;
     slot->number = model->sources[origin].number;
+    return true;
+}
+
+bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
+                        struct heft_error *err)
+{
+    if (!heft_grow(&model->storages, &model->cap_storages, model->n_storages, storages,
+                   sizeof *model->storages, err) ||
+        !heft_grow(&model->rows, &model->cap_rows, model->n_rows, rows, sizeof *model->rows, err))
+        return false;
+    heft_pages_large(model->storages, model->cap_storages * sizeof *model->storages);
+    heft_pages_large(model->rows, model->cap_rows * sizeof *model->rows);
     return true;
 }
 
@@ -345,7 +358,7 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
     size_t twice;
     uint32_t first;
 
-    if (model->n_rows == 0)
+    if (model->names_ascend)
         return true;
     if (!heft_strmap_add_column(&model->names, &rows->name, sizeof *rows, model->n_rows, 0, &twice,
                                 &first, err))
@@ -357,15 +370,30 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
     return blame_row(model, &rows[twice], err);
 }
 
+/* Checks each row, and sees on the way what most files are like. */
+static bool check_rows(struct heft_model *model, struct heft_error *err)
+{
+    bool ascend = true, apart = true;
+
+    for (size_t i = 0; i < model->n_rows; i++) {
+        struct heft_row *row = &model->rows[i];
+
+        if (!check_row(model, row, err))
+            return blame_row(model, row, err);
+        ascend = ascend && (i == 0 || heft_str_cmp(row[-1].name, row->name) < 0);
+        apart = apart && row->storage == i;
+    }
+    model->names_ascend = ascend;
+    model->apart = apart;
+    return true;
+}
+
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
 {
     for (size_t i = 0; i < model->n_storages; i++)
         if (!check_storage(model, &model->storages[i], err))
             return false;
-    for (size_t i = 0; i < model->n_rows; i++)
-        if (!check_row(model, &model->rows[i], err))
-            return blame_row(model, &model->rows[i], err);
-    if (!check_unique(model, err))
+    if (!check_rows(model, err) || !check_unique(model, err))
         return false;
     for (uint32_t i = 0; i < model->n_ties; i++)
         if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
@@ -374,16 +402,38 @@ bool heft_model_settle(struct heft_model *model, struct heft_error *err)
     return true;
 }
 
+static uint32_t search_row(const struct heft_model *model, struct heft_str name)
+{
+    size_t begin = 0, end = model->n_rows;
+
+    while (begin < end) {
+        const size_t mid = begin + (end - begin) / 2;
+        const int order = heft_str_cmp(model->rows[mid].name, name);
+
+        if (order == 0)
+            return (uint32_t)mid;
+        if (order < 0)
+            begin = mid + 1;
+        else
+            end = mid;
+    }
+    return HEFT_NONE;
+}
+
+uint32_t heft_model_row(const struct heft_model *model, struct heft_str name)
+{
+    return model->names_ascend ? search_row(model, name) : heft_strmap_get(&model->names, name);
+}
+
 uint32_t heft_model_find(const struct heft_model *model, struct heft_str name)
 {
-    const uint32_t found = heft_strmap_get(&model->names, name);
+    const uint32_t found = heft_model_row(model, name);
     uint32_t tie;
 
-    if (found != HEFT_MAP_NONE)
+    if (found != HEFT_NONE)
         return found;
     tie = heft_strmap_get(&model->tie_names, name);
-    return tie == HEFT_MAP_NONE ? HEFT_NONE
-                                : heft_strmap_get(&model->names, model->ties[tie].value);
+    return tie == HEFT_MAP_NONE ? HEFT_NONE : heft_model_row(model, model->ties[tie].value);
 }
 
 /* ---- values ------------------------------------------------------------------------------- */

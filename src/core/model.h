@@ -97,9 +97,11 @@ struct heft_model {
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
         cap_unreadable;
     uint32_t n_files;
-    struct heft_strmap names;     /* row name → index, after settle */
+    struct heft_strmap names;     /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names; /* dropped name → index of ties, after settle */
     bool inside_index; /* hf_index: shards are being opened, none of which may be an index */
+    bool apart;        /* no two rows share a storage: row i has storage i */
+    bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
     bool settled;
 };
 
@@ -115,6 +117,9 @@ HEFT_CHECKED bool heft_model_add_file(struct heft_model *model, struct heft_sour
 HEFT_CHECKED bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes,
                                         const char *what, uint32_t origin, uint64_t off,
                                         uint64_t len, uint32_t *index, struct heft_error *err);
+/* Room for so many more storages and rows, for readers that know how many may come. */
+HEFT_CHECKED bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
+                                     struct heft_error *err);
 HEFT_CHECKED bool heft_model_add_storage(struct heft_model *model,
                                          const struct heft_storage *storage, uint32_t *index,
                                          struct heft_error *err);
@@ -144,6 +149,8 @@ HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error 
 /* The row of that name, also by a dropped tied name; HEFT_NONE where there is none. After settle.
  */
 uint32_t heft_model_find(const struct heft_model *model, struct heft_str name);
+/* The same by rows' own names only. */
+uint32_t heft_model_row(const struct heft_model *model, struct heft_str name);
 
 /* The value at a dotted path below `from`, or NULL. Keys may hold dots: the longest key that fits
  * is followed. */

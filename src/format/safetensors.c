@@ -1,4 +1,5 @@
-/* safetensors.c: reads and writes safetensors files (doc/format/safetensors.md).
+/* safetensors.c: reads safetensors files (doc/format/safetensors.md); safetensors_write.c plans
+ * them.
  *
  *     0      8                    8+N                                            end of file
  *     | N    | header             | byte buffer                                            |
@@ -10,93 +11,51 @@
  *
  * The reader makes the checks of the reference in its order: length, UTF-8, JSON, then tensor by
  * tensor in order of offset. It is stricter in one thing: nothing may be said twice. The header is
- * copied into the model's arena and parsed there; names are lent from that copy. */
+ * read through a window and never held whole: tensors become rows and storages of the model as they
+ * come, and are checked, and put in order, when all of them are there. */
 #include "base/endian.h"
 #include "base/text.h"
-#include "core/plan.h"
 #include "core/registry.h"
+#include "format/safetensors_parts.h"
 #include "wire/json.h"
 
-#define PREFIX      8         /* bytes of the header's length */
-#define MAX_HEADER  100000000 /* what the reference reads and writes at most */
-#define MIN_ENTRY   51        /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
-#define METADATA    "__metadata__"
-#define DTYPE_COUNT (HEFT_U64 + 1)
-
-/* ---- sorting -------------------------------------------------------------------------------- */
-
-typedef bool after_fn(const void *ctx, uint32_t a, uint32_t b);
-
-/* Merges two neighbouring runs; runs that are in order already are only copied. */
-static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, after_fn *after,
-                  const void *ctx)
-{
-    size_t left = 0, right = mid;
-
-    if (mid == end || !after(ctx, from[mid - 1], from[mid])) {
-        memcpy(to, from, end * sizeof *to);
-        return;
-    }
-    for (size_t i = 0; i < end; i++) {
-        const bool take_right = left == mid || (right < end && after(ctx, from[left], from[right]));
-
-        to[i] = take_right ? from[right++] : from[left++];
-    }
-}
-
-/* The numbers 0 … n-1 in order, stable, in the arena. */
-static const uint32_t *sorted(size_t n, after_fn *after, const void *ctx, struct heft_arena *mem,
-                              struct heft_error *err)
-{
-    uint32_t *a = heft_arena_zero(mem, n, sizeof *a, err);
-    uint32_t *b = a ? heft_arena_zero(mem, n, sizeof *b, err) : NULL;
-
-    if (!b)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        a[i] = (uint32_t)i;
-    for (size_t width = 1; width < n; width *= 2) {
-        uint32_t *const done = b;
-
-        for (size_t at = 0; at < n; at += 2 * width) {
-            const size_t left = n - at;
-
-            merge(a + at, b + at, left < width ? left : width, left < 2 * width ? left : 2 * width,
-                  after, ctx);
-        }
-        b = a;
-        a = done;
-    }
-    return a;
-}
-
-/* ---- reading -------------------------------------------------------------------------------- */
-
-struct entry {
-    struct heft_str name;
-    const uint64_t *shape;
-    uint64_t begin, end; /* in the byte buffer */
-    uint32_t where;      /* of the name, in the header */
-    uint8_t dtype, rank;
-};
+#define MIN_ENTRY 51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
+#define WINDOW    ((size_t)64 << 10) /* of the header: stays in the nearer caches */
 
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
     uint32_t source;
-    uint8_t *header; /* in the model's arena */
-    size_t header_n;
-    uint64_t data_n; /* bytes of the byte buffer */
+    uint64_t header_n, data_n; /* bytes of the header and of the byte buffer */
+    size_t first;              /* our first row of the model … */
+    size_t first_storage;      /* … with our first storage; each has its own */
+    size_t first_metadata;
     struct heft_json json;
-    struct entry *entries;
+    struct heft_buf key; /* of the metadata entry whose value is being read */
+    uint32_t *wheres;    /* a tensor: of its name, in the header */
     size_t n, cap;
-    struct heft_strmap names;    /* → number of the entry; filled only where it is needed */
+    uint64_t last_begin;
+    struct heft_strmap names;    /* → number of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys */
-    size_t first_metadata;       /* in the model */
-    bool in_order;               /* entries come by begin */
+    struct heft_arena scratch;
+    bool in_order; /* tensors come by begin */
     bool has_metadata;
-    uint8_t last_dtype; /* most files have few, in runs */
+
+    /* Most files have few dtypes and shapes, in runs: those of the last tensor. */
+    struct heft_str dtype_name;
+    uint8_t dtype, rank;
+    const uint64_t *shape;
 };
+
+/* A tensor as the header has it. */
+struct entry {
+    uint64_t begin, end; /* in the byte buffer */
+    uint32_t where;      /* of the name, in the header */
+    uint8_t dtype, rank;
+    uint64_t shape[UINT8_MAX];
+};
+
+/* ---- entries -------------------------------------------------------------------------------- */
 
 static bool wrong_kind(struct reader *r, enum heft_json_token found, const char *what,
                        const char *allowed)
@@ -118,6 +77,23 @@ static bool take_u64(struct reader *r, const char *what, uint64_t *out)
                      (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
+/* The dtype of that name becomes the last one. */
+static bool find_dtype(struct reader *r, struct heft_str name)
+{
+    if (heft_str_eq(name, r->dtype_name))
+        return true;
+    for (unsigned dtype = 0; dtype < DTYPE_COUNT; dtype++) {
+        const struct heft_str known = heft_str_of(heft_dtype_name((enum heft_dtype)dtype));
+
+        if (heft_str_eq(name, known)) {
+            r->dtype = (uint8_t)dtype;
+            r->dtype_name = known;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_dtype(struct reader *r, struct entry *entry)
 {
     const enum heft_json_token token = heft_json_next(&r->json);
@@ -125,44 +101,35 @@ static bool read_dtype(struct reader *r, struct entry *entry)
 
     if (token != HEFT_JSON_STRING)
         return wrong_kind(r, token, "dtype", "a string");
-    for (unsigned tried = 0; tried < DTYPE_COUNT; tried++) {
-        const unsigned dtype = (r->last_dtype + tried) % DTYPE_COUNT;
+    if (!find_dtype(r, text))
+        return heft_fail(r->err, HEFT_UNSUPPORTED, r->json.where,
+                         "dtype \"%.*s\" is none that heft knows", (int)(text.n < 40 ? text.n : 40),
+                         text.p);
+    entry->dtype = r->dtype;
+    return true;
+}
 
-        if (heft_str_is(text, heft_dtype_name((enum heft_dtype)dtype))) {
-            entry->dtype = r->last_dtype = (uint8_t)dtype;
-            return true;
-        }
-    }
-    return heft_fail(r->err, HEFT_UNSUPPORTED, r->json.where,
-                     "dtype \"%.*s\" is none that heft knows", (int)(text.n < 40 ? text.n : 40),
-                     text.p);
+static uint64_t most_dimensions(const struct reader *r)
+{
+    return heft_min_u64(r->model->limits.rank, UINT8_MAX);
 }
 
 static bool read_shape(struct reader *r, struct entry *entry)
 {
-    const uint64_t most = heft_min_u64(r->model->limits.rank, UINT8_MAX);
     enum heft_json_token token = heft_json_next(&r->json);
-    uint64_t dims[UINT8_MAX];
-    uint64_t *copy;
 
     if (token != HEFT_JSON_ARRAY)
         return wrong_kind(r, token, "shape", "an array");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
-        if (entry->rank == most)
+        if (entry->rank == most_dimensions(r))
             return heft_fail(r->err, HEFT_LIMIT, r->json.where,
-                             "more than %" PRIu64 " dimensions, which is the limit", most);
-        if (!take_u64(r, "dimension", &dims[entry->rank]))
+                             "more than %" PRIu64 " dimensions, which is the limit",
+                             most_dimensions(r));
+        if (!take_u64(r, "dimension", &entry->shape[entry->rank]))
             return false;
         entry->rank++;
     }
-    if (token != HEFT_JSON_ARRAY_END)
-        return wrong_kind(r, token, "dimension", "a number");
-    copy = heft_arena_alloc(&r->model->mem, entry->rank * sizeof *copy, r->err);
-    if (!copy)
-        return false;
-    memcpy(copy, dims, entry->rank * sizeof *copy);
-    entry->shape = copy;
-    return true;
+    return token == HEFT_JSON_ARRAY_END || wrong_kind(r, token, "dimension", "a number");
 }
 
 static bool read_offsets(struct reader *r, struct entry *entry)
@@ -220,42 +187,148 @@ static bool read_fields(struct reader *r, struct entry *entry)
     return token != HEFT_JSON_ERROR;
 }
 
+/* ---- entries as they are written ------------------------------------------------------------ */
+
+static inline bool passes(const uint8_t **p, const char *text, size_t n)
+{
+    if (memcmp(*p, text, n) != 0)
+        return false;
+    *p += n;
+    return true;
+}
+
+/* Digits that are surely a number of JSON, and below 2^64: no more than 19. */
+static inline bool passes_u64(const uint8_t **p, uint64_t *out)
+{
+    const uint8_t *const begin = *p;
+    const uint8_t *at = begin;
+    uint64_t n = 0;
+    unsigned digit;
+
+    for (; (digit = *at - (unsigned)'0') < 10; at++)
+        n = n * 10 + digit;
+    *p = at;
+    *out = n;
+    return at != begin && at - begin < 20 && (*begin != '0' || at - begin == 1);
+}
+
+/* The value as every known writer puts it, with nothing else in it:
+ *
+ *     {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}
+ *
+ * It is a third of the work of going token by token. False where it is anything else, and nothing
+ * has been read: read_fields judges it then. There is no end to look out for: the zeros behind the
+ * window fit nowhere. */
+static bool read_compact(struct reader *r, struct entry *entry)
+{
+    const uint8_t *const begin = r->json.data.p + r->json.at, *p = begin;
+    struct heft_str dtype;
+    unsigned rank = 0;
+
+    if (!passes(&p, "{\"dtype\":\"", 10))
+        return false;
+    dtype = (struct heft_str){(const char *)p, 0};
+    while (dtype.n < 16 && p[dtype.n] >= '0')
+        dtype.n++;
+    p += dtype.n;
+    if (!passes(&p, "\",\"shape\":[", 11) || !find_dtype(r, dtype))
+        return false;
+    while (*p != ']') {
+        if (rank == most_dimensions(r) || (rank > 0 && !passes(&p, ",", 1)) ||
+            !passes_u64(&p, &entry->shape[rank++]))
+            return false;
+    }
+    if (!passes(&p, "],\"data_offsets\":[", 18) || !passes_u64(&p, &entry->begin) ||
+        !passes(&p, ",", 1) || !passes_u64(&p, &entry->end) || !passes(&p, "]}", 2))
+        return false;
+    entry->dtype = r->dtype;
+    entry->rank = (uint8_t)rank;
+    heft_json_passed(&r->json, (size_t)(p - begin));
+    return true;
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* The shape where it will stay: the last one if it is the same. */
+static const uint64_t *keep_shape(struct reader *r, const struct entry *entry)
+{
+    const size_t n = entry->rank * sizeof *entry->shape;
+    uint64_t *copy;
+
+    if (r->shape && r->rank == entry->rank && memcmp(r->shape, entry->shape, n) == 0)
+        return r->shape;
+    copy = heft_arena_u64(&r->model->mem, entry->rank, r->err);
+    if (!copy)
+        return NULL;
+    memcpy(copy, entry->shape, n);
+    r->rank = entry->rank;
+    r->shape = copy;
+    return copy;
+}
+
+/* Until check_tensor has seen it, the storage holds the offsets as the header has them: `off` is
+ * the begin, `len` the end. */
+static bool add_tensor(struct reader *r, struct heft_str name, const struct entry *entry)
+{
+    const struct heft_storage storage = {
+        .off = entry->begin, .len = entry->end, .source = r->source, .coding = HEFT_CODING_RAW};
+    struct heft_row row = {
+        .name = name, .shape = keep_shape(r, entry), .dtype = entry->dtype, .rank = entry->rank};
+
+    if (!row.shape || !heft_grow(&r->wheres, &r->cap, r->n, 1, sizeof *r->wheres, r->err))
+        return false;
+    r->in_order = r->in_order && r->last_begin <= entry->begin;
+    r->last_begin = entry->begin;
+    r->wheres[r->n++] = entry->where;
+    return heft_model_add_storage(r->model, &storage, &row.storage, r->err) &&
+           heft_model_add_row(r->model, &row, r->err);
+}
+
 /* The entry of the tensor whose name is the last key. */
 static bool read_tensor(struct reader *r)
 {
-    struct entry entry = {.name = r->json.text, .where = (uint32_t)(r->json.where - PREFIX)};
+    struct heft_str name = r->json.text;
+    struct entry entry;
 
-    if (!read_fields(r, &entry))
-        return heft_error_about(r->err, "tensor", entry.name);
-    if (!heft_grow(&r->entries, &r->cap, r->n, 1, sizeof *r->entries, r->err))
+    entry.where = (uint32_t)(r->json.where - PREFIX);
+    name.p = heft_arena_text(&r->model->mem, name, r->err);
+    if (!name.p)
         return false;
-    r->in_order = r->in_order && (r->n == 0 || r->entries[r->n - 1].begin <= entry.begin);
-    r->entries[r->n++] = entry;
-    return true;
+    if (!read_compact(r, &entry)) {
+        entry.rank = 0;
+        if (!read_fields(r, &entry))
+            return heft_error_about(r->err, "tensor", name);
+    }
+    return add_tensor(r, name, &entry);
 }
 
 static bool read_metadata_pair(struct reader *r)
 {
     const struct heft_model *model = r->model;
-    const struct heft_str key = r->json.text;
     const uint64_t where = r->json.where;
     enum heft_json_token token;
+    struct heft_str key;
     uint32_t other;
 
     if (r->metadata.count >= model->limits.expansion)
         return heft_fail(r->err, HEFT_LIMIT, where,
                          "more than %" PRIu64 " metadata entries, which is the limit",
                          model->limits.expansion);
+    r->key.n = 0;
+    heft_buf_str(&r->key, r->json.text);
+    if (!heft_buf_ok(&r->key, r->err))
+        return false;
     token = heft_json_next(&r->json);
     if (token != HEFT_JSON_STRING)
         return wrong_kind(r, token, "metadata value", "a string");
-    if (!heft_model_add_metadata(r->model, key, r->json.text, r->err) ||
-        !heft_strmap_add(&r->metadata, model->metadata[model->n_metadata - 1].key, 0, &other,
-                         r->err))
+    if (!heft_model_add_metadata(r->model, (struct heft_str){r->key.p, r->key.n}, r->json.text,
+                                 r->err))
+        return false;
+    key = model->metadata[model->n_metadata - 1].key;
+    if (!heft_strmap_add(&r->metadata, key, 0, &other, r->err))
         return false;
     return other == HEFT_MAP_NONE ||
-           heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice",
-                     model->metadata[model->n_metadata - 1].key.p);
+           heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice", key.p);
 }
 
 static bool read_metadata(struct reader *r)
@@ -276,18 +349,49 @@ static bool read_metadata(struct reader *r)
     return token != HEFT_JSON_ERROR;
 }
 
-/* Room for as many entries as the header can hold: pages that stay untouched cost nothing, and
- * nothing is copied while the array grows. */
-static bool read_header(struct reader *r)
-{
-    enum heft_json_token token;
+/* ---- the header ----------------------------------------------------------------------------- */
 
-    if (!heft_grow(&r->entries, &r->cap, 0, r->header_n / MIN_ENTRY + 1, sizeof *r->entries,
-                   r->err))
+/* Room for as many tensors as the header can hold: pages that stay untouched cost nothing, and
+ * nothing is copied while the arrays grow. */
+static bool make_room(struct reader *r)
+{
+    const size_t most = (size_t)(r->header_n / MIN_ENTRY + 1);
+
+    return heft_model_reserve(r->model, most, most, r->err) &&
+           heft_grow(&r->wheres, &r->cap, 0, most, sizeof *r->wheres, r->err);
+}
+
+/* The header's length, against the limit and the file. */
+static bool read_length(struct reader *r)
+{
+    const struct heft_source src = r->model->sources[r->source].source;
+    const uint64_t limit = heft_min_u64(r->model->limits.header, UINT32_MAX);
+    uint8_t prefix[PREFIX];
+    uint64_t n;
+
+    if (src.size < PREFIX)
+        return heft_fail(r->err, HEFT_MALFORMED, 0,
+                         "file has %" PRIu64 " bytes, a safetensors file begins with 8", src.size);
+    if (!heft_source_read(&src, 0, prefix, PREFIX, r->err))
         return false;
-    heft_json_begin(&r->json, (struct heft_bytes){r->header, r->header_n}, PREFIX, &r->model->mem,
-                    r->err);
-    token = heft_json_next(&r->json);
+    n = heft_le64(prefix);
+    if (n > limit)
+        return heft_fail(r->err, HEFT_LIMIT, 0,
+                         "header claims %" PRIu64 " bytes, the limit is %" PRIu64, n, limit);
+    if (!heft_within(PREFIX, n, src.size))
+        return heft_fail(r->err, HEFT_MALFORMED, 0,
+                         "header claims %" PRIu64 " bytes, the file has %" PRIu64
+                         " after its length",
+                         n, src.size - PREFIX);
+    r->header_n = n;
+    r->data_n = src.size - PREFIX - n;
+    return true;
+}
+
+static bool read_members(struct reader *r)
+{
+    enum heft_json_token token = heft_json_next(&r->json);
+
     if (token != HEFT_JSON_OBJECT)
         return wrong_kind(r, token, "header", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
@@ -296,137 +400,135 @@ static bool read_header(struct reader *r)
     return token != HEFT_JSON_ERROR && heft_json_next(&r->json) == HEFT_JSON_END;
 }
 
-/* Names that were lent from the header end in a quote there, which becomes their NUL. */
-static void end_names(struct reader *r)
+/* A header that is not UTF-8 is that first of all, whatever was found before it came to light. */
+static void blame_utf8(struct reader *r)
 {
-    const uintptr_t header = (uintptr_t)r->header;
+    const struct heft_source src = r->model->sources[r->source].source;
+    struct heft_error ignored = {0};
+    struct heft_bytes header;
+    size_t valid;
 
-    for (size_t i = 0; i < r->n; i++) {
-        const uintptr_t at = (uintptr_t)r->entries[i].name.p - header;
-
-        if (at < r->header_n)
-            r->header[at + r->entries[i].name.n] = '\0';
-    }
+    if (r->err->code == HEFT_NOMEM || r->err->code == HEFT_IO ||
+        !heft_source_fetch(&src, PREFIX, r->header_n, &r->scratch, &header, &ignored))
+        return;
+    valid = heft_utf8_check(header);
+    if (valid < header.n)
+        heft_fail(r->err, HEFT_MALFORMED, PREFIX + valid, "header is not UTF-8: byte 0x%02x",
+                  header.p[valid]);
 }
+
+static bool read_header(struct reader *r)
+{
+    const struct heft_source src = r->model->sources[r->source].source;
+    bool ok = read_length(r);
+
+    if (!ok)
+        return false;
+    ok = make_room(r) &&
+         heft_json_open(&r->json, &src, PREFIX, r->header_n, WINDOW, &r->scratch, r->err) &&
+         read_members(r);
+    heft_json_close(&r->json);
+    if (!ok)
+        blame_utf8(r);
+    return ok;
+}
+
+/* ---- checks --------------------------------------------------------------------------------- */
 
 /* dtype × shape must be whole bytes, and as many as the offsets have. Zeros do not excuse an
  * overflow before them: the reference multiplies from left to right. */
-static bool check_size(struct reader *r, const struct entry *entry)
+static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
 {
-    const unsigned bits = heft_dtype_bits((enum heft_dtype)entry->dtype);
-    const uint64_t where = PREFIX + (uint64_t)entry->where;
+    const unsigned bits = heft_dtype_bits((enum heft_dtype)row->dtype);
     bool fits = true;
     uint64_t n = 1;
 
-    for (unsigned i = 0; i < entry->rank; i++)
-        fits = fits && heft_mul(n, entry->shape[i], &n);
+    for (unsigned i = 0; i < row->rank; i++)
+        fits = fits && heft_mul(n, row->shape[i], &n);
     if (!fits || !heft_mul(n, bits, &n))
         return heft_fail(r->err, HEFT_MALFORMED, where,
                          "shape times %u bits is more than 64 bits can count", bits);
     if (n % 8 != 0)
         return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
-    return n / 8 == entry->end - entry->begin ||
+    return n / 8 == len ||
            heft_fail(r->err, HEFT_MALFORMED, where,
                      "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, n / 8,
-                     entry->end - entry->begin);
-}
-
-/* The number of tensors is known: the model's arrays grow once. */
-static bool make_room(struct reader *r)
-{
-    struct heft_model *m = r->model;
-
-    return heft_grow(&m->rows, &m->cap_rows, m->n_rows, r->n, sizeof *m->rows, r->err) &&
-           heft_grow(&m->storages, &m->cap_storages, m->n_storages, r->n, sizeof *m->storages,
-                     r->err);
-}
-
-static bool add_tensor(struct reader *r, const struct entry *entry)
-{
-    const uint64_t len = entry->end - entry->begin;
-    const struct heft_storage storage = {.off = PREFIX + r->header_n + entry->begin,
-                                         .packed = len,
-                                         .len = len,
-                                         .source = r->source,
-                                         .coding = HEFT_CODING_RAW};
-    struct heft_row row = {
-        .name = entry->name, .shape = entry->shape, .dtype = entry->dtype, .rank = entry->rank};
-
-    return heft_model_add_storage(r->model, &storage, &row.storage, r->err) &&
-           heft_model_add_row(r->model, &row, r->err);
+                     len);
 }
 
 static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct entry *entries = ctx;
+    const struct heft_storage *storages = ctx;
 
-    return entries[a].begin > entries[b].begin;
+    return storages[a].off > storages[b].off;
 }
+
+/* Where the tensors before have come to: the next must begin at `next`. */
+struct progress {
+    uint64_t next, begun; /* end and begin of the last one that is not empty */
+};
 
 /* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
  * stand wherever one begins, also behind that one in the header: sorted by begin and end, as the
  * reference sorts, it comes first. */
-static bool add_tensors(struct reader *r)
+static bool check_tensor(struct reader *r, size_t i, struct progress *at)
 {
-    const uint32_t *order = NULL;
-    uint64_t next = 0, begun = 0;
+    const struct heft_row *row = &r->model->rows[r->first + i];
+    struct heft_storage *storage = &r->model->storages[r->first_storage + i];
+    const uint64_t begin = storage->off, end = storage->len;
+    const uint64_t where = PREFIX + (uint64_t)r->wheres[i];
 
-    if (!make_room(r))
-        return false;
-    if (!r->in_order) {
-        order = sorted(r->n, begins_after, r->entries, &r->model->mem, r->err);
-        if (!order)
-            return false;
+    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
+        heft_fail(r->err, HEFT_MALFORMED, where,
+                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
+                  ", where the tensor before ends",
+                  begin, end, at->next);
+        return heft_error_about(r->err, "tensor", row->name);
     }
-    for (size_t i = 0; i < r->n; i++) {
-        const struct entry *entry = &r->entries[order ? order[i] : i];
-        const bool empty_at_begin = entry->begin == entry->end && entry->begin == begun;
+    if (!check_size(r, row, end - begin, where))
+        return heft_error_about(r->err, "tensor", row->name);
+    if (end > begin)
+        at->begun = begin;
+    at->next = heft_max_u64(at->next, end);
+    storage->packed = storage->len = end - begin;
+    storage->off += PREFIX + r->header_n; /* wraps only where check_tensors will say no */
+    return true;
+}
 
-        if (entry->end < entry->begin || (entry->begin != next && !empty_at_begin)) {
-            heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)entry->where,
-                      "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
-                      ", where the tensor before ends",
-                      entry->begin, entry->end, next);
-            return heft_error_about(r->err, "tensor", entry->name);
-        }
-        if (!check_size(r, entry))
-            return heft_error_about(r->err, "tensor", entry->name);
-        if (entry->end > entry->begin)
-            begun = entry->begin;
-        next = heft_max_u64(next, entry->end);
-        if (!add_tensor(r, entry))
+static bool check_tensors(struct reader *r, const uint32_t *order)
+{
+    struct progress at = {0, 0};
+
+    for (size_t i = 0; i < r->n; i++)
+        if (!check_tensor(r, order ? order[i] : i, &at))
             return false;
-    }
-    if (next > r->data_n)
+    if (at.next > r->data_n)
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
-                         "file ends %" PRIu64 " bytes before its last tensor", next - r->data_n);
-    return next == r->data_n ||
-           heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + next,
+                         "file ends %" PRIu64 " bytes before its last tensor", at.next - r->data_n);
+    return at.next == r->data_n ||
+           heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + at.next,
                      "%" PRIu64 " bytes follow the last tensor; every byte must belong to one",
-                     r->data_n - next);
+                     r->data_n - at.next);
 }
 
 /* Fills the table of names, and finds the name that comes twice. Settling finds it too, but can
  * only say where its data is. */
 static bool index_names(struct reader *r)
 {
-    uint32_t other = HEFT_MAP_NONE;
+    const struct heft_row *rows = r->model->rows + r->first;
+    size_t twice;
+    uint32_t other;
 
-    if (!heft_strmap_reserve(&r->names, r->n, r->err))
+    if (r->n == 0)
+        return true;
+    if (!heft_strmap_add_column(&r->names, &rows->name, sizeof *rows, r->n, 0, &twice, &other,
+                                r->err))
         return false;
-    for (size_t i = 0; i < r->n; i++) {
-        const struct entry *entry = &r->entries[i];
-
-        if (!heft_strmap_add(&r->names, entry->name, (uint32_t)i, &other, r->err))
-            return false;
-        if (other == HEFT_MAP_NONE)
-            continue;
-        heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)entry->where,
-                  "is named twice, first at offset 0x%" PRIx64,
-                  PREFIX + (uint64_t)r->entries[other].where);
-        return heft_error_about(r->err, "tensor", entry->name);
-    }
-    return true;
+    if (twice == r->n)
+        return true;
+    heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)r->wheres[twice],
+              "is named twice, first at offset 0x%" PRIx64, PREFIX + (uint64_t)r->wheres[other]);
+    return heft_error_about(r->err, "tensor", rows[twice].name);
 }
 
 /* Metadata entries that record a tied name: dropped (no tensor here) → kept (a tensor here). Most
@@ -450,50 +552,54 @@ static bool add_ties(struct reader *r)
     return true;
 }
 
-/* The header into the arena: its length against the limit, the file, and UTF-8. */
-static bool load_header(struct reader *r)
+/* Rows and storages into that order, in place, a cycle of moves at a time; `order` is used up. */
+static void put_in_order(struct reader *r, uint32_t *order)
 {
-    const struct heft_source src = r->model->sources[r->source].source;
-    const uint64_t limit = heft_min_u64(r->model->limits.header, UINT32_MAX);
-    uint8_t prefix[PREFIX];
-    uint64_t n;
-    size_t valid;
+    struct heft_row *const rows = r->model->rows + r->first;
+    struct heft_storage *const storages = r->model->storages + r->first_storage;
 
-    if (src.size < PREFIX)
-        return heft_fail(r->err, HEFT_MALFORMED, 0,
-                         "file has %" PRIu64 " bytes, a safetensors file begins with 8", src.size);
-    if (!heft_source_read(&src, 0, prefix, PREFIX, r->err))
-        return false;
-    n = heft_le64(prefix);
-    if (n > limit)
-        return heft_fail(r->err, HEFT_LIMIT, 0,
-                         "header claims %" PRIu64 " bytes, the limit is %" PRIu64, n, limit);
-    if (!heft_within(PREFIX, n, src.size))
-        return heft_fail(r->err, HEFT_MALFORMED, 0,
-                         "header claims %" PRIu64 " bytes, the file has %" PRIu64
-                         " after its length",
-                         n, src.size - PREFIX);
-    r->header_n = (size_t)n; /* at most 2^32 - 1 */
-    r->data_n = src.size - PREFIX - n;
-    r->header = heft_arena_alloc(&r->model->mem, r->header_n, r->err);
-    if (!r->header || !heft_source_read(&src, PREFIX, r->header, r->header_n, r->err))
-        return false;
-    valid = heft_utf8_check((struct heft_bytes){r->header, r->header_n});
-    return valid == r->header_n || heft_fail(r->err, HEFT_MALFORMED, PREFIX + valid,
-                                             "header is not UTF-8: byte 0x%02x", r->header[valid]);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct heft_row row = rows[i];
+        const struct heft_storage storage = storages[i];
+        uint32_t at = i;
+
+        while (order[at] != i) {
+            const uint32_t from = order[at];
+
+            rows[at] = rows[from];
+            storages[at] = storages[from];
+            order[at] = at;
+            at = from;
+        }
+        rows[at] = row;
+        storages[at] = storage;
+        order[at] = at;
+    }
+    for (uint32_t i = 0; i < r->n; i++)
+        rows[i].storage = (uint32_t)r->first_storage + i;
 }
 
-static bool add_all(struct reader *r)
+static bool check_all(struct reader *r)
 {
-    end_names(r);
-    if (!heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) ||
-        !heft_model_claim(r->model, r->source, PREFIX, r->header_n, "header", r->err))
+    uint32_t *order = NULL;
+
+    if (!r->in_order) {
+        order = heft_safetensors_sort(r->n, begins_after, r->model->storages + r->first_storage,
+                                      &r->scratch, r->err);
+        if (!order)
+            return false;
+    }
+    if (!check_tensors(r, order)) {
+        if (r->err->code == HEFT_MALFORMED)
+            index_names(r); /* a name that comes twice explains more than its offsets do */
         return false;
-    if (add_tensors(r))
-        return add_ties(r);
-    if (r->err->code == HEFT_MALFORMED)
-        index_names(r); /* a name that comes twice explains more than its offsets do */
-    return false;
+    }
+    if (!add_ties(r))
+        return false;
+    if (order)
+        put_in_order(r, order);
+    return heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
+           heft_model_claim(r->model, r->source, PREFIX, r->header_n, "header", r->err);
 }
 
 static bool open_file(struct heft_model *model, uint32_t source, struct heft_error *err)
@@ -501,15 +607,21 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
     struct reader r = {.model = model,
                        .err = err,
                        .source = source,
+                       .first = model->n_rows,
+                       .first_storage = model->n_storages,
+                       .first_metadata = model->n_metadata,
                        .in_order = true,
-                       .first_metadata = model->n_metadata};
-    const bool ok = load_header(&r) && read_header(&r) && add_all(&r);
+                       .dtype_name = HEFT_STR("BOOL"),
+                       .dtype = HEFT_BOOL};
+    const bool ok = read_header(&r) && check_all(&r);
 
     if (ok && !model->format)
         model->format = "safetensors";
-    heft_free(r.entries);
+    heft_free(r.wheres);
+    heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);
+    heft_arena_release(&r.scratch);
     return ok;
 }
 
@@ -534,136 +646,6 @@ static int probe(const struct heft_probe *probe)
     return at < head.n ? 90 : 30; /* 4 KiB of white space: padding in front */
 }
 
-/* ---- writing -------------------------------------------------------------------------------- */
-
-/* The reference's order: dtypes as declared, last first (so that every tensor of whole bytes is
- * aligned), then names by bytes. */
-static bool item_after(const void *ctx, uint32_t a, uint32_t b)
-{
-    const struct heft_item *items = ctx;
-
-    if (items[a].as != items[b].as)
-        return items[a].as < items[b].as;
-    return heft_str_cmp(items[a].name, items[b].name) > 0;
-}
-
-static bool pair_after(const void *ctx, uint32_t a, uint32_t b)
-{
-    const struct heft_pair *pairs = ctx;
-
-    return heft_str_cmp(pairs[a].key, pairs[b].key) > 0;
-}
-
-static void put_pair(struct heft_buf *buf, struct heft_str key, struct heft_str value)
-{
-    heft_buf_json(buf, key, false);
-    heft_buf_char(buf, ':');
-    heft_buf_json(buf, value, false);
-}
-
-/* What the hub puts into a file: format=pt, and the rest where there is but one file (else the
- * index has it). The reference writes keys in random order, we sort them. */
-static bool put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo,
-                         struct heft_error *err)
-{
-    const struct heft_str format = HEFT_STR("format"), pt = HEFT_STR("pt");
-    const size_t n = cargo->n_shards > 1 ? 0 : cargo->n_metadata;
-    const uint32_t *order = sorted(n, pair_after, cargo->metadata, cargo->mem, err);
-    bool done = false;
-
-    if (!order)
-        return false;
-    heft_buf_text(buf, "\"" METADATA "\":{");
-    for (size_t i = 0; i < n; i++) {
-        const struct heft_pair *pair = &cargo->metadata[order[i]];
-        const int where = heft_str_cmp(pair->key, format);
-
-        if (!done && where > 0) {
-            put_pair(buf, format, pt);
-            heft_buf_char(buf, ',');
-        }
-        done |= where >= 0;
-        put_pair(buf, pair->key, pair->value);
-        heft_buf_text(buf, i + 1 < n || !done ? "," : "");
-    }
-    if (!done)
-        put_pair(buf, format, pt);
-    heft_buf_char(buf, '}');
-    return true;
-}
-
-static bool put_entry(struct heft_buf *buf, const struct heft_item *item, uint64_t *at,
-                      struct heft_error *err)
-{
-    const struct heft_row *row = item->row;
-
-    if (heft_str_is(item->name, METADATA))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "no tensor may be called " METADATA " in a safetensors file");
-    if (item->as >= DTYPE_COUNT)
-        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "safetensors has no %s",
-                         heft_dtype_name((enum heft_dtype)item->as)) ||
-               heft_error_about(err, "tensor", item->name);
-    heft_buf_char(buf, ',');
-    heft_buf_json(buf, item->name, false);
-    heft_buf_text(buf, ":{\"dtype\":\"");
-    heft_buf_text(buf, heft_dtype_name((enum heft_dtype)item->as));
-    heft_buf_text(buf, "\",\"shape\":[");
-    for (unsigned i = 0; i < row->rank; i++) {
-        heft_buf_text(buf, i ? "," : "");
-        heft_buf_u64(buf, row->shape[i]);
-    }
-    heft_buf_text(buf, "],\"data_offsets\":[");
-    heft_buf_u64(buf, *at);
-    heft_buf_char(buf, ',');
-    *at += item->bytes;
-    heft_buf_u64(buf, *at);
-    heft_buf_text(buf, "]}");
-    return true;
-}
-
-/* Length, header, spaces up to a multiple of 8. */
-static bool put_header(struct heft_buf *buf, const struct heft_cargo *cargo, const uint32_t *order,
-                       struct heft_error *err)
-{
-    uint64_t at = 0;
-
-    heft_buf_put(buf, "\0\0\0\0\0\0\0\0{", PREFIX + 1);
-    if (!put_metadata(buf, cargo, err))
-        return false;
-    for (size_t i = 0; i < cargo->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
-        if (!put_entry(buf, &cargo->items[order[i]], &at, err))
-            return false;
-    heft_buf_char(buf, '}');
-    while (!buf->failed && buf->n % 8 != 0)
-        heft_buf_char(buf, ' ');
-    if (!heft_buf_ok(buf, err))
-        return false;
-    if (buf->n - PREFIX > MAX_HEADER)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "the header would have more than %d bytes, and no reader takes it; write "
-                         "more, smaller shards",
-                         MAX_HEADER);
-    heft_put_le64((uint8_t *)buf->p, buf->n - PREFIX);
-    return true;
-}
-
-static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
-                      struct heft_error *err)
-{
-    const uint32_t *order = sorted(cargo->n_items, item_after, cargo->items, cargo->mem, err);
-    struct heft_buf buf = {0};
-    struct heft_str header;
-    bool ok = order && put_header(&buf, cargo, order, err) &&
-              heft_buf_take(&buf, plan->mem, &header, err) &&
-              heft_plan_put(plan, file, header, err);
-
-    heft_buf_release(&buf);
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        ok = heft_plan_item(plan, file, &cargo->items[order[i]], err);
-    return ok;
-}
-
 static const char *const extensions[] = {"safetensors", NULL};
 static const enum heft_dtype lacks[] = {HEFT_C32, HEFT_C128, HEFT_DTYPE_COUNT};
 
@@ -673,7 +655,7 @@ const struct heft_format heft_format_safetensors = {
     .summary = "Hugging Face safetensors: a JSON header and plain bytes",
     .probe = probe,
     .open = open_file,
-    .plan = plan_file,
+    .plan = heft_safetensors_plan,
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",
     .no_ties = true,

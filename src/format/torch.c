@@ -121,32 +121,12 @@ static bool find_pickle(struct heft_torch *t, struct heft_error *err)
                      n);
 }
 
-/* Entries by what follows "ROOT/". */
-static bool map_records(struct heft_torch *t, struct heft_error *err)
-{
-    uint32_t found;
-
-    t->entry_marks = heft_arena_zero(&t->scratch, t->zip.count, 1, err);
-    if (!t->entry_marks || !heft_strmap_reserve(&t->records, t->zip.count, err))
-        return false;
-    for (uint32_t i = 0; i < t->zip.count; i++) { /* at most limits.entries */
-        struct heft_str name = t->zip.entries[i].name;
-
-        if (!heft_str_starts(name, t->root) || name.n <= t->root.n || name.p[t->root.n] != '/')
-            continue;
-        name = (struct heft_str){name.p + t->root.n + 1, name.n - t->root.n - 1};
-        if (!heft_strmap_add(&t->records, name, i, &found, err))
-            return false;
-    }
-    return true;
-}
-
 /* A copy with a NUL, for messages: the entry's name goes on behind the root. */
 static bool open_root(struct heft_torch *t, struct heft_error *err)
 {
     const char *copy;
 
-    if (!find_pickle(t, err) || !map_records(t, err))
+    if (!find_pickle(t, err) || !heft_torch_map_records(t, err))
         return false;
     copy = heft_arena_text(&t->scratch, t->root, err);
     if (!copy)
@@ -194,7 +174,6 @@ static void release(struct heft_torch *t)
 {
     heft_strmap_release(&t->records);
     heft_strmap_release(&t->keys);
-    heft_u32map_release(&t->by_persid);
     heft_u32map_release(&t->raw);
     heft_u32map_release(&t->by_text);
     heft_u32map_release(&t->by_bytes);

@@ -20,9 +20,10 @@
 #include "wire/zip.h"
 
 enum heft_torch_mark {
-    HEFT_TORCH_LOOSE,  /* nothing has asked for the record */
-    HEFT_TORCH_STORED, /* it is a storage of the model, which claims its bytes */
-    HEFT_TORCH_PARSED  /* it has been read */
+    HEFT_TORCH_LOOSE,   /* nothing has asked for the record */
+    HEFT_TORCH_STORED,  /* it is a storage of the model, which claims its bytes */
+    HEFT_TORCH_PARSED,  /* it has been read */
+    HEFT_TORCH_OUTSIDE, /* not in the root: nothing can ask for it */
 };
 
 /* One record data/KEY and what the pickle says of it. */
@@ -46,13 +47,14 @@ struct heft_torch {
     struct heft_arena scratch;
     struct heft_arena graph; /* the pickle and its nodes: goes first, it is the largest */
     struct heft_zip zip;
-    struct heft_str root;             /* "archive", without the slash */
-    struct heft_strmap records;       /* entries of the root by what follows it and its slash */
+    struct heft_str root; /* "archive", without the slash */
+    uint32_t *numbered; /* K → the entry ROOT/data/K, HEFT_NONE where there is none; zip.count */
+    struct heft_strmap records;       /* all others of the root, by what follows it and its slash */
     uint8_t *entry_marks;             /* an entry: enum heft_torch_mark */
     const struct heft_zip_entry *pkl; /* data.pkl */
     uint64_t base;                    /* its first byte in the file; HEFT_NO_OFFSET if deflated */
     struct heft_pickle pickle;
-    uint8_t *globals;   /* a node: number of the entry that a GLOBAL names */
+    uint32_t *meanings; /* a node: of a GLOBAL, the number of its entry; of a PERSID, storages */
     bool is_big;        /* byteorder: storages are big-endian */
     bool has_byteorder; /* written by torch 2.1 or later */
     uint64_t format;    /* .format_version; 0: has none */
@@ -60,9 +62,8 @@ struct heft_torch {
 
     struct heft_torch_storage *storages;
     size_t n_storages, cap_storages;
-    uint32_t *by_entry;           /* an entry → storages, HEFT_NONE where it is none */
-    struct heft_strmap keys;      /* of storages that have no record → storages */
-    struct heft_u32map by_persid; /* node → storages */
+    uint32_t *by_entry;      /* an entry → storages, HEFT_NONE where it is none */
+    struct heft_strmap keys; /* of storages that have no record → storages */
     struct heft_torch_span *spans;
     size_t n_spans, cap_spans;
     struct heft_u32map raw; /* node of raw bytes → storage in the model */
@@ -98,6 +99,11 @@ static inline uint32_t heft_torch_item(const struct heft_torch *t, uint32_t node
 {
     return node == HEFT_PICKLE_NIL ? HEFT_PICKLE_NIL : heft_pickle_item(&t->pickle, node, index);
 }
+/* The items of a tuple, one behind the other. */
+static inline const uint32_t *heft_torch_items(const struct heft_torch *t, uint32_t tuple)
+{
+    return t->pickle.items + t->pickle.nodes[tuple].first + HEFT_PICKLE_SEGMENT;
+}
 static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t node)
 {
     return node == HEFT_PICKLE_NIL ? 0 : t->pickle.nodes[node].count;
@@ -105,8 +111,14 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
 
 /* ---- torch_records.c ---- */
 
+/* Sorts the entries by where they are: outside of the root, numbered storages, others. */
+HEFT_CHECKED bool heft_torch_map_records(struct heft_torch *t, struct heft_error *err);
 /* `version`, `byteorder` and the like: parsed and checked. */
 HEFT_CHECKED bool heft_torch_read_records(struct heft_torch *t, struct heft_error *err);
+/* The entry of the storage's record data/KEY, HEFT_NONE where there is none. `name` is room. */
+HEFT_CHECKED bool heft_torch_find_record(const struct heft_torch *t, struct heft_str key,
+                                         struct heft_buf *name, uint32_t *entry,
+                                         struct heft_error *err);
 /* A record that becomes a storage of the model. */
 HEFT_CHECKED bool heft_torch_store_record(struct heft_torch *t, uint32_t entry, uint32_t *storage,
                                           struct heft_error *err);

@@ -19,7 +19,7 @@ const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t,
 {
     if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
         return NULL;
-    return heft_torch_known(t->globals[node]);
+    return heft_torch_known((uint8_t)t->meanings[node]);
 }
 
 enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call)
@@ -33,10 +33,10 @@ enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call
 /* ---- persistent ids ---------------------------------------------------------------------------
  */
 
-static bool is_word(const struct heft_torch *t, uint32_t node, const char *word)
+static bool is_word(const struct heft_torch *t, uint32_t node, struct heft_str word)
 {
     return (heft_torch_is_text(t, node) || heft_torch_is(t, node, HEFT_PICKLE_BYTES)) &&
-           heft_str_is(heft_pickle_text(&t->pickle, node), word);
+           heft_str_eq(heft_pickle_text(&t->pickle, node), word);
 }
 
 /* Bytes of an element; the quantized classes have no dtype of ours. */
@@ -74,25 +74,27 @@ static bool read_persid(const struct heft_torch *t, uint32_t id, struct heft_tor
 {
     const uint32_t args = heft_torch_node(t, id)->u.call.args;
     const uint64_t at = heft_torch_where(t, id);
+    const uint32_t *items;
     uint32_t key, elements;
 
     if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "persistent id that is no tuple (\"storage\", class, key, location, "
                          "elements)");
-    if (!is_word(t, heft_torch_item(t, args, 0), "storage") || heft_torch_count(t, args) != 5)
+    items = heft_torch_items(t, args);
+    if (heft_torch_count(t, args) != 5 || !is_word(t, items[0], HEFT_STR("storage")))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "persistent id of %u items; (\"storage\", class, key, location, elements) "
                          "is all a torch zip may have",
                          heft_torch_count(t, args));
-    if (!read_class(t, id, heft_torch_item(t, args, 1), &out->type, err))
+    if (!read_class(t, id, items[1], &out->type, err))
         return false;
-    key = heft_torch_item(t, args, 2);
+    key = items[2];
     if (!heft_torch_is_text(t, key))
         return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose key is no text");
     out->key = heft_pickle_text(&t->pickle, key);
-    *is_meta = is_word(t, heft_torch_item(t, args, 3), "meta");
-    elements = heft_torch_item(t, args, 4);
+    *is_meta = is_word(t, items[3], HEFT_STR("meta"));
+    elements = items[4];
     if (!heft_torch_is(t, elements, HEFT_PICKLE_INT) || heft_torch_node(t, elements)->u.integer < 0)
         return heft_fail(err, HEFT_MALFORMED, at,
                          "persistent id whose number of elements is no integer from 0 to 2^63-1");
@@ -104,17 +106,12 @@ static bool read_persid(const struct heft_torch *t, uint32_t id, struct heft_tor
     return true;
 }
 
-/* The entry of the record data/KEY. */
-static bool find_record(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
+static bool find_record(const struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                         struct heft_buf *name, uint32_t *entry, struct heft_error *err)
 {
-    name->n = 0;
-    heft_buf_text(name, "data/");
-    heft_buf_str(name, s->key);
-    if (!heft_buf_ok(name, err))
+    if (!heft_torch_find_record(t, s->key, name, entry, err))
         return false;
-    *entry = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
-    return *entry != HEFT_MAP_NONE ||
+    return *entry != HEFT_NONE ||
            heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
                      "storage %.*s: the archive has no record %.*s/data/%.*s",
                      (int)heft_min_u64(s->key.n, 100), s->key.p, (int)heft_min_u64(t->root.n, 100),
@@ -164,46 +161,62 @@ static bool add_persid(struct heft_torch *t, uint32_t id, struct heft_buf *name,
         index = t->by_entry[entry];
     else if (!heft_strmap_add(&t->keys, s.key, (uint32_t)t->n_storages, &index, err))
         return false;
+    t->meanings[id] = index != HEFT_NONE ? index : (uint32_t)t->n_storages;
     if (index != HEFT_NONE)
-        return check_again(t, id, &t->storages[index], &s, err) &&
-               heft_u32map_set(&t->by_persid, id, index, err);
+        return check_again(t, id, &t->storages[index], &s, err);
     if (!is_meta && !take_record(t, entry, &s, err))
         return false;
-    if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err) ||
-        !heft_u32map_set(&t->by_persid, id, (uint32_t)t->n_storages, err))
+    if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err))
         return false;
     t->storages[t->n_storages++] = s;
     return true;
 }
 
-/* A pickle names few globals and uses each often: they are looked up once a node. */
-static bool look_up_globals(struct heft_torch *t, struct heft_error *err)
+static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
 {
-    t->globals = heft_arena_alloc(&t->graph, t->pickle.count, err);
-    if (!t->globals)
-        return false;
-    for (uint32_t i = 0; i < t->pickle.count; i++)
-        if (t->pickle.nodes[i].kind == HEFT_PICKLE_GLOBAL)
-            t->globals[i] = heft_torch_number(
-                heft_torch_lookup(heft_pickle_text(&t->pickle, t->pickle.nodes[i].module),
-                                  heft_pickle_text(&t->pickle, i)));
-    return true;
+    const uint32_t module = heft_torch_node(t, global)->module;
+
+    return heft_torch_number(heft_torch_lookup(heft_pickle_text(&t->pickle, module),
+                                               heft_pickle_text(&t->pickle, global)));
+}
+
+/* The next global or persistent id from node `i` on, or how many nodes there are. */
+static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
+{
+    const struct heft_pickle_node *node = pickle->nodes + i, *end = pickle->nodes + pickle->count;
+
+    while (node < end && (node->kind < HEFT_PICKLE_GLOBAL || node->kind == HEFT_PICKLE_CALL))
+        node++;
+    return (uint32_t)(node - pickle->nodes);
+}
+
+/* A persistent id is made after the class it names, so one pass is enough. */
+static bool find_meanings(struct heft_torch *t, struct heft_error *err)
+{
+    struct heft_buf name = {0};
+    uint32_t i = next_meaning(&t->pickle, 0);
+    bool ok = true;
+
+    for (; ok && i < t->pickle.count; i = next_meaning(&t->pickle, i + 1)) {
+        if (heft_torch_is(t, i, HEFT_PICKLE_GLOBAL))
+            t->meanings[i] = meaning_of(t, i);
+        else
+            ok = add_persid(t, i, &name, err);
+    }
+    heft_buf_release(&name);
+    return ok;
 }
 
 bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err)
 {
-    struct heft_buf name = {0};
-    bool ok = look_up_globals(t, err);
+    const size_t n = t->zip.count;
 
-    t->by_entry = ok ? heft_arena_alloc(&t->graph, t->zip.count * sizeof *t->by_entry, err) : NULL;
-    ok = t->by_entry != NULL;
-    if (ok)
-        memset(t->by_entry, 0xFF, t->zip.count * sizeof *t->by_entry); /* HEFT_NONE */
-    for (uint32_t i = 0; ok && i < t->pickle.count; i++)
-        if (t->pickle.nodes[i].kind == HEFT_PICKLE_PERSID)
-            ok = add_persid(t, i, &name, err);
-    heft_buf_release(&name);
-    return ok;
+    t->meanings = heft_arena_alloc(&t->graph, t->pickle.count * sizeof *t->meanings, err);
+    t->by_entry = heft_arena_alloc(&t->graph, n * sizeof *t->by_entry, err);
+    if (!t->meanings || !t->by_entry)
+        return false;
+    memset(t->by_entry, 0xFF, n * sizeof *t->by_entry); /* HEFT_NONE */
+    return find_meanings(t, err);
 }
 
 /* ---- geometry ---------------------------------------------------------------------------------
@@ -252,6 +265,8 @@ static bool measure(struct dims *d)
 {
     uint64_t packed = 1, step;
 
+    d->last = 0;
+    d->is_empty = false;
     d->is_row_major = true;
     for (unsigned i = 0; i < d->rank; i++)
         d->is_empty |= d->size[i] == 0;
@@ -350,9 +365,9 @@ static bool read_metadata(const struct heft_torch *t, const struct view *v, stru
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value)) {
         const bool on =
             heft_torch_is(t, value, HEFT_PICKLE_BOOL) && heft_torch_node(t, value)->u.integer != 0;
-        const uint8_t flag = is_word(t, key, "conj")  ? HEFT_ROW_CONJ
-                             : is_word(t, key, "neg") ? HEFT_ROW_NEG
-                                                      : 0;
+        const uint8_t flag = is_word(t, key, HEFT_STR("conj"))  ? HEFT_ROW_CONJ
+                             : is_word(t, key, HEFT_STR("neg")) ? HEFT_ROW_NEG
+                                                                : 0;
 
         row->flags = (uint8_t)(on ? row->flags | flag : row->flags & ~flag);
     }
@@ -428,9 +443,8 @@ static void set_storage(struct heft_torch *t, struct heft_torch_storage *s, stru
 static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
                      struct heft_error *err)
 {
-    const uint32_t index = heft_u32map_get(&t->by_persid, v->storage);
-    struct heft_torch_storage *s = &t->storages[index]; /* v->storage is a PERSID: all are there */
-    struct dims d = {0};
+    struct heft_torch_storage *s = &t->storages[t->meanings[v->storage]]; /* it is a PERSID */
+    struct dims d;
 
     if (!choose_dtype(t, v, s, out, err) || !read_dims(t, v, &d, err))
         return false;
@@ -447,10 +461,14 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
 static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                          struct heft_error *err)
 {
-    struct heft_torch_storage *s = &t->storages[heft_u32map_get(&t->by_persid, node)];
+    struct heft_torch_storage *s = &t->storages[t->meanings[node]];
     const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
-    struct dims d = {.rank = 1, .size = {(uint64_t)s->elements}, .is_row_major = true};
+    struct dims d;
 
+    d.rank = 1;
+    d.size[0] = (uint64_t)s->elements;
+    d.is_row_major = true;
+    d.is_empty = false;
     if (!choose_dtype(t, &v, s, out, err) || out->found == HEFT_TORCH_UNREAD)
         return out->found == HEFT_TORCH_UNREAD;
     if (s->storage == HEFT_NONE)
@@ -483,9 +501,9 @@ static const struct signature {
     {HEFT_TORCH_REBUILD_V3, 7, 8, 6, 7},
 };
 
-static uint32_t optional(const struct heft_torch *t, uint32_t args, uint8_t index)
+static uint32_t optional(const uint32_t *items, uint32_t count, uint8_t index)
 {
-    return index ? heft_torch_item(t, args, index) : HEFT_PICKLE_NIL;
+    return index && index < count ? items[index] : HEFT_PICKLE_NIL;
 }
 
 static bool from_view(struct heft_torch *t, const struct call *call, const struct view *v,
@@ -522,19 +540,21 @@ static bool has_set_state(const struct heft_torch *t, const struct call *call)
 static bool from_arguments(struct heft_torch *t, const struct call *call, const struct signature *s,
                            struct heft_torch_made *out, struct heft_error *err)
 {
-    const uint32_t args = call->args;
-    const struct view v = {.call = call->node,
-                           .storage = heft_torch_item(t, args, 0),
-                           .offset = heft_torch_item(t, args, 1),
-                           .size = heft_torch_item(t, args, 2),
-                           .stride = heft_torch_item(t, args, 3),
-                           .dtype = optional(t, args, s->dtype),
-                           .metadata = optional(t, args, s->metadata)};
+    const uint32_t count = heft_torch_count(t, call->args);
+    const uint32_t *items = heft_torch_items(t, call->args);
+    struct view v;
 
     if (has_set_state(t, call))
         return from_state(t, call, out, err);
-    if (heft_torch_count(t, args) < s->least || heft_torch_count(t, args) > s->most)
+    if (count < s->least || count > s->most)
         return bad_arguments(t, call->node, call->callee, err);
+    v = (struct view){.call = call->node,
+                      .storage = items[0],
+                      .offset = items[1],
+                      .size = items[2],
+                      .stride = items[3],
+                      .dtype = optional(items, count, s->dtype),
+                      .metadata = optional(items, count, s->metadata)};
     return from_view(t, call, &v, out, err);
 }
 

@@ -25,6 +25,101 @@ static const struct heft_source *source_of(const struct heft_torch *t)
     return &t->model->sources[t->source].source;
 }
 
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+/* "data/0" of "archive/data/0". */
+static struct heft_str inner_name(const struct heft_torch *t, const struct heft_zip_entry *entry)
+{
+    const size_t skip = t->root.n + 1;
+
+    return (struct heft_str){entry->name.p + skip, entry->name.n - skip};
+}
+
+static bool is_inside(const struct heft_torch *t, const struct heft_zip_entry *entry)
+{
+    return heft_str_starts(entry->name, t->root) && entry->name.n > t->root.n &&
+           entry->name.p[t->root.n] == '/';
+}
+
+/* torch numbers storages from 0: such a key indexes an array. False for all other keys. */
+static bool key_number(const struct heft_torch *t, struct heft_str key, size_t *number)
+{
+    size_t n = 0;
+
+    if (key.n == 0 || key.n > 9 || (key.p[0] == '0' && key.n > 1))
+        return false;
+    for (size_t i = 0; i < key.n; i++) {
+        if (key.p[i] < '0' || key.p[i] > '9')
+            return false;
+        n = 10 * n + (size_t)(key.p[i] - '0');
+    }
+    *number = n;
+    return n < t->zip.count;
+}
+
+static bool map_record(struct heft_torch *t, uint32_t index, struct heft_error *err)
+{
+    const struct heft_str data = HEFT_STR("data/"), name = inner_name(t, &t->zip.entries[index]);
+    uint32_t found;
+    size_t number;
+
+    if (!heft_str_starts(name, data) ||
+        !key_number(t, (struct heft_str){name.p + data.n, name.n - data.n}, &number))
+        return heft_strmap_add(&t->records, name, index, &found, err);
+    t->numbered[number] = index;
+    return true;
+}
+
+/* Nearly every entry becomes a storage, with a claim before it and one behind it. */
+static bool reserve(struct heft_torch *t, struct heft_error *err)
+{
+    struct heft_model *model = t->model;
+    const size_t n = t->zip.count;
+
+    return heft_grow(&t->storages, &t->cap_storages, 0, n, sizeof *t->storages, err) &&
+           heft_grow(&model->storages, &model->cap_storages, model->n_storages, n,
+                     sizeof *model->storages, err) &&
+           heft_grow(&model->claims, &model->cap_claims, model->n_claims, 2 * n + 8,
+                     sizeof *model->claims, err);
+}
+
+bool heft_torch_map_records(struct heft_torch *t, struct heft_error *err)
+{
+    const size_t n = t->zip.count;
+
+    t->entry_marks = heft_arena_zero(&t->scratch, n, 1, err);
+    t->numbered = heft_arena_alloc(&t->scratch, n * sizeof *t->numbered, err);
+    if (!t->entry_marks || !t->numbered || !reserve(t, err))
+        return false;
+    memset(t->numbered, 0xFF, n * sizeof *t->numbered); /* HEFT_NONE */
+    for (uint32_t i = 0; i < n; i++) {                  /* at most limits.entries */
+        if (!is_inside(t, &t->zip.entries[i]))
+            t->entry_marks[i] = HEFT_TORCH_OUTSIDE;
+        else if (!map_record(t, i, err))
+            return false;
+    }
+    return true;
+}
+
+bool heft_torch_find_record(const struct heft_torch *t, struct heft_str key, struct heft_buf *name,
+                            uint32_t *entry, struct heft_error *err)
+{
+    size_t number;
+
+    if (key_number(t, key, &number)) {
+        *entry = t->numbered[number];
+        return true;
+    }
+    name->n = 0;
+    heft_buf_text(name, "data/");
+    heft_buf_str(name, key);
+    if (!heft_buf_ok(name, err))
+        return false;
+    *entry = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
+    return true;
+}
+
 /* ---- small records ----------------------------------------------------------------------------
  */
 
@@ -146,20 +241,6 @@ bool heft_torch_read_records(struct heft_torch *t, struct heft_error *err)
 /* ---- storages ---------------------------------------------------------------------------------
  */
 
-/* "data/0" of "archive/data/0". */
-static struct heft_str inner_name(const struct heft_torch *t, const struct heft_zip_entry *entry)
-{
-    const size_t skip = t->root.n + 1;
-
-    return (struct heft_str){entry->name.p + skip, entry->name.n - skip};
-}
-
-static bool is_inside(const struct heft_torch *t, const struct heft_zip_entry *entry)
-{
-    return heft_str_starts(entry->name, t->root) && entry->name.n > t->root.n &&
-           entry->name.p[t->root.n] == '/';
-}
-
 bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *storage,
                              struct heft_error *err)
 {
@@ -168,7 +249,7 @@ bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *sto
         .off = entry->data,
         .packed = entry->packed,
         .len = entry->size,
-        .label = is_inside(t, entry) ? inner_name(t, entry) : entry->name,
+        .label = t->entry_marks[index] == HEFT_TORCH_OUTSIDE ? entry->name : inner_name(t, entry),
         .source = t->source,
         .crc = entry->crc,
         .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW : HEFT_CODING_DEFLATE,
@@ -188,7 +269,7 @@ static bool note_outside(struct heft_torch *t, struct heft_error *err)
     for (size_t i = 0; i < t->zip.count; i++) {
         const struct heft_zip_entry *entry = &t->zip.entries[i];
 
-        if (is_inside(t, entry) || n++ >= MOST_NOTES)
+        if (t->entry_marks[i] != HEFT_TORCH_OUTSIDE || n++ >= MOST_NOTES)
             continue;
         if (!heft_model_note(t->model, HEFT_FINDING, t->source, entry->header, err,
                              "record %.200s is outside of the root %.100s/: torch refuses such an "
@@ -207,7 +288,7 @@ static bool note_unused(struct heft_torch *t, struct heft_error *err)
     for (size_t i = 0; i < t->zip.count; i++) {
         const struct heft_zip_entry *entry = &t->zip.entries[i];
 
-        if (t->entry_marks[i] != HEFT_TORCH_LOOSE || entry->is_folder || !is_inside(t, entry) ||
+        if (t->entry_marks[i] != HEFT_TORCH_LOOSE || entry->is_folder ||
             !heft_str_starts(inner_name(t, entry), HEFT_STR("data/")) || n++ >= MOST_NOTES)
             continue;
         if (!heft_model_note(t->model, HEFT_NOTE, t->source, entry->data, err,
@@ -251,36 +332,23 @@ static uint64_t computed_offset(const struct heft_torch *t, uint64_t end, size_t
     const bool is_large = size >= UINT32_MAX, is_far = end >= UINT32_MAX;
     const uint64_t zip64 = is_large || is_far ? 4 + (is_large ? 16U : 0U) + (is_far ? 8U : 0U) : 0;
     const uint64_t start = end + 30 + n + zip64 + 4;
+    const uint64_t beyond = start % t->alignment;
 
-    return start + (t->alignment - start % t->alignment) % t->alignment;
+    return beyond ? start + (t->alignment - beyond) : start;
 }
 
-/* The record data/INDEX, NULL where there is none. */
-static bool numbered(struct heft_torch *t, size_t index, struct heft_buf *name,
-                     const struct heft_zip_entry **out, struct heft_error *err)
-{
-    uint32_t found;
-
-    name->n = 0;
-    heft_buf_text(name, "data/");
-    heft_buf_u64(name, index);
-    if (!heft_buf_ok(name, err))
-        return false;
-    found = heft_strmap_get(&t->records, (struct heft_str){name->p, name->n});
-    *out = found == HEFT_MAP_NONE ? NULL : &t->zip.entries[found];
-    return true;
-}
-
-static bool check_layout(struct heft_torch *t, struct heft_buf *name, struct heft_error *err)
+/* .format_version promises a layout from which torch computes offsets where it is asked to, instead
+ * of reading them. Zip tools that repack a file break that promise. */
+static bool note_layout(struct heft_torch *t, struct heft_error *err)
 {
     const struct heft_zip_entry *last = NULL, *entry;
 
-    for (size_t i = 0; i < t->n_storages; i++, last = entry) {
+    for (size_t i = 0; t->format && i < t->n_storages; i++, last = entry) {
+        const uint32_t index = i < t->zip.count ? t->numbered[i] : HEFT_NONE;
         uint64_t want;
 
-        if (!numbered(t, i, name, &entry, err))
-            return false;
-        if (!entry)
+        entry = &t->zip.entries[index == HEFT_NONE ? 0 : index];
+        if (index == HEFT_NONE)
             return heft_model_note(t->model, HEFT_NOTE, t->source, t->zip.directory, err,
                                    "no record data/%zu: .format_version promises storages numbered "
                                    "in the order of their use",
@@ -293,17 +361,6 @@ static bool check_layout(struct heft_torch *t, struct heft_buf *name, struct hef
                                    i, want);
     }
     return true;
-}
-
-/* .format_version promises a layout from which torch computes offsets where it is asked to, instead
- * of reading them. Zip tools that repack a file break that promise. */
-static bool note_layout(struct heft_torch *t, struct heft_error *err)
-{
-    struct heft_buf name = {0};
-    const bool ok = t->format == 0 || check_layout(t, &name, err);
-
-    heft_buf_release(&name);
-    return ok;
 }
 
 /* ---- claims -----------------------------------------------------------------------------------

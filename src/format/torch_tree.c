@@ -102,14 +102,16 @@ static bool add_items(struct walk *w, uint32_t node, bool pairs)
 
     if (!pay_items(w, node))
         return false;
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, heft_torch_count(w->t, node),
+                   sizeof *w->entries, w->err))
+        return false;
     while (heft_pickle_next(&iter, &value)) {
         if (pairs) {
             key = value;
             if (!heft_pickle_next(&iter, &value))
                 break; /* the machine adds pairs only */
         }
-        if (!add_entry(w, key, value))
-            return false;
+        w->entries[w->n_entries++] = (struct entry){key, value};
     }
     return true;
 }
@@ -300,6 +302,7 @@ static bool key_text(struct walk *w, uint32_t node, struct heft_buf *buf, struct
 
 struct dedupe {
     struct heft_strmap texts, others;
+    struct heft_differ differ;
     struct heft_buf buf;
 };
 
@@ -337,6 +340,24 @@ static bool drop_repeated(struct walk *w, struct dedupe *d, size_t first)
     return true;
 }
 
+/* Many keys, all of them texts and different, as in a state dictionary. False is an error. */
+static bool texts_differ(struct walk *w, struct dedupe *d, size_t first, bool *yes)
+{
+    size_t i = first;
+
+    if (!heft_differ_reserve(&d->differ, w->n_entries - first, w->err))
+        return false;
+    for (; i < w->n_entries; i++) {
+        const uint32_t key = w->entries[i].key;
+
+        if (key >= KEY_STATE || !heft_torch_is_text(w->t, key) ||
+            !heft_differ_show(&d->differ, heft_pickle_text(&w->t->pickle, key)))
+            break;
+    }
+    *yes = i == w->n_entries;
+    return true;
+}
+
 /* Few keys, all of them texts and different: the ordinary case of small dictionaries. */
 static bool clearly_unique(const struct walk *w, size_t first)
 {
@@ -362,7 +383,7 @@ static bool clearly_unique(const struct walk *w, size_t first)
 static bool settle_keys(struct walk *w, size_t first)
 {
     struct dedupe d = {0};
-    bool ok, has_keys = false;
+    bool ok, unique, has_keys = false;
 
     for (size_t i = first; i < w->n_entries && !has_keys; i++)
         has_keys = w->entries[i].key < KEY_STATE;
@@ -370,7 +391,8 @@ static bool settle_keys(struct walk *w, size_t first)
         return true;
     if (w->n_entries >= HEFT_MAP_NONE)
         return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET, "more than 2^32 dictionary items");
-    ok = drop_repeated(w, &d, first);
+    ok = texts_differ(w, &d, first, &unique) && (unique || drop_repeated(w, &d, first));
+    heft_differ_release(&d.differ);
     heft_strmap_release(&d.texts);
     heft_strmap_release(&d.others);
     heft_buf_release(&d.buf);
@@ -717,7 +739,11 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
 
     w.name_bytes = ((uint64_t)16 << 20) + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
     w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
-    ok = w.marks && walk_root(&w) && check_names(&w, begin);
+    ok = w.marks &&
+         heft_grow(&t->model->rows, &t->model->cap_rows, begin, t->n_storages,
+                   sizeof *t->model->rows, err) &&
+         heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
+         walk_root(&w) && check_names(&w, begin);
     if (ok && t->model->values) { /* its root is a dict, whatever the pickle's was */
         t->model->values->kind = HEFT_VALUE_DICT;
         if (!t->model->values->key)

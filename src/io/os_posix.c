@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* fallocate, renameat2, sync_file_range, O_TMPFILE */
 #include "io/os.h"
 
+#include "io/pages.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,9 @@
  * once memory is fragmented spends 1 to 2 s of system time on finding them, for 1 GB that otherwise
  * takes 0.36 s. Pieces of 1 MiB never did. */
 #define MAX_WRITE ((size_t)1 << 20)
+
+/* From here on a block is worth large pages: a few of them. */
+#define LARGE_BLOCK ((size_t)4 << 20)
 
 static size_t transfer(size_t n)
 {
@@ -365,6 +370,21 @@ size_t heft_os_page(void)
     const long page = sysconf(_SC_PAGESIZE);
 
     return page > 0 ? (size_t)page : 4096;
+}
+
+void heft_pages_large(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t page = heft_os_page(), begin = ((uintptr_t)p + page - 1) & ~(page - 1);
+    const int number = errno;
+
+    if (n < LARGE_BLOCK)
+        return;
+    (void)madvise((void *)begin, ((uintptr_t)p + n - begin) & ~(page - 1), MADV_HUGEPAGE);
+    errno = number;
+#else
+    (void)p, (void)n;
+#endif
 }
 
 unsigned long heft_os_process(void)

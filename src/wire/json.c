@@ -197,8 +197,9 @@ static enum heft_json_token close_container(struct heft_json *json, enum heft_js
 
 /* How many bytes stand before the first quote, backslash or control character; n if there is none.
  * Each of the three tests marks the high bit of the bytes it is after. A borrow can mark bytes
- * wrongly, but only above a right one, and only the lowest mark counts. */
-static inline size_t plain_run(const uint8_t *p, size_t n)
+ * wrongly, but only above a right one, and only the lowest mark counts. The high bits of *seen tell
+ * whether any of them is beyond ASCII. */
+static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
 {
     size_t at = 0;
 
@@ -210,15 +211,15 @@ static inline size_t plain_run(const uint8_t *p, size_t n)
             (((quote - EACH_BYTE(1)) & ~quote) | ((slash - EACH_BYTE(1)) & ~slash) |
              ((word - EACH_BYTE(0x20)) & ~word)) &
             EACH_BYTE(0x80);
+        const uint64_t below = (marks & (~marks + 1)) - 1; /* all bits, where there is no mark */
 
+        *seen |= word & below;
         /* The bits below the lowest mark are 8k + 7: one of them in each byte counts to k + 1. */
         if (marks)
-            return at +
-                   (size_t)((((((marks & (~marks + 1)) - 1) & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) -
-                            1);
+            return at + (size_t)((((below & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) - 1);
     }
-    while (at < n && p[at] != '"' && p[at] != '\\' && p[at] >= 0x20)
-        at++;
+    for (; at < n && p[at] != '"' && p[at] != '\\' && p[at] >= 0x20; at++)
+        *seen |= p[at];
     return at;
 }
 
@@ -311,10 +312,11 @@ static bool escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
 static bool find_quote(struct heft_json *json, size_t at, size_t *end)
 {
     const struct heft_bytes data = json->data;
+    uint64_t seen = 0;
 
     while (at < data.n && data.p[at] == '\\') {
         at += data.n - at < 2 ? 1 : 2; /* whatever is escaped, it does not end the string */
-        at += plain_run(data.p + at, data.n - at);
+        at += plain_run(data.p + at, data.n - at, &seen);
     }
     if (at >= data.n)
         return wrong(json, at, "the end of a string") != HEFT_JSON_ERROR;
@@ -339,11 +341,10 @@ static char *decoding_room(struct heft_json *json, size_t n)
 /* Text in a window has not been looked at by anyone before. */
 static bool check_utf8(struct heft_json *json, size_t begin, size_t end)
 {
-    const size_t valid =
-        heft_utf8_check((struct heft_bytes){json->data.p + begin, end - begin});
+    const size_t valid = heft_utf8_check((struct heft_bytes){json->data.p + begin, end - begin});
 
-    return valid == end - begin || failed(json, HEFT_MALFORMED, begin + valid,
-                                          "string is not UTF-8") != HEFT_JSON_ERROR;
+    return valid == end - begin ||
+           failed(json, HEFT_MALFORMED, begin + valid, "string is not UTF-8") != HEFT_JSON_ERROR;
 }
 
 /* The string that begins at `begin` and has its first special byte at `at`. Where text is thrown
@@ -354,6 +355,7 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     const bool keep = !json->skipping;
     char scratch[8], *dst = scratch;
     size_t end = 0, n = 0;
+    uint64_t seen = 0;
 
     if (!find_quote(json, at, &end) || (json->src && !check_utf8(json, begin, end)))
         return false;
@@ -362,7 +364,7 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     if (!dst)
         return give_up(json) != HEFT_JSON_ERROR;
     for (at = begin; at < end;) {
-        const size_t run = plain_run(p + at, end - at);
+        const size_t run = plain_run(p + at, end - at, &seen);
 
         if (keep)
             memcpy(dst + n, p + at, run);
@@ -387,11 +389,12 @@ static inline bool string(struct heft_json *json)
 {
     const uint8_t *p = json->data.p;
     const size_t begin = json->at + 1;
-    const size_t at = begin + plain_run(p + begin, json->data.n - begin);
+    uint64_t seen = 0;
+    const size_t at = begin + plain_run(p + begin, json->data.n - begin, &seen);
 
     if (HEFT_UNLIKELY(at >= json->data.n || p[at] != '"'))
         return slow_string(json, begin, at);
-    if (json->src && !check_utf8(json, begin, at))
+    if (HEFT_UNLIKELY(seen & EACH_BYTE(0x80)) && json->src && !check_utf8(json, begin, at))
         return false;
     json->text = (struct heft_str){(const char *)p + begin, at - begin};
     json->at = at + 1;

@@ -42,7 +42,8 @@ enum heft_pickle_how {
     HEFT_PICKLE_OBJ
 };
 
-#define HEFT_PICKLE_NIL UINT32_MAX /* no node */
+#define HEFT_PICKLE_NIL     UINT32_MAX /* no node */
+#define HEFT_PICKLE_SEGMENT 2          /* u32 before the items of a segment: next, count */
 
 struct heft_pickle_node {
     uint8_t kind, how;
@@ -100,11 +101,40 @@ struct heft_pickle_iter {
     const struct heft_pickle *pickle;
     uint32_t segment, index;
 };
-struct heft_pickle_iter heft_pickle_items(const struct heft_pickle *pickle, uint32_t node);
+static inline struct heft_pickle_iter heft_pickle_items(const struct heft_pickle *pickle,
+                                                        uint32_t node)
+{
+    return (struct heft_pickle_iter){pickle, pickle->nodes[node].first, 0};
+}
 /* The next item's node number, or false at the end. */
-bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node);
+static inline bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node)
+{
+    while (iter->segment != HEFT_PICKLE_NIL) {
+        const uint32_t *segment = iter->pickle->items + iter->segment;
+
+        if (iter->index < segment[1]) {
+            *node = segment[HEFT_PICKLE_SEGMENT + iter->index++];
+            return true;
+        }
+        iter->segment = segment[0];
+        iter->index = 0;
+    }
+    return false;
+}
 /* The i-th item (constant time for tuples, which are one segment), NIL where there is none. */
-uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node, uint32_t index);
+static inline uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node,
+                                        uint32_t index)
+{
+    uint32_t at = pickle->nodes[node].first;
+
+    if (index >= pickle->nodes[node].count)
+        return HEFT_PICKLE_NIL;
+    while (index >= pickle->items[at + 1]) {
+        index -= pickle->items[at + 1];
+        at = pickle->items[at];
+    }
+    return pickle->items[at + HEFT_PICKLE_SEGMENT + index];
+}
 
 static inline const struct heft_pickle_node *heft_pickle_at(const struct heft_pickle *pickle,
                                                             uint32_t node)

@@ -6,7 +6,7 @@
  *   pickle_calls.c   globals, calls, persistent ids
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
- *   pickle_nodes.c   the store of nodes and items, and walking it
+ *   pickle_nodes.c   the store of nodes and items
  *
  * State of a run:
  *
@@ -43,8 +43,6 @@ enum heft_pickle_arg {
 #define HEFT_PICKLE_LINE    4096      /* numbers and ids as text: conversion is quadratic in this */
 #define HEFT_PICKLE_NAME    1024      /* module or name of a global */
 #define HEFT_PICKLE_INTEGER (1 << 20) /* bytes of one integer */
-
-#define HEFT_PICKLE_SEGMENT 2 /* u32 before the items of a segment: next, count */
 
 #define HEFT_PICKLE_BIT(kind) (1U << (kind)) /* for sets of kinds */
 
@@ -104,8 +102,8 @@ HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
 const char *heft_pickle_kind_name(unsigned kind);
 
 /* Makes node `number` one of that kind, of the opcode being run, with nothing in it. */
-static inline struct heft_pickle_node *
-heft_pickle_clear(struct heft_pickle_machine *m, size_t number, enum heft_pickle_kind kind)
+static inline struct heft_pickle_node *heft_pickle_clear(struct heft_pickle_machine *m,
+                                                         size_t number, enum heft_pickle_kind kind)
 {
     struct heft_pickle_node *node = &m->nodes[number];
 

@@ -1,4 +1,4 @@
-/* pickle_nodes.c: the store of nodes and items, and the iterators over it.
+/* pickle_nodes.c: the store of nodes and items.
  *
  * Nodes and items grow by doubling inside the arena: a first guess from the pickle's length holds
  * for nearly every checkpoint, and pages that are never touched cost nothing.
@@ -90,39 +90,6 @@ bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t number, const uint3
     m->items[node->last + 1] += (uint32_t)k;
     node->count += (uint32_t)k;
     return true;
-}
-
-struct heft_pickle_iter heft_pickle_items(const struct heft_pickle *pickle, uint32_t node)
-{
-    return (struct heft_pickle_iter){pickle, pickle->nodes[node].first, 0};
-}
-
-bool heft_pickle_next(struct heft_pickle_iter *iter, uint32_t *node)
-{
-    while (iter->segment != HEFT_PICKLE_NIL) {
-        const uint32_t *segment = iter->pickle->items + iter->segment;
-
-        if (iter->index < segment[1]) {
-            *node = segment[HEFT_PICKLE_SEGMENT + iter->index++];
-            return true;
-        }
-        iter->segment = segment[0];
-        iter->index = 0;
-    }
-    return false;
-}
-
-uint32_t heft_pickle_item(const struct heft_pickle *pickle, uint32_t node, uint32_t index)
-{
-    uint32_t at = pickle->nodes[node].first;
-
-    if (index >= pickle->nodes[node].count)
-        return HEFT_PICKLE_NIL;
-    while (index >= pickle->items[at + 1]) {
-        index -= pickle->items[at + 1];
-        at = pickle->items[at];
-    }
-    return pickle->items[at + HEFT_PICKLE_SEGMENT + index];
 }
 
 const char *heft_pickle_kind_name(unsigned kind)

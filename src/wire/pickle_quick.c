@@ -16,7 +16,7 @@
 #define TOP_BITS  UINT64_C(0x8080808080808080)
 #define TUPLE_ONE 0x85 /* TUPLE1, TUPLE2, TUPLE3 follow each other */
 
-/* A new node on the stack: there is room, see has_room. */
+/* A new node on the stack: there is room, see sure. */
 static inline struct heft_pickle_node *put(struct heft_pickle_machine *m,
                                            enum heft_pickle_kind kind)
 {
@@ -34,15 +34,16 @@ static inline bool has(const struct heft_pickle_machine *m, size_t values)
     return m->depth - m->fence >= values;
 }
 
-/* Text of n ASCII bytes; `left` may be read from p on. */
-static inline bool put_text(struct heft_pickle_machine *m, const uint8_t *p, size_t n, size_t left)
+/* Text of n ASCII bytes at p. */
+static inline bool put_text(struct heft_pickle_machine *m, const uint8_t *p, size_t n,
+                            const uint8_t *end)
 {
     struct heft_pickle_node *node;
     uint64_t seen = 0;
     size_t i = 0;
 
-    if (n > m->limits.text || left < WORD || n > left - WORD)
-        return false;
+    if (n > m->limits.text || end - p < WORD || n > (size_t)(end - p) - WORD)
+        return false; /* words are read: up to 7 bytes behind the text */
     for (; n - i >= WORD; i += WORD)
         seen |= heft_le64(p + i);
     if (n > i) /* the bytes behind the text are shifted out */
@@ -65,10 +66,11 @@ static inline bool put_again(struct heft_pickle_machine *m, size_t index)
 
 static inline bool memo_set(struct heft_pickle_machine *m, size_t index)
 {
-    if (!has(m, 1) || index > m->n_memo || m->sparse.count || index >= m->cap_memo)
+    if (!has(m, 1) || index > m->n_memo || index >= m->cap_memo || m->sparse.count)
         return false;
-    m->n_memo += index == m->n_memo;
     m->memo[index] = heft_pickle_top(m, 0);
+    if (index == m->n_memo)
+        m->n_memo++;
     return true;
 }
 
@@ -87,7 +89,7 @@ static inline bool tuple(struct heft_pickle_machine *m, size_t k)
     uint32_t *items = m->items + m->n_items;
     struct heft_pickle_node *node;
 
-    if (k == 0 || !has(m, k) || k >= m->cap_items - m->n_items - HEFT_PICKLE_SEGMENT)
+    if (k == 0 || !has(m, k) || k + HEFT_PICKLE_SEGMENT >= m->cap_items - m->n_items)
         return false;
     m->depth -= k;
     items[0] = HEFT_PICKLE_NIL;
@@ -143,8 +145,9 @@ static inline bool persid(struct heft_pickle_machine *m)
     return true;
 }
 
-/* Runs the opcode at p, with `left` bytes from there on. Its length, 0 where it is not for here. */
-static inline size_t step(struct heft_pickle_machine *m, const uint8_t *p, size_t left)
+/* Runs the opcode at p, HEAD bytes or more before the end. Its length, 0 where it is not for here.
+ */
+static inline size_t step(struct heft_pickle_machine *m, const uint8_t *p, const uint8_t *end)
 {
     size_t n;
 
@@ -176,15 +179,18 @@ static inline size_t step(struct heft_pickle_machine *m, const uint8_t *p, size_
     case 'M': /* BININT2 */
         put_int(m, HEFT_PICKLE_INT, heft_le16(p + 1));
         return 3;
+    case 'J': /* BININT */
+        put_int(m, HEFT_PICKLE_INT, (int32_t)heft_le32(p + 1));
+        return 5;
     case 0x88: /* NEWTRUE */
     case 0x89: /* NEWFALSE */
         put_int(m, HEFT_PICKLE_BOOL, p[0] == 0x88);
         return 1;
     case 'X': /* BINUNICODE */
         n = heft_le32(p + 1);
-        return put_text(m, p + 5, n, left - 5) ? 5 + n : 0;
+        return put_text(m, p + 5, n, end) ? 5 + n : 0;
     case 0x8C: /* SHORT_BINUNICODE */
-        return put_text(m, p + 2, p[1], left - 2) ? 2 + (size_t)p[1] : 0;
+        return put_text(m, p + 2, p[1], end) ? 2 + (size_t)p[1] : 0;
     case 'R': /* REDUCE */
         return reduce(m) ? 1 : 0;
     case 'Q': /* BINPERSID */
@@ -194,26 +200,35 @@ static inline size_t step(struct heft_pickle_machine *m, const uint8_t *p, size_
     }
 }
 
-/* For any opcode: one more node, one more value. */
-static inline bool has_room(const struct heft_pickle_machine *m)
+/* How many opcodes may run before room is short: each makes at most one node and one value. */
+static uint64_t sure(const struct heft_pickle_machine *m, uint64_t left)
 {
-    return m->n_nodes < m->cap_nodes && m->depth < m->cap_stack;
+    return heft_min_u64(left, heft_min_u64(m->cap_nodes - m->n_nodes, m->cap_stack - m->depth));
 }
 
 void heft_pickle_quick(struct heft_pickle_machine *m, uint64_t *opcodes)
 {
-    const size_t end = m->n < m->frame_end ? m->n : m->frame_end;
-    uint64_t run = *opcodes;
+    const uint8_t *p = m->p + m->at;
+    const size_t stop = m->n < m->frame_end ? m->n : m->frame_end;
+    const uint8_t *end = m->p + stop;
+    uint64_t left = m->limits.opcodes - *opcodes;
+    bool known = stop >= HEAD;
 
-    while (run < m->limits.opcodes && m->at < end && end - m->at > HEAD && has_room(m)) {
-        size_t length;
+    while (known && sure(m, left) > 0) {
+        uint64_t run = 0;
 
-        m->op_at = m->at;
-        length = step(m, m->p + m->at, end - m->at);
-        if (length == 0)
-            break;
-        m->at += length;
-        run++;
+        for (const uint64_t most = sure(m, left); run < most; run++) {
+            size_t length;
+
+            m->op_at = (size_t)(p - m->p);
+            length = p <= end - HEAD ? step(m, p, end) : 0;
+            known = length > 0;
+            if (!known)
+                break;
+            p += length;
+        }
+        left -= run;
     }
-    *opcodes = run;
+    m->at = (size_t)(p - m->p);
+    *opcodes = m->limits.opcodes - left;
 }

@@ -32,9 +32,12 @@ struct opening {
     struct heft_zip_tail tail;
     uint8_t *directory; /* where the tail does not hold it */
     struct heft_zip_place *places;
-    char *folded; /* names in lower case, one behind the other */
-    char *names;  /* the same as they are, in the arena */
-    struct heft_strmap seen;
+    char *folded;           /* names in lower case, where that changes them, one behind the other */
+    char *names;            /* the same as they are, in the arena */
+    struct heft_str prefix; /* "archive/data/", of the first name that ends in a number … */
+    uint32_t *numbered;     /* … which number is in which entry */
+    size_t entries;         /* numbers from 0 on that have a place there */
+    struct heft_strmap seen; /* all other names */
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -60,6 +63,35 @@ static bool has_parent(struct heft_str name)
     return false;
 }
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define TOPS       EACH(0x80)
+
+/* Not zero where one of 8 bytes is NUL, `\\`, `.`, a capital or no ASCII. */
+static inline uint64_t odd_bytes(const char *p)
+{
+    const uint64_t word = heft_le64((const uint8_t *)p);
+    const uint64_t slash = word ^ EACH('\\'), dot = word ^ EACH('.'), low = word & ~TOPS;
+    const uint64_t capital = (low + EACH(0x80 - 'A')) & ~(low + EACH(0x80 - 'Z' - 1));
+    /* In w - 1 without w's own, a top bit shows a byte that was 0. */
+    const uint64_t zero =
+        ((word - EACH(1)) & ~word) | ((slash - EACH(1)) & ~slash) | ((dot - EACH(1)) & ~dot);
+
+    return (word | capital | zero) & TOPS;
+}
+
+/* Nothing in the name needs a closer look, and folding would not change it. False may be wrong. */
+static bool is_plain(struct heft_str name)
+{
+    uint64_t odd;
+
+    if (name.n < 8 || name.p[0] == '/')
+        return false;
+    odd = odd_bytes(name.p + name.n - 8);
+    for (size_t i = 0; name.n - i > 8; i += 8)
+        odd |= odd_bytes(name.p + i);
+    return odd == 0;
+}
+
 static bool check_name(struct opening *o, uint64_t where, struct heft_str name)
 {
     if (name.n == 0)
@@ -77,12 +109,9 @@ static bool check_name(struct opening *o, uint64_t where, struct heft_str name)
     return true;
 }
 
-/* Names must differ even where upper and lower case do not count: torch looks them up so. */
-static bool add_name(struct opening *o, uint64_t where, struct heft_str name, uint32_t index)
+static struct heft_str fold(struct opening *o, struct heft_str name)
 {
-    struct heft_str folded = {o->folded, name.n};
-    const struct heft_zip_entry *other;
-    uint32_t found;
+    const struct heft_str folded = {o->folded, name.n};
 
     for (size_t i = 0; i < name.n; i++) {
         const char c = name.p[i];
@@ -90,7 +119,54 @@ static bool add_name(struct opening *o, uint64_t where, struct heft_str name, ui
         o->folded[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
     }
     o->folded += name.n;
-    if (!heft_strmap_add(&o->seen, folded, index, &found, o->err))
+    return folded;
+}
+
+/* "archive/data/12" → "archive/data/" and 12. False where there is no such number. */
+static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *number)
+{
+    size_t begin = name.n, scale = 1;
+
+    *number = 0;
+    for (; begin > 0 && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9'; begin--) {
+        if (name.n - begin == 9)
+            return false;
+        *number += scale * (size_t)(name.p[begin - 1] - '0');
+        scale *= 10;
+    }
+    *prefix = (struct heft_str){name.p, begin};
+    return begin < name.n && begin > 0 && name.p[begin - 1] == '/' &&
+           (name.p[begin] != '0' || name.n - begin == 1);
+}
+
+/* The entry that has this name already, else HEFT_MAP_NONE. torch numbers its storages: nearly all
+ * names differ in a small number alone, and an array tells those apart. */
+static bool find_same(struct opening *o, struct heft_str folded, uint32_t index, uint32_t *found)
+{
+    struct heft_str prefix;
+    size_t number;
+
+    if (!split_number(folded, &prefix, &number) || number >= o->entries)
+        return heft_strmap_add(&o->seen, folded, index, found, o->err);
+    if (!o->prefix.p)
+        o->prefix = prefix;
+    if (!heft_str_eq(prefix, o->prefix))
+        return heft_strmap_add(&o->seen, folded, index, found, o->err);
+    *found = o->numbered[number];
+    if (*found == HEFT_MAP_NONE)
+        o->numbered[number] = index;
+    return true;
+}
+
+/* Names must differ even where upper and lower case do not count: torch looks them up so. */
+static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bool plain,
+                     uint32_t index)
+{
+    const struct heft_str folded = plain ? name : fold(o, name);
+    const struct heft_zip_entry *other;
+    uint32_t found;
+
+    if (!find_same(o, folded, index, &found))
         return false;
     if (found == HEFT_MAP_NONE)
         return true;
@@ -205,6 +281,7 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
 {
     const uint32_t index = (uint32_t)o->zip->count; /* below limits.entries */
     struct heft_zip_entry *e = &o->zip->entries[index];
+    bool plain;
 
     if (name.n)
         memcpy(o->names, name.p, name.n);
@@ -217,9 +294,10 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
                                  .method = heft_le16(p + 10),
                                  .is_folder = name.n && name.p[name.n - 1] == '/'};
     o->names += name.n + 1;
-    if (!check_name(o, where + CENTRAL, e->name) || !read_zip64(o, where, p, extra, e) ||
-        !check_coding(o, where, p, e) || !check_kind(o, where, p, e) ||
-        !add_name(o, where + CENTRAL, e->name, index))
+    plain = is_plain(e->name);
+    if ((!plain && !check_name(o, where + CENTRAL, e->name)) ||
+        !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
+        !check_kind(o, where, p, e) || !add_name(o, where + CENTRAL, e->name, plain, index))
         return false;
     if (e->header > o->zip->directory ||
         o->zip->directory - e->header < HEFT_ZIP_LOCAL_HEAD + name.n)
@@ -290,14 +368,17 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     bool done = false;
 
     o->folded = folded;
-    o->places = heft_calloc(n, sizeof *o->places, o->err);
-    o->zip->entries = heft_arena_zero(o->arena, n, sizeof *o->zip->entries, o->err);
+    o->places = heft_alloc(n * sizeof *o->places, o->err);
+    o->numbered = heft_alloc(n * sizeof *o->numbered, o->err);
+    o->zip->entries = heft_arena_alloc(o->arena, n * sizeof *o->zip->entries, o->err);
     o->names = heft_arena_alloc(o->arena, letters + n, o->err);
     if (end->directory < o->tail.at)
         o->directory = heft_alloc(size, o->err);
-    if (folded && o->places && o->zip->entries && o->names &&
-        (o->directory || end->directory >= o->tail.at) &&
-        heft_strmap_reserve(&o->seen, n, o->err)) {
+    if (folded && o->places && o->numbered && o->zip->entries && o->names &&
+        (o->directory || end->directory >= o->tail.at)) {
+        if (n)
+            memset(o->numbered, 0xFF, n * sizeof *o->numbered); /* HEFT_MAP_NONE */
+        o->entries = n;
         bytes.p = heft_zip_bytes(&o->tail, end->directory, size, o->directory, o->err);
         done = bytes.p && read_entries(o, bytes, end->entries);
     }
@@ -330,6 +411,7 @@ bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
     heft_free(o.tail.bytes);
     heft_free(o.directory);
     heft_free(o.places);
+    heft_free(o.numbered);
     heft_strmap_release(&o.seen);
     return done;
 }

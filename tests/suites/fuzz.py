@@ -15,5 +15,12 @@ def replay(ctx, program, name):
     folders = [corpus, *(path for path in (GOLDEN / name, TESTS / "reject" / name) if path.is_dir())]
     done = run(ctx, [program, *folders], timeout=600)
     if done.returncode != 0:
-        raise Fail(f"exit {done.returncode}\n" + text_of(done.stderr)[-6000:])
+        raise Fail(f"exit {done.returncode}\n" + last_input(text_of(done.stderr)))
     return [(f"{name}: {text_of(done.stdout).strip()}", "pass", "")]
+
+
+def last_input(errors):
+    """From the name of the input that broke it on: replay.c names each before it runs it."""
+    lines = errors.rstrip("\n").split("\n")
+    names = [at for at, line in enumerate(lines) if line.startswith(str(ROOT))]
+    return "\n".join(lines[names[-1]:] if names else lines)

@@ -411,6 +411,123 @@ static void decoding_takes_no_more_than_the_text(void **state)
     free(text);
 }
 
+/* Every token and error of a text, read through a window of `window` bytes, beside the text itself.
+ */
+static void expect_window_shows_all(const char *text, size_t window)
+{
+    const size_t n = strlen(text);
+    const struct heft_bytes bytes = {(const uint8_t *)text, n};
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct heft_source src;
+    struct heft_json json;
+    enum heft_json_token token;
+    struct run run;
+
+    begin(&run, text, n);
+    heft_source_open_memory(&src, bytes, "text");
+    assert_true(heft_json_open(&json, &src, 0, n, window, &mem, &err));
+    do {
+        token = heft_json_next(&run.json);
+        assert_int_equal(heft_json_next(&json), token);
+        if (token == HEFT_JSON_ERROR)
+            break;
+        assert_int_equal(json.where + BASE, run.json.where);
+        if (token == HEFT_JSON_KEY || token == HEFT_JSON_STRING || token == HEFT_JSON_NUMBER)
+            assert_true(heft_str_eq(json.text, run.json.text));
+    } while (token != HEFT_JSON_END);
+    assert_int_equal(err.code, run.err.code);
+    assert_string_equal(err.text, run.err.text);
+    if (err.code != HEFT_OK)
+        assert_int_equal(err.offset + BASE, run.err.offset);
+    heft_json_close(&json);
+    heft_arena_release(&mem);
+    end(&run);
+}
+
+static void a_window_of_any_size_shows_the_whole_text(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "  { \"a\" : [ 1 , -2.5e3 , true , false , null , \"x\\u00e9\\n\" ] ,\t\"long key\":{ } } "
+        " ",
+        "[123456789012345678,12345,1e308,1e309]",
+        "[1000000000000000000000000000000000000000000000000000e280]",
+        "{\"k\":\"\\ud83d\\ude00\\\\\",\"\xc3\xa9\":\"\\q\"}",
+        "[tru]",
+        "[\"open",
+        "{\"a\":1,                                                  \"b\":2} x",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(texts); i++)
+        for (size_t window = 1; window <= strlen(texts[i]) + 1; window++)
+            expect_window_shows_all(texts[i], window);
+}
+
+static void a_window_drops_what_has_been_read(void **state)
+{
+    enum { SIZE = 1 << 20, WINDOW = 4096 };
+    char *const text = malloc(SIZE);
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct heft_source src;
+    struct heft_json json;
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, ' ', SIZE); /* white space alone enlarges nothing */
+    memcpy(text + SIZE / 2, "[\"name\"]", 8);
+    heft_source_open_memory(&src, (struct heft_bytes){(uint8_t *)text, SIZE}, "text");
+    assert_true(heft_json_open(&json, &src, 0, SIZE, WINDOW, &mem, &err));
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_ARRAY);
+    assert_int_equal(json.where, SIZE / 2);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_STRING);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_ARRAY_END);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_END);
+    assert_int_equal(json.cap, WINDOW);
+    heft_json_close(&json);
+    free(text);
+}
+
+static void a_window_checks_that_strings_are_utf8(void **state)
+{
+    static const char text[] = "[\"fine\",\"\xc3\xa9\",\"not\xc3\"]";
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct heft_source src;
+    struct heft_json json;
+
+    (void)state;
+    heft_source_open_memory(&src, (struct heft_bytes){(const uint8_t *)text, sizeof text - 1}, "t");
+    assert_true(heft_json_open(&json, &src, 0, sizeof text - 1, 16, &mem, &err));
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_ARRAY);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_STRING);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_STRING);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_ERROR);
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_int_equal(err.offset, 17);
+    assert_int_equal(heft_json_next(&json), HEFT_JSON_ERROR);
+    heft_json_close(&json);
+}
+
+static void a_value_can_be_read_by_the_caller(void **state)
+{
+    struct run run;
+
+    (void)state;
+    begin(&run, "{\"a\":[1,2],\"b\":3}", 17);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_int_equal(run.json.data.p[run.json.at], '[');
+    heft_json_passed(&run.json, 5);
+    assert_int_equal(run.json.where, BASE + 5);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_NUMBER);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT_END);
+    end(&run);
+}
+
 static void lack_of_memory_is_reported_once(void **state)
 {
     struct run run;
@@ -444,6 +561,10 @@ int main(void)
         cmocka_unit_test(skip_passes_whole_values),
         cmocka_unit_test(skip_still_checks),
         cmocka_unit_test(decoding_takes_no_more_than_the_text),
+        cmocka_unit_test(a_window_of_any_size_shows_the_whole_text),
+        cmocka_unit_test(a_window_drops_what_has_been_read),
+        cmocka_unit_test(a_window_checks_that_strings_are_utf8),
+        cmocka_unit_test(a_value_can_be_read_by_the_caller),
         cmocka_unit_test(lack_of_memory_is_reported_once),
     };
 

@@ -83,6 +83,25 @@ static void pieces_are_aligned_and_apart(void **state)
     heft_arena_release(&arena);
 }
 
+static void text_is_packed_and_numbers_are_aligned_behind_it(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    const char *first = heft_arena_text(&arena, HEFT_STR("abc"), &err);
+    const char *second = heft_arena_text(&arena, HEFT_STR("de"), &err);
+    uint64_t *numbers = heft_arena_u64(&arena, 3, &err);
+
+    (void)state;
+    assert_ptr_equal(second, first + 4);
+    assert_int_equal((uintptr_t)numbers % sizeof *numbers, 0);
+    assert_ptr_equal(numbers, first + 8);
+    assert_ptr_equal(heft_arena_alloc(&arena, 1, &err), first + 32);
+    assert_true(heft_arena_u64(&arena, 0, &err) != heft_arena_u64(&arena, 0, &err));
+    assert_null(heft_arena_u64(&arena, SIZE_MAX / 8 + 1, &err));
+    assert_int_equal(err.code, HEFT_NOMEM);
+    heft_arena_release(&arena);
+}
+
 static void large_pieces_leave_the_open_block_in_use(void **state)
 {
     struct heft_error err = {0};
@@ -284,6 +303,7 @@ int main(void)
         cmocka_unit_test(nothing_is_a_lawful_size),
         cmocka_unit_test(impossible_sizes_are_refused_without_trying),
         cmocka_unit_test(pieces_are_aligned_and_apart),
+        cmocka_unit_test(text_is_packed_and_numbers_are_aligned_behind_it),
         cmocka_unit_test(large_pieces_leave_the_open_block_in_use),
         cmocka_unit_test(arenas_hold_little_more_than_was_asked),
         cmocka_unit_test(arena_text_ends_in_a_nul_that_is_not_counted),

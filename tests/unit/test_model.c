@@ -120,6 +120,28 @@ static void names_must_be_unique_and_utf8(void **state)
     heft_model_release(&y.model);
 }
 
+static void names_are_found_in_any_order(void **state)
+{
+    static const char *const orders[][4] = {{"a", "a.b", "b", "c"}, {"c", "a", "b", "a.b"}};
+    struct yard y;
+
+    (void)state;
+    for (size_t k = 0; k < HEFT_COUNT(orders); k++) {
+        open_yard(&y);
+        for (size_t i = 0; i < HEFT_COUNT(orders[k]); i++)
+            add(&y, orders[k][i], HEFT_U8, 0, NULL, NULL, 0);
+        assert_true(heft_model_settle(&y.model, &y.err));
+        assert_int_equal(y.model.names_ascend, k == 0);
+        assert_false(y.model.apart);
+        for (size_t i = 0; i < HEFT_COUNT(orders[k]); i++)
+            assert_int_equal(heft_model_find(&y.model, heft_str_of(orders[k][i])), i);
+        assert_int_equal(heft_model_find(&y.model, HEFT_STR("")), HEFT_NONE);
+        assert_int_equal(heft_model_find(&y.model, HEFT_STR("aa")), HEFT_NONE);
+        assert_int_equal(heft_model_find(&y.model, HEFT_STR("d")), HEFT_NONE);
+        heft_model_release(&y.model);
+    }
+}
+
 static void row_major_strides_are_forgotten(void **state)
 {
     struct yard y;
@@ -191,6 +213,7 @@ int main(void)
         cmocka_unit_test(an_expansion_beyond_the_limit_is_refused),
         cmocka_unit_test(rank_is_limited),
         cmocka_unit_test(names_must_be_unique_and_utf8),
+        cmocka_unit_test(names_are_found_in_any_order),
         cmocka_unit_test(row_major_strides_are_forgotten),
         cmocka_unit_test(the_map_has_no_holes),
         cmocka_unit_test(overlapping_claims_are_an_error),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,92 @@ static void repeated_names_are_refused_at_the_second(void **state)
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]},"
                    "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[1,2]}}",
                    2, HEFT_MALFORMED, 8 + 103 + 1, "tensor a");
+}
+
+/* What is written another way than all writers do is read token by token, with the same result. */
+static void other_spellings_read_the_same(void **state)
+{
+    static const char *const values[] = {
+        "{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]}",
+        "{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12] }",
+        "{ \"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12]}",
+        "{\"dtype\":\"BF16\",\"shape\":[2, 3],\"data_offsets\":[0,12]}",
+        "{\"shape\":[2,3],\"dtype\":\"BF16\",\"data_offsets\":[0,12]}",
+        "{\"dtype\":\"\\u0042F16\",\"shape\":[2,3],\"data_offsets\":[0,12]}",
+        "{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[0,12],\"more\":{\"a\":[]}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(values); i++) {
+        char header[200];
+        struct file f;
+
+        snprintf(header, sizeof header, "{\"a\":%s}", values[i]);
+        expect_open(&f, header, 12);
+        assert_int_equal(f.model.rows[0].dtype, HEFT_BF16);
+        assert_int_equal(f.model.rows[0].rank, 2);
+        assert_int_equal(f.model.rows[0].shape[0], 2);
+        assert_int_equal(f.model.rows[0].shape[1], 3);
+        assert_int_equal(f.model.storages[0].len, 12);
+        close_file(&f);
+    }
+}
+
+static void numbers_no_reader_takes_are_refused(void **state)
+{
+    (void)state;
+    /* clang-format off */
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[01],\"data_offsets\":[0,1]}}", 1,
+                   HEFT_MALFORMED, 8 + 29, "found '1'");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1,],\"data_offsets\":[0,1]}}", 1,
+                   HEFT_MALFORMED, 8 + 30, "found ']'");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[-0,1]}}", 1,
+                   HEFT_MALFORMED, 8 + 47, "data offset is -0");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1.0]}}", 1,
+                   HEFT_MALFORMED, 8 + 49, "data offset is 1.0");
+    expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[18446744073709551617],\"data_offsets\":[0,1]}}",
+                   1, HEFT_MALFORMED, 8 + 28, "dimension is 18446744073709551617");
+    /* clang-format on */
+}
+
+/* A header of many windows: tensors in turned order, names of all lengths. */
+static void long_headers_are_read_in_pieces(void **state)
+{
+    enum { TENSORS = 5000, LONGEST = 300 };
+    char *const header = malloc(TENSORS * (LONGEST + 100));
+    char name[LONGEST + 8];
+    char *to = header;
+    struct file f;
+
+    (void)state;
+    assert_non_null(header);
+    for (int i = TENSORS; i-- > 0;)
+        to += sprintf(to, "%s\"%0*d\":{\"dtype\":\"U8\",\"shape\":[1,%d],\"data_offsets\":[%d,%d]}",
+                      i == TENSORS - 1 ? "{" : ",", 5 + i % LONGEST, i, 1 + i % 2, i + i / 2,
+                      i + i / 2 + 1 + i % 2);
+    memcpy(to, "}", 2);
+    expect_open(&f, header, TENSORS + TENSORS / 2);
+    assert_int_equal(f.model.n_rows, TENSORS);
+    for (int i = 0; i < TENSORS; i++) {
+        const struct heft_row *row = &f.model.rows[i];
+
+        snprintf(name, sizeof name, "%0*d", 5 + i % LONGEST, i);
+        assert_string_equal(row->name.p, name);
+        assert_int_equal(row->shape[1], 1 + i % 2);
+        assert_int_equal(f.model.storages[row->storage].len, 1 + i % 2);
+        assert_int_equal(heft_model_find(&f.model, row->name), i);
+    }
+    close_file(&f);
+    free(header);
+}
+
+/* Text that is no UTF-8 comes before all else that is wrong, wherever it stands. */
+static void a_header_that_is_no_utf8_is_that_first(void **state)
+{
+    (void)state;
+    expect_refused("{\"a\":17,\"b\":\"\xff\"}", 0, HEFT_MALFORMED, 8 + 13, "not UTF-8: byte 0xff");
+    expect_refused("{\"a\":{\"dtype\":\"X\"}}   \xc3", 0, HEFT_MALFORMED, 8 + 22, "not UTF-8");
+    expect_refused("{\"\xc3\xa9\xc3\":17}", 0, HEFT_MALFORMED, 8 + 4, "not UTF-8: byte 0xc3");
 }
 
 static void sizes_are_checked_without_overflow(void **state)
@@ -441,6 +528,10 @@ int main(void)
         cmocka_unit_test(metadata_keeps_its_order_and_ties_are_seen),
         cmocka_unit_test(errors_name_the_tensor_and_the_byte),
         cmocka_unit_test(repeated_names_are_refused_at_the_second),
+        cmocka_unit_test(other_spellings_read_the_same),
+        cmocka_unit_test(numbers_no_reader_takes_are_refused),
+        cmocka_unit_test(long_headers_are_read_in_pieces),
+        cmocka_unit_test(a_header_that_is_no_utf8_is_that_first),
         cmocka_unit_test(sizes_are_checked_without_overflow),
         cmocka_unit_test(a_file_that_ends_early_or_late_is_refused),
         cmocka_unit_test(the_header_limit_can_be_lowered),

@@ -1,0 +1,21 @@
+/* safetensors_parts.h: what the two halves of safetensors share: safetensors.c reads,
+ * safetensors_write.c writes; no other file includes it. */
+#ifndef HEFT_SAFETENSORS_PARTS_H
+#define HEFT_SAFETENSORS_PARTS_H
+
+#include "core/plan.h"
+
+#define PREFIX      8         /* bytes of the header's length */
+#define MAX_HEADER  100000000 /* what the reference reads and writes at most */
+#define METADATA    "__metadata__"
+#define DTYPE_COUNT (HEFT_U64 + 1)
+
+/* True where item a must come after item b. */
+typedef bool heft_after_fn(const void *ctx, uint32_t a, uint32_t b);
+/* The numbers 0 … n-1 in order, stable, in `mem`; runs that are in order cost little. */
+uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
+                                struct heft_arena *mem, struct heft_error *err);
+bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                           struct heft_error *err);
+
+#endif
