@@ -5,20 +5,25 @@
  *
  *     struct heft_error err = {0};
  *     struct heft_checkpoint *c = heft_open("model.pth", NULL, &err);
- *     if (!c) { char line[1024]; heft_error_format(&err, line, sizeof line); fputs(line, stderr);
- * return 2; } for (size_t i = 0; i < heft_tensor_count(c); i++) { struct heft_tensor t;
- *         heft_tensor_at(c, i, &t);
- *         printf("%s %s\n", t.name, heft_dtype_name(t.dtype));
+ *     struct heft_tensor t;
+ *     char line[1024];
+ *
+ *     if (!c) {
+ *         fprintf(stderr, "%s\n", heft_error_format(&err, line, sizeof line));
+ *         return 2;
  *     }
+ *     for (size_t i = 0; heft_tensor_at(c, i, &t); i++)
+ *         printf("%s %s\n", t.name, heft_dtype_name(t.dtype));
  *     heft_close(c);
  *
- * Ownership: a handle is owned by who got it and released by its one closing function (NULL is
+ * Ownership. A handle is owned by who got it and released by its one closing function (NULL is
  * lawful there). Whatever a handle hands out (names, shapes, values, views) belongs to the handle
- * and dies with it. Threads: an open checkpoint never changes: any number of threads may read it at
- * once. A plan belongs to one thread. There is no global state. Errors: see types.h. The library
- * never prints, exits or aborts. Hostile files: every function that reads a file expects one. A
- * file can make it fail, with a code and an offset; it cannot make it crash, hang, or use memory
- * beyond the limits.
+ * and dies with it.
+ * Threads. An open checkpoint never changes: any number of threads may read it at once. A
+ * conversion belongs to one thread. There is no global state.
+ * Errors. See types.h. The library never prints, exits or aborts.
+ * Hostile files. Every function that reads a file expects one. A file can make it fail, with a
+ * code and an offset; it cannot make it crash, hang, or use memory beyond the limits.
  */
 #ifndef HEFT_HEFT_H
 #define HEFT_HEFT_H
@@ -36,15 +41,18 @@ HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t
 /* The version of the library at run time, to compare with HEFT_VERSION. */
 HEFT_API const char *heft_version(void);
 
-/* ---- opening
- * -------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 /* Bounds on what a file may ask for. Zero means the default. */
 struct heft_limits {
-    uint64_t header;    /* bytes of a safetensors header (100 000 000: the reference's own) */
-    uint64_t pickle;    /* bytes of one pickle (256 MiB): parsed in memory */
-    uint64_t opcodes;   /* of one pickle (50 million): time */
-    uint64_t nodes;     /* values of one pickle (20 million): memory */
+    uint64_t header;  /* bytes of a safetensors header (100 000 000: the reference's own) */
+    uint64_t pickle;  /* bytes of one pickle (256 MiB): parsed in memory */
+    uint64_t opcodes; /* of one pickle (50 million): time */
+    /* Memory in proportion to what is opened: an input below 64 MiB stays under 200 MiB resident. */
+    uint64_t
+        tensors; /* (300 000, and one more for every 50 bytes that the files have above 64 MiB) */
+    uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above
+                         64 MiB, up to 20 million) */
     uint64_t entries;   /* of a zip directory (1 million): memory */
     uint64_t ratio;     /* inflated to packed bytes (1100): deflate bombs */
     uint64_t expansion; /* values printed or flattened (1 million beyond the tensors): shared
@@ -73,8 +81,7 @@ HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t
                                                 struct heft_error *err);
 HEFT_API void heft_close(struct heft_checkpoint *c);
 
-/* ---- what it holds
- * ---------------------------------------------------------------------------------- */
+/* ---- what it holds ----------------------------------------------------------------------- */
 
 HEFT_API const char *heft_format(const struct heft_checkpoint *c); /* "torch", "safetensors" … */
 HEFT_API const char *
@@ -146,9 +153,9 @@ HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
 HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
                                                   const char *path);
 
-/* ---- reading tensors
- * ------------------------------------------------------------------------------------ Row-major,
- * little-endian, whatever the file's layout. */
+/* ---- reading tensors --------------------------------------------------------------------- */
+
+/* All of these give row-major, little-endian bytes, whatever the file's layout. */
 
 /* One dimension of a slice: [start, stop), kept unless `drop` (then stop = start + 1). */
 struct heft_range {
@@ -190,8 +197,7 @@ HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
                                  bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                                  struct heft_error *err);
 
-/* ---- explaining, verifying, scanning
- * ----------------------------------------------------------------------- */
+/* ---- explaining, verifying, scanning ----------------------------------------------------- */
 
 /* The map of every byte: what each range is. In order of file and offset, without holes. */
 struct heft_segment {
@@ -245,9 +251,7 @@ HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
                         void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                         bool *complete, struct heft_error *err);
 
-/* ---- converting
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V */
 enum heft_rule_kind {
@@ -259,9 +263,8 @@ enum heft_rule_kind {
 };
 struct heft_rule {
     enum heft_rule_kind kind;
-    const char *left; /* glob ("!…" excludes), regex (POSIX extended), metadata key */
-    const char
-        *right; /* replacement (\1 … \9), dtype's name, metadata value; NULL where there is none */
+    const char *left;  /* glob ("!…" excludes), regex (POSIX extended), metadata key */
+    const char *right; /* replacement (\1 … \9), dtype's name, metadata value; else NULL */
 };
 /* Which tensors root and rules (globs and regexes; others are passed over) take: selected[i] for
  * each tensor. The rule: taken if any glob or regex matches its name below root, or none is given
@@ -274,9 +277,10 @@ struct heft_convert_options {
     const char *output; /* file or folder, see doc: CLI */
     const char *to;     /* format's name; NULL: by the output's extension */
     const char *root;   /* sub-dictionary whose tensors are taken, its path removed from names */
-    const struct heft_rule
-        *rules; /* in order; selection: taken if any glob or regex matches (or none is given
-                   but excluding ones), and no excluding glob does */
+    /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
+     * the last rule that matches decides; a glob with wildcards casts to a float only what is a
+     * float, an exact name casts anything that can be. */
+    const struct heft_rule *rules;
     size_t n_rules;
     uint64_t max_shard_size;         /* bytes; 0: not given */
     bool sharded;                    /* max_shard_size was given (0 is then lawful) */
@@ -285,8 +289,8 @@ struct heft_convert_options {
     size_t n_ranges;
     unsigned threads;
     bool overwrite, no_sync, no_verify;
-    bool (*progress)(void *ctx, uint64_t done,
-                     uint64_t total); /* from any thread, one at a time; false stops */
+    /* From any thread, one at a time; false stops. */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
 
@@ -330,8 +334,7 @@ HEFT_API void heft_convert_free(struct heft_conversion *conversion);
 /* Sizes as the hub writes them ("5GB" = 5·10⁹), bare bytes and KiB, MiB, GiB. */
 HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
 
-/* ---- splitting by hand
- * ------------------------------------------------------------------------------------------
+/* ---- splitting by hand -------------------------------------------------------------------
  * huggingface_hub's split over sizes and storage numbers: item i has sizes[i] bytes and storages[i]
  * (UINT64_MAX: none). shards[i] gets its shard, order[k] the index of the k-th item shard by shard.
  */
@@ -339,9 +342,7 @@ HEFT_API bool heft_split(size_t n, const uint64_t *sizes, const uint64_t *storag
                          uint64_t max_shard_size, uint32_t *shards, size_t *order,
                          uint32_t *n_shards, uint64_t *total_size, struct heft_error *err);
 
-/* ---- formats
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- formats ----------------------------------------------------------------------------- */
 
 struct heft_format_info {
     const char *name, *summary;

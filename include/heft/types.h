@@ -81,8 +81,7 @@ HEFT_API unsigned heft_dtype_bits(enum heft_dtype dtype);
 /* The dtype of that name, case-sensitive; false where there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
 
-/* ---- values
- * --------------------------------------------------------------------------------------
+/* ---- values ------------------------------------------------------------------------------
  *
  * What a checkpoint holds besides tensors, as a tree. Nodes and their bytes belong to the
  * checkpoint and live as long as it does; `text` is followed by a NUL that is not counted.

@@ -105,6 +105,37 @@ void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *er
     return alloc_aligned(arena, n, ALIGNMENT, err);
 }
 
+/* The link that points to the block that holds the piece and nothing else; NULL where none does. */
+static struct heft_arena_block **find_alone(struct heft_arena *arena, const void *piece, size_t n)
+{
+    struct heft_arena_block **link = &arena->blocks;
+
+    while (*link && block_bytes(*link) != piece)
+        link = &(*link)->next;
+    return *link && n > 0 && (*link)->cap == n && link != &arena->blocks ? link : NULL;
+}
+
+void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t wanted,
+                       struct heft_error *err)
+{
+    struct heft_arena_block **link = find_alone(arena, piece, old), *block;
+    void *wider;
+
+    if (!link || wanted > PTRDIFF_MAX) {
+        wider = heft_arena_alloc(arena, wanted, err);
+        if (wider && old)
+            memcpy(wider, piece, old);
+        return wider;
+    }
+    block = heft_realloc(*link, sizeof *block + wanted, err);
+    if (!block)
+        return NULL;
+    arena->total += wanted - old;
+    block->cap = wanted;
+    *link = block;
+    return block_bytes(block);
+}
+
 uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
     const size_t size = n <= SIZE_MAX / sizeof(uint64_t) ? n * sizeof(uint64_t) : SIZE_MAX;

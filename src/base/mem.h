@@ -28,6 +28,10 @@ struct heft_arena {
     size_t total; /* bytes held from malloc */
 };
 HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
+/* A piece of `old` bytes (0: none yet) made wider. A large piece has a block of its own and grows
+ * with it; a small one is copied, and its old place stays taken until release. */
+HEFT_CHECKED void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old,
+                                    size_t wanted, struct heft_error *err);
 HEFT_CHECKED void *heft_arena_zero(struct heft_arena *arena, size_t n, size_t each,
                                    struct heft_error *err);
 /* Room for n numbers: shapes, strides. */
@@ -39,9 +43,11 @@ HEFT_CHECKED char *heft_arena_printf(struct heft_arena *arena, struct heft_error
                                      const char *format, ...) HEFT_PRINTF(3, 4);
 void heft_arena_release(struct heft_arena *arena);
 
-/* Growing array: `items` of `each` bytes get room for one more than `count` and grow by half.
+/* Growing array: `items`, the address of an array's pointer, gets room for `more` than `count` items
+ * of `each` bytes, and grows by half.
  *     if (heft_grow(&m->rows, &m->rows_cap, m->n_rows, 1, sizeof *m->rows, err))
- * m->rows[m->n_rows++] = … `items` is a pointer to the array's pointer. Free with heft_free. */
+ *         m->rows[m->n_rows++] = …
+ * Free with heft_free. */
 HEFT_CHECKED bool heft_grow_now(void *items, size_t *cap, size_t count, size_t more, size_t each,
                                 struct heft_error *err);
 HEFT_CHECKED static inline bool heft_grow(void *items, size_t *cap, size_t count, size_t more,

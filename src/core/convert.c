@@ -88,16 +88,22 @@ static bool choose_names(struct heft_conversion *c, const struct heft_convert_op
 {
     const char *pattern = options->filename_pattern;
 
+    if (!in_folder && pattern)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a filename pattern needs a folder to write into, not the file %s",
+                         options->output);
     if (!in_folder && !options->sharded)
-        return !pattern || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                                     "a filename pattern needs a folder to write into");
+        return true;
     if (!c->format->pattern)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be written as shards%s",
                          c->format->name, in_folder ? "; name a file" : "");
-    if (in_folder)
-        c->folder = options->output;
-    else if (!pattern && !(pattern = pattern_of_file(c, options->output, err)))
+    if (in_folder) {
+        c->folder = heft_arena_text(&c->mem, heft_str_of(options->output), err);
+        if (!c->folder)
+            return false;
+    } else if (!(pattern = pattern_of_file(c, options->output, err))) {
         return false;
+    }
     return split_pattern(c, pattern ? pattern : c->format->pattern, err);
 }
 

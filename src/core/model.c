@@ -12,7 +12,6 @@ static const struct heft_limits defaults = {
     .header = 100000000,
     .pickle = 256ull << 20,
     .opcodes = 50000000,
-    .nodes = 20000000,
     .entries = 1000000,
     .ratio = 1100,
     .expansion = 1000000,
@@ -36,7 +35,8 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
     full.header = or_default(asked->header, defaults.header);
     full.pickle = or_default(asked->pickle, defaults.pickle);
     full.opcodes = or_default(asked->opcodes, defaults.opcodes);
-    full.nodes = or_default(asked->nodes, defaults.nodes);
+    full.tensors = asked->tensors;
+    full.nodes = asked->nodes;
     full.entries = or_default(asked->entries, defaults.entries);
     full.ratio = or_default(asked->ratio, defaults.ratio);
     full.expansion = or_default(asked->expansion, defaults.expansion);
@@ -45,6 +45,23 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
     full.rank = or_default(asked->rank, defaults.rank);
     full.name = or_default(asked->name, defaults.name);
     return full;
+}
+
+#define SMALL_INPUT (64ull << 20)
+
+static uint64_t above_small(uint64_t file_bytes)
+{
+    return file_bytes > SMALL_INPUT ? file_bytes - SMALL_INPUT : 0;
+}
+
+uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_bytes)
+{
+    return or_default(limits->tensors, 300000 + above_small(file_bytes) / 50);
+}
+
+uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes)
+{
+    return or_default(limits->nodes, heft_min_u64(2500000 + above_small(file_bytes) / 4, 20000000));
 }
 
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits)
@@ -96,6 +113,8 @@ bool heft_model_add_file(struct heft_model *model, struct heft_source *source, c
     }
     slot->source = *source;
     slot->source.label = slot->path;
+    if (!heft_add(model->file_bytes, slot->source.size, &model->file_bytes))
+        model->file_bytes = UINT64_MAX; /* sparse files can say so */
     slot->is_file = true;
     slot->number = model->n_files++;
     *source = (struct heft_source){0};
@@ -144,6 +163,12 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
 bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
                         struct heft_error *err)
 {
+    const uint64_t most = heft_limit_tensors(&model->limits, model->file_bytes);
+
+    if (model->n_rows >= most)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "more than %" PRIu64 " tensors in %" PRIu64 " bytes: limits.tensors", most,
+                         model->file_bytes);
     if (!heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
         return false;
     model->rows[model->n_rows++] = *row;

@@ -80,9 +80,10 @@ struct heft_unreadable {
 
 struct heft_model {
     struct heft_arena mem;
-    struct heft_limits limits;
-    const char *format;  /* "torch", "safetensors": what info --json calls it */
-    const char *version; /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
+    struct heft_limits limits; /* complete, but for tensors and nodes: see heft_limit_… */
+    uint64_t file_bytes;       /* of all files so far */
+    const char *format;        /* "torch", "safetensors": what info --json calls it */
+    const char *version;       /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
     struct heft_model_source *sources;
     struct heft_row *rows;
     struct heft_storage *storages;
@@ -108,6 +109,10 @@ struct heft_model {
 void heft_model_init(struct heft_model *model,
                      const struct heft_limits *limits); /* NULL: defaults */
 void heft_model_release(struct heft_model *model);
+
+/* The two limits that grow with the files: how many tensors, how many values of a pickle. */
+uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_bytes);
+uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes);
 
 /* A file: takes over the source, also on failure (closes it with the model). path is copied, and is
  * its label. */

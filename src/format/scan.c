@@ -14,6 +14,7 @@
 #include "base/endian.h"
 #include "base/inflate.h"
 #include "base/map.h"
+#include "core/model.h"
 #include "format/torch_globals.h"
 #include "wire/pickle.h"
 #include "wire/zip.h"
@@ -50,7 +51,8 @@ struct judged {
 
 static struct heft_pickle_limits pickle_limits(const struct scan *s)
 {
-    return (struct heft_pickle_limits){.opcodes = s->limits->opcodes, .nodes = s->limits->nodes};
+    return (struct heft_pickle_limits){.opcodes = s->limits->opcodes,
+                                       .nodes = heft_limit_nodes(s->limits, s->src->size)};
 }
 
 /* Judging goes on after a failure; the first one is what the caller hears of. */
@@ -81,8 +83,7 @@ static void report_trick(struct scan *s, const char *record, uint64_t offset, ui
     report(s, &item);
 }
 
-/* ---- imports and calls ------------------------------------------------------------------------
- */
+/* ---- imports and calls ------------------------------------------------------------------- */
 
 static enum heft_danger global_danger(const struct judged *j, uint32_t node)
 {
@@ -176,8 +177,7 @@ static bool judge_nodes(struct judged *j, struct heft_error *err)
     return true;
 }
 
-/* ---- one pickle -------------------------------------------------------------------------------
- */
+/* ---- one pickle -------------------------------------------------------------------------- */
 
 static void release(struct judged *j)
 {
@@ -272,8 +272,7 @@ static bool scan_bytes(struct scan *s, const char *record, uint64_t base, struct
     return ok;
 }
 
-/* ---- pickles of unknown length ----------------------------------------------------------------
- */
+/* ---- pickles of unknown length ----------------------------------------------------------- */
 
 static bool is_pickle_start(const uint8_t *p)
 {
@@ -354,8 +353,7 @@ static bool scan_window(struct scan *s, const char *record, uint64_t off, uint64
     return ok;
 }
 
-/* ---- files that are no zip --------------------------------------------------------------------
- */
+/* ---- files that are no zip --------------------------------------------------------------- */
 
 static bool scan_plain(struct scan *s, struct heft_error *err)
 {
@@ -383,8 +381,7 @@ static bool scan_plain(struct scan *s, struct heft_error *err)
     return scan_window(s, "", at, s->src->size, &run, err);
 }
 
-/* ---- zips -------------------------------------------------------------------------------------
- */
+/* ---- zips -------------------------------------------------------------------------------- */
 
 static bool ends_with_pkl(struct heft_str name)
 {
@@ -479,8 +476,7 @@ static void report_outside(struct scan *s, const struct heft_zip *zip)
                      "records outside of the archive's folder");
 }
 
-/* ---- zips that do not open --------------------------------------------------------------------
- */
+/* ---- zips that do not open --------------------------------------------------------------- */
 
 static bool has_end_record(const struct heft_source *src, struct heft_error *err)
 {

@@ -18,8 +18,7 @@
 #define DEFLATED_PICKLE (UINT64_C(64) << 20)
 #define DIRECTORY       (UINT64_C(256) << 20)
 
-/* ---- probe ------------------------------------------------------------------------------------
- */
+/* ---- probe ------------------------------------------------------------------------------- */
 
 static bool contains(struct heft_bytes bytes, const char *text)
 {
@@ -49,8 +48,7 @@ static int probe(const struct heft_probe *sample)
     return contains(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 0;
 }
 
-/* ---- root -------------------------------------------------------------------------------------
- */
+/* ---- root -------------------------------------------------------------------------------- */
 
 static bool ends_with(struct heft_str name, const char *suffix)
 {
@@ -138,13 +136,13 @@ static bool open_root(struct heft_torch *t, struct heft_error *err)
                      "this is a TorchScript archive (has constants.pkl), which heft does not read");
 }
 
-/* ---- pickle -----------------------------------------------------------------------------------
- */
+/* ---- pickle ------------------------------------------------------------------------------ */
 
 static bool read_pickle(struct heft_torch *t, struct heft_error *err)
 {
     const struct heft_limits *l = &t->model->limits;
-    const struct heft_pickle_limits limits = {.opcodes = l->opcodes, .nodes = l->nodes};
+    const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
+                                              .nodes = heft_limit_nodes(l, t->model->file_bytes)};
     const bool is_stored = t->pkl->method == HEFT_ZIP_STORED;
     const uint64_t cap = is_stored ? l->pickle : heft_min_u64(l->pickle, DEFLATED_PICKLE);
     struct heft_bytes data;

@@ -56,8 +56,7 @@ static struct type read_type(const struct heft_torch *t, uint32_t node)
     return type;
 }
 
-/* ---- arrays -----------------------------------------------------------------------------------
- */
+/* ---- arrays ------------------------------------------------------------------------------ */
 
 struct array {
     uint32_t node, shape, raw;
@@ -206,8 +205,7 @@ bool heft_torch_array(struct heft_torch *t, uint32_t node, struct heft_torch_mad
     return set_shape(t, &a, shape, &out->row, err) && raw_storage(t, &raw, &out->row.storage, err);
 }
 
-/* ---- scalars ----------------------------------------------------------------------------------
- */
+/* ---- scalars ----------------------------------------------------------------------------- */
 
 /* 2^n, for n from -24 to 15. */
 static double power_of_two(int n)

@@ -30,8 +30,7 @@ enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call
     return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
 }
 
-/* ---- persistent ids ---------------------------------------------------------------------------
- */
+/* ---- persistent ids ---------------------------------------------------------------------- */
 
 static bool is_word(const struct heft_torch *t, uint32_t node, struct heft_str word)
 {
@@ -219,8 +218,7 @@ bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err)
     return find_meanings(t, err);
 }
 
-/* ---- geometry ---------------------------------------------------------------------------------
- */
+/* ---- geometry ---------------------------------------------------------------------------- */
 
 /* What a rebuild function was given. */
 struct view {
@@ -349,8 +347,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
     return true;
 }
 
-/* ---- metadata ---------------------------------------------------------------------------------
- */
+/* ---- metadata ---------------------------------------------------------------------------- */
 
 static bool read_metadata(const struct heft_torch *t, const struct view *v, struct heft_row *row,
                           struct heft_error *err)
@@ -379,8 +376,7 @@ static bool read_metadata(const struct heft_torch *t, const struct view *v, stru
     return true;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows -------------------------------------------------------------------------------- */
 
 /* "built by module.name": the tensor is known to be there, its bytes are not ours to read. */
 static bool unread(struct heft_torch *t, uint32_t node, const char *how,
@@ -478,8 +474,7 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
     return keep_dims(t, &d, &out->row, err);
 }
 
-/* ---- rebuild functions ------------------------------------------------------------------------
- */
+/* ---- rebuild functions ------------------------------------------------------------------- */
 
 struct call {
     uint32_t node, callee, args, state;

@@ -25,8 +25,7 @@ static const struct heft_source *source_of(const struct heft_torch *t)
     return &t->model->sources[t->source].source;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------------------------- */
 
 /* "data/0" of "archive/data/0". */
 static struct heft_str inner_name(const struct heft_torch *t, const struct heft_zip_entry *entry)
@@ -120,8 +119,7 @@ bool heft_torch_find_record(const struct heft_torch *t, struct heft_str key, str
     return true;
 }
 
-/* ---- small records ----------------------------------------------------------------------------
- */
+/* ---- small records ----------------------------------------------------------------------- */
 
 /* The content of a small record; *entry is NULL where there is none of that name. */
 static bool fetch_small(struct heft_torch *t, const char *name, const struct heft_zip_entry **entry,
@@ -238,8 +236,7 @@ bool heft_torch_read_records(struct heft_torch *t, struct heft_error *err)
            fetch_small(t, ".data/serialization_id", &entry, &text, err);
 }
 
-/* ---- storages ---------------------------------------------------------------------------------
- */
+/* ---- storages ---------------------------------------------------------------------------- */
 
 bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *storage,
                              struct heft_error *err)
@@ -259,8 +256,7 @@ bool heft_torch_store_record(struct heft_torch *t, uint32_t index, uint32_t *sto
     return heft_model_add_storage(t->model, &s, storage, err);
 }
 
-/* ---- notes ------------------------------------------------------------------------------------
- */
+/* ---- notes ------------------------------------------------------------------------------- */
 
 static bool note_outside(struct heft_torch *t, struct heft_error *err)
 {
@@ -363,8 +359,7 @@ static bool note_layout(struct heft_torch *t, struct heft_error *err)
     return true;
 }
 
-/* ---- claims -----------------------------------------------------------------------------------
- */
+/* ---- claims ------------------------------------------------------------------------------ */
 
 static bool claim(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
                   struct heft_error *err)

@@ -19,8 +19,7 @@
 #define SHORT_TEXT  32 /* bytes: copied each time, a table entry would not be smaller */
 #define TUPLE_DEPTH 16 /* tuples within a tuple that is a key: real ones have one or two */
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ------------------------------------------------------------------------------- */
 
 /* Puts a text that is in model->mem under a node. */
 static bool remember(struct heft_torch *t, struct heft_u32map *map, uint32_t node,
@@ -91,8 +90,7 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
     return remember(t, &t->by_text, node, full, err) ? full.p : NULL;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------
- */
+/* ---- bytes ------------------------------------------------------------------------------- */
 
 static bool is_latin1(struct heft_str name)
 {
@@ -240,8 +238,7 @@ bool heft_torch_bytes_of(struct heft_torch *t, uint32_t node, bool *found,
     return out->verbatim != SIZE_MAX || keep_decoded(t, out, err);
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers ----------------------------------------------------------------------------- */
 
 /* "-0x1f…" of a number in two's complement, little-endian. */
 static void put_bigint(struct heft_buf *out, struct heft_str number)
@@ -348,8 +345,7 @@ static void put_float(struct heft_buf *out, double number)
     heft_buf_printf(out, "e%c%02d", exponent > 0 ? '+' : '-', abs(exponent - 1));
 }
 
-/* ---- leaves -----------------------------------------------------------------------------------
- */
+/* ---- leaves ------------------------------------------------------------------------------ */
 
 static void set_text(struct heft_value *out, enum heft_value_kind kind, struct heft_str text)
 {
@@ -532,8 +528,7 @@ bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out
     }
 }
 
-/* ---- keys -------------------------------------------------------------------------------------
- */
+/* ---- keys -------------------------------------------------------------------------------- */
 
 static void put_quoted(struct heft_buf *out, struct heft_str text, bool is_bytes)
 {

@@ -1,13 +1,14 @@
 /* sink.h: a set of files that appear whole or not at all.
  *
  *     sink = heft_sink_new(&options, err)
- *     heft_sink_folder(sink, "out", err)              makes a missing folder (gone again if
- * abandoned) i = heft_sink_add(sink, "out/a", size, err)      refuses an existing target without
- * `overwrite`; creates a temporary file beside it, reserves its size heft_sink_write(sink, i, off,
- * p, n, err)         from any thread, any order heft_sink_retire(sink, "out/stale")              to
- * be deleted once the rename of all files is done heft_sink_commit(sink, err) sync, rename in the
- * order added, delete retired, sync folder heft_sink_free(sink) abandons (unlinks) what was not
- * committed
+ *     heft_sink_folder(sink, "out", err)         makes a missing folder (gone again if abandoned)
+ *     heft_sink_add(sink, "out/a", n, &i, err)   refuses an existing target without `overwrite`;
+ *                                                makes a temporary file beside it, of n bytes
+ *     heft_sink_write(sink, i, off, p, n, err)   from any thread, in any order
+ *     heft_sink_retire(sink, "out/old", err)     to be deleted once all files are renamed
+ *     heft_sink_commit(sink, err)                sync, rename in the order added, delete what is
+ *                                                retired, sync the folder
+ *     heft_sink_free(sink)                       abandons (unlinks) what was not committed
  *
  * Before commit nothing bears a final name, and the old files are untouched. Without `overwrite`
  * the rename itself refuses a target that has appeared meanwhile, and what was renamed is taken

@@ -126,10 +126,12 @@ heft_pickle_make(struct heft_pickle_machine *m, enum heft_pickle_kind kind, uint
     return heft_pickle_clear(m, m->n_nodes++, kind);
 }
 
+/* One more value on the stack. */
+HEFT_CHECKED bool heft_pickle_stack_room(struct heft_pickle_machine *m);
+
 HEFT_CHECKED static inline bool heft_pickle_push(struct heft_pickle_machine *m, uint32_t node)
 {
-    if (HEFT_UNLIKELY(m->depth == m->cap_stack) &&
-        !heft_grow(&m->stack, &m->cap_stack, m->depth, 1, sizeof *m->stack, m->err))
+    if (HEFT_UNLIKELY(m->depth == m->cap_stack) && !heft_pickle_stack_room(m))
         return false;
     m->stack[m->depth++] = node;
     return true;

@@ -11,8 +11,8 @@
  * is always one segment. */
 #include "wire/pickle_machine.h"
 
-/* Moves an array of the arena to one with room for `want`, at most `most` entries. `items` points
- * to the array's pointer. */
+/* Room for `want` entries, at most `most`, in an array of the arena. `items` points to the array's
+ * pointer. */
 static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap, size_t want,
                   size_t most)
 {
@@ -23,12 +23,10 @@ static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_
         room = want;
     if (room > SIZE_MAX / each)
         return heft_fail(m->err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for a pickle's values");
-    wider = heft_arena_alloc(m->arena, room * each, m->err);
+    memcpy(&old, items, sizeof old);
+    wider = heft_arena_widen(m->arena, old, *cap * each, room * each, m->err);
     if (!wider)
         return false;
-    memcpy(&old, items, sizeof old);
-    if (*cap)
-        memcpy(wider, old, *cap * each);
     memcpy(items, &wider, sizeof wider);
     *cap = room;
     return true;
@@ -55,6 +53,18 @@ bool heft_pickle_node_room(struct heft_pickle_machine *m)
                  (size_t)m->limits.nodes); /* below 2^32 */
 }
 
+/* Values that are shared (DUP, BINGET) stand on the stack and in containers more than once, but not
+ * many times over in any file that a pickler wrote. */
+#define SHARING 4
+
+bool heft_pickle_stack_room(struct heft_pickle_machine *m)
+{
+    if (m->depth / SHARING >= m->limits.nodes)
+        return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " values on the stack",
+                                SHARING * m->limits.nodes);
+    return heft_grow(&m->stack, &m->cap_stack, m->depth, 1, sizeof *m->stack, m->err);
+}
+
 static bool item_room(struct heft_pickle_machine *m, size_t k)
 {
     /* Numbers in the pool are u32, the last one means none. */
@@ -62,6 +72,9 @@ static bool item_room(struct heft_pickle_machine *m, size_t k)
         return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than 2^32 items");
     if (k <= m->cap_items - m->n_items)
         return true;
+    if ((m->n_items + k) / (2 * SHARING) > m->limits.nodes) /* a segment has two words of its own */
+        return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than %" PRIu64 " items",
+                                2 * SHARING * m->limits.nodes);
     return widen(m, &m->items, sizeof *m->items, &m->cap_items, m->n_items + k, HEFT_PICKLE_NIL);
 }
 

@@ -203,8 +203,7 @@ static void integers_widen_with_their_sign(void **state)
     assert_int_equal(cast_bits(HEFT_BOOL, HEFT_U8, 2), 1);
 }
 
-/* ---- every value of the small types -----------------------------------------------------------
- */
+/* ---- every value of the small types ------------------------------------------------------ */
 
 struct mapped {
     enum heft_dtype from, to;
@@ -418,8 +417,7 @@ static void same_type_is_copied(void **state)
     assert_memory_equal(src, dst, 2);
 }
 
-/* ---- overflow and what is refused -------------------------------------------------------------
- */
+/* ---- overflow and what is refused -------------------------------------------------------- */
 
 static uint64_t overflows(enum heft_dtype from, enum heft_dtype to, uint64_t bits)
 {

@@ -248,7 +248,7 @@ static void a_state_dict_as_torch_writes_it(void **state)
 static void shared_values_are_one_node(void **state)
 {
     struct heft_pickle_iter iter;
-    uint32_t a, b;
+    uint32_t a = 0, b = 0;
     struct run run;
 
     (void)state;

@@ -81,8 +81,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- strided rows against the reference --------------------------------------------------------
- */
+/* ---- strided rows against the reference -------------------------------------------------- */
 
 /* Bytes [off, off+n) of the row, an element at a time. */
 static void read_slowly(const struct bench *b, const struct heft_row *row, uint64_t off,
@@ -421,8 +420,7 @@ static void ranges_outside_are_refused(void **state)
     assert_string_equal(b->err.file, "bench");
 }
 
-/* ---- stored bytes to values --------------------------------------------------------------------
- */
+/* ---- stored bytes to values -------------------------------------------------------------- */
 
 static void check_flags(enum heft_dtype dtype, uint8_t flags, const void *stored, const void *value,
                         size_t n)
@@ -476,8 +474,7 @@ static void negated_views_have_the_other_sign(void **state)
     check_flags(HEFT_F8_E8M0, HEFT_ROW_NEG, "\1\0", "\1\0", 2);
 }
 
-/* ---- deflated storages -------------------------------------------------------------------------
- */
+/* ---- deflated storages ------------------------------------------------------------------- */
 
 /* A deflate stream of stored blocks, at most 60 000 bytes each. */
 static size_t deflate_stored(uint8_t *dst, const uint8_t *src, size_t n)
@@ -652,8 +649,7 @@ static void many_threads_may_read_deflated_storages(void **state)
     free(packed);
 }
 
-/* ---- lack of memory ----------------------------------------------------------------------------
- */
+/* ---- lack of memory ---------------------------------------------------------------------- */
 
 /* A strided and two deflated reads with the n-th allocation failing: an error, no leak, and the
  * reader works afterwards. */

@@ -247,8 +247,7 @@ static void bad_deflate_streams(void **state)
     bench_leave(&b);
 }
 
-/* ---- records beyond 4 GiB: zip64 fields, descriptors of 24 bytes, in a file that is a hole ------
- */
+/* ---- records beyond 4 GiB: zip64 fields, descriptors of 24 bytes, in a file that is a hole  */
 
 #define FAR (UINT64_C(5) << 30) /* the first payload */
 
