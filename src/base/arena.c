@@ -112,7 +112,7 @@ static struct heft_arena_block **find_alone(struct heft_arena *arena, const void
 
     while (*link && block_bytes(*link) != piece)
         link = &(*link)->next;
-    return *link && n > 0 && (*link)->cap == n && link != &arena->blocks ? link : NULL;
+    return *link && n > 0 && (*link)->cap == n ? link : NULL;
 }
 
 void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t wanted,
@@ -132,6 +132,8 @@ void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old, size_t
         return NULL;
     arena->total += wanted - old;
     block->cap = wanted;
+    if (link == &arena->blocks)
+        arena->used = wanted; /* the newest block was full, and stays so */
     *link = block;
     return block_bytes(block);
 }

@@ -257,6 +257,33 @@ static void a_failed_allocation_leaves_the_map_whole(void **state)
     }
 }
 
+static void texts_that_differ_are_told_from_those_that_may_not(void **state)
+{
+    static const char *const kinds[] = {"weight", "bias", "gain"};
+    static const char zeros[40] = {0};
+    struct heft_error err = {0};
+    struct heft_differ differ = {0};
+    char names[300][24];
+    size_t told = 0;
+
+    (void)state;
+    assert_true(heft_differ_reserve(&differ, 340, &err));
+    for (size_t n = 0; n < 40; n++) /* only the length differs */
+        told += heft_differ_show(&differ, (struct heft_str){zeros, n});
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(names[i], sizeof names[i], "layers.%u.%s", i / 3, kinds[i % 3]);
+        told += heft_differ_show(&differ, heft_str_of(names[i]));
+    }
+    assert_int_equal(told, 340);
+    for (size_t i = 0; i < 300; i++) /* never said of a text that was shown before */
+        assert_false(heft_differ_show(&differ, heft_str_of(names[i])));
+    heft_differ_release(&differ);
+    heft_alloc_fail_at(1);
+    assert_false(heft_differ_reserve(&differ, 1, &err));
+    heft_alloc_fail_at(0);
+    assert_int_equal(err.code, HEFT_NOMEM);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +297,7 @@ int main(void)
         cmocka_unit_test(numbers_are_found_however_they_come),
         cmocka_unit_test(a_far_key_takes_no_more_than_a_slot),
         cmocka_unit_test(a_failed_allocation_leaves_the_map_whole),
+        cmocka_unit_test(texts_that_differ_are_told_from_those_that_may_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

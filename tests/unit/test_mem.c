@@ -296,9 +296,35 @@ static void taking_moves_the_text_and_empties_the_buffer(void **state)
     heft_arena_release(&arena);
 }
 
+static void a_large_piece_grows_and_a_small_one_moves(void **state)
+{
+    struct heft_arena arena = {0};
+    struct heft_error err = {0};
+    const size_t large = (size_t)1 << 20;
+    uint8_t *piece = heft_arena_alloc(&arena, large, &err), *small;
+
+    (void)state;
+    memset(piece, 7, large);
+    for (size_t n = large; n < 64 * large; n *= 2) {
+        piece = heft_arena_widen(&arena, piece, n, 2 * n, &err);
+        assert_non_null(piece);
+        assert_int_equal(piece[large - 1], 7);
+        memset(piece + n, 7, n);
+    }
+    assert_true(arena.total < 65 * large); /* nothing was left behind */
+
+    small = heft_arena_alloc(&arena, 32, &err);
+    memset(small, 9, 32);
+    small = heft_arena_widen(&arena, small, 32, 4096, &err);
+    assert_int_equal(small[31], 9);
+    assert_int_equal(piece[64 * large - 1], 7);
+    heft_arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_large_piece_grows_and_a_small_one_moves),
         cmocka_unit_test(the_nth_allocation_fails_and_only_that_one),
         cmocka_unit_test(nothing_is_a_lawful_size),
         cmocka_unit_test(impossible_sizes_are_refused_without_trying),

@@ -326,6 +326,47 @@ static void names(void **state)
     reject_name("rooot/", 6, HEFT_MALFORMED, "record \"rooot/\": a folder that holds bytes");
 }
 
+/* The names of the first two records. */
+static void set_names(struct bench *b, const char *first, const char *second)
+{
+    const char *const names[] = {first, second};
+
+    take(b, STORED);
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(b->p + bench_central(b, i) + 46, names[i], 6);
+        memcpy(b->p + bench_local(b, i) + 30, names[i], 6);
+    }
+}
+
+/* Names that end in a number are told apart by it. */
+static void numbered_names(void **state)
+{
+    static const char *const good[][2] = {
+        {"root/1", "root/2"}, {"root/1", "roof/1"}, {"root/0", "roo/00"}, {"root/1", "root-1"},
+        {"root/2", "roo/02"}, {"roo/12", "root/1"}, {"a/9999", "a/9998"}, {"r/s/t1", "000001"}};
+    struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(good); i++) {
+        set_names(&b, good[i][0], good[i][1]);
+        assert_true(bench_open(&b, NULL));
+        bench_leave(&b);
+    }
+    set_names(&b, "root/1", "root/1");
+    assert_false(bench_open(&b, NULL));
+    expect_error(&b, HEFT_MALFORMED, "record \"root/1\": two records have this name");
+    bench_leave(&b);
+    set_names(&b, "root/1", "rOOt/1");
+    assert_false(bench_open(&b, NULL));
+    expect_error(&b, HEFT_MALFORMED,
+                 "records \"root/1\" and \"rOOt/1\" differ only in upper and lower case");
+    bench_leave(&b);
+    set_names(&b, "a/9999", "a/9999");
+    assert_false(bench_open(&b, NULL));
+    expect_error(&b, HEFT_MALFORMED, "record \"a/9999\": two records have this name");
+    bench_leave(&b);
+}
+
 static void harmless_names_pass(void **state)
 {
     static const char *const good[] = {"..a/b.", "a/...b", "r\xc3\xbc/ab", " a b.c"};
@@ -529,6 +570,7 @@ int main(void)
         cmocka_unit_test(sizes_that_reach_into_the_next_record),
         cmocka_unit_test(sizes_near_the_end_of_numbers),
         cmocka_unit_test(names),
+        cmocka_unit_test(numbered_names),
         cmocka_unit_test(harmless_names_pass),
         cmocka_unit_test(a_directory_that_does_not_fit_its_entries),
         cmocka_unit_test(two_end_records_that_both_hold_up),
