@@ -287,8 +287,8 @@ void heft_strmap_release(struct heft_strmap *map)
 
 /* ---- texts that differ --------------------------------------------------------------------- */
 
-#define MOST_PROBES 16 /* marks that a file chose to collide end in the map, whose hash is keyed   \
-                        */
+/* Marks that a file chose to collide end in the map, whose hash is keyed. */
+#define MOST_PROBES 16
 
 bool heft_differ_reserve(struct heft_differ *differ, size_t count, struct heft_error *err)
 {
