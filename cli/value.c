@@ -299,11 +299,17 @@ static void new_line(struct tree *tree)
     out_fill(tree->out, ' ', tree->indent + 2 * (depth < MAX_INDENT ? depth : MAX_INDENT));
 }
 
+/* Versions of modules, a line each: every state dict has them, nobody looks for them. */
+static bool is_bookkeeping(const struct heft_value *value)
+{
+    return strcmp(value->key, "_metadata") == 0;
+}
+
 /* Do the children get lines of their own? Not on one that is full, nor too deep. */
 static bool opens_lines(const struct tree *tree, const struct heft_value *value)
 {
     return is_container(value) && !fits_line(value, tree->all) &&
-           (tree->all || tree->stack.n < MAX_LEVELS);
+           (tree->all || (tree->stack.n < MAX_LEVELS && !is_bookkeeping(value)));
 }
 
 static bool put_child(struct tree *tree, const struct heft_value *child)
