@@ -141,12 +141,14 @@ static bool set_shape(struct heft_torch *t, const struct array *a, const uint64_
 static bool place(struct heft_torch *t, const struct heft_torch_bytes *raw,
                   struct heft_storage *out, struct heft_error *err)
 {
-    static const char label[] = "numpy array in data.pkl";
+    const char *label = heft_arena_printf(&t->model->mem, err, "numpy array in %s", t->what);
     struct heft_str copy = {(const char *)raw->bytes.p, raw->bytes.n};
 
+    if (!label)
+        return false;
     *out = (struct heft_storage){.packed = raw->bytes.n,
                                  .len = raw->bytes.n,
-                                 .label = {label, sizeof label - 1},
+                                 .label = heft_str_of(label),
                                  .source = t->source};
     if (raw->verbatim != SIZE_MAX && t->base != HEFT_NO_OFFSET) {
         if (!heft_grow(&t->spans, &t->cap_spans, t->n_spans, 1, sizeof *t->spans, err))
@@ -161,7 +163,8 @@ static bool place(struct heft_torch *t, const struct heft_torch_bytes *raw,
             return false;
     }
     return heft_model_add_memory(t->model, (struct heft_bytes){(const uint8_t *)copy.p, copy.n},
-                                 label, t->source, t->pkl->data, t->pkl->packed, &out->source, err);
+                                 label, t->source, t->pickle_at, t->pickle_packed, &out->source,
+                                 err);
 }
 
 static bool raw_storage(struct heft_torch *t, const struct heft_torch_bytes *raw, uint32_t *index,

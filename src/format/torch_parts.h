@@ -1,16 +1,20 @@
-/* torch_parts.h: the inside of the torch reader, shared by the torch*.c files only.
+/* torch_parts.h: the inside of the torch readers, shared by the torch*.c files only.
  *
- *   torch.c          probe, open: finds the archive's root and its pickle
- *   torch_records.c  the small records, the map of bytes, notes
- *   torch_rebuild.c  persistent ids → storages; _rebuild_… calls → rows
- *   torch_numpy.c    numpy arrays → rows, numpy scalars → values
- *   torch_value.c    leaves → values, dictionary keys → text
- *   torch_tree.c     the walk of the pickle's graph
- *   torch_globals.c  the table of names
+ *   one pickle on its way to rows (struct heft_torch):
+ *     torch_graph.c    runs it, looks up its names, gathers its storages
+ *     torch_rebuild.c  _rebuild_… calls → rows
+ *     torch_numpy.c    numpy arrays → rows, numpy scalars → values
+ *     torch_value.c    leaves → values, dictionary keys → text
+ *     torch_tree.c     the walk of the graph
+ *     torch_globals.c  the table of names
+ *   containers, which say where the bytes behind a persistent id are:
+ *     torch.c          the zip of torch.save: probe, open
+ *     torch_zip.c      its root and its records, which are the storages
+ *     torch_records.c  its small records, the map of its bytes, notes
  *
- * All of them work on one struct heft_torch, which lives while a file is being opened. What the
- * model keeps is copied into model->mem; the pickle, its nodes and these tables are in `scratch`
- * and go when the file is open. */
+ * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
+ * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied into
+ * model->mem; the pickle, its nodes and these tables live while the file is being opened. */
 #ifndef HEFT_TORCH_PARTS_H
 #define HEFT_TORCH_PARTS_H
 
@@ -19,51 +23,49 @@
 #include "wire/pickle.h"
 #include "wire/zip.h"
 
-enum heft_torch_mark {
-    HEFT_TORCH_LOOSE,   /* nothing has asked for the record */
-    HEFT_TORCH_STORED,  /* it is a storage of the model, which claims its bytes */
-    HEFT_TORCH_PARSED,  /* it has been read */
-    HEFT_TORCH_OUTSIDE, /* not in the root: nothing can ask for it */
-};
-
-/* One record data/KEY and what the pickle says of it. */
+/* Bytes that a pickle gives a name to, and what it says of them. */
 struct heft_torch_storage {
     struct heft_str key;
     const struct heft_torch_global *type; /* STORAGE or UNTYPED */
     uint64_t bytes;                       /* elements times their size */
     int64_t elements;
+    uint64_t begin;   /* of a view on a storage: bytes from that storage's begin */
     uint32_t storage; /* in the model; HEFT_NONE: there is no data (meta device) */
     bool used;        /* by a row */
 };
 
-/* Bytes of a numpy array that stand verbatim in a stored data.pkl. */
+/* Bytes of a numpy array or a nested stream that stand verbatim in the pickle. */
 struct heft_torch_span {
     uint64_t off, len;
+};
+
+struct heft_torch;
+struct heft_torch_made;
+/* What a container makes of persistent ids. */
+struct heft_torch_container {
+    /* The storage of a PERSID: reads it with heft_torch_read_persid or by its own rule, and ends in
+     * heft_torch_add_storage, or sets t->meanings[id] to the one that it was before. */
+    bool (*storage)(struct heft_torch *t, uint32_t id, struct heft_error *err);
 };
 
 struct heft_torch {
     struct heft_model *model;
     uint32_t source;
+    const struct heft_torch_container *container;
+    void *inside;  /* the container's own: struct heft_torch_zip … */
+    uint64_t base; /* the pickle's first byte in the source; HEFT_NO_OFFSET if it is deflated */
+    uint64_t pickle_at, pickle_packed; /* the range of the source that holds it, deflated or not */
+    const char *what;                  /* "data.pkl": static */
+    struct heft_str prefix;            /* of all names: static, without a dot; may be empty */
+    bool is_big;                       /* storages are big-endian */
+
     struct heft_arena scratch;
     struct heft_arena graph; /* the pickle and its nodes: goes first, it is the largest */
-    struct heft_zip zip;
-    struct heft_str root; /* "archive", without the slash */
-    uint32_t *numbered; /* K → the entry ROOT/data/K, HEFT_NONE where there is none; zip.count */
-    struct heft_strmap records;       /* all others of the root, by what follows it and its slash */
-    uint8_t *entry_marks;             /* an entry: enum heft_torch_mark */
-    const struct heft_zip_entry *pkl; /* data.pkl */
-    uint64_t base;                    /* its first byte in the file; HEFT_NO_OFFSET if deflated */
     struct heft_pickle pickle;
     uint32_t *meanings; /* a node: of a GLOBAL, the number of its entry; of a PERSID, storages */
-    bool is_big;        /* byteorder: storages are big-endian */
-    bool has_byteorder; /* written by torch 2.1 or later */
-    uint64_t format;    /* .format_version; 0: has none */
-    uint64_t alignment; /* .storage_alignment, or torch's default */
-
     struct heft_torch_storage *storages;
     size_t n_storages, cap_storages;
-    uint32_t *by_entry;      /* an entry → storages, HEFT_NONE where it is none */
-    struct heft_strmap keys; /* of storages that have no record → storages */
+    struct heft_strmap keys; /* of storages, for containers that find them by key → storages */
     struct heft_torch_span *spans;
     size_t n_spans, cap_spans;
     struct heft_u32map raw; /* node of raw bytes → storage in the model */
@@ -72,6 +74,36 @@ struct heft_torch {
     struct heft_u32map by_text;  /* node of a text or a global → texts */
     struct heft_u32map by_bytes; /* node of a text that stands for bytes → texts */
     uint64_t budget;             /* values that may still be made: limits.expansion */
+    struct heft_value *values;   /* what heft_torch_walk found besides tensors; NULL: nothing */
+};
+
+enum heft_torch_mark {
+    HEFT_TORCH_LOOSE,   /* nothing has asked for the record */
+    HEFT_TORCH_STORED,  /* it is a storage of the model, which claims its bytes */
+    HEFT_TORCH_PARSED,  /* it has been read */
+    HEFT_TORCH_CLAIMED, /* it has been read, and its bytes are claimed */
+    HEFT_TORCH_OUTSIDE, /* not in the root: nothing can ask for it */
+};
+
+/* An archive. Several pickles of it may be read one after the other. */
+struct heft_torch_zip {
+    struct heft_model *model;
+    uint32_t source;
+    struct heft_arena scratch;
+    struct heft_zip zip;
+    struct heft_str root; /* "archive", without the slash */
+    uint32_t *numbered; /* K → the entry ROOT/data/K, HEFT_NONE where there is none; zip.count */
+    struct heft_strmap records; /* all others of the root, by what follows it and its slash */
+    uint8_t *marks;             /* an entry: enum heft_torch_mark */
+    uint32_t *stored;           /* an entry that is STORED → storage of the model */
+    uint32_t *by_entry;         /* an entry → storages of the pickle being read, or HEFT_NONE */
+    size_t n_taken;             /* records that pickles asked for */
+    struct heft_str folder;     /* where the storages of that pickle are: "data/" */
+    const struct heft_zip_entry *pkl; /* data.pkl */
+    bool is_big;                      /* byteorder: storages are big-endian */
+    bool has_byteorder;               /* written by torch 2.1 or later */
+    uint64_t format;                  /* .format_version; 0: has none */
+    uint64_t alignment;               /* .storage_alignment, or torch's default */
 };
 
 static inline const struct heft_pickle_node *heft_torch_node(const struct heft_torch *t,
@@ -88,6 +120,13 @@ static inline bool heft_torch_is(const struct heft_torch *t, uint32_t node,
 static inline bool heft_torch_is_text(const struct heft_torch *t, uint32_t node)
 {
     return heft_torch_is(t, node, HEFT_PICKLE_STR) || heft_torch_is(t, node, HEFT_PICKLE_PY2STR);
+}
+/* That text, also as bytes. */
+static inline bool heft_torch_is_word(const struct heft_torch *t, uint32_t node,
+                                      struct heft_str word)
+{
+    return (heft_torch_is_text(t, node) || heft_torch_is(t, node, HEFT_PICKLE_BYTES)) &&
+           heft_str_eq(heft_pickle_text(&t->pickle, node), word);
 }
 /* Where a node was made, in the file. */
 static inline uint64_t heft_torch_where(const struct heft_torch *t, uint32_t node)
@@ -109,22 +148,63 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
     return node == HEFT_PICKLE_NIL ? 0 : t->pickle.nodes[node].count;
 }
 
+/* ---- torch_zip.c ---- */
+
+/* Opens the directory, finds the root (the folder of data.pkl) and sorts the entries. */
+HEFT_CHECKED bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model,
+                                      uint32_t source, struct heft_error *err);
+void heft_torch_release_zip(struct heft_torch_zip *z);
+/* The entry of the root's record of that name ("data.pkl"), HEFT_NONE where there is none. Not for
+ * data/0, data/1 …: those are `numbered`. */
+uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name);
+/* A record that becomes a storage of the model, once. */
+HEFT_CHECKED bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t entry,
+                                          uint32_t *storage, struct heft_error *err);
+/* Reads the pickle of a record, its rows and values, and claims its bytes. `what` is static:
+ * "data.pkl". t->prefix may be set before; t->values is its result. The caller releases t. */
+HEFT_CHECKED bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
+                                         struct heft_torch *t, struct heft_error *err);
+/* "data/0" of "archive/data/0"; the whole name of an entry outside of the root. */
+struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
+                                      const struct heft_zip_entry *entry);
+
 /* ---- torch_records.c ---- */
 
-/* Sorts the entries by where they are: outside of the root, numbered storages, others. */
-HEFT_CHECKED bool heft_torch_map_records(struct heft_torch *t, struct heft_error *err);
 /* `version`, `byteorder` and the like: parsed and checked. */
-HEFT_CHECKED bool heft_torch_read_records(struct heft_torch *t, struct heft_error *err);
-/* The entry of the storage's record data/KEY, HEFT_NONE where there is none. `name` is room. */
-HEFT_CHECKED bool heft_torch_find_record(const struct heft_torch *t, struct heft_str key,
-                                         struct heft_buf *name, uint32_t *entry,
-                                         struct heft_error *err);
-/* A record that becomes a storage of the model. */
-HEFT_CHECKED bool heft_torch_store_record(struct heft_torch *t, uint32_t entry, uint32_t *storage,
-                                          struct heft_error *err);
-/* After the walk: records without a tensor, notes, and a claim for every byte that is understood.
+HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_error *err);
+/* After all walks: records without a tensor, notes, and a claim for every byte that is understood.
  */
-HEFT_CHECKED bool heft_torch_claim_all(struct heft_torch *t, struct heft_error *err);
+HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
+
+/* ---- torch_graph.c ---- */
+
+void heft_torch_release(struct heft_torch *t);
+/* Runs the pickle at the beginning of `data` (in t->graph), whose first byte is at t->base, looks
+ * up every global and makes every persistent id a storage. */
+HEFT_CHECKED bool heft_torch_run(struct heft_torch *t, struct heft_bytes data,
+                                 struct heft_error *err);
+/* Notes on the pickle and claims for [pickle_at, +pickle_packed), but for the arrays within. After
+ * the walk. */
+HEFT_CHECKED bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err);
+/* The persistent id ("storage", class, key, location, elements) that zips have, and with one item
+ * more legacy streams: all but `storage`. *more is the sixth item, NIL where there are five. */
+HEFT_CHECKED bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id,
+                                         struct heft_torch_storage *out, bool *is_meta,
+                                         uint32_t *more, struct heft_error *err);
+/* The storage class that a node names. `id` is for errors. */
+HEFT_CHECKED bool heft_torch_read_class(const struct heft_torch *t, uint32_t id, uint32_t node,
+                                        const struct heft_torch_global **type,
+                                        struct heft_error *err);
+/* Bytes of an element; the quantized classes have no dtype of ours. */
+uint32_t heft_torch_element_bytes(const struct heft_torch_global *type);
+/* A storage met for the first time: becomes the meaning of the id. */
+HEFT_CHECKED bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
+                                         const struct heft_torch_storage *storage,
+                                         struct heft_error *err);
+/* A storage met again, storages[index]: must be said to be what it was before. */
+HEFT_CHECKED bool heft_torch_same_storage(struct heft_torch *t, uint32_t id, uint32_t index,
+                                          const struct heft_torch_storage *again,
+                                          struct heft_error *err);
 
 /* ---- torch_rebuild.c ---- */
 
@@ -132,8 +212,6 @@ HEFT_CHECKED bool heft_torch_claim_all(struct heft_torch *t, struct heft_error *
 const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node);
 /* The kind of a CALL's callee: UNKNOWN also where it is no global. */
 enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call);
-/* Looks up every global, and makes every persistent id a storage, checked against its record. */
-HEFT_CHECKED bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err);
 
 enum heft_torch_found {
     HEFT_TORCH_OTHER, /* not a tensor */
@@ -187,7 +265,7 @@ HEFT_CHECKED bool heft_torch_bytes_of(struct heft_torch *t, uint32_t node, bool 
 
 /* ---- torch_tree.c ---- */
 
-/* Rows and values from the graph's root. */
+/* Rows, and t->values, from the graph's root. Afterwards the nodes are gone. */
 HEFT_CHECKED bool heft_torch_walk(struct heft_torch *t, struct heft_error *err);
 
 #endif

@@ -1,8 +1,4 @@
-/* torch_rebuild.c: persistent ids become storages, calls of the rebuild functions become rows.
- *
- *     BINPERSID ("storage", torch FloatStorage, "0", "cpu", 6)
- *                            class, its dtype   key   location  elements (bytes if untyped)
- *         → record data/0, which must have exactly that many bytes
+/* torch_rebuild.c: calls of the rebuild functions become rows.
  *
  *     REDUCE torch._utils _rebuild_tensor_v2 (storage, offset, size, stride, requires_grad, hooks
  *                                             [, {"conj": True, "neg": True}])
@@ -28,194 +24,6 @@ enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call
         heft_torch_global_of(t, heft_torch_node(t, call)->u.call.callee);
 
     return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-}
-
-/* ---- persistent ids ---------------------------------------------------------------------- */
-
-static bool is_word(const struct heft_torch *t, uint32_t node, struct heft_str word)
-{
-    return (heft_torch_is_text(t, node) || heft_torch_is(t, node, HEFT_PICKLE_BYTES)) &&
-           heft_str_eq(heft_pickle_text(&t->pickle, node), word);
-}
-
-/* Bytes of an element; the quantized classes have no dtype of ours. */
-static uint32_t element_bytes(const struct heft_torch_global *type)
-{
-    if (type->kind == HEFT_TORCH_UNTYPED)
-        return 1;
-    if (type->dtype != HEFT_DTYPE_COUNT)
-        return heft_dtype_bytes((enum heft_dtype)type->dtype);
-    return strcmp(type->name, "QInt32Storage") == 0 ? 4 : 1;
-}
-
-static bool read_class(const struct heft_torch *t, uint32_t id, uint32_t node,
-                       const struct heft_torch_global **type, struct heft_error *err)
-{
-    const uint64_t at = heft_torch_where(t, id);
-    struct heft_str module, name;
-
-    if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
-        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose storage class is no class");
-    *type = heft_torch_global_of(t, node);
-    if (*type && ((*type)->kind == HEFT_TORCH_STORAGE || (*type)->kind == HEFT_TORCH_UNTYPED))
-        return true;
-    module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
-    name = heft_pickle_text(&t->pickle, node);
-    return heft_fail(err, *type ? HEFT_MALFORMED : HEFT_UNSUPPORTED, at,
-                     "persistent id with %.*s.%.*s for its storage class, which is none that heft "
-                     "knows",
-                     (int)heft_min_u64(module.n, 100), module.p, (int)heft_min_u64(name.n, 100),
-                     name.p);
-}
-
-static bool read_persid(const struct heft_torch *t, uint32_t id, struct heft_torch_storage *out,
-                        bool *is_meta, struct heft_error *err)
-{
-    const uint32_t args = heft_torch_node(t, id)->u.call.args;
-    const uint64_t at = heft_torch_where(t, id);
-    const uint32_t *items;
-    uint32_t key, elements;
-
-    if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id that is no tuple (\"storage\", class, key, location, "
-                         "elements)");
-    items = heft_torch_items(t, args);
-    if (heft_torch_count(t, args) != 5 || !is_word(t, items[0], HEFT_STR("storage")))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id of %u items; (\"storage\", class, key, location, elements) "
-                         "is all a torch zip may have",
-                         heft_torch_count(t, args));
-    if (!read_class(t, id, items[1], &out->type, err))
-        return false;
-    key = items[2];
-    if (!heft_torch_is_text(t, key))
-        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose key is no text");
-    out->key = heft_pickle_text(&t->pickle, key);
-    *is_meta = is_word(t, items[3], HEFT_STR("meta"));
-    elements = items[4];
-    if (!heft_torch_is(t, elements, HEFT_PICKLE_INT) || heft_torch_node(t, elements)->u.integer < 0)
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id whose number of elements is no integer from 0 to 2^63-1");
-    out->elements = heft_torch_node(t, elements)->u.integer;
-    if (!heft_mul((uint64_t)out->elements, element_bytes(out->type), &out->bytes))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "storage of %" PRId64 " elements: its bytes overflow 64 bits",
-                         out->elements);
-    return true;
-}
-
-static bool find_record(const struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
-                        struct heft_buf *name, uint32_t *entry, struct heft_error *err)
-{
-    if (!heft_torch_find_record(t, s->key, name, entry, err))
-        return false;
-    return *entry != HEFT_NONE ||
-           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                     "storage %.*s: the archive has no record %.*s/data/%.*s",
-                     (int)heft_min_u64(s->key.n, 100), s->key.p, (int)heft_min_u64(t->root.n, 100),
-                     t->root.p, (int)heft_min_u64(s->key.n, 100), s->key.p);
-}
-
-static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_storage *s,
-                        struct heft_error *err)
-{
-    const struct heft_zip_entry *entry = &t->zip.entries[index];
-
-    if (entry->size != s->bytes)
-        return heft_fail(err, HEFT_MALFORMED, entry->data,
-                         "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64
-                         " elements of %u bytes",
-                         entry->name.p, entry->size, s->elements, element_bytes(s->type));
-    t->by_entry[index] = (uint32_t)t->n_storages;
-    return heft_torch_store_record(t, index, &s->storage, err);
-}
-
-/* The same key again must mean the same. */
-static bool check_again(const struct heft_torch *t, uint32_t id,
-                        const struct heft_torch_storage *first,
-                        const struct heft_torch_storage *again, struct heft_error *err)
-{
-    if (first->type == again->type && first->elements == again->elements)
-        return true;
-    return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                     "storage %.*s is %s of %" PRId64 " elements here, %s of %" PRId64
-                     " elements before",
-                     (int)heft_min_u64(first->key.n, 100), first->key.p, again->type->name,
-                     again->elements, first->type->name, first->elements);
-}
-
-static bool add_persid(struct heft_torch *t, uint32_t id, struct heft_buf *name,
-                       struct heft_error *err)
-{
-    struct heft_torch_storage s = {.storage = HEFT_NONE};
-    bool is_meta = false;
-    uint32_t entry = 0, index;
-
-    if (!read_persid(t, id, &s, &is_meta, err))
-        return false;
-    if (!is_meta && !find_record(t, id, &s, name, &entry, err))
-        return false;
-    if (!is_meta)
-        index = t->by_entry[entry];
-    else if (!heft_strmap_add(&t->keys, s.key, (uint32_t)t->n_storages, &index, err))
-        return false;
-    t->meanings[id] = index != HEFT_NONE ? index : (uint32_t)t->n_storages;
-    if (index != HEFT_NONE)
-        return check_again(t, id, &t->storages[index], &s, err);
-    if (!is_meta && !take_record(t, entry, &s, err))
-        return false;
-    if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err))
-        return false;
-    t->storages[t->n_storages++] = s;
-    return true;
-}
-
-static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
-{
-    const uint32_t module = heft_torch_node(t, global)->module;
-
-    return heft_torch_number(heft_torch_lookup(heft_pickle_text(&t->pickle, module),
-                                               heft_pickle_text(&t->pickle, global)));
-}
-
-/* The next global or persistent id from node `i` on, or how many nodes there are. */
-static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
-{
-    const struct heft_pickle_node *node = pickle->nodes + i, *end = pickle->nodes + pickle->count;
-
-    while (node < end && (node->kind < HEFT_PICKLE_GLOBAL || node->kind == HEFT_PICKLE_CALL))
-        node++;
-    return (uint32_t)(node - pickle->nodes);
-}
-
-/* A persistent id is made after the class it names, so one pass is enough. */
-static bool find_meanings(struct heft_torch *t, struct heft_error *err)
-{
-    struct heft_buf name = {0};
-    uint32_t i = next_meaning(&t->pickle, 0);
-    bool ok = true;
-
-    for (; ok && i < t->pickle.count; i = next_meaning(&t->pickle, i + 1)) {
-        if (heft_torch_is(t, i, HEFT_PICKLE_GLOBAL))
-            t->meanings[i] = meaning_of(t, i);
-        else
-            ok = add_persid(t, i, &name, err);
-    }
-    heft_buf_release(&name);
-    return ok;
-}
-
-bool heft_torch_add_storages(struct heft_torch *t, struct heft_error *err)
-{
-    const size_t n = t->zip.count;
-
-    t->meanings = heft_arena_alloc(&t->graph, t->pickle.count * sizeof *t->meanings, err);
-    t->by_entry = heft_arena_alloc(&t->graph, n * sizeof *t->by_entry, err);
-    if (!t->meanings || !t->by_entry)
-        return false;
-    memset(t->by_entry, 0xFF, n * sizeof *t->by_entry); /* HEFT_NONE */
-    return find_meanings(t, err);
 }
 
 /* ---- geometry ---------------------------------------------------------------------------- */
@@ -343,7 +151,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
                          " further, storage %.*s has %" PRIu64 " elements",
                          offset, d->last, (int)heft_min_u64(s->key.n, 100), s->key.p,
                          s->bytes / each);
-    row->offset = offset * each; /* below s->bytes */
+    row->offset = s->begin + offset * each; /* below s->bytes */
     return true;
 }
 
@@ -362,9 +170,9 @@ static bool read_metadata(const struct heft_torch *t, const struct view *v, stru
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value)) {
         const bool on =
             heft_torch_is(t, value, HEFT_PICKLE_BOOL) && heft_torch_node(t, value)->u.integer != 0;
-        const uint8_t flag = is_word(t, key, HEFT_STR("conj"))  ? HEFT_ROW_CONJ
-                             : is_word(t, key, HEFT_STR("neg")) ? HEFT_ROW_NEG
-                                                                : 0;
+        const uint8_t flag = heft_torch_is_word(t, key, HEFT_STR("conj"))  ? HEFT_ROW_CONJ
+                             : heft_torch_is_word(t, key, HEFT_STR("neg")) ? HEFT_ROW_NEG
+                                                                           : 0;
 
         row->flags = (uint8_t)(on ? row->flags | flag : row->flags & ~flag);
     }
@@ -470,6 +278,7 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
     if (s->storage == HEFT_NONE)
         return no_data(out);
     set_storage(t, s, &out->row);
+    out->row.offset = s->begin;
     out->found = HEFT_TORCH_ROW;
     return keep_dims(t, &d, &out->row, err);
 }

@@ -613,7 +613,7 @@ static void pop_frame(struct walk *w)
     w->n_entries = f.first;
     if (!parent) {
         if (f.has_other || is_opaque)
-            w->t->model->values = f.value;
+            w->t->values = f.value;
         return;
     }
     parent->has_tensor |= f.has_tensor;
@@ -699,7 +699,7 @@ static bool walk_frames(struct walk *w)
     return true;
 }
 
-/* A root that is a tensor or a plain value gets a name: "tensor", "value". */
+/* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
 static bool walk_root(struct walk *w)
 {
     struct heft_torch *t = w->t;
@@ -711,23 +711,24 @@ static bool walk_root(struct walk *w)
     if (!heft_torch_tensor(t, root, &made, w->err))
         return heft_error_about(w->err, "tensor", HEFT_STR("tensor"));
     if (made.found != HEFT_TORCH_OTHER) {
-        heft_buf_text(&w->path, "tensor");
+        heft_buf_text(&w->path, t->prefix.n ? "" : "tensor");
         return heft_buf_ok(&w->path, w->err) && visit_tensor(w, root, 0, &made);
     }
     if (!heft_torch_leaf(t, root, &leaf, &is_leaf, w->err))
         return false;
     if (!is_leaf) {
-        heft_buf_char(&w->path, '.'); /* so that it has memory, though its length is 0 */
-        w->path.n = 0;
-        return heft_buf_ok(&w->path, w->err) && push_frame(w, root, 0, 0) && walk_frames(w);
+        heft_buf_char(&w->path, '.'); /* so that it has memory, though its length may be 0 */
+        w->path.n = t->prefix.n;
+        return heft_buf_ok(&w->path, w->err) && push_frame(w, root, 0, t->prefix.n != 0) &&
+               walk_frames(w);
     }
-    leaf.key = "value";
+    leaf.key = t->prefix.n ? t->prefix.p : "value";
     leaf.key_len = strlen(leaf.key);
-    t->model->values = heft_arena_zero(&t->model->mem, 2, sizeof leaf, w->err);
-    if (!t->model->values)
+    t->values = heft_arena_zero(&t->model->mem, 2, sizeof leaf, w->err);
+    if (!t->values)
         return false;
-    t->model->values[1] = leaf;
-    t->model->values->first_child = &t->model->values[1];
+    t->values[1] = leaf;
+    t->values->first_child = &t->values[1];
     return true;
 }
 
@@ -739,20 +740,22 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
 
     w.name_bytes = ((uint64_t)16 << 20) + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
     w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
+    heft_buf_str(&w.path, t->prefix);
     ok = w.marks &&
          heft_grow(&t->model->rows, &t->model->cap_rows, begin, t->n_storages,
                    sizeof *t->model->rows, err) &&
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
          walk_root(&w) && check_names(&w, begin);
-    if (ok && t->model->values) { /* its root is a dict, whatever the pickle's was */
-        t->model->values->kind = HEFT_VALUE_DICT;
-        if (!t->model->values->key)
-            t->model->values->key = "";
+    if (ok && t->values) { /* its root is a dict, whatever the pickle's was */
+        t->values->kind = HEFT_VALUE_DICT;
+        if (!t->values->key)
+            t->values->key = "";
     }
     heft_free(w.frames);
     heft_free(w.entries);
     heft_free(w.cuts);
     heft_free(w.row_cuts);
     heft_buf_release(&w.path);
+    heft_arena_release(&t->graph);
     return ok;
 }

@@ -1,0 +1,347 @@
+/* torch_zip.c: the archive that torch.save and torch.jit.save write: a root, pickles in it, and one
+ * record a storage.
+ *
+ *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
+ *     ROOT/data/0          bytes of storage "0"
+ *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY
+ *
+ * The root may have any name: it is the folder of data.pkl. */
+#include "format/torch_parts.h"
+
+/* A deflated pickle is inflated in memory: real ones are stored, and small. */
+#define DEFLATED_PICKLE (UINT64_C(64) << 20)
+#define DIRECTORY       (UINT64_C(256) << 20)
+#define DATA            HEFT_STR("data/")
+
+/* ---- root -------------------------------------------------------------------------------- */
+
+static bool ends_with(struct heft_str name, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+
+    return name.n >= n && memcmp(name.p + name.n - n, suffix, n) == 0;
+}
+
+/* Zips that are something else of torch's, told by a record. */
+static const struct {
+    const char *suffix, *what;
+} DIALECTS[] = {
+    {"/.data/extern_modules", "a torch.package archive (has .data/extern_modules)"},
+    {"/archive_format", "a torch.export archive (has archive_format)"},
+    {"serialized_exported_program.json", "a torch.export archive of the first kind"},
+    {"/model.json", "a TorchScript archive of torch 1.0 or 1.1 (has model.json)"},
+    {"MAR-INF/MANIFEST.json", "a TorchServe archive"},
+    {".npy", "a NumPy .npz archive"},
+};
+
+static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
+{
+    for (size_t k = 0; k < HEFT_COUNT(DIALECTS); k++)
+        for (size_t i = 0; i < z->zip.count; i++)
+            if (ends_with(z->zip.entries[i].name, DIALECTS[k].suffix))
+                return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
+                                 DIALECTS[k].what);
+    return heft_fail(err, HEFT_MALFORMED, z->zip.directory,
+                     "no record of the archive is called data.pkl (in lower case): no torch "
+                     "checkpoint");
+}
+
+/* Text before the first slash of the first record: what torch takes for the root. */
+static struct heft_str first_root(const struct heft_torch_zip *z)
+{
+    const struct heft_str name = z->zip.entries[0].name;
+    const char *slash = memchr(name.p, '/', name.n);
+
+    return (struct heft_str){name.p, slash ? (size_t)(slash - name.p) : 0};
+}
+
+static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < z->zip.count; i++) {
+        const struct heft_zip_entry *entry = &z->zip.entries[i];
+        size_t root;
+
+        if (heft_str_is(entry->name, "data.pkl"))
+            return heft_fail(err, HEFT_MALFORMED, entry->header,
+                             "data.pkl stands in no folder: torch needs ARCHIVE/data.pkl");
+        if (!ends_with(entry->name, "/data.pkl"))
+            continue;
+        root = entry->name.n - strlen("/data.pkl");
+        n++;
+        if (z->pkl && !heft_str_eq((struct heft_str){entry->name.p, root}, first_root(z)))
+            continue; /* the first one stays, unless this is the one that torch would take */
+        z->pkl = entry;
+        z->root = (struct heft_str){entry->name.p, root};
+    }
+    if (n == 0)
+        return refuse_other(z, err);
+    return n == 1 || heft_str_eq(z->root, first_root(z)) ||
+           heft_fail(err, HEFT_MALFORMED, z->pkl->header,
+                     "%zu records are called data.pkl, and none is in the folder of the first "
+                     "record",
+                     n);
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
+                                      const struct heft_zip_entry *entry)
+{
+    const size_t skip = z->marks[entry - z->zip.entries] == HEFT_TORCH_OUTSIDE ? 0 : z->root.n + 1;
+
+    return (struct heft_str){entry->name.p + skip, entry->name.n - skip};
+}
+
+static bool is_inside(const struct heft_torch_zip *z, const struct heft_zip_entry *entry)
+{
+    return heft_str_starts(entry->name, z->root) && entry->name.n > z->root.n &&
+           entry->name.p[z->root.n] == '/';
+}
+
+/* torch numbers storages from 0: such a key indexes an array. False for all other keys. */
+static bool key_number(const struct heft_torch_zip *z, struct heft_str key, size_t *number)
+{
+    size_t n = 0;
+
+    if (key.n == 0 || key.n > 9 || (key.p[0] == '0' && key.n > 1))
+        return false;
+    for (size_t i = 0; i < key.n; i++) {
+        if (key.p[i] < '0' || key.p[i] > '9')
+            return false;
+        n = 10 * n + (size_t)(key.p[i] - '0');
+    }
+    *number = n;
+    return n < z->zip.count;
+}
+
+static bool map_record(struct heft_torch_zip *z, uint32_t index, struct heft_error *err)
+{
+    const struct heft_str name = heft_torch_inner_name(z, &z->zip.entries[index]);
+    uint32_t found;
+    size_t number;
+
+    if (!heft_str_starts(name, DATA) ||
+        !key_number(z, (struct heft_str){name.p + DATA.n, name.n - DATA.n}, &number))
+        return heft_strmap_add(&z->records, name, index, &found, err);
+    z->numbered[number] = index;
+    return true;
+}
+
+/* Nearly every entry becomes a storage, with a claim before it and one behind it. */
+static bool reserve(struct heft_torch_zip *z, struct heft_error *err)
+{
+    struct heft_model *model = z->model;
+    const size_t n = z->zip.count;
+
+    z->marks = heft_arena_zero(&z->scratch, n, 1, err);
+    z->numbered = heft_arena_alloc(&z->scratch, n * sizeof *z->numbered, err);
+    z->stored = heft_arena_alloc(&z->scratch, n * sizeof *z->stored, err);
+    z->by_entry = heft_arena_alloc(&z->scratch, n * sizeof *z->by_entry, err);
+    return z->marks && z->numbered && z->stored && z->by_entry &&
+           heft_grow(&model->storages, &model->cap_storages, model->n_storages, n,
+                     sizeof *model->storages, err) &&
+           heft_grow(&model->claims, &model->cap_claims, model->n_claims, 2 * n + 8,
+                     sizeof *model->claims, err);
+}
+
+static bool map_records(struct heft_torch_zip *z, struct heft_error *err)
+{
+    const size_t n = z->zip.count;
+
+    if (!reserve(z, err))
+        return false;
+    memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* HEFT_NONE */
+    for (uint32_t i = 0; i < n; i++) {                  /* at most limits.entries */
+        if (!is_inside(z, &z->zip.entries[i]))
+            z->marks[i] = HEFT_TORCH_OUTSIDE;
+        else if (!map_record(z, i, err))
+            return false;
+    }
+    return true;
+}
+
+uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name)
+{
+    return heft_strmap_get(&z->records, name);
+}
+
+bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t *storage,
+                             struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+    const struct heft_storage s = {.off = entry->data,
+                                   .packed = entry->packed,
+                                   .len = entry->size,
+                                   .label = heft_torch_inner_name(z, entry),
+                                   .source = z->source,
+                                   .crc = entry->crc,
+                                   .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
+                                                                              : HEFT_CODING_DEFLATE,
+                                   .has_crc = entry->crc != 0};
+
+    if (z->marks[index] == HEFT_TORCH_STORED) {
+        *storage = z->stored[index];
+        return true;
+    }
+    z->marks[index] = HEFT_TORCH_STORED;
+    return heft_model_add_storage(z->model, &s, storage, err) &&
+           ((z->stored[index] = *storage), true);
+}
+
+/* ---- storages of a pickle ---------------------------------------------------------------- */
+
+/* The entry of the storage's record, HEFT_NONE where there is none. */
+static bool look_up(struct heft_torch *t, struct heft_str key, uint32_t *entry,
+                    struct heft_error *err)
+{
+    const struct heft_torch_zip *z = t->inside;
+    struct heft_buf name = {0};
+    size_t number;
+    bool ok;
+
+    if (heft_str_eq(z->folder, DATA) && key_number(z, key, &number)) {
+        *entry = z->numbered[number];
+        return true;
+    }
+    heft_buf_str(&name, z->folder);
+    heft_buf_str(&name, key);
+    ok = heft_buf_ok(&name, err);
+    if (ok)
+        *entry = heft_torch_record(z, (struct heft_str){name.p, name.n});
+    heft_buf_release(&name);
+    return ok;
+}
+
+static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
+                      struct heft_error *err)
+{
+    const struct heft_torch_zip *z = t->inside;
+
+    return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                     "storage %.*s: the archive has no record %.*s/%.*s%.*s",
+                     (int)heft_min_u64(key.n, 100), key.p, (int)heft_min_u64(z->root.n, 100),
+                     z->root.p, (int)z->folder.n, z->folder.p, (int)heft_min_u64(key.n, 100),
+                     key.p);
+}
+
+static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_storage *s,
+                        struct heft_error *err)
+{
+    struct heft_torch_zip *z = t->inside;
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+
+    if (entry->size != s->bytes)
+        return heft_fail(
+            err, HEFT_MALFORMED, entry->data,
+            "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64 " elements of %u bytes",
+            entry->name.p, entry->size, s->elements, heft_torch_element_bytes(s->type));
+    z->by_entry[index] = (uint32_t)t->n_storages;
+    z->n_taken++;
+    return heft_torch_store_record(z, index, &s->storage, err);
+}
+
+static bool add_meta(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
+                     struct heft_error *err)
+{
+    uint32_t index;
+
+    if (!heft_strmap_add(&t->keys, s->key, (uint32_t)t->n_storages, &index, err))
+        return false;
+    return index != HEFT_MAP_NONE ? heft_torch_same_storage(t, id, index, s, err)
+                                  : heft_torch_add_storage(t, id, s, err);
+}
+
+static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    struct heft_torch_zip *z = t->inside;
+    struct heft_torch_storage s = {.storage = HEFT_NONE};
+    uint32_t more, entry;
+    bool is_meta;
+
+    if (!heft_torch_read_persid(t, id, &s, &is_meta, &more, err))
+        return false;
+    if (more != HEFT_PICKLE_NIL)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                         "persistent id of 6 items; (\"storage\", class, key, location, elements) "
+                         "is all a torch zip may have");
+    if (is_meta)
+        return add_meta(t, id, &s, err);
+    if (!look_up(t, s.key, &entry, err))
+        return false;
+    if (entry == HEFT_NONE)
+        return no_record(t, id, s.key, err);
+    if (z->by_entry[entry] != HEFT_NONE)
+        return heft_torch_same_storage(t, id, z->by_entry[entry], &s, err);
+    return take_record(t, entry, &s, err) && heft_torch_add_storage(t, id, &s, err);
+}
+
+static const struct heft_torch_container zip_container = {.storage = zip_storage};
+
+/* ---- reading a pickle -------------------------------------------------------------------- */
+
+static bool read_pickle(struct heft_torch_zip *z, const struct heft_zip_entry *entry,
+                        struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_limits *l = &z->model->limits;
+    const bool is_stored = entry->method == HEFT_ZIP_STORED;
+    const uint64_t cap = is_stored ? l->pickle : heft_min_u64(l->pickle, DEFLATED_PICKLE);
+    struct heft_bytes data;
+
+    t->base = is_stored ? entry->data : HEFT_NO_OFFSET;
+    t->pickle_at = entry->data;
+    t->pickle_packed = entry->packed;
+    return heft_zip_fetch(&z->model->sources[z->source].source, entry, cap, entry->crc != 0,
+                          &t->graph, &data, err) &&
+           heft_torch_run(t, data, err);
+}
+
+bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                            struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+
+    t->model = z->model;
+    t->source = z->source;
+    t->container = &zip_container;
+    t->inside = z;
+    t->what = what;
+    t->is_big = z->is_big;
+    t->budget = z->model->limits.expansion;
+    memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
+    if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
+        return false;
+    z->marks[index] = HEFT_TORCH_CLAIMED;
+    return read_pickle(z, entry, t, err) && heft_torch_walk(t, err) &&
+           heft_torch_claim_pickle(t, err);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static bool open_directory(struct heft_torch_zip *z, struct heft_error *err)
+{
+    const struct heft_limits *l = &z->model->limits;
+    const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
+
+    if (!heft_zip_open(&z->zip, &z->model->sources[z->source].source, &limits, &z->model->mem,
+                       err)) /* names become labels */
+        return false;
+    return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
+}
+
+bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                         struct heft_error *err)
+{
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, err) || !find_pickle(z, err) || !map_records(z, err))
+        return false;
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    return z->root.p != NULL;
+}
+
+void heft_torch_release_zip(struct heft_torch_zip *z)
+{
+    heft_strmap_release(&z->records);
+    heft_arena_release(&z->scratch);
+}
