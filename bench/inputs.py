@@ -32,6 +32,12 @@ def many(count):
     return made(STORE / f"many-{count}.safetensors", lambda part: write_many(part, count))
 
 
+def dictionary(peer, tensors):
+    """A torch.save of `tensors` tensors of one element: about 31 opcodes each, little else."""
+    return made(STORE / f"dictionary-{tensors}.pt",
+                lambda part: peer.ask("make_dictionary", path=str(part), tensors=tensors))
+
+
 def name_of(number):
     return f"layers.{number // 512:04d}.experts.{number % 512:03d}.w.weight"
 

@@ -54,6 +54,14 @@ def make_real(path, size):
     return {"tensors": len(state)}
 
 
+def make_dictionary(path, tensors):
+    """A state dict of one-element tensors, each with a storage of its own."""
+    import torch
+    torch.save({f"blocks.{i // 100}.w{i % 100}.weight": torch.tensor([float(i)])
+                for i in range(tensors)}, path)
+    return {"tensors": tensors}
+
+
 def torch_open(path):
     import torch
     start = time.perf_counter()
@@ -97,8 +105,8 @@ def peak_rss():
     return 0
 
 
-TASKS = {task.__name__: task for task in (make_sparse, make_real, torch_open, safe_names,
-                                          safe_shapes, hub_shards)}
+TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
+                                          safe_names, safe_shapes, hub_shards)}
 
 
 def main():
