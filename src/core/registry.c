@@ -145,8 +145,8 @@ static const struct heft_format *probe(const struct heft_source *source, struct 
     return best;
 }
 
-static bool open_source(struct heft_model *model, uint32_t index, const char *format,
-                        struct heft_error *err)
+bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,
+                               struct heft_error *err)
 {
     const struct heft_source source = model->sources[index].source;
     const struct heft_format *found = format ? heft_registry_find(format) : probe(&source, err);
@@ -166,7 +166,7 @@ static bool open_path(struct heft_model *model, const char *path, const char *fo
 
     return heft_source_open_file(&source, path, err) &&
            heft_model_add_file(model, &source, path, &index, err) &&
-           open_source(model, index, format, err);
+           heft_registry_open_source(model, index, format, err);
 }
 
 /* ---- files named by files ---------------------------------------------------------------- */

@@ -50,6 +50,9 @@ const struct heft_format *heft_registry_at(size_t index); /* NULL past the end *
  * probe, open. `format` (or NULL) overrides the probe. Does not settle. */
 HEFT_CHECKED bool heft_registry_open(struct heft_model *model, const char *const *paths,
                                      size_t n_paths, const char *format, struct heft_error *err);
+/* Probes and opens a source that the model has already. */
+HEFT_CHECKED bool heft_registry_open_source(struct heft_model *model, uint32_t source,
+                                            const char *format, struct heft_error *err);
 /* Opens a file named inside another file: only a relative path inside the folder of
  * sources[source]; `..`, roots, drives, NUL are HEFT_UNSAFE. *index is the new source. */
 HEFT_CHECKED bool heft_registry_open_sibling(struct heft_model *model, uint32_t source,

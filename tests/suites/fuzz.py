@@ -1,4 +1,5 @@
-"""The fuzz targets on their corpora, and on the golden and rejected files of the same name."""
+"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; the
+target that opens anything on all of those."""
 from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
 
 
@@ -12,7 +13,9 @@ def replay(ctx, program, name):
     corpus = ROOT / "fuzz" / "corpus" / name
     if not corpus.is_dir():
         raise Fail(f"fuzz/corpus/{name} is missing")
-    folders = [corpus, *(path for path in (GOLDEN / name, TESTS / "reject" / name) if path.is_dir())]
+    homes = (GOLDEN, TESTS / "reject")
+    named = "*" if name == "open" else name
+    folders = [corpus, *sorted(path for home in homes for path in home.glob(named) if path.is_dir())]
     done = run(ctx, [program, *folders], timeout=600)
     if done.returncode != 0:
         raise Fail(f"exit {done.returncode}\n" + last_input(text_of(done.stderr)))
