@@ -5,7 +5,7 @@
  *     torch_rebuild.c  _rebuild_… calls → rows
  *     torch_numpy.c    numpy arrays → rows, numpy scalars → values
  *     torch_value.c    leaves → values, dictionary keys → text
- *     torch_tree.c     the walk of the graph
+ *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
  *   containers, which say where the bytes behind a persistent id are:
  *     torch.c          the zip of torch.save: probe, open

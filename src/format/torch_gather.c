@@ -1,0 +1,207 @@
+/* torch_gather.c: the entries (key, value) of a container that the walk opens.
+ *
+ *     dict, OrderedDict, defaultdict …    key → value, a call's argument first
+ *     list, tuple, set, deque             index → value
+ *     an object of any other class        its arguments as "args", then attributes, then items
+ *
+ * They are gathered before any is visited, so that a repeated key can give way to the later one
+ * (torch_keys.c). */
+#include "format/torch_walk.h"
+
+static bool add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value)
+{
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, 1, sizeof *w->entries, w->err))
+        return false;
+    w->entries[w->n_entries++] = (struct heft_torch_entry){key, value};
+    return true;
+}
+
+/* Before the items of a node are gone through: the first time is paid for by the pickle. */
+static bool pay_items(struct heft_torch_walk *w, uint32_t node)
+{
+    if (w->marks[node] & HEFT_TORCH_MARK_GATHERED)
+        return heft_torch_spend(w, node, (uint64_t)heft_torch_count(w->t, node) + 1);
+    w->marks[node] |= HEFT_TORCH_MARK_GATHERED;
+    return true;
+}
+
+/* All items, as pairs or one by one. */
+static bool add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, node);
+    uint32_t key = HEFT_TORCH_KEY_INDEX, value;
+
+    if (!pay_items(w, node))
+        return false;
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, heft_torch_count(w->t, node),
+                   sizeof *w->entries, w->err))
+        return false;
+    while (heft_pickle_next(&iter, &value)) {
+        if (pairs) {
+            key = value;
+            if (!heft_pickle_next(&iter, &value))
+                break; /* the machine adds pairs only */
+        }
+        w->entries[w->n_entries++] = (struct heft_torch_entry){key, value};
+    }
+    return true;
+}
+
+static bool is_sequence(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_LIST) || heft_torch_is(t, node, HEFT_PICKLE_TUPLE);
+}
+
+static bool is_nothing(const struct heft_torch *t, uint32_t node)
+{
+    return node == HEFT_PICKLE_NIL || heft_torch_is(t, node, HEFT_PICKLE_NONE);
+}
+
+/* [[key, value], (key, value) …]: what OrderedDict is called with in old files. */
+static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, list);
+    uint32_t pair;
+
+    if (!pay_items(w, list))
+        return false;
+    while (heft_pickle_next(&iter, &pair)) {
+        if (!is_sequence(w->t, pair) || heft_torch_count(w->t, pair) != 2)
+            return heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, list),
+                             "a dictionary made from a list that holds no pairs");
+        if (!add_entry(w, heft_torch_item(w->t, pair, 0), heft_torch_item(w->t, pair, 1)))
+            return false;
+    }
+    return true;
+}
+
+/* Attributes: BUILD's dict, or a pair of dicts (attributes and slots), or anything. */
+static bool add_state(struct heft_torch_walk *w, uint32_t state)
+{
+    const struct heft_torch *t = w->t;
+    uint32_t first, second;
+
+    if (is_nothing(t, state))
+        return true;
+    if (heft_torch_is(t, state, HEFT_PICKLE_DICT))
+        return add_items(w, state, true);
+    first = heft_torch_item(t, state, 0);
+    second = heft_torch_item(t, state, 1);
+    if (heft_torch_is(t, state, HEFT_PICKLE_TUPLE) && heft_torch_count(t, state) == 2 &&
+        heft_torch_is(t, second, HEFT_PICKLE_DICT) &&
+        (heft_torch_is(t, first, HEFT_PICKLE_DICT) || is_nothing(t, first)))
+        return add_state(w, is_nothing(t, first) ? HEFT_PICKLE_NIL : first) &&
+               add_items(w, second, true);
+    return add_entry(w, HEFT_TORCH_KEY_STATE, state);
+}
+
+/* What a mapping is called with: nothing, a dict, or pairs. */
+static bool add_mapping_argument(struct heft_torch_walk *w, uint32_t node)
+{
+    if (is_nothing(w->t, node))
+        return true;
+    if (heft_torch_is(w->t, node, HEFT_PICKLE_DICT))
+        return add_items(w, node, true);
+    return is_sequence(w->t, node) ? add_pairs(w, node) : add_entry(w, HEFT_TORCH_KEY_ARGS, node);
+}
+
+static bool add_sequence_argument(struct heft_torch_walk *w, uint32_t node)
+{
+    if (is_nothing(w->t, node))
+        return true;
+    if (is_sequence(w->t, node) || heft_torch_is(w->t, node, HEFT_PICKLE_SET) ||
+        heft_torch_is(w->t, node, HEFT_PICKLE_FROZENSET))
+        return add_items(w, node, false);
+    return add_entry(w, HEFT_TORCH_KEY_ARGS, node);
+}
+
+/* copyreg's and numpy's ways to say "a new object of this class": it is the first argument. */
+static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arguments)
+{
+    const struct heft_pickle_node *n = heft_torch_node(t, node);
+    const uint32_t callee = n->u.call.callee, first = heft_torch_item(t, n->u.call.args, 0);
+    struct heft_str module, name;
+
+    *in_arguments = false;
+    if (!heft_torch_is(t, callee, HEFT_PICKLE_GLOBAL))
+        return node;
+    module = heft_pickle_text(&t->pickle, heft_torch_node(t, callee)->module);
+    name = heft_pickle_text(&t->pickle, callee);
+    heft_torch_rename(&module, &name);
+    *in_arguments = ((heft_str_is(module, "copyreg") &&
+                      (heft_str_is(name, "_reconstructor") || heft_str_is(name, "__newobj__"))) ||
+                     heft_torch_callee(t, node) == HEFT_TORCH_NP_ARRAY) &&
+                    heft_torch_is(t, first, HEFT_PICKLE_GLOBAL);
+    return *in_arguments ? first : callee;
+}
+
+static bool gather_opaque(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, node);
+    bool in_arguments;
+    const uint32_t class = class_of(w->t, node, &in_arguments);
+
+    value->kind = HEFT_VALUE_OPAQUE;
+    value->type_name = heft_torch_type_name(w->t, class, w->err);
+    if (!value->type_name)
+        return false;
+    if (heft_torch_count(w->t, n->u.call.args) && !in_arguments &&
+        !add_entry(w, HEFT_TORCH_KEY_ARGS, n->u.call.args))
+        return false;
+    return (n->module == HEFT_PICKLE_NIL || add_items(w, n->module, true)) &&
+           add_state(w, n->state) && add_items(w, node, n->pairs);
+}
+
+static bool gather_call(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, node);
+    const enum heft_torch_kind kind = heft_torch_callee(w->t, node);
+    const uint32_t first = heft_torch_item(w->t, n->u.call.args, 0);
+
+    switch (kind) {
+    case HEFT_TORCH_MAPPING:
+    case HEFT_TORCH_DEFAULTDICT:
+        value->kind = HEFT_VALUE_DICT;
+        return add_mapping_argument(w, kind == HEFT_TORCH_MAPPING
+                                           ? first
+                                           : heft_torch_item(w->t, n->u.call.args, 1)) &&
+               add_items(w, node, n->pairs) && add_state(w, n->state);
+    case HEFT_TORCH_NAMESPACE:
+        value->kind = HEFT_VALUE_DICT;
+        value->type_name = "argparse.Namespace";
+        return add_state(w, n->state) && add_items(w, node, n->pairs);
+    case HEFT_TORCH_LIST:
+    case HEFT_TORCH_TUPLE:
+    case HEFT_TORCH_SET:
+        value->kind = kind == HEFT_TORCH_LIST    ? HEFT_VALUE_LIST
+                      : kind == HEFT_TORCH_TUPLE ? HEFT_VALUE_TUPLE
+                                                 : HEFT_VALUE_SET;
+        return add_sequence_argument(w, first) && add_items(w, node, n->pairs) &&
+               add_state(w, n->state);
+    default:
+        return gather_opaque(w, node, value);
+    }
+}
+
+bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, node);
+
+    switch ((enum heft_pickle_kind)n->kind) {
+    case HEFT_PICKLE_DICT:
+        value->kind = HEFT_VALUE_DICT;
+        return add_items(w, node, true) && add_state(w, n->state);
+    case HEFT_PICKLE_CALL:
+        return gather_call(w, node, value);
+    case HEFT_PICKLE_LIST:
+        value->kind = HEFT_VALUE_LIST;
+        break;
+    case HEFT_PICKLE_TUPLE:
+        value->kind = HEFT_VALUE_TUPLE;
+        break;
+    default:
+        value->kind = HEFT_VALUE_SET;
+        break;
+    }
+    return add_items(w, node, false) && add_state(w, n->state);
+}
