@@ -53,6 +53,18 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* "4 parts", where a whole tensor has its file. */
+static size_t parts_width(size_t parts)
+{
+    return u64_digits(parts) + strlen(" parts");
+}
+
+static void put_parts(struct out *out, size_t parts)
+{
+    out_u64(out, parts);
+    out_text(out, " parts");
+}
+
 static struct widths measure(const struct rows *rows)
 {
     struct widths w = {.plain = true};
@@ -60,13 +72,14 @@ static struct widths measure(const struct rows *rows)
     uint64_t most_bytes = 0, last_offset = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const bool plain = name_is_plain(t.name, t.name_len);
+        const size_t parts = rows_parts(rows, k);
         w.plain &= plain;
         w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
         w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
         w.shape = larger(w.shape, dims_width(t.shape, t.rank));
-        w.path = larger(w.path, rows_path_width(rows, t.file));
+        w.path = larger(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
         most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
-        last_offset = t.offset > last_offset ? t.offset : last_offset;
+        last_offset = t.offset > last_offset && !parts ? t.offset : last_offset;
     }
     w.bytes = u64_digits(most_bytes);
     w.offset = hex_digits(last_offset);
@@ -130,6 +143,7 @@ static void list_people(struct out *out, const struct rows *rows)
     const size_t columns = w.name + w.dtype + w.bytes + 64;
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const size_t parts = rows_parts(rows, k);
         size_t used = t.name_len;
         char *to;
         if (w.plain)
@@ -138,10 +152,14 @@ static void list_people(struct out *out, const struct rows *rows)
             used = out_name(out, t.name, t.name_len);
         to = out_room(out, columns + dims_room(t.rank) + MAX_SHAPE_WIDTH);
         out_to(out, put_columns(put_gap(to, used, w.name), &t, &w));
-        used = rows_put_path(out, rows, t.file);
-        to = put_gap(out_room(out, w.path + 40), used, w.path);
-        out_to(out, put_hex(to, t.offset, w.offset));
-        put_remarks(out, &t);
+        if (parts) {
+            put_parts(out, parts);
+        } else {
+            used = rows_put_path(out, rows, t.file);
+            to = put_gap(out_room(out, w.path + 40), used, w.path);
+            out_to(out, put_hex(to, t.offset, w.offset));
+            put_remarks(out, &t);
+        }
         out_char(out, '\n');
     }
 }
@@ -150,6 +168,7 @@ static void list_tsv(struct out *out, const struct rows *rows)
 {
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const size_t parts = rows_parts(rows, k);
         (void)out_name(out, t.name, t.name_len);
         out_char(out, '\t');
         out_text(out, heft_dtype_name(t.dtype));
@@ -158,9 +177,14 @@ static void list_tsv(struct out *out, const struct rows *rows)
         out_char(out, '\t');
         out_u64(out, t.bytes);
         out_char(out, '\t');
-        (void)rows_put_path(out, rows, t.file);
-        out_char(out, '\t');
-        out_u64(out, t.offset);
+        if (parts) {
+            put_parts(out, parts);
+            out_char(out, '\t');
+        } else {
+            (void)rows_put_path(out, rows, t.file);
+            out_char(out, '\t');
+            out_u64(out, t.offset);
+        }
         out_char(out, '\n');
     }
 }
@@ -172,33 +196,75 @@ static void json_dims(struct out *out, const char *key, const uint64_t *dims, un
     out->separate = true;
 }
 
-/* `where`: also the path, for a line that stands alone. */
-static void json_row(struct out *out, const struct heft_tensor *t, const char *where)
+struct place {
+    size_t file;
+    uint64_t offset, stored_bytes;
+    const uint64_t *strides;
+    int64_t storage;
+    enum heft_stored stored;
+    bool big_endian, conjugated, negated;
+};
+
+/* Where a tensor or a part is and how it is stored; with the path, where the line stands alone. */
+static void json_place(struct out *out, const struct rows *rows, const struct place *p,
+                       unsigned rank, bool with_path)
 {
+    struct heft_file file = {"", 0};
+    json_member_u64(out, "file", p->file);
+    if (with_path && heft_file_at(rows->c, p->file, &file))
+        json_member_text(out, "path", file.path);
+    json_member_u64(out, "offset", p->offset);
+    if (p->strides)
+        json_dims(out, "strides", p->strides, rank);
+    if (p->storage >= 0)
+        json_member_u64(out, "storage", (uint64_t)p->storage);
+    if (p->stored != HEFT_STORED_PLAIN) {
+        json_member_text(out, "stored", stored_name(p->stored));
+        json_member_u64(out, "stored_bytes", p->stored_bytes);
+    }
+    if (p->big_endian)
+        json_member_text(out, "byteorder", "big");
+    if (p->conjugated)
+        json_member_bool(out, "conjugated", true);
+    if (p->negated)
+        json_member_bool(out, "negated", true);
+}
+
+static void json_parts(struct out *out, const struct rows *rows, size_t k, unsigned rank,
+                       bool with_path)
+{
+    struct heft_tensor_part part;
+    json_key(out, "parts");
+    json_open(out, '[');
+    for (size_t i = 0; rows_part_at(rows, k, i, &part); i++) {
+        const struct place place = {part.file,   part.offset, part.stored_bytes, part.strides,
+                                    -1,          part.stored, part.big_endian,   part.conjugated,
+                                    part.negated};
+        json_open(out, '{');
+        json_place(out, rows, &place, rank, with_path);
+        json_member_u64(out, "bytes", part.bytes);
+        json_dims(out, "start", part.start, rank);
+        json_dims(out, "extent", part.extent, rank);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static void json_row(struct out *out, const struct rows *rows, size_t k,
+                     const struct heft_tensor *t, bool with_path)
+{
+    const struct place place = {t->file,   t->offset,     t->stored_bytes, t->strides, t->storage,
+                                t->stored, t->big_endian, t->conjugated,   t->negated};
     json_open(out, '{');
     json_key(out, "name");
     json_text(out, t->name, t->name_len);
     json_member_text(out, "dtype", heft_dtype_name(t->dtype));
     json_dims(out, "shape", t->shape, t->rank);
     json_member_u64(out, "bytes", t->bytes);
-    json_member_u64(out, "file", t->file);
-    if (where)
-        json_member_text(out, "path", where);
-    json_member_u64(out, "offset", t->offset);
-    if (t->strides)
-        json_dims(out, "strides", t->strides, t->rank);
-    if (t->storage >= 0)
-        json_member_u64(out, "storage", (uint64_t)t->storage);
-    if (t->stored != HEFT_STORED_PLAIN) {
-        json_member_text(out, "stored", stored_name(t->stored));
-        json_member_u64(out, "stored_bytes", t->stored_bytes);
-    }
-    if (t->big_endian)
-        json_member_text(out, "byteorder", "big");
-    if (t->conjugated)
-        json_member_bool(out, "conjugated", true);
-    if (t->negated)
-        json_member_bool(out, "negated", true);
+    if (rows_parts(rows, k))
+        json_parts(out, rows, k, t->rank, with_path);
+    else
+        json_place(out, rows, &place, t->rank, with_path);
     json_close(out, '}');
 }
 
@@ -206,9 +272,7 @@ static void list_jsonl(struct out *out, const struct rows *rows)
 {
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
-        struct heft_file file = {"", 0};
-        (void)heft_file_at(rows->c, t.file, &file);
-        json_row(out, &t, file.path);
+        json_row(out, rows, k, &t, true);
         out_char(out, '\n');
         out->separate = false;
     }
@@ -239,7 +303,7 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
     json_open(out, '[');
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         json_line(out);
-        json_row(out, &t, NULL);
+        json_row(out, rows, k, &t, false);
     }
     json_close(out, ']');
     json_metadata(out, rows->c);

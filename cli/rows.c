@@ -166,6 +166,16 @@ bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
     return true;
 }
 
+size_t rows_parts(const struct rows *rows, size_t k)
+{
+    return heft_tensor_part_count(rows->c, rows->order ? rows->order[k] : k);
+}
+
+bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out)
+{
+    return heft_tensor_part_at(rows->c, rows->order ? rows->order[k] : k, part, out);
+}
+
 size_t rows_path_width(const struct rows *rows, size_t file)
 {
     return rows->paths[file].width;

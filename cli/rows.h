@@ -25,6 +25,9 @@ bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struc
 void rows_release(struct rows *rows);
 /* The k-th row, its name below --root. False past the end. */
 bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t);
+/* In how many parts it lies (0: whole), and one of them. */
+size_t rows_parts(const struct rows *rows, size_t k);
+bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out);
 
 size_t rows_path_width(const struct rows *rows, size_t file);
 /* Returns its width. */

@@ -28,7 +28,7 @@ static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
     if (!rows)
         return false;
     for (size_t i = 0; i < model->n_rows; i++)
-        rows[model->rows[i].storage]++;
+        rows[model->rows[i].storage] += !model->rows[i].parts;
     for (size_t i = 0; i < model->n_storages; i++)
         rows[i] = rows[i] > 1 && model->storages[i].len ? next++ : HEFT_NONE;
     c->shared = rows;
@@ -133,19 +133,36 @@ static enum heft_stored how_stored(const struct heft_model_source *source,
     return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
 }
 
+struct place {
+    size_t file;
+    uint64_t offset, stored_bytes;
+    enum heft_stored stored;
+};
+
+/* Where the element `offset` bytes from the begin of a storage lies. */
+static struct place place_of(const struct heft_checkpoint *c, uint32_t index, uint64_t offset)
+{
+    const struct heft_storage *storage = &c->model.storages[index];
+    const struct heft_model_source *source = &c->model.sources[storage->source];
+    const enum heft_stored stored = how_stored(source, storage);
+    const struct place place = {source->number, storage->off, storage->packed, stored};
+
+    if (stored == HEFT_STORED_PICKLE)
+        return (struct place){source->number, source->origin_off, source->origin_len, stored};
+    if (stored == HEFT_STORED_PLAIN)
+        return (struct place){source->number, storage->off + offset, storage->packed, stored};
+    return place;
+}
+
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
-    const struct heft_model_source *source;
-    const struct heft_storage *storage;
     const struct heft_row *row;
-    enum heft_stored stored;
+    struct place place;
 
     if (index >= c->model.n_rows)
         return false;
     row = &c->model.rows[index];
-    storage = &c->model.storages[row->storage];
-    source = &c->model.sources[storage->source];
-    stored = how_stored(source, storage);
+    place = place_of(c, row->storage, row->offset);
     *out = (struct heft_tensor){
         .name = row->name.p,
         .name_len = row->name.n,
@@ -154,17 +171,53 @@ bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_t
         .shape = row->shape,
         .strides = row->stride,
         .bytes = row->bytes,
-        .file = source->number,
-        .offset = stored == HEFT_STORED_PICKLE  ? source->origin_off
-                  : stored == HEFT_STORED_PLAIN ? storage->off + row->offset
-                                                : storage->off,
-        .stored = stored,
-        .stored_bytes = stored == HEFT_STORED_PICKLE ? source->origin_len : storage->packed,
-        .storage = shared_number(c, row->storage),
+        .file = place.file,
+        .offset = place.offset,
+        .stored = place.stored,
+        .stored_bytes = place.stored_bytes,
+        .storage = row->parts ? -1 : shared_number(c, row->storage),
         .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
         .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
         .negated = (row->flags & HEFT_ROW_NEG) != 0,
     };
+    return true;
+}
+
+size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index)
+{
+    const struct heft_parts *const parts =
+        index < c->model.n_rows ? c->model.rows[index].parts : NULL;
+
+    return parts ? parts->n : 0;
+}
+
+bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
+                         struct heft_tensor_part *out)
+{
+    const struct heft_row *row = index < c->model.n_rows ? &c->model.rows[index] : NULL;
+    const struct heft_part *p;
+    struct place place;
+    uint64_t bytes;
+
+    if (!row || !row->parts || part >= row->parts->n)
+        return false;
+    p = &row->parts->list[part];
+    place = place_of(c, p->storage, p->offset);
+    *out = (struct heft_tensor_part){
+        .start = p->start,
+        .extent = p->extent,
+        .strides = p->stride,
+        .file = place.file,
+        .offset = place.offset,
+        .stored = place.stored,
+        .stored_bytes = place.stored_bytes,
+        .big_endian = (p->flags & HEFT_ROW_SWAP) != 0,
+        .conjugated = (p->flags & HEFT_ROW_CONJ) != 0,
+        .negated = (p->flags & HEFT_ROW_NEG) != 0,
+    };
+    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, p->extent, &bytes))
+        return false; /* settled: it has a size */
+    out->bytes = bytes;
     return true;
 }
 
@@ -368,12 +421,13 @@ bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
     if (!row)
         return false;
     storage = &c->model.storages[row->storage];
-    if (row->stride || row->flags || storage->coding != HEFT_CODING_RAW) {
+    if (row->parts || row->stride || row->flags || storage->coding != HEFT_CODING_RAW) {
         heft_fail(err, HEFT_UNSUPPORTED, storage->off,
                   "does not lie in the file plainly (%s); read it instead",
-                  storage->coding != HEFT_CODING_RAW ? "deflated"
-                  : row->stride                      ? "strided"
-                                                     : "byte order or sign");
+                  row->parts                           ? "in parts"
+                  : storage->coding != HEFT_CODING_RAW ? "deflated"
+                  : row->stride                        ? "strided"
+                                                       : "byte order or sign");
         return heft_error_about(err, "tensor", row->name);
     }
     if (row->bytes == 0) {

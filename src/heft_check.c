@@ -176,8 +176,10 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
     if (index >= c->model.n_rows)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu", index);
     row = &c->model.rows[index];
-    return heft_exec_verify(&c->model, row->storage, &exec, refuse_storage, c, err) ||
-           heft_error_about(err, "tensor", row->name);
+    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+        if (!heft_exec_verify(&c->model, heft_row_storage(row, k), &exec, refuse_storage, c, err))
+            return heft_error_about(err, "tensor", row->name);
+    return true;
 }
 
 /* ---- scanning ---------------------------------------------------------------------------- */

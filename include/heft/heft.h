@@ -108,8 +108,9 @@ struct heft_tensor {
     const uint64_t *shape;   /* rank numbers */
     const uint64_t *strides; /* rank numbers, in elements; NULL: row-major, contiguous */
     uint64_t bytes;          /* logical: elements × size */
-    size_t file;             /* index of heft_file_at */
-    uint64_t offset;         /* of the first element (plain) or of the record in that file */
+    /* From here on of the first part, where it lies in parts: heft_tensor_part_count. */
+    size_t file;     /* index of heft_file_at */
+    uint64_t offset; /* of the first element (plain) or of the record in that file */
     enum heft_stored stored;
     uint64_t stored_bytes; /* of the storage in the file */
     int64_t storage; /* number of the storage it shares with other tensors, or -1 where it has its
@@ -121,6 +122,26 @@ HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
 /* False past the end. */
 HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_tensor *out);
+
+/* A box of a tensor that lies in parts, as sharded training saves it. Its parts tile it: each
+ * element is in one of them. Reading, slicing and converting take such tensors as any other. */
+struct heft_tensor_part {
+    const uint64_t *start;   /* rank numbers: the box is [start, start + extent) */
+    const uint64_t *extent;  /* rank numbers */
+    const uint64_t *strides; /* of the box, in elements; NULL: row-major, contiguous */
+    uint64_t bytes;          /* logical */
+    size_t file;             /* from here on as in struct heft_tensor */
+    uint64_t offset;
+    enum heft_stored stored;
+    uint64_t stored_bytes;
+    bool big_endian;
+    bool conjugated, negated;
+};
+/* 0: the tensor is whole, and heft_tensor_at says where it is. */
+HEFT_API size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index);
+/* By the place of their first elements. False past the end, and of a whole tensor. */
+HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
+                                  struct heft_tensor_part *out);
 /* By name, also by the dropped name of a recorded tie. False where there is none. */
 HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                                size_t *index);
@@ -186,8 +207,8 @@ HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, co
  * whoever touches the view. */
 HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                               struct heft_error *err);
-/* Reads the storage that the tensor looks into, whole, and compares its stored checksum; true also
- * where the file stores none. HEFT_MISMATCH. The reading functions above do not check raw storages
+/* Reads the storage that the tensor looks into (or its parts do), whole, and compares its stored
+ * checksum; true also where the file stores none. HEFT_MISMATCH. The reading functions above do not check raw storages
  * by themselves. */
 HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
 /* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may end it by

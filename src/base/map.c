@@ -51,6 +51,11 @@ static inline uint64_t seed(void)
     return HEFT_LIKELY(value != 0) ? value : draw_seed();
 }
 
+uint64_t heft_map_seed(void)
+{
+    return seed();
+}
+
 /* ---- SipHash-1-3 --------------------------------------------------------------------------- */
 
 struct sip {

@@ -34,6 +34,9 @@ HEFT_CHECKED bool heft_strmap_reserve(struct heft_strmap *map, size_t count,
                                       struct heft_error *err);
 void heft_strmap_release(struct heft_strmap *map);
 
+/* A number that no file can know, drawn once a process: for whoever else hashes what a file says. */
+uint64_t heft_map_seed(void);
+
 /* A filter before a map, at a quarter of its time: remembers a mark of each text it is shown, by
  * which equal texts never differ. Reserve first. */
 struct heft_differ {

@@ -374,8 +374,12 @@ static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_
         return false;
     memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
     for (uint32_t i = (uint32_t)n; i-- > 0;) {
-        u->next[i] = u->head[cargo->items[i].row->storage];
-        u->head[cargo->items[i].row->storage] = i;
+        const struct heft_row *const row = cargo->items[i].row;
+
+        if (row->parts) /* its storages are its own */
+            continue;
+        u->next[i] = u->head[row->storage];
+        u->head[row->storage] = i;
     }
     return true;
 }
@@ -455,6 +459,8 @@ bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_option
  * names is one it refuses, and each of them is written by itself. */
 static uint64_t storage_id(const struct heft_cargo *cargo, const struct heft_item *item)
 {
+    if (item->row->parts)
+        return UINT64_MAX;
     if (cargo->model->storages[item->row->storage].len == 0 || (cargo->untied && item->bytes == 0))
         return EMPTY_STORAGE;
     return cargo->untied ? UINT64_MAX : item->row->storage;

@@ -64,9 +64,16 @@ static bool covers(const struct exec *x, const struct heft_op *op)
            op->len == x->model->storages[op->u.copy.storage].len;
 }
 
-static uint32_t storage_of(const struct heft_op *op)
+static void choose_check(struct exec *x, uint32_t storage, bool by_copy)
 {
-    return op->kind == HEFT_OP_COPY ? op->u.copy.storage : op->u.row->storage;
+    uint8_t *const by = &x->checked_by[storage];
+
+    if (!is_checkable(x, storage))
+        return;
+    if (by_copy)
+        *by = CHECK_COPY;
+    else if (*by == CHECK_NOT)
+        *by = CHECK_READ;
 }
 
 static bool choose_checks(struct exec *x, struct heft_error *err)
@@ -74,15 +81,12 @@ static bool choose_checks(struct exec *x, struct heft_error *err)
     x->checked_by = heft_arena_zero(&x->mem, x->model->n_storages + 1, 1, err);
     for (size_t i = 0; x->checked_by && i < x->plan->n_ops; i++) {
         const struct heft_op *op = &x->plan->ops[i];
-        uint8_t *by;
 
-        if (op->kind == HEFT_OP_PUT || !is_checkable(x, storage_of(op)))
-            continue;
-        by = &x->checked_by[storage_of(op)];
-        if (covers(x, op))
-            *by = CHECK_COPY;
-        else if (*by == CHECK_NOT)
-            *by = CHECK_READ;
+        if (op->kind == HEFT_OP_COPY)
+            choose_check(x, op->u.copy.storage, covers(x, op));
+        else if (op->kind == HEFT_OP_ROW)
+            for (uint32_t k = 0; k < heft_row_pieces(op->u.row); k++)
+                choose_check(x, heft_row_storage(op->u.row, k), false);
     }
     return x->checked_by != NULL;
 }
@@ -376,7 +380,7 @@ static bool refuse_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_
               "CRC-32 of %.*s is %08" PRIx32 ", the file says %08" PRIx32,
               (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc);
     for (size_t i = 0; i < x->model->n_rows; i++)
-        if (x->model->rows[i].storage == storage) {
+        if (heft_row_uses(&x->model->rows[i], storage)) {
             heft_error_about(err, "tensor", x->model->rows[i].name);
             break;
         }
@@ -420,7 +424,8 @@ static bool run_chunks(struct exec *x, struct heft_error *err)
 static bool gathers_something(const struct heft_plan *plan)
 {
     for (size_t i = 0; i < plan->n_ops; i++)
-        if (plan->ops[i].kind == HEFT_OP_ROW && plan->ops[i].u.row->stride)
+        if (plan->ops[i].kind == HEFT_OP_ROW &&
+            (plan->ops[i].u.row->stride || plan->ops[i].u.row->parts))
             return true;
     return false;
 }

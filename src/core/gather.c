@@ -14,8 +14,6 @@
  * So a call reads about as much as the span of its elements, or less, however these overlap. */
 #include "core/gather.h"
 
-#include "core/box.h"
-
 enum {
     WINDOW = 1 << 20,  /* bytes of scratch memory: what a second-level cache holds */
     READ = 8192,       /* measured: a read of a cached page takes as long as so many bytes more */
@@ -93,7 +91,7 @@ static void find_run(struct heft_box *box, uint32_t each)
     box->run = 0;
     if (!d) {
         box->run = each;
-    } else if (d->from == each && (box->n == 1 || d->n * each >= DIRECT)) {
+    } else if (d->from == each && d->to == each && (box->n == 1 || d->n * each >= DIRECT)) {
         box->run = d->n * each;
         box->n--;
     }
@@ -117,15 +115,20 @@ static void find_unit(struct heft_box *box, uint32_t each)
     }
 }
 
+static void prepare_box(struct heft_box *box, uint32_t each)
+{
+    find_run(box, each);
+    sort_by_stride(box->dims, box->n);
+    find_unit(box, each);
+}
+
 /* The next box of a call that has `left` more elements from `first` on. */
 static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
                          struct heft_box *box)
 {
     const uint64_t size = cut_box(g, first, left, box);
 
-    find_run(box, g->each);
-    sort_by_stride(box->dims, box->n);
-    find_unit(box, g->each);
+    prepare_box(box, g->each);
     return size;
 }
 
@@ -262,6 +265,41 @@ static bool sweep_span(const struct gather *g, struct span span, uint64_t first,
     }
     return true;
 }
+
+/* ---- one box ----------------------------------------------------------------------------- */
+
+static bool sweep_box(const struct gather *g, struct heft_box *box, struct heft_error *err)
+{
+    const uint64_t end = box->from + box->last[box->n] + g->each;
+    uint64_t begin = box->from;
+
+    while (begin < end) {
+        const struct heft_window window = {g->scratch, begin, heft_min_u64(WINDOW, end - begin)};
+
+        if (!read_bytes(g, begin, g->scratch, window.n, err))
+            return false;
+        begin = heft_box_sweep(g->dst, &window, box, g->each);
+    }
+    return true;
+}
+
+bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each,
+                     struct heft_box *box, uint8_t *dst, struct heft_error *err)
+{
+    struct gather g = {.reader = reader, .storage = storage, .each = each, .dst = dst};
+    bool ok;
+
+    prepare_box(box, each);
+    if (box->run > 0)
+        return read_direct(&g, box, err);
+    g.room = heft_min_u64(box->last[box->n] + each, WINDOW);
+    g.scratch = heft_alloc((size_t)g.room, err);
+    ok = g.scratch && (is_swept(&g, box) ? sweep_box(&g, box, err) : read_packed(&g, box, err));
+    heft_free(g.scratch);
+    return ok;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
 
 /* The row's dimensions, joined where they can be; the room that the whole view needs. */
 static void load_view(struct gather *g, const struct heft_row *row)

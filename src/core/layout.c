@@ -22,7 +22,12 @@ struct layout {
     struct heft_arena *arena;
     struct heft_segment *segments;
     size_t count;
-    uint32_t *first_row, *next_row; /* rows of a storage, in order */
+    struct use *uses;    /* of storages by rows and parts, in order */
+    uint32_t *first_use; /* of a storage; HEFT_NONE: none */
+};
+
+struct use {
+    uint32_t row, part, next;
 };
 
 #define NAMES_SHOWN 4
@@ -67,20 +72,41 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
 static bool link_rows(struct layout *layout, struct heft_error *err)
 {
     const struct heft_model *model = layout->model;
+    size_t n = 0;
 
-    layout->first_row =
+    for (size_t i = 0; i < model->n_rows; i++)
+        n += heft_row_pieces(&model->rows[i]);
+    layout->first_use =
         heft_arena_alloc(layout->arena, (model->n_storages + 1) * sizeof(uint32_t), err);
-    layout->next_row = heft_arena_alloc(layout->arena, (model->n_rows + 1) * sizeof(uint32_t), err);
-    if (!layout->first_row || !layout->next_row)
+    layout->uses = heft_arena_alloc(layout->arena, (n + 1) * sizeof *layout->uses, err);
+    if (!layout->first_use || !layout->uses)
         return false;
-    memset(layout->first_row, 0xff, (model->n_storages + 1) * sizeof(uint32_t));
-    for (uint32_t i = (uint32_t)model->n_rows; i-- > 0;) {
-        uint32_t *head = &layout->first_row[model->rows[i].storage];
+    memset(layout->first_use, 0xff, (model->n_storages + 1) * sizeof(uint32_t));
+    for (uint32_t i = (uint32_t)model->n_rows; i-- > 0;)
+        for (uint32_t k = heft_row_pieces(&model->rows[i]); k-- > 0;) {
+            uint32_t *head = &layout->first_use[heft_row_storage(&model->rows[i], k)];
 
-        layout->next_row[i] = *head;
-        *head = i;
-    }
+            layout->uses[--n] = (struct use){i, k, *head};
+            *head = (uint32_t)n;
+        }
     return true;
+}
+
+/* "layer.weight", of a part "layer.weight[0:2,4:8]" */
+static void name_use(const struct heft_model *model, const struct use *use, struct heft_buf *text)
+{
+    const struct heft_row *const row = &model->rows[use->row];
+    const struct heft_part *const part = row->parts ? &row->parts->list[use->part] : NULL;
+
+    heft_buf_escaped(text, row->name);
+    for (unsigned d = 0; part && d < row->rank; d++) {
+        heft_buf_char(text, d ? ',' : '[');
+        heft_buf_u64(text, part->start[d]);
+        heft_buf_char(text, ':');
+        heft_buf_u64(text, part->start[d] + part->extent[d]);
+    }
+    if (part)
+        heft_buf_char(text, ']');
 }
 
 /* "local header of archive/data/0" */
@@ -112,13 +138,13 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
     } else {
         heft_buf_text(&text, "tensor");
     }
-    for (uint32_t row = layout->first_row[storage]; row != HEFT_NONE; row = layout->next_row[row]) {
+    for (uint32_t i = layout->first_use[storage]; i != HEFT_NONE; i = layout->uses[i].next) {
         if (shown == NAMES_SHOWN) {
             heft_buf_text(&text, ", …");
             break;
         }
         heft_buf_text(&text, shown++ ? ", " : label.n ? ": " : " ");
-        heft_buf_escaped(&text, model->rows[row].name);
+        name_use(model, &layout->uses[i], &text);
     }
     if (!shown)
         heft_buf_text(&text, ", used by no tensor");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "core/parts.h"
 #include "io/pages.h"
 
 static const struct heft_limits defaults = {
@@ -102,6 +103,18 @@ static struct heft_model_source *new_source(struct heft_model *model, const char
     return &model->sources[model->n_sources++];
 }
 
+/* Slices to the files that they are of. */
+static void translate(const struct heft_model *model, uint32_t *source, uint64_t *off)
+{
+    const struct heft_model_source *const s = &model->sources[*source];
+
+    if (*source >= model->n_sources || !s->is_slice)
+        return;
+    *source = s->origin;
+    if (*off != HEFT_NO_OFFSET && !heft_add(*off, s->origin_off, off))
+        *off = HEFT_NO_OFFSET; /* of no file: settle refuses it */
+}
+
 bool heft_model_add_file(struct heft_model *model, struct heft_source *source, const char *path,
                          uint32_t *index, struct heft_error *err)
 {
@@ -129,12 +142,52 @@ bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes, co
 
     if (!slot)
         return false;
+    translate(model, &origin, &off);
     heft_source_open_memory(&slot->source, bytes, slot->path);
     slot->origin = origin;
     slot->origin_off = off;
     slot->origin_len = len;
     slot->number = model->sources[origin].number;
     return true;
+}
+
+bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off, uint64_t len,
+                          uint32_t *index, struct heft_error *err)
+{
+    /* A copy, because the array of sources moves; the descriptor stays the file's. */
+    struct heft_source *parent = heft_arena_alloc(&model->mem, sizeof *parent, err);
+    struct heft_source slice;
+    struct heft_model_source *slot;
+
+    if (!parent)
+        return false;
+    *parent = model->sources[origin].source;
+    if (!heft_source_open_slice(&slice, parent, off, len, "", err) ||
+        !(slot = new_source(model, model->sources[origin].path, index, err)))
+        return false;
+    slot->source = slice;
+    slot->number = model->sources[origin].number;
+    slot->is_slice = true;
+    slot->origin = origin;
+    slot->origin_off = off;
+    slot->origin_len = len;
+    return true;
+}
+
+bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, struct heft_error *err)
+{
+    const struct heft_model_source *const slice = &model->sources[index];
+
+    /* What the system refused was refused in the file. */
+    if (err->code != HEFT_IO && err->offset != HEFT_NO_OFFSET)
+        err->offset += slice->origin_off;
+    return heft_error_file(err, model->sources[slice->origin].path);
+}
+
+void heft_model_drop_slice(struct heft_model *model, uint32_t index)
+{
+    if (index + 1 == model->n_sources && model->sources[index].is_slice)
+        model->n_sources--;
 }
 
 bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
@@ -156,7 +209,9 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
                    sizeof *model->storages, err))
         return false;
     *index = (uint32_t)model->n_storages;
-    model->storages[model->n_storages++] = *storage;
+    model->storages[*index] = *storage;
+    translate(model, &model->storages[*index].source, &model->storages[*index].off);
+    model->n_storages++;
     return true;
 }
 
@@ -181,6 +236,7 @@ bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off
     if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, 1, sizeof *model->claims,
                    err))
         return false;
+    translate(model, &source, &off);
     model->claims[model->n_claims++] = (struct heft_claim){off, len, what, of, source};
     return true;
 }
@@ -232,6 +288,7 @@ bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint
     if (!copy ||
         !heft_grow(&model->notes, &model->cap_notes, model->n_notes, 1, sizeof *model->notes, err))
         return false;
+    translate(model, &source, &offset);
     model->notes[model->n_notes++] = (struct heft_note){severity, source, offset, copy};
     return true;
 }
@@ -245,6 +302,7 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
     if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
                            sizeof *model->unreadable, err))
         return false;
+    translate(model, &source, &offset);
     model->unreadable[model->n_unreadable++] =
         (struct heft_unreadable){{n, name.n}, why, offset, source};
     return true;
@@ -298,9 +356,10 @@ static bool strided_extent(const struct heft_row *row, uint64_t *extent)
     return heft_add(last, 1, &last) && heft_mul(last, each, extent) && each != 0;
 }
 
-static bool check_geometry(const struct heft_model *model, struct heft_row *row,
-                           const struct heft_storage *storage, struct heft_error *err)
+bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *row,
+                               struct heft_error *err)
 {
+    const struct heft_storage *const storage = &model->storages[row->storage];
     uint64_t extent;
 
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
@@ -329,10 +388,12 @@ static bool check_geometry(const struct heft_model *model, struct heft_row *row,
     return true;
 }
 
-static bool check_row(const struct heft_model *model, struct heft_row *row, struct heft_error *err)
+static bool check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
 {
     const struct heft_storage *storage;
 
+    if (row->parts && row->parts->n > 0)
+        row->storage = row->parts->list[0].storage; /* for blame */
     if (row->storage >= model->n_storages || (unsigned)row->dtype >= HEFT_DTYPE_COUNT)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "row without storage or dtype");
     storage = &model->storages[row->storage];
@@ -346,7 +407,8 @@ static bool check_row(const struct heft_model *model, struct heft_row *row, stru
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)row->name.p, row->name.n}) !=
         row->name.n)
         return heft_fail(err, HEFT_MALFORMED, storage->off, "the name is not valid UTF-8");
-    return check_geometry(model, row, storage, err);
+    return row->parts ? heft_parts_settle(model, row, err)
+                      : heft_model_check_geometry(model, row, err);
 }
 
 static bool check_storage(const struct heft_model *model, const struct heft_storage *storage,
@@ -406,7 +468,7 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
         if (!check_row(model, row, err))
             return blame_row(model, row, err);
         ascend = ascend && (i == 0 || heft_str_cmp(row[-1].name, row->name) < 0);
-        apart = apart && row->storage == i;
+        apart = apart && !row->parts && row->storage == i;
     }
     model->names_ascend = ascend;
     model->apart = apart;

@@ -6,8 +6,9 @@
  * true
  *
  * A row is a tensor. It looks into a storage, a range of bytes of a source, at a byte offset and
- * with strides (NULL = row-major). Tied weights are two rows on one storage. Everything lives in
- * the model's arena. */
+ * with strides (NULL = row-major); or it lies in parts, boxes that tile it, each of which looks into
+ * a storage in the same way. Tied weights are two rows on one storage. Everything lives in the
+ * model's arena. */
 #ifndef HEFT_MODEL_H
 #define HEFT_MODEL_H
 
@@ -17,6 +18,7 @@
 #include "io/source.h"
 
 enum { HEFT_CODING_RAW = 0, HEFT_CODING_DEFLATE = 1 };
+enum { HEFT_ROW_DIMS = UINT8_MAX }; /* the most that a rank can say; limits.rank is usually less */
 enum { HEFT_ROW_SWAP = 1, HEFT_ROW_CONJ = 2, HEFT_ROW_NEG = 4 }; /* stored bytes → logical value */
 
 struct heft_storage {
@@ -30,16 +32,51 @@ struct heft_storage {
     bool has_crc;
 };
 
+/* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */
+struct heft_part {
+    uint64_t offset;        /* as a row's */
+    const uint64_t *stride; /* as a row's, of the box: NULL where that is packed by itself */
+    const uint64_t *start;  /* rank numbers: the box is [start, start + extent) */
+    const uint64_t *extent;
+    uint64_t first, reach; /* by settle, in elements of the tensor in row-major order: where the
+                              box begins; where the last of all parts up to this one ends */
+    uint32_t storage;
+    uint8_t flags; /* as a row's */
+};
+struct heft_parts {
+    struct heft_part *list; /* by `first`, after settle */
+    uint32_t n;
+};
+
 struct heft_row {
-    struct heft_str name;   /* NUL-terminated; UTF-8 and unique after settle */
-    const uint64_t *shape;  /* rank numbers */
-    const uint64_t *stride; /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
+    struct heft_str name;     /* NUL-terminated; UTF-8 and unique after settle */
+    const uint64_t *shape;    /* rank numbers */
+    const uint64_t *stride;   /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
                                where it is so */
-    uint64_t offset;        /* bytes from the storage's begin to the first element */
-    uint64_t bytes;         /* logical bytes: set by settle */
+    uint64_t offset;          /* bytes from the storage's begin to the first element */
+    uint64_t bytes;           /* logical bytes: set by settle */
+    struct heft_parts *parts; /* NULL: the row is whole. Else stride, offset and flags are the
+                                 parts', and storage is the first one's */
     uint32_t storage;
     uint8_t dtype, rank, flags;
 };
+
+/* The storages of a row, k < heft_row_pieces. */
+static inline uint32_t heft_row_pieces(const struct heft_row *row)
+{
+    return row->parts ? row->parts->n : 1;
+}
+static inline uint32_t heft_row_storage(const struct heft_row *row, uint32_t k)
+{
+    return row->parts ? row->parts->list[k].storage : row->storage;
+}
+static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
+{
+    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+        if (heft_row_storage(row, k) == storage)
+            return true;
+    return false;
+}
 
 struct heft_model_source {
     struct heft_source source;
@@ -48,6 +85,7 @@ struct heft_model_source {
     bool is_file;     /* a file of its own, listed by ls; else bytes decoded from one: */
     uint32_t origin;  /* … from [origin_off, +origin_len) of this source */
     uint64_t origin_off, origin_len;
+    bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 
 struct heft_claim {
@@ -122,6 +160,15 @@ HEFT_CHECKED bool heft_model_add_file(struct heft_model *model, struct heft_sour
 HEFT_CHECKED bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes,
                                         const char *what, uint32_t origin, uint64_t off,
                                         uint64_t len, uint32_t *index, struct heft_error *err);
+/* The bytes [off, off+len) of the file `origin` as a source, for a reader that begins at 0. What is
+ * then added with it (storages, claims, notes, …) is added to the file, offsets translated. */
+HEFT_CHECKED bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off,
+                                       uint64_t len, uint32_t *index, struct heft_error *err);
+/* Gives an error that was found in a slice the offset in the file, and the file's name. Always
+ * returns false. */
+bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, struct heft_error *err);
+/* Forgets a slice that nothing needs any more, where it is the newest source. */
+void heft_model_drop_slice(struct heft_model *model, uint32_t index);
 /* Room for so many more storages and rows, for readers that know how many may come. */
 HEFT_CHECKED bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
                                      struct heft_error *err);
@@ -151,6 +198,10 @@ HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct hef
                                             uint32_t source, uint64_t offset, const char *reason,
                                             struct heft_error *err);
 HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
+/* Whether a row of that shape, dtype, offset and strides lies inside its storage. Sets bytes; makes
+ * strides NULL where they are row-major. For settling. */
+HEFT_CHECKED bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *row,
+                                            struct heft_error *err);
 /* The row of that name, also by a dropped tied name; HEFT_NONE where there is none. After settle.
  */
 uint32_t heft_model_find(const struct heft_model *model, struct heft_str name);

@@ -50,7 +50,7 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
         .kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row, .name = item->name};
 
     item->at = plan->files[file].size;
-    if (storage->coding == HEFT_CODING_RAW && !row->stride && !row->flags &&
+    if (storage->coding == HEFT_CODING_RAW && !row->stride && !row->flags && !row->parts &&
         item->as == row->dtype) {
         op.kind = HEFT_OP_COPY;
         op.u.copy.storage = row->storage;

@@ -1,6 +1,7 @@
 /* reader.c: bytes of storages and rows.
  *
  *     row ─► row-major: one read │ strided: gather.c ─► bytes swapped, parts conjugated, negated
+ *            in parts: gather_parts.c, which does both for each part
  *     storage ─► raw: the source │ deflated: its region of the spool, filled by who comes first
  *
  * Who inflates holds a lock, and others who want the same storage wait for it. A lock serves every
@@ -186,14 +187,13 @@ static void negate_integers(uint8_t *p, size_t n, unsigned word)
     }
 }
 
-/* Stored bytes to the value. Types without a sign, and those below a byte, stay as they are. */
-static void resolve_flags(const struct heft_row *row, uint8_t *p, size_t n)
+/* Types without a sign, and those below a byte, stay as they are. */
+void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size_t n)
 {
-    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     const struct heft_dtype_info *const info = heft_dtype_info(dtype);
-    const bool negated = row->flags & HEFT_ROW_NEG, conjugated = row->flags & HEFT_ROW_CONJ;
+    const bool negated = flags & HEFT_ROW_NEG, conjugated = flags & HEFT_ROW_CONJ;
 
-    if (row->flags & HEFT_ROW_SWAP)
+    if (flags & HEFT_ROW_SWAP)
         swap_words(p, n, info->word);
     if (info->kind == HEFT_KIND_COMPLEX) {
         if (negated)
@@ -221,11 +221,13 @@ bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uin
                          row->bytes);
     if (n == 0)
         return true;
+    if (row->parts) /* settled: each is not 0 */
+        return heft_gather_parts(reader, row, off / each, n / each, dst, err);
     if (row->stride && each)
         ok = heft_gather_row(reader, row, off / each, n / each, dst, err);
     else
         ok = heft_reader_storage(reader, row->storage, row->offset + off, dst, n, err);
     if (ok && row->flags)
-        resolve_flags(row, dst, n);
+        heft_reader_resolve((enum heft_dtype)row->dtype, row->flags, dst, n);
     return ok;
 }

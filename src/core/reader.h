@@ -34,6 +34,8 @@ HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage
  * multiples of the element's bytes (of 1 for sub-byte dtypes). */
 HEFT_CHECKED bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row,
                                   uint64_t off, void *dst, size_t n, struct heft_error *err);
+/* Stored elements, n bytes of them, to their values; flags of the row or the part. */
+void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size_t n);
 /* A slice of a settled row as a row: shape, stride and offset changed, in `arena`. Ranges are
  * [start, stop) a leading dimension, `drop` removes a dimension of extent 1. HEFT_USAGE out of
  * range or for sub-byte dtypes. */

@@ -1,4 +1,5 @@
 /* slice.c: a slice of a row is a row: another shape, its strides, a later begin. */
+#include "core/parts.h"
 #include "core/reader.h"
 
 /* Row-major strides for a row that has none; the products are below its bytes. */
@@ -98,6 +99,8 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     }
     if (!check_ranges(row, ranges, n_ranges, err)) /* the rank is not 0 from here on */
         return false;
+    if (row->parts)
+        return heft_parts_slice(row, ranges, n_ranges, arena, out, err);
     shape = heft_arena_alloc(arena, 2 * (size_t)row->rank * sizeof *shape, err);
     if (!shape)
         return false;

@@ -1,0 +1,167 @@
+/* gather_parts.c: rows in parts, box by box.
+ *
+ *     elements [first, first+count) ─► blocks: one index range of one dimension, all of those after
+ *                                              it, one index of those before; at most two a dimension
+ *     block ∩ part ─► a box of the part's storage ─► its places in the destination (gather.c)
+ *
+ * Parts are sorted by their first element, and each knows how far those up to it reach: the ones that
+ * a block meets lie in one range of the list. */
+#include "core/gather.h"
+
+struct block {
+    uint64_t lo[HEFT_ROW_DIMS], hi[HEFT_ROW_DIMS];
+    uint64_t first, count; /* in elements of the tensor */
+};
+
+struct parted {
+    struct heft_reader *reader;
+    const struct heft_row *row;
+    uint64_t step[HEFT_ROW_DIMS]; /* of the row, in elements */
+    uint64_t first;               /* that is wanted: the destination begins there */
+    uint8_t *dst;
+    uint32_t each;
+};
+
+/* The largest block that begins at block->first and has at most `most` elements. */
+static void cut_block(const struct parted *g, uint64_t most, struct block *block)
+{
+    const uint64_t *const shape = g->row->shape;
+    uint64_t inner = 1, index = block->first;
+    unsigned k = g->row->rank;
+
+    while (k > 0 && index % shape[k - 1] == 0 && inner * shape[k - 1] <= most) {
+        inner *= shape[--k];
+        index /= shape[k];
+        block->lo[k] = 0;
+        block->hi[k] = shape[k];
+    }
+    block->count = inner;
+    for (unsigned d = k; d-- > 0; index /= shape[d]) {
+        block->lo[d] = index % shape[d];
+        block->hi[d] = block->lo[d] + 1;
+        if (d + 1 == k) {
+            block->hi[d] = block->lo[d] + heft_min_u64(most / inner, shape[d] - block->lo[d]);
+            block->count = inner * (block->hi[d] - block->lo[d]);
+        }
+    }
+}
+
+/* The first part that reaches beyond the element. */
+static uint32_t first_part(const struct heft_parts *parts, uint64_t element)
+{
+    uint32_t lo = 0, hi = parts->n;
+
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+
+        if (parts->list[mid].reach <= element)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void add_dim(struct heft_box *box, const struct heft_dim *d)
+{
+    struct heft_dim *const last = box->n ? &box->dims[box->n - 1] : NULL;
+
+    if (d->n == 1)
+        return;
+    if (last && last->from == d->n * d->from && last->to == d->n * d->to) {
+        last->n *= d->n;
+        last->from = d->from;
+        last->to = d->to;
+    } else {
+        box->dims[box->n++] = *d;
+    }
+}
+
+/* What the block has of the part; false where that is nothing. */
+static bool cut_box(const struct parted *g, const struct block *block, const struct heft_part *part,
+                    struct heft_box *box)
+{
+    uint64_t from[HEFT_ROW_DIMS], element = 0, step = 1;
+
+    for (unsigned d = g->row->rank; d-- > 0; step *= part->extent[d])
+        from[d] = g->each * (part->stride ? part->stride[d] : step);
+    box->n = 0;
+    box->from = part->offset;
+    for (unsigned d = 0; d < g->row->rank; d++) {
+        const uint64_t lo = heft_max_u64(block->lo[d], part->start[d]);
+        const uint64_t hi = heft_min_u64(block->hi[d], part->start[d] + part->extent[d]);
+        const struct heft_dim dim = {.n = hi - lo, .from = from[d], .to = g->step[d] * g->each};
+
+        if (lo >= hi)
+            return false;
+        box->from += (lo - part->start[d]) * from[d];
+        element += lo * g->step[d];
+        add_dim(box, &dim);
+    }
+    box->to = (element - g->first) * g->each;
+    return true;
+}
+
+/* Stretches of the destination that a box filled, to their values. */
+static void resolve_box(const struct parted *g, const struct heft_box *box, unsigned flags)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)g->row->dtype;
+    const struct heft_dim *const last = box->n ? &box->dims[box->n - 1] : NULL;
+    const bool in_a_row = last && last->to == g->each;
+    const unsigned outer = box->n - in_a_row;
+    struct heft_walk walk;
+
+    heft_walk_begin(&walk, 0, outer);
+    do
+        heft_reader_resolve(dtype, flags, g->dst + box->to + walk.to,
+                            (size_t)(in_a_row ? last->n : 1) * g->each);
+    while (heft_walk_next(&walk, box->dims, 0, outer));
+}
+
+static bool gather_part(const struct parted *g, const struct block *block,
+                        const struct heft_part *part, struct heft_error *err)
+{
+    struct heft_box box;
+
+    if (!cut_box(g, block, part, &box))
+        return true;
+    if (!heft_gather_box(g->reader, part->storage, g->each, &box, g->dst, err))
+        return false;
+    if (part->flags && cut_box(g, block, part, &box)) /* anew: gathering has sorted the dims */
+        resolve_box(g, &box, part->flags);
+    return true;
+}
+
+static bool gather_block(const struct parted *g, const struct block *block, struct heft_error *err)
+{
+    const struct heft_parts *const parts = g->row->parts;
+    const uint64_t end = block->first + block->count;
+
+    for (uint32_t k = first_part(parts, block->first); k < parts->n && parts->list[k].first < end;
+         k++)
+        if (!gather_part(g, block, &parts->list[k], err))
+            return false;
+    return true;
+}
+
+bool heft_gather_parts(struct heft_reader *reader, const struct heft_row *row, uint64_t first,
+                       uint64_t count, uint8_t *dst, struct heft_error *err)
+{
+    struct parted g = {.reader = reader,
+                       .row = row,
+                       .first = first,
+                       .dst = dst,
+                       .each = heft_dtype_bytes((enum heft_dtype)row->dtype)};
+    struct block block = {.first = first};
+    uint64_t step = 1;
+
+    for (unsigned d = row->rank; d-- > 0; step *= row->shape[d])
+        g.step[d] = step;
+    for (uint64_t at = 0; at < count; at += block.count) {
+        block.first = first + at;
+        cut_block(&g, count - at, &block);
+        if (!gather_block(&g, &block, err))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,413 @@
+/* parts.c: boxes that tile a tensor.
+ *
+ *     tensor 4 × 6     a a a b b b       part a: start 0,0  extent 2,3
+ *                      a a a b b b            b: start 0,3  extent 2,3
+ *                      c c c c c c            c: start 2,0  extent 2,6
+ *                      c c c c c c
+ *
+ * That no element is missing and none is held twice is proved without comparing parts with each
+ * other: every index of every dimension gets a random weight, a box measures the product of its
+ * weights over the dimensions, and boxes that tile the tensor measure together what the tensor does.
+ * Where they do not, the sums differ whatever the file says, but for a chance of 64 in 2^61: the
+ * difference is a polynomial in weights that the file cannot know (Schwartz and Zippel). Weights are
+ * kept as sums from 0 on, made by a hash, so a box takes a subtraction and a product a dimension.
+ *
+ * Where the sums differ, the first element that is wrong is found by halving: the begin of the tensor
+ * up to some index is tiled or is not, dimension after dimension; as many steps as the number of
+ * elements has bits. */
+#include "core/parts.h"
+
+#include <stdlib.h>
+
+/* ---- arithmetic modulo 2^61 - 1 ---------------------------------------------------------- */
+
+#define PRIME ((UINT64_C(1) << 61) - 1)
+
+static uint64_t reduce(uint64_t x)
+{
+    x = (x & PRIME) + (x >> 61);
+    return x >= PRIME ? x - PRIME : x;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    const uint64_t a1 = a >> 32, a0 = a & UINT32_MAX, b1 = b >> 32, b0 = b & UINT32_MAX;
+    const uint64_t middle = a1 * b0 + a0 * b1; /* below 2^62 */
+
+    /* 2^64 is 8, and 2^61 is 1. */
+    return reduce(reduce(a1 * b1 * 8) + reduce(middle >> 29) +
+                  reduce((middle & ((1U << 29) - 1)) << 32) + reduce(a0 * b0));
+}
+
+/* ---- measures ---------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* The weights of the indexes below `index`, summed. */
+static uint64_t below(uint64_t seed, unsigned dim, uint64_t index)
+{
+    const uint64_t of_dim = mix(seed + (dim + 1) * UINT64_C(0x9e3779b97f4a7c15));
+
+    return reduce(mix(of_dim + index * UINT64_C(0xd6e8feb86659fd93)));
+}
+
+/* What of the tensor is being looked at: [begin, end) of each dimension. */
+struct region {
+    unsigned rank;
+    uint64_t seed;
+    const uint64_t *begin, *end;
+};
+
+/* Of the box [start, start + extent) within the region. */
+static uint64_t measure(const struct region *r, const uint64_t *start, const uint64_t *extent)
+{
+    uint64_t product = 1;
+
+    for (unsigned d = 0; d < r->rank; d++) {
+        const uint64_t lo = heft_max_u64(start[d], r->begin[d]);
+        const uint64_t hi = heft_min_u64(start[d] + extent[d], r->end[d]);
+
+        if (lo >= hi)
+            return 0;
+        product = times(product, reduce(below(r->seed, d, hi) + PRIME - below(r->seed, d, lo)));
+    }
+    return product;
+}
+
+static bool is_tiled(const struct region *r, const struct heft_row *row)
+{
+    static const uint64_t zeros[HEFT_ROW_DIMS];
+    const uint64_t whole = measure(r, zeros, row->shape);
+    uint64_t sum = 0;
+
+    for (uint32_t k = 0; k < row->parts->n; k++) {
+        const struct heft_part *const part = &row->parts->list[k];
+
+        sum = reduce(sum + measure(r, part->start, part->extent));
+    }
+    return sum == whole;
+}
+
+static bool holds(const struct heft_part *part, const uint64_t *at, unsigned rank)
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (at[d] < part->start[d] || at[d] - part->start[d] >= part->extent[d])
+            return false;
+    return true;
+}
+
+/* "[3,0]": as many indexes as there is room for. */
+static void name_element(struct heft_buf *out, const uint64_t *at, unsigned rank)
+{
+    heft_buf_char(out, '[');
+    for (unsigned d = 0; d < rank && d < 8; d++) {
+        heft_buf_text(out, d ? "," : "");
+        heft_buf_u64(out, at[d]);
+    }
+    heft_buf_text(out, rank > 8 ? ",…]" : "]");
+}
+
+static bool refuse_element(const struct heft_model *model, const struct heft_row *row,
+                           const uint64_t *at, struct heft_error *err)
+{
+    const struct heft_part *last = &row->parts->list[0];
+    struct heft_buf name = {0};
+    struct heft_str text = {"", 0};
+    uint32_t found = 0;
+
+    for (uint32_t k = 0; k < row->parts->n; k++)
+        if (holds(&row->parts->list[k], at, row->rank)) {
+            last = &row->parts->list[k];
+            found++;
+        }
+    name_element(&name, at, row->rank);
+    if (heft_buf_ok(&name, err)) {
+        text = (struct heft_str){name.p, name.n};
+        if (found == 0)
+            heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                      "none of its %" PRIu32 " parts holds element %.*s", row->parts->n,
+                      (int)text.n, text.p);
+        else
+            heft_fail(err, HEFT_MALFORMED, model->storages[last->storage].off,
+                      "%" PRIu32 " of its parts hold element %.*s", found, (int)text.n, text.p);
+    }
+    heft_buf_release(&name);
+    return false;
+}
+
+/* Narrows the region to the first element that is not held once. */
+static void find_wrong(const struct heft_row *row, const struct region *r, uint64_t *begin,
+                       uint64_t *end)
+{
+    for (unsigned d = 0; d < row->rank; d++) {
+        uint64_t good = 0, bad = row->shape[d]; /* begins up to there: tiled, not tiled */
+
+        while (bad - good > 1) {
+            end[d] = good + (bad - good) / 2;
+            if (is_tiled(r, row))
+                good = end[d];
+            else
+                bad = end[d];
+        }
+        begin[d] = good;
+        end[d] = bad;
+    }
+}
+
+static bool check_tiling(const struct heft_model *model, const struct heft_row *row,
+                         struct heft_error *err)
+{
+    uint64_t begin[HEFT_ROW_DIMS], end[HEFT_ROW_DIMS];
+    const struct region r = {row->rank, heft_map_seed(), begin, end};
+
+    for (unsigned d = 0; d < row->rank; d++) {
+        begin[d] = 0;
+        end[d] = row->shape[d];
+    }
+    if (is_tiled(&r, row))
+        return true;
+    find_wrong(row, &r, begin, end);
+    return refuse_element(model, row, begin, err);
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+static int by_first(const void *a, const void *b)
+{
+    const struct heft_part *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Sorts parts that tile the row, of which none is empty. One part is the whole tensor. */
+static void put_in_order(struct heft_row *row)
+{
+    struct heft_part *const list = row->parts->list;
+    uint64_t reach = 0;
+
+    for (uint32_t k = 0; k < row->parts->n; k++) {
+        list[k].first = list[k].reach = 0;
+        for (unsigned d = 0; d < row->rank; d++) { /* products are below the tensor's elements */
+            list[k].first = list[k].first * row->shape[d] + list[k].start[d];
+            list[k].reach =
+                list[k].reach * row->shape[d] + list[k].start[d] + list[k].extent[d] - 1;
+        }
+        list[k].reach++;
+    }
+    qsort(list, row->parts->n, sizeof *list, by_first);
+    for (uint32_t k = 0; k < row->parts->n; k++)
+        list[k].reach = reach = heft_max_u64(reach, list[k].reach);
+    row->storage = list[0].storage;
+    row->offset = list[0].offset;
+    if (row->parts->n > 1)
+        return;
+    row->stride = list[0].stride;
+    row->flags = list[0].flags;
+    row->parts = NULL;
+}
+
+/* ---- settling ---------------------------------------------------------------------------- */
+
+static bool check_box(const struct heft_model *model, const struct heft_row *row,
+                      const struct heft_part *part, struct heft_error *err)
+{
+    for (unsigned d = 0; d < row->rank; d++)
+        if (!heft_within(part->start[d], part->extent[d], row->shape[d]))
+            return heft_fail(err, HEFT_MALFORMED, model->storages[part->storage].off,
+                             "a part has indexes %" PRIu64 "+%" PRIu64
+                             " of dimension %u, which has %" PRIu64,
+                             part->start[d], part->extent[d], d, row->shape[d]);
+    return true;
+}
+
+/* A part as a row. Those without elements go. */
+static bool check_part(const struct heft_model *model, struct heft_row *row, struct heft_part *part,
+                       struct heft_error *err)
+{
+    struct heft_row box = *row;
+
+    if (part->storage >= model->n_storages)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "part without storage");
+    box.shape = part->extent;
+    box.stride = part->stride;
+    box.offset = part->offset;
+    box.storage = row->storage = part->storage;
+    if (!check_box(model, row, part, err) || !heft_model_check_geometry(model, &box, err))
+        return false;
+    part->stride = box.stride;
+    if (box.bytes > 0)
+        row->parts->list[row->parts->n++] = *part; /* at or before its own place */
+    return true;
+}
+
+bool heft_parts_settle(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+    const uint32_t n = row->parts->n;
+
+    row->stride = NULL;
+    row->flags = 0;
+    if (!heft_row_size(dtype, row->rank, row->shape, &row->bytes))
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "shape times element size is no whole number of bytes below 2^64");
+    if (heft_dtype_bytes(dtype) == 0 && n > 1)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "%s in %" PRIu32 " parts: its elements are not whole bytes",
+                         heft_dtype_name(dtype), n);
+    row->parts->n = 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (!check_part(model, row, &row->parts->list[k], err))
+            return false;
+    if (row->bytes == 0) {
+        row->parts = NULL;
+        row->offset = 0;
+        return true;
+    }
+    if (row->parts->n == 0)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "none of its elements is in a part");
+    if (!check_tiling(model, row, err))
+        return false;
+    put_in_order(row);
+    return true;
+}
+
+/* ---- slices ------------------------------------------------------------------------------ */
+
+struct slicer {
+    const struct heft_row *row;
+    const struct heft_range *ranges;
+    size_t n_ranges;
+};
+
+static struct heft_range range_of(const struct slicer *s, unsigned d)
+{
+    return d < s->n_ranges ? s->ranges[d] : (struct heft_range){0, s->row->shape[d], false};
+}
+
+static bool reaches_into(const struct slicer *s, const struct heft_part *part)
+{
+    for (unsigned d = 0; d < s->row->rank; d++) {
+        const struct heft_range range = range_of(s, d);
+
+        if (range.start >= part->start[d] + part->extent[d] || range.stop <= part->start[d])
+            return false;
+    }
+    return true;
+}
+
+/* What the slice takes of a part; `room` is for three numbers a dimension. */
+static struct heft_part cut_part(const struct slicer *s, const struct heft_part *part,
+                                 uint64_t *room)
+{
+    const unsigned rank = s->row->rank;
+    const uint64_t each = heft_dtype_bytes((enum heft_dtype)s->row->dtype);
+    uint64_t *start = room, *extent = room + rank, *stride = room + 2 * (size_t)rank;
+    uint64_t packed[HEFT_ROW_DIMS], step = 1;
+    struct heft_part out = *part;
+
+    for (unsigned d = rank; d-- > 0;) {
+        packed[d] = part->stride ? part->stride[d] : step;
+        step *= part->extent[d];
+    }
+    out.start = start;
+    out.extent = extent;
+    out.stride = stride;
+    for (unsigned d = 0; d < rank; d++) {
+        const struct heft_range range = range_of(s, d);
+        const uint64_t lo = heft_max_u64(range.start, part->start[d]);
+        const uint64_t hi = heft_min_u64(range.stop, part->start[d] + part->extent[d]);
+
+        out.offset += (lo - part->start[d]) * packed[d] * each;
+        if (range.drop)
+            continue;
+        *start++ = lo - range.start;
+        *extent++ = hi - lo;
+        *stride++ = packed[d];
+    }
+    return out;
+}
+
+/* The slice's own dimensions. */
+static bool cut_shape(const struct slicer *s, struct heft_arena *arena, struct heft_row *out,
+                      struct heft_error *err)
+{
+    uint64_t *shape = heft_arena_u64(arena, s->row->rank, err);
+
+    if (!shape)
+        return false;
+    out->shape = shape;
+    out->rank = 0;
+    for (unsigned d = 0; d < s->row->rank; d++) {
+        const struct heft_range range = range_of(s, d);
+
+        if (!range.drop)
+            shape[out->rank++] = range.stop - range.start;
+    }
+    return heft_row_size((enum heft_dtype)out->dtype, out->rank, shape, &out->bytes) ||
+           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "slice without a size");
+}
+
+static struct heft_parts *cut_parts(const struct slicer *s, struct heft_arena *arena,
+                                    struct heft_error *err)
+{
+    const struct heft_parts *const all = s->row->parts;
+    struct heft_parts *parts = heft_arena_zero(arena, 1, sizeof *parts, err);
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < all->n; k++)
+        n += reaches_into(s, &all->list[k]);
+    if (parts)
+        parts->list = heft_arena_zero(arena, n, sizeof *parts->list, err);
+    if (!parts || !parts->list)
+        return NULL;
+    for (uint32_t k = 0; k < all->n; k++) {
+        uint64_t *room;
+
+        if (!reaches_into(s, &all->list[k]))
+            continue;
+        room = heft_arena_u64(arena, 3 * (size_t)s->row->rank, err);
+        if (!room)
+            return NULL;
+        parts->list[parts->n++] = cut_part(s, &all->list[k], room);
+    }
+    return parts;
+}
+
+/* Strides that settle would make NULL. */
+static void drop_packed(struct heft_row *row)
+{
+    uint64_t want = 1;
+
+    for (unsigned d = row->rank; row->stride && d-- > 0; want *= row->shape[d])
+        if (row->shape[d] > 1 && row->stride[d] != want)
+            return;
+    row->stride = NULL;
+}
+
+bool heft_parts_slice(const struct heft_row *row, const struct heft_range *ranges, size_t n_ranges,
+                      struct heft_arena *arena, struct heft_row *out, struct heft_error *err)
+{
+    const struct slicer s = {row, ranges, n_ranges};
+    struct heft_row slice = *row;
+
+    if (!cut_shape(&s, arena, &slice, err))
+        return false;
+    slice.parts = NULL;
+    if (slice.bytes > 0) {
+        slice.parts = cut_parts(&s, arena, err);
+        if (!slice.parts)
+            return false;
+        put_in_order(&slice);
+    }
+    if (!slice.parts)
+        drop_packed(&slice);
+    *out = slice;
+    return true;
+}
