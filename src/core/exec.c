@@ -5,78 +5,46 @@
  *
  * Copies that neighbour each other in source and output are read at once. Where a storage has a
  * stored checksum and one COPY takes all of it, the pieces' CRCs are computed on the way and
- * combined at the end; a storage that is taken otherwise is read once more by jobs of its own.
- * Memory: two buffers a thread, whatever the size. */
-#include "core/exec.h"
-
+ * combined at the end (exec_sums.c), as they are for the plan's own sums; a storage that is taken
+ * otherwise is read once more by jobs of its own. Memory: two buffers a thread, whatever the size. */
 #include "base/checksum.h"
 #include "core/cast.h"
-#include "core/reader.h"
+#include "core/exec_parts.h"
 #include "io/pool.h"
-#include "io/sink.h"
 
 #define CHUNK          (4u << 20)
 #define GATHER_CHUNK   (16u << 20) /* with strided rows: each chunk may read all of a storage */
 #define CAST_CHUNK     (8u << 20)  /* with strided rows that are cast: as much again as scratch */
 #define GATHER_THREADS 2           /* and so fewer threads, to stay below 64 MiB */
 
-struct chunk {
-    uint64_t off, len;
-    size_t first_op, first_piece;
-    uint32_t file; /* HEFT_NONE: only reads `storage` to check it */
-    uint32_t storage;
-};
-
-struct exec {
-    const struct heft_plan *plan; /* NULL: only checking */
-    const struct heft_model *model;
-    const struct heft_exec_options *options;
-    struct heft_arena mem;
-    struct heft_reader reader;
-    struct heft_sink *sink;      /* where chunks go, or … */
-    struct heft_source *written; /* … the files they are compared with: heft_exec_compare */
-    struct heft_lock *lock;
-    uint8_t *buffers; /* a chunk a thread; comparing: two */
-    uint8_t *scratch; /* a chunk a thread, where something is cast */
-    size_t chunk;     /* bytes of the largest chunk */
-    struct chunk *chunks;
-    uint32_t *pieces; /* CRC of what each chunk took of each op */
-    size_t n_chunks, cap_chunks, n_pieces;
-    uint8_t *checked_by;              /* a storage: not, by its copy, by reading */
-    uint64_t done, total, overflowed; /* under lock */
-    unsigned threads;
-};
-
-enum { CHECK_NOT, CHECK_COPY, CHECK_READ };
-
 /* ---- cutting ----------------------------------------------------------------------------- */
 
-static bool is_checkable(const struct exec *x, uint32_t storage)
+static bool is_checkable(const struct heft_exec *x, uint32_t storage)
 {
     const struct heft_storage *s = &x->model->storages[storage];
 
     return !x->options->no_verify && s->has_crc && s->coding == HEFT_CODING_RAW && s->len > 0;
 }
 
-static bool covers(const struct exec *x, const struct heft_op *op)
+static bool covers(const struct heft_exec *x, const struct heft_op *op)
 {
     return op->kind == HEFT_OP_COPY && op->u.copy.from == 0 &&
            op->len == x->model->storages[op->u.copy.storage].len;
 }
 
-static void choose_check(struct exec *x, uint32_t storage, bool by_copy)
+static void choose_check(struct heft_exec *x, uint32_t storage, bool by_copy)
 {
     uint8_t *const by = &x->checked_by[storage];
 
     if (!is_checkable(x, storage))
         return;
     if (by_copy)
-        *by = CHECK_COPY;
-    else if (*by == CHECK_NOT)
-        *by = CHECK_READ;
+        *by = HEFT_CHECK_COPY;
+    else if (*by == HEFT_CHECK_NOT)
+        *by = HEFT_CHECK_READ;
 }
 
-static bool choose_checks(struct exec *x, struct heft_error *err)
+static bool choose_checks(struct heft_exec *x, struct heft_error *err)
 {
     x->checked_by = heft_arena_zero(&x->mem, x->model->n_storages + 1, 1, err);
     for (size_t i = 0; x->checked_by && i < x->plan->n_ops; i++) {
@@ -100,7 +68,8 @@ static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
     return want - over > off ? want - over : want;
 }
 
-static bool add_chunk(struct exec *x, const struct chunk *chunk, struct heft_error *err)
+static bool add_chunk(struct heft_exec *x, const struct heft_exec_chunk *chunk,
+                      struct heft_error *err)
 {
     if (!heft_grow(&x->chunks, &x->cap_chunks, x->n_chunks, 1, sizeof *x->chunks, err))
         return false;
@@ -109,14 +78,14 @@ static bool add_chunk(struct exec *x, const struct chunk *chunk, struct heft_err
     return true;
 }
 
-static bool cut_file(struct exec *x, uint32_t file, struct heft_error *err)
+static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
 {
     const struct heft_plan_file *f = &x->plan->files[file];
     size_t op = f->first;
     uint64_t off = 0;
 
     while (off < f->size) {
-        struct chunk chunk = {off, 0, op, x->n_pieces, file, 0};
+        struct heft_exec_chunk chunk = {off, 0, op, x->n_pieces, file, 0};
         uint64_t end = heft_min_u64(f->size, off + x->chunk);
 
         while (x->plan->ops[op].off + x->plan->ops[op].len < end)
@@ -133,12 +102,12 @@ static bool cut_file(struct exec *x, uint32_t file, struct heft_error *err)
     return true;
 }
 
-static bool cut_storage(struct exec *x, uint32_t storage, struct heft_error *err)
+static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error *err)
 {
     const uint64_t len = x->model->storages[storage].len;
 
     for (uint64_t off = 0; off < len; off += x->chunk) {
-        const struct chunk chunk = {
+        const struct heft_exec_chunk chunk = {
             off, heft_min_u64(x->chunk, len - off), 0, x->n_pieces++, HEFT_NONE, storage};
 
         if (!add_chunk(x, &chunk, err))
@@ -149,7 +118,7 @@ static bool cut_storage(struct exec *x, uint32_t storage, struct heft_error *err
 
 /* ---- one job ----------------------------------------------------------------------------- */
 
-static void note_overflow(struct exec *x, uint64_t n)
+static void note_overflow(struct heft_exec *x, uint64_t n)
 {
     if (!n)
         return;
@@ -159,7 +128,7 @@ static void note_overflow(struct exec *x, uint64_t n)
 }
 
 /* Output bytes [from, from+n) of a row op. */
-static bool fill_row(struct exec *x, unsigned worker, const struct heft_op *op, uint64_t from,
+static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op *op, uint64_t from,
                      uint8_t *dst, uint64_t n, struct heft_error *err)
 {
     const struct heft_row *row = op->u.row;
@@ -184,20 +153,11 @@ static bool fill_row(struct exec *x, unsigned worker, const struct heft_op *op, 
 }
 
 struct filling {
-    struct exec *x;
-    const struct chunk *chunk;
+    struct heft_exec *x;
+    const struct heft_exec_chunk *chunk;
     uint8_t *buffer;
     unsigned worker;
 };
-
-/* The part of an op that lies in the chunk. */
-static uint64_t clip(const struct chunk *chunk, const struct heft_op *op, uint64_t *from)
-{
-    const uint64_t begin = heft_max_u64(chunk->off, op->off);
-
-    *from = begin - op->off;
-    return heft_min_u64(chunk->off + chunk->len, op->off + op->len) - begin;
-}
 
 /* Whether op b goes on in the source where a ends, so that one read serves both. */
 static bool continues(const struct heft_model *model, const struct heft_op *a,
@@ -219,7 +179,7 @@ static uint64_t joint_length(const struct filling *f, size_t i, uint64_t at, uin
     uint64_t from;
 
     while (at + n < f->chunk->len && continues(f->x->model, &ops[i], &ops[i + 1]))
-        n += clip(f->chunk, &ops[++i], &from);
+        n += heft_exec_clip(f->chunk, &ops[++i], &from);
     return n;
 }
 
@@ -235,44 +195,51 @@ static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t
     return true;
 }
 
-static void keep_crc(const struct filling *f, const struct heft_op *op, size_t piece, uint64_t at,
-                     uint64_t n)
+/* What op i has from `from` on, n bytes, into the buffer. *ready: so many bytes of the buffer are
+ * there already, by a joint read. */
+static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t at, uint64_t n,
+                    uint64_t *ready, struct heft_error *err)
 {
-    struct exec *x = f->x;
+    const struct heft_op *op = &f->x->plan->ops[i];
 
-    if (covers(x, op) && x->checked_by[op->u.copy.storage] == CHECK_COPY)
-        x->pieces[piece] = heft_crc32(0, f->buffer + at, (size_t)n);
+    switch ((enum heft_op_kind)op->kind) {
+    case HEFT_OP_PUT:
+        memcpy(f->buffer + at, op->u.bytes + from, (size_t)n);
+        return true;
+    case HEFT_OP_LATE:
+        memset(f->buffer + at, 0, (size_t)n);
+        return true;
+    case HEFT_OP_ROW:
+        return fill_row(f->x, f->worker, op, from, f->buffer + at, n, err) ||
+               heft_error_about(err, "tensor", op->name);
+    case HEFT_OP_COPY:
+        break;
+    }
+    if (*ready > at)
+        return true;
+    *ready = at + joint_length(f, i, at, n);
+    return read_copy(f, i, from, at, *ready - at, err);
 }
 
 /* Fills the buffer from the ops of the chunk, front to back. */
 static bool fill_chunk(const struct filling *f, struct heft_error *err)
 {
-    const struct heft_op *op = &f->x->plan->ops[f->chunk->first_op];
-    size_t piece = f->chunk->first_piece;
-    uint64_t from, n, ready = 0; /* bytes of the buffer that a joint read has filled */
+    size_t i = f->chunk->first_op, piece = f->chunk->first_piece;
+    uint64_t from, n, ready = 0;
 
-    for (uint64_t at = 0; at < f->chunk->len; at += n, op++, piece++) {
-        const size_t i = (size_t)(op - f->x->plan->ops);
+    for (uint64_t at = 0; at < f->chunk->len; at += n, i++, piece++) {
+        const struct heft_op *op = &f->x->plan->ops[i];
 
-        n = clip(f->chunk, op, &from);
-        if (op->kind == HEFT_OP_PUT) {
-            memcpy(f->buffer + at, op->u.bytes + from, (size_t)n);
-        } else if (op->kind == HEFT_OP_ROW) {
-            if (!fill_row(f->x, f->worker, op, from, f->buffer + at, n, err))
-                return heft_error_about(err, "tensor", op->name);
-        } else {
-            if (ready <= at) {
-                ready = at + joint_length(f, i, at, n);
-                if (!read_copy(f, i, from, at, ready - at, err))
-                    return false;
-            }
-            keep_crc(f, op, piece, at, n);
-        }
+        n = heft_exec_clip(f->chunk, op, &from);
+        if (!fill_op(f, i, from, at, n, &ready, err))
+            return false;
+        if (heft_exec_wants_crc(f->x, op))
+            f->x->pieces[piece] = heft_crc32(0, f->buffer + at, (size_t)n);
     }
     return true;
 }
 
-static bool tell(struct exec *x, uint64_t n, struct heft_error *err)
+static bool tell(struct heft_exec *x, uint64_t n, struct heft_error *err)
 {
     bool go_on;
 
@@ -285,30 +252,38 @@ static bool tell(struct exec *x, uint64_t n, struct heft_error *err)
     return go_on || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
 }
 
+bool heft_exec_same(const struct heft_exec *x, const struct heft_exec_chunk *place,
+                    const uint8_t *wanted, const uint8_t *found, struct heft_error *err)
+{
+    size_t same = 0;
+
+    if (memcmp(wanted, found, (size_t)place->len) == 0)
+        return true;
+    while (wanted[same] == found[same])
+        same++;
+    heft_fail(err, HEFT_MISMATCH, place->off + same, "reads 0x%02x, 0x%02x was written",
+              found[same], wanted[same]);
+    return heft_error_file(err, x->plan->files[place->file].path);
+}
+
 /* Writes a chunk, or compares it with what was written. */
-static bool deliver(struct exec *x, unsigned worker, const struct chunk *chunk,
+static bool deliver(struct heft_exec *x, unsigned worker, const struct heft_exec_chunk *chunk,
                     const uint8_t *buffer, struct heft_error *err)
 {
     uint8_t *found = x->buffers + (size_t)(x->threads + worker) * x->chunk;
-    size_t same = 0;
 
     if (x->sink)
         return heft_sink_write(x->sink, chunk->file, chunk->off, buffer, (size_t)chunk->len, err);
     if (!heft_source_read(&x->written[chunk->file], chunk->off, found, (size_t)chunk->len, err))
         return false;
-    if (memcmp(buffer, found, (size_t)chunk->len) == 0)
-        return true;
-    while (buffer[same] == found[same])
-        same++;
-    heft_fail(err, HEFT_MISMATCH, chunk->off + same, "reads 0x%02x, 0x%02x was written",
-              found[same], buffer[same]);
-    return heft_error_file(err, x->plan->files[chunk->file].path);
+    heft_exec_blank_late(x, chunk, found);
+    return heft_exec_same(x, chunk, buffer, found, err);
 }
 
 static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
-    struct exec *x = ctx;
-    const struct chunk *chunk = &x->chunks[index];
+    struct heft_exec *x = ctx;
+    const struct heft_exec_chunk *chunk = &x->chunks[index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
     const size_t n = (size_t)chunk->len;
 
@@ -322,71 +297,6 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     return tell(x, chunk->len, err);
 }
 
-/* ---- checksums --------------------------------------------------------------------------- */
-
-struct judge {
-    bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err);
-    void *ctx;
-};
-
-static bool judge(const struct exec *x, const struct judge *j, uint32_t storage, uint32_t found,
-                  struct heft_error *err)
-{
-    return found == x->model->storages[storage].crc || j->bad(j->ctx, storage, found, err);
-}
-
-/* The pieces of a storage stand in order, whichever threads made them: combine as they come. */
-static bool judge_chunk(const struct exec *x, const struct judge *j, const struct chunk *chunk,
-                        uint32_t *running, struct heft_error *err)
-{
-    uint64_t from, n;
-
-    if (chunk->file == HEFT_NONE) {
-        *running = heft_crc32_combine(chunk->off ? *running : 0, x->pieces[chunk->first_piece],
-                                      chunk->len);
-        return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
-               judge(x, j, chunk->storage, *running, err);
-    }
-    for (uint64_t at = 0, i = 0; at < chunk->len; at += n, i++) {
-        const struct heft_op *op = &x->plan->ops[chunk->first_op + i];
-
-        n = clip(chunk, op, &from);
-        if (!covers(x, op) || x->checked_by[op->u.copy.storage] != CHECK_COPY)
-            continue;
-        *running = heft_crc32_combine(from ? *running : 0, x->pieces[chunk->first_piece + i], n);
-        if (from + n == op->len && !judge(x, j, op->u.copy.storage, *running, err))
-            return false;
-    }
-    return true;
-}
-
-static bool judge_all(const struct exec *x, const struct judge *j, struct heft_error *err)
-{
-    uint32_t running = 0;
-
-    for (size_t i = 0; i < x->n_chunks; i++)
-        if (!judge_chunk(x, j, &x->chunks[i], &running, err))
-            return false;
-    return true;
-}
-
-/* While converting, the first difference ends it. */
-static bool refuse_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
-{
-    const struct exec *x = ctx;
-    const struct heft_storage *s = &x->model->storages[storage];
-
-    heft_fail(err, HEFT_MISMATCH, s->off,
-              "CRC-32 of %.*s is %08" PRIx32 ", the file says %08" PRIx32,
-              (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc);
-    for (size_t i = 0; i < x->model->n_rows; i++)
-        if (heft_row_uses(&x->model->rows[i], storage)) {
-            heft_error_about(err, "tensor", x->model->rows[i].name);
-            break;
-        }
-    return heft_error_file(err, x->model->sources[s->source].path);
-}
-
 /* ---- running ----------------------------------------------------------------------------- */
 
 static bool casts_something(const struct heft_plan *plan)
@@ -397,7 +307,7 @@ static bool casts_something(const struct heft_plan *plan)
     return false;
 }
 
-static bool take_buffers(struct exec *x, struct heft_error *err)
+static bool take_buffers(struct heft_exec *x, struct heft_error *err)
 {
     x->threads = heft_pool_threads(x->options->threads, x->n_chunks);
     if (x->chunk > CHUNK && !x->options->threads && x->threads > GATHER_THREADS)
@@ -411,7 +321,7 @@ static bool take_buffers(struct exec *x, struct heft_error *err)
     return x->pieces != NULL;
 }
 
-static bool run_chunks(struct exec *x, struct heft_error *err)
+static bool run_chunks(struct heft_exec *x, struct heft_error *err)
 {
     struct heft_pool_work work = {run_job, x, x->n_chunks, 1};
 
@@ -430,17 +340,18 @@ static bool gathers_something(const struct heft_plan *plan)
     return false;
 }
 
-static bool exec_init(struct exec *x, const struct heft_plan *plan, const struct heft_model *model,
-                      const struct heft_exec_options *options, struct heft_error *err)
+static bool exec_init(struct heft_exec *x, const struct heft_plan *plan,
+                      const struct heft_model *model, const struct heft_exec_options *options,
+                      struct heft_error *err)
 {
-    *x = (struct exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
+    *x = (struct heft_exec){.plan = plan, .model = model, .options = options, .chunk = CHUNK};
     if (plan && gathers_something(plan))
         x->chunk = casts_something(plan) ? CAST_CHUNK : GATHER_CHUNK;
     x->lock = heft_lock_new(err);
     return x->lock && heft_reader_init(&x->reader, model, options->no_verify, err);
 }
 
-static void exec_release(struct exec *x)
+static void exec_release(struct heft_exec *x)
 {
     heft_sink_free(x->sink);
     for (size_t i = 0; x->written && i < x->plan->n_files; i++)
@@ -454,7 +365,7 @@ static void exec_release(struct exec *x)
     heft_arena_release(&x->mem);
 }
 
-static bool open_outputs(struct exec *x, struct heft_error *err)
+static bool open_outputs(struct heft_exec *x, struct heft_error *err)
 {
     const struct heft_sink_options options = {x->options->overwrite, x->options->no_sync};
     uint32_t index;
@@ -471,7 +382,7 @@ static bool open_outputs(struct exec *x, struct heft_error *err)
     return true;
 }
 
-static bool cut_all(struct exec *x, struct heft_error *err)
+static bool cut_all(struct heft_exec *x, struct heft_error *err)
 {
     if (!choose_checks(x, err))
         return false;
@@ -479,7 +390,7 @@ static bool cut_all(struct exec *x, struct heft_error *err)
         if (!cut_file(x, f, err))
             return false;
     for (uint32_t s = 0; s < x->model->n_storages; s++)
-        if (x->checked_by[s] == CHECK_READ && !cut_storage(x, s, err))
+        if (x->checked_by[s] == HEFT_CHECK_READ && !cut_storage(x, s, err))
             return false;
     return true;
 }
@@ -487,10 +398,11 @@ static bool cut_all(struct exec *x, struct heft_error *err)
 bool heft_exec_run(const struct heft_plan *plan, const struct heft_exec_options *options,
                    uint64_t *overflowed, struct heft_error *err)
 {
-    struct exec x;
-    const struct judge refuse = {refuse_bad, &x};
+    struct heft_exec x;
+    const struct heft_exec_judge refuse = {heft_exec_refuse, &x};
     const bool ok = exec_init(&x, plan, plan->model, options, err) && open_outputs(&x, err) &&
-                    cut_all(&x, err) && run_chunks(&x, err) && judge_all(&x, &refuse, err) &&
+                    cut_all(&x, err) && run_chunks(&x, err) &&
+                    heft_exec_judge_all(&x, &refuse, err) && heft_exec_late(&x, err) &&
                     heft_sink_commit(x.sink, err);
 
     *overflowed = x.overflowed;
@@ -498,7 +410,7 @@ bool heft_exec_run(const struct heft_plan *plan, const struct heft_exec_options 
     return ok;
 }
 
-static bool open_written(struct exec *x, struct heft_error *err)
+static bool open_written(struct heft_exec *x, struct heft_error *err)
 {
     x->written = heft_arena_zero(&x->mem, x->plan->n_files + 1, sizeof *x->written, err);
     for (size_t i = 0; x->written && i < x->plan->n_files; i++) {
@@ -519,9 +431,9 @@ static bool open_written(struct exec *x, struct heft_error *err)
 bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_options *options,
                        struct heft_error *err)
 {
-    struct exec x;
+    struct heft_exec x;
     const bool ok = exec_init(&x, plan, plan->model, options, err) && open_written(&x, err) &&
-                    cut_all(&x, err) && run_chunks(&x, err);
+                    cut_all(&x, err) && run_chunks(&x, err) && heft_exec_late(&x, err);
 
     exec_release(&x);
     return ok;
@@ -529,7 +441,7 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
 
 /* A deflated storage is checked by inflating it: what that finds is a finding, other trouble is
  * trouble. */
-static bool check_deflated(struct exec *x, const struct judge *j, uint32_t storage,
+static bool check_deflated(struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
                            struct heft_error *err)
 {
     struct heft_error found = {0};
@@ -548,16 +460,16 @@ bool heft_exec_verify(const struct heft_model *model, uint32_t only,
                                   struct heft_error *err),
                       void *ctx, struct heft_error *err)
 {
-    const struct judge j = {bad, ctx};
+    const struct heft_exec_judge j = {bad, ctx};
     const uint32_t first = only == HEFT_ALL_STORAGES ? 0 : only;
     const uint64_t end = only == HEFT_ALL_STORAGES ? model->n_storages : only + 1ull;
-    struct exec x;
+    struct heft_exec x;
     bool ok = exec_init(&x, NULL, model, options, err);
 
     for (uint32_t s = first; ok && s < end; s++)
         if (is_checkable(&x, s))
             ok = cut_storage(&x, s, err);
-    ok = ok && run_chunks(&x, err) && judge_all(&x, &j, err);
+    ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err);
     for (uint32_t s = first; ok && s < end; s++)
         if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0)
             ok = check_deflated(&x, &j, s, err);

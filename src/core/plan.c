@@ -24,6 +24,7 @@ static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, str
     if (!heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, 1, sizeof *plan->ops, err))
         return false;
     op.file = file;
+    op.sum = plan->is_summing ? plan->n_sums - 1 : HEFT_NONE;
     op.off = f->size;
     if (!heft_add(f->size, op.len, &f->size))
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
@@ -57,6 +58,34 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
         op.u.copy.from = row->offset;
     }
     return add_op(plan, file, op, err);
+}
+
+bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct heft_late late, uint64_t n,
+                    struct heft_error *err)
+{
+    const struct heft_op op = {.kind = HEFT_OP_LATE, .len = n, .u.late = late};
+
+    return add_op(plan, file, op, err);
+}
+
+uint32_t heft_plan_sum_begin(struct heft_plan *plan)
+{
+    plan->is_summing = true;
+    return plan->n_sums++;
+}
+
+void heft_plan_sum_end(struct heft_plan *plan)
+{
+    plan->is_summing = false;
+}
+
+bool heft_plan_note(struct heft_plan *plan, const char *note, struct heft_error *err)
+{
+    if (!note ||
+        !heft_grow(&plan->notes, &plan->cap_notes, plan->n_notes, 1, sizeof *plan->notes, err))
+        return false;
+    plan->notes[plan->n_notes++] = note;
+    return true;
 }
 
 static bool check_op(const struct heft_plan *plan, const struct heft_op *op, struct heft_error *err)
@@ -93,5 +122,6 @@ void heft_plan_release(struct heft_plan *plan)
 {
     heft_free(plan->files);
     heft_free(plan->ops);
+    heft_free(plan->notes);
     *plan = (struct heft_plan){0};
 }

@@ -10,12 +10,24 @@
 enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
     HEFT_OP_COPY, /* a range of a RAW storage, bytes as they are */
-    HEFT_OP_ROW   /* a row's logical elements in row-major order, little-endian, cast to `as` */
+    HEFT_OP_ROW,  /* a row's logical elements in row-major order, little-endian, cast to `as` */
+    HEFT_OP_LATE  /* bytes of known length that are made once all others are written */
+};
+
+/* Makes the n bytes of a late op. `sums` has the CRC-32 of each sum of the plan; those of the ops
+ * before this one are complete, also of the late ones. */
+typedef void heft_late_fn(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n);
+
+/* What a late op is made by. */
+struct heft_late {
+    heft_late_fn *fill;
+    const void *ctx; /* in the plan's arena */
 };
 
 struct heft_op {
     uint8_t kind, as;
     uint32_t file;
+    uint32_t sum;      /* the sum that its bytes are part of, or HEFT_NONE */
     uint64_t off, len; /* in the output file */
     union {
         const uint8_t *bytes;
@@ -24,8 +36,9 @@ struct heft_op {
             uint64_t from; /* in the storage */
         } copy;
         const struct heft_row *row;
+        struct heft_late late;
     } u;
-    struct heft_str name; /* of the tensor, for errors and --dry-run; empty for PUT */
+    struct heft_str name; /* of the tensor, for errors and --dry-run; empty for PUT and LATE */
 };
 
 struct heft_plan_file {
@@ -40,7 +53,10 @@ struct heft_plan {
     struct heft_arena *mem;
     struct heft_plan_file *files;
     struct heft_op *ops;
-    size_t n_files, n_ops, cap_files, cap_ops;
+    const char **notes; /* for the user: what a format had to do otherwise than one may expect */
+    size_t n_files, n_ops, n_notes, cap_files, cap_ops, cap_notes;
+    uint32_t n_sums;
+    bool is_summing; /* ops that are added belong to the last sum */
 };
 
 /* Ops are added front to back: each continues where the file's last one ended. A file's ops stand
@@ -52,6 +68,15 @@ HEFT_CHECKED bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct he
 /* Sets item->at. A row: becomes COPY where its bytes can be taken as they are, else ROW. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                                  struct heft_error *err);
+/* Bytes that `late` makes from the sums when the data is written; n must fit in memory. */
+HEFT_CHECKED bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct heft_late late,
+                                 uint64_t n, struct heft_error *err);
+/* The ops that are added between these two make up one sum: its CRC-32 is for late ops. Gives the
+ * number of the sum. */
+uint32_t heft_plan_sum_begin(struct heft_plan *plan);
+void heft_plan_sum_end(struct heft_plan *plan);
+/* A line for people, in plan->mem or static. */
+HEFT_CHECKED bool heft_plan_note(struct heft_plan *plan, const char *note, struct heft_error *err);
 HEFT_CHECKED bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err);
 void heft_plan_release(struct heft_plan *plan); /* the arrays; the arena is the caller's */
 

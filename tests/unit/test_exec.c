@@ -106,10 +106,10 @@ static bool run(struct bench *b, const struct heft_exec_options *options)
 static uint8_t *slurp(const struct bench *b, size_t *n)
 {
     FILE *f = fopen(b->path, "rb");
-    uint8_t *all = malloc(4 * BIG);
+    uint8_t *all = malloc(6 * BIG);
 
     assert_non_null(f);
-    *n = fread(all, 1, 4 * BIG, f);
+    *n = fread(all, 1, 6 * BIG, f);
     fclose(f);
     return all;
 }
@@ -289,6 +289,159 @@ static void any_failing_allocation_leaves_nothing(void **state)
     assert_true(ok);
 }
 
+/* ---- sums and late bytes ----------------------------------------------------------------- */
+
+struct stamp {
+    uint32_t first, last; /* sums */
+};
+
+/* The sums, one behind the other, as often as there is room. */
+static void put_stamp(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct stamp *stamp = ctx;
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = i / 4 % (stamp->last - stamp->first + 1);
+
+        out[i] = (uint8_t)(sums[stamp->first + k] >> 8 * (i % 4));
+    }
+}
+
+static void late(struct bench *b, uint32_t first, uint32_t last, uint64_t n)
+{
+    const struct stamp stamp = {first, last};
+    void *ctx = heft_arena_alloc(&b->mem, sizeof stamp, &b->err);
+
+    memcpy(ctx, &stamp, sizeof stamp);
+    assert_true(heft_plan_late(&b->plan, 0, (struct heft_late){put_stamp, ctx}, n, &b->err));
+}
+
+/* Every way in which bytes come about, each a sum, and a late op behind each; sum 0 has no ops. */
+static uint32_t plan_sums(struct bench *b)
+{
+    static const uint64_t second = 2;
+    const struct heft_row *const rows[] = {
+        add(b, 5, BIG - 5, true, 0, BIG - 5, HEFT_U8, NULL),     /* copied, checked on the way */
+        add(b, 0, BIG, true, 7, BIG - 20, HEFT_U8, NULL),        /* copied in part, checked apart */
+        add(b, 0, BIG, false, 3, BIG / 2 - 2, HEFT_U8, &second), /* gathered */
+        add(b, 0, BIG, false, 0, BIG / 2, HEFT_U16, NULL),       /* cast */
+    };
+    uint32_t sum;
+
+    begin(b);
+    assert_int_equal(heft_plan_sum_begin(&b->plan), 0);
+    heft_plan_sum_end(&b->plan);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(heft_plan_put(&b->plan, 0, HEFT_STR("header, in no sum"), &b->err));
+        sum = heft_plan_sum_begin(&b->plan);
+        item(b, rows[i], i == 3 ? HEFT_U32 : HEFT_U8);
+        if (i == 1) /* a sum of several ops */
+            assert_true(heft_plan_put(&b->plan, 0, HEFT_STR("tail"), &b->err));
+        heft_plan_sum_end(&b->plan);
+        late(b, sum, sum, 16);
+    }
+    sum = heft_plan_sum_begin(&b->plan); /* a late op that is itself part of a sum */
+    late(b, 0, 4, 41);
+    heft_plan_sum_end(&b->plan);
+    late(b, 0, sum, 4 * (sum + 1ull));
+    return sum;
+}
+
+static uint32_t number_at(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Walks the file by its plan and computes each sum from what was written. */
+static void sums_are_those_of_what_is_written(void **state)
+{
+    struct bench *b = *state;
+    const uint32_t last = plan_sums(b);
+    uint32_t sums[8] = {0};
+    uint8_t *got;
+    size_t n;
+
+    assert_true(run(b, &scratch));
+    got = slurp(b, &n);
+    assert_int_equal(n, b->plan.files[0].size);
+    for (size_t i = 0; i < b->plan.n_ops; i++) {
+        const struct heft_op *op = &b->plan.ops[i];
+        const uint8_t *bytes = got + op->off;
+
+        if (op->kind == HEFT_OP_LATE && op->len == 16)
+            assert_int_equal(number_at(bytes + 12), sums[b->plan.ops[i - 1].sum]);
+        if (op->sum != HEFT_NONE)
+            sums[op->sum] = heft_crc32(sums[op->sum], bytes, op->len);
+    }
+    assert_int_equal(sums[0], 0);
+    for (uint32_t i = 0; i <= last; i++)
+        assert_int_equal(number_at(got + n - 4ull * (last + 1 - i)), sums[i]);
+    assert_int_equal(number_at(got + n - 4ull * (last + 1) - 41 + 8), sums[2]);
+    free(got);
+    assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
+}
+
+/* A byte of a late op that is not what it should be is found, and said where. */
+static void late_bytes_are_compared(void **state)
+{
+    struct bench *b = *state;
+    FILE *f;
+    int old;
+
+    (void)plan_sums(b);
+    assert_true(run(b, &scratch));
+    f = fopen(b->path, "r+b");
+    assert_int_equal(fseek(f, -3, SEEK_END), 0);
+    old = getc(f);
+    assert_int_equal(fseek(f, -3, SEEK_END), 0);
+    fputc(old ^ 1, f);
+    fclose(f);
+    assert_false(heft_exec_compare(&b->plan, &scratch, &b->err));
+    assert_int_equal(b->err.code, HEFT_MISMATCH);
+    assert_int_equal(b->err.offset, b->plan.files[0].size - 3);
+}
+
+/* One thread, so that the calls come in the same order each time: each late write is one of them. */
+static void any_failing_call_of_late_writes_leaves_nothing(void **state)
+{
+    const struct heft_exec_options options = {.threads = 1};
+    struct bench *b = *state;
+    bool ok = false;
+
+    begin(b);
+    (void)heft_plan_sum_begin(&b->plan);
+    item(b, add(b, 0, 100, true, 0, 100, HEFT_U8, NULL), HEFT_U8);
+    heft_plan_sum_end(&b->plan);
+    for (unsigned i = 0; i < 5; i++)
+        late(b, 0, 0, 8);
+    for (unsigned nth = 1; !ok && nth < 200; nth++) {
+        heft_fault_os_install(nth, 0);
+        b->err = (struct heft_error){0};
+        ok = run(b, &options);
+        heft_fault_os_remove();
+        assert_true(ok || b->err.code != HEFT_OK);
+        if (!ok && files_left(b)) /* whole where only the last sync failed */
+            unlink(b->path);
+    }
+    assert_true(ok);
+    assert_int_equal(files_left(b), 1);
+}
+
+static void any_failing_allocation_of_late_bytes(void **state)
+{
+    struct bench *b = *state;
+    bool ok = false;
+
+    (void)plan_sums(b);
+    for (uint64_t nth = 1; !ok && nth < 200; nth++) {
+        heft_alloc_fail_at(nth);
+        ok = run(b, &scratch);
+        heft_alloc_fail_at(0);
+        assert_int_equal(files_left(b), ok ? 1 : 0);
+    }
+    assert_true(ok);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -304,6 +457,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_failing_call_leaves_the_old_file, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(any_failing_allocation_leaves_nothing, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(sums_are_those_of_what_is_written, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(late_bytes_are_compared, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(any_failing_call_of_late_writes_leaves_nothing, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(any_failing_allocation_of_late_bytes, open_bench,
                                         close_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,86 @@
+/* exec_parts.h: the inside of a run, shared by the exec*.c files only.
+ *
+ *   exec.c       cuts a plan into chunks, fills and writes them
+ *   exec_sums.c  what the pieces' CRCs add up to: stored checksums, the plan's sums, late ops */
+#ifndef HEFT_EXEC_PARTS_H
+#define HEFT_EXEC_PARTS_H
+
+#include "core/exec.h"
+#include "core/reader.h"
+#include "io/sink.h"
+
+struct heft_exec_chunk {
+    uint64_t off, len;
+    size_t first_op, first_piece;
+    uint32_t file; /* HEFT_NONE: only reads `storage` to check it */
+    uint32_t storage;
+};
+
+struct heft_exec {
+    const struct heft_plan *plan; /* NULL: only checking */
+    const struct heft_model *model;
+    const struct heft_exec_options *options;
+    struct heft_arena mem;
+    struct heft_reader reader;
+    struct heft_sink *sink;      /* where chunks go, or … */
+    struct heft_source *written; /* … the files they are compared with: heft_exec_compare */
+    struct heft_lock *lock;
+    uint8_t *buffers; /* a chunk a thread; comparing: two */
+    uint8_t *scratch; /* a chunk a thread, where something is cast */
+    size_t chunk;     /* bytes of the largest chunk */
+    struct heft_exec_chunk *chunks;
+    uint32_t *pieces; /* CRC of what each chunk took of each op, where heft_exec_wants_crc */
+    size_t n_chunks, cap_chunks, n_pieces;
+    uint8_t *checked_by;              /* a storage: not, by its copy, by reading */
+    uint64_t done, total, overflowed; /* under lock */
+    unsigned threads;
+};
+
+enum { HEFT_CHECK_NOT, HEFT_CHECK_COPY, HEFT_CHECK_READ };
+
+/* Whether the op's CRC is that of its storage, which has one to compare it with. */
+static inline bool heft_exec_checks(const struct heft_exec *x, const struct heft_op *op)
+{
+    return op->kind == HEFT_OP_COPY && x->checked_by[op->u.copy.storage] == HEFT_CHECK_COPY &&
+           op->u.copy.from == 0 && op->len == x->model->storages[op->u.copy.storage].len;
+}
+/* Whether somebody will ask for the CRC of the op's pieces. Late ops have their own time. */
+static inline bool heft_exec_wants_crc(const struct heft_exec *x, const struct heft_op *op)
+{
+    return op->kind != HEFT_OP_LATE && (op->sum != HEFT_NONE || heft_exec_checks(x, op));
+}
+/* The part of an op that lies in the chunk: from which byte of the op on, and how many. */
+static inline uint64_t heft_exec_clip(const struct heft_exec_chunk *chunk, const struct heft_op *op,
+                                      uint64_t *from)
+{
+    const uint64_t begin = heft_max_u64(chunk->off, op->off);
+
+    *from = begin - op->off;
+    return heft_min_u64(chunk->off + chunk->len, op->off + op->len) - begin;
+}
+
+/* Whether both are the same; HEFT_MISMATCH names the file and the byte. */
+HEFT_CHECKED bool heft_exec_same(const struct heft_exec *x, const struct heft_exec_chunk *place,
+                                 const uint8_t *wanted, const uint8_t *found,
+                                 struct heft_error *err);
+
+/* ---- exec_sums.c ---- */
+
+/* Who hears of a storage whose bytes have another CRC than the file says. */
+struct heft_exec_judge {
+    bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err);
+    void *ctx;
+};
+/* Compares stored checksums with what the pieces add up to. */
+HEFT_CHECKED bool heft_exec_judge_all(const struct heft_exec *x, const struct heft_exec_judge *j,
+                                      struct heft_error *err);
+/* While converting, the first difference ends it. ctx: the struct heft_exec. */
+HEFT_CHECKED bool heft_exec_refuse(void *ctx, uint32_t storage, uint32_t found,
+                                   struct heft_error *err);
+/* Sets to zero what the chunk has of late ops. */
+void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
+                          uint8_t *bytes);
+/* After all chunks: adds up the plan's sums, makes the late bytes from them and delivers these. */
+HEFT_CHECKED bool heft_exec_late(struct heft_exec *x, struct heft_error *err);
+
+#endif

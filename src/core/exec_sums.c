@@ -1,0 +1,151 @@
+/* exec_sums.c: checksums from the pieces that the jobs left behind.
+ *
+ *     chunks   |      0      |      1      |   each piece is what a chunk took of an op, in order
+ *     pieces   |PUT|COPY     |COPY |LATE|PUT|
+ *                   └── combine ──┘             → a stored CRC-32 to compare with, or a sum
+ *
+ * Late ops are made last, front to back: each from the sums of what stands before it, its own bytes
+ * added to the sum it may be part of. Until then zeros stand in their place. */
+#include "base/checksum.h"
+#include "core/exec_parts.h"
+
+/* ---- stored checksums -------------------------------------------------------------------- */
+
+static bool judge(const struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
+                  uint32_t found, struct heft_error *err)
+{
+    return found == x->model->storages[storage].crc || j->bad(j->ctx, storage, found, err);
+}
+
+/* The pieces of a storage stand in order, whichever threads made them: combine as they come. */
+static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge *j,
+                        const struct heft_exec_chunk *chunk, uint32_t *running,
+                        struct heft_error *err)
+{
+    uint64_t from, n;
+
+    if (chunk->file == HEFT_NONE) {
+        *running = heft_crc32_combine(chunk->off ? *running : 0, x->pieces[chunk->first_piece],
+                                      chunk->len);
+        return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
+               judge(x, j, chunk->storage, *running, err);
+    }
+    for (uint64_t at = 0, i = 0; at < chunk->len; at += n, i++) {
+        const struct heft_op *op = &x->plan->ops[chunk->first_op + i];
+
+        n = heft_exec_clip(chunk, op, &from);
+        if (!heft_exec_checks(x, op))
+            continue;
+        *running = heft_crc32_combine(from ? *running : 0, x->pieces[chunk->first_piece + i], n);
+        if (from + n == op->len && !judge(x, j, op->u.copy.storage, *running, err))
+            return false;
+    }
+    return true;
+}
+
+bool heft_exec_judge_all(const struct heft_exec *x, const struct heft_exec_judge *j,
+                         struct heft_error *err)
+{
+    uint32_t running = 0;
+
+    for (size_t i = 0; i < x->n_chunks; i++)
+        if (!judge_chunk(x, j, &x->chunks[i], &running, err))
+            return false;
+    return true;
+}
+
+bool heft_exec_refuse(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+{
+    const struct heft_exec *x = ctx;
+    const struct heft_storage *s = &x->model->storages[storage];
+
+    heft_fail(err, HEFT_MISMATCH, s->off,
+              "CRC-32 of %.*s is %08" PRIx32 ", the file says %08" PRIx32,
+              (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc);
+    for (size_t i = 0; i < x->model->n_rows; i++)
+        if (heft_row_uses(&x->model->rows[i], storage)) {
+            heft_error_about(err, "tensor", x->model->rows[i].name);
+            break;
+        }
+    return heft_error_file(err, x->model->sources[s->source].path);
+}
+
+/* ---- sums -------------------------------------------------------------------------------- */
+
+static void add_up(const struct heft_exec *x, uint32_t *sums)
+{
+    for (size_t c = 0; c < x->n_chunks; c++) {
+        const struct heft_exec_chunk *chunk = &x->chunks[c];
+        const struct heft_op *op = x->plan->ops + chunk->first_op;
+        const uint32_t *piece = x->pieces + chunk->first_piece;
+        uint64_t from, n;
+
+        if (chunk->file == HEFT_NONE)
+            continue;
+        for (uint64_t at = 0; at < chunk->len; at += n, op++, piece++) {
+            n = heft_exec_clip(chunk, op, &from);
+            if (op->sum != HEFT_NONE && op->kind != HEFT_OP_LATE)
+                sums[op->sum] = heft_crc32_combine(sums[op->sum], *piece, n);
+        }
+    }
+}
+
+/* ---- late bytes -------------------------------------------------------------------------- */
+
+void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
+                          uint8_t *bytes)
+{
+    const struct heft_op *op = x->plan->ops + chunk->first_op;
+    uint64_t from, n;
+
+    for (uint64_t at = 0; at < chunk->len; at += n, op++) {
+        n = heft_exec_clip(chunk, op, &from);
+        if (op->kind == HEFT_OP_LATE)
+            memset(bytes + at, 0, (size_t)n);
+    }
+}
+
+struct late {
+    uint32_t *sums;
+    struct heft_buf bytes; /* of one op, and behind them as many to compare with */
+};
+
+static bool make(struct heft_exec *x, struct late *late, const struct heft_op *op,
+                 struct heft_error *err)
+{
+    const struct heft_exec_chunk place = {.off = op->off, .len = op->len, .file = op->file};
+    uint8_t *bytes;
+    size_t n, both;
+
+    late->bytes.n = 0;
+    if (!heft_size(op->len, &n) || n > SIZE_MAX / 2)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "late bytes beyond the address space");
+    both = 2 * n;
+    if (!heft_buf_room(&late->bytes, both))
+        return heft_buf_ok(&late->bytes, err);
+    bytes = (uint8_t *)late->bytes.p;
+    op->u.late.fill(op->u.late.ctx, late->sums, bytes, n);
+    if (op->sum != HEFT_NONE)
+        late->sums[op->sum] =
+            heft_crc32_combine(late->sums[op->sum], heft_crc32(0, bytes, n), op->len);
+    if (x->sink)
+        return heft_sink_write(x->sink, place.file, place.off, bytes, n, err);
+    return heft_source_read(&x->written[place.file], place.off, bytes + n, n, err) &&
+           heft_exec_same(x, &place, bytes, bytes + n, err);
+}
+
+bool heft_exec_late(struct heft_exec *x, struct heft_error *err)
+{
+    const struct heft_plan *plan = x->plan;
+    struct late late = {.sums = heft_calloc(plan->n_sums + 1ull, sizeof *late.sums, err)};
+    bool ok = late.sums != NULL;
+
+    if (ok)
+        add_up(x, late.sums);
+    for (size_t i = 0; ok && i < plan->n_ops; i++)
+        if (plan->ops[i].kind == HEFT_OP_LATE)
+            ok = make(x, &late, &plan->ops[i], err);
+    heft_buf_release(&late.bytes);
+    heft_free(late.sums);
+    return ok;
+}
