@@ -186,20 +186,24 @@ static bool step(struct heft_pickle_machine *m)
     return m->op->run(m);
 }
 
+bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes)
+{
+    if (m->at == m->n)
+        return no_stop(m);
+    if (HEFT_UNLIKELY(*opcodes >= m->limits.opcodes)) {
+        m->op = &heft_pickle_ops[m->p[m->at]];
+        m->op = m->op->name ? m->op : NULL;
+        m->op_at = m->at;
+        return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " opcodes", m->limits.opcodes);
+    }
+    ++*opcodes;
+    return step(m);
+}
+
 static bool loop(struct heft_pickle_machine *m, uint64_t *opcodes)
 {
     while (!m->stopped) {
-        if (m->at == m->n)
-            return no_stop(m);
-        if (HEFT_UNLIKELY(*opcodes >= m->limits.opcodes)) {
-            m->op = &heft_pickle_ops[m->p[m->at]];
-            m->op = m->op->name ? m->op : NULL;
-            m->op_at = m->at;
-            return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " opcodes",
-                                    m->limits.opcodes);
-        }
-        ++*opcodes;
-        if (!step(m))
+        if (!heft_pickle_step_once(m, opcodes))
             return false;
         if (!m->stopped)
             heft_pickle_quick(m, opcodes);
@@ -217,7 +221,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
     m->limits.text = heft_min_u64(l.text ? l.text : defaults.text, INT32_MAX);
 }
 
-static void hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out)
+void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out)
 {
     out->nodes = m->nodes;
     out->count = (uint32_t)m->n_nodes; /* below limits.nodes */
@@ -229,30 +233,44 @@ static void hand_over(const struct heft_pickle_machine *m, struct heft_pickle *o
     out->left_over = m->stopped ? (uint32_t)(m->depth - 1) : 0; /* at most data.n */
 }
 
+bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
+                       struct heft_bytes data, uint64_t base,
+                       const struct heft_pickle_limits *limits, struct heft_arena *arena,
+                       struct heft_error *err)
+{
+    *m = (struct heft_pickle_machine){.p = data.p,
+                                      .n = data.n,
+                                      .frame_end = SIZE_MAX,
+                                      .root = HEFT_PICKLE_NIL,
+                                      .base = base,
+                                      .arena = arena,
+                                      .err = err};
+    *out = (struct heft_pickle){.root = HEFT_PICKLE_NIL, .data = data};
+    set_limits(m, limits);
+    if (data.n >= UINT32_MAX) /* positions are kept in 32 bits */
+        return heft_fail(err, HEFT_LIMIT, base, "a pickle of %zu bytes, the limit is 4 GiB",
+                         data.n);
+    return heft_pickle_reserve(m);
+}
+
+void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out)
+{
+    heft_pickle_hand_over(m, out);
+    heft_free(m->stack);
+    heft_free(m->marks);
+    heft_free(m->memo);
+    heft_u32map_release(&m->sparse);
+}
+
 bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes data, uint64_t base,
                      const struct heft_pickle_limits *limits, struct heft_arena *arena,
                      struct heft_error *err)
 {
-    struct heft_pickle_machine m = {.p = data.p,
-                                    .n = data.n,
-                                    .frame_end = SIZE_MAX,
-                                    .root = HEFT_PICKLE_NIL,
-                                    .base = base,
-                                    .arena = arena,
-                                    .err = err};
-    bool done;
+    struct heft_pickle_machine m;
+    const bool done =
+        heft_pickle_begin(&m, out, data, base, limits, arena, err) && loop(&m, &out->opcodes);
 
-    *out = (struct heft_pickle){.root = HEFT_PICKLE_NIL, .data = data};
-    set_limits(&m, limits);
-    if (data.n >= UINT32_MAX) /* positions are kept in 32 bits */
-        return heft_fail(err, HEFT_LIMIT, base, "a pickle of %zu bytes, the limit is 4 GiB",
-                         data.n);
-    done = heft_pickle_reserve(&m) && loop(&m, &out->opcodes);
-    hand_over(&m, out);
-    heft_free(m.stack);
-    heft_free(m.marks);
-    heft_free(m.memo);
-    heft_u32map_release(&m.sparse);
+    heft_pickle_end(&m, out);
     return done;
 }
 

@@ -7,6 +7,7 @@
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
  *   pickle_nodes.c   the store of nodes and items
+ *   pickle_watch.c   a run that shows every step
  *
  * State of a run:
  *
@@ -88,6 +89,17 @@ struct heft_pickle_machine {
 /* pickle.c. Always false: "NAME at 1234: …", at the opcode that is being run. */
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
     HEFT_PRINTF(3, 4);
+
+/* pickle.c. A run, in parts: begin, then once for each opcode until m->stopped, then end, also after
+ * a failure of the others. */
+HEFT_CHECKED bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
+                                    struct heft_bytes data, uint64_t base,
+                                    const struct heft_pickle_limits *limits,
+                                    struct heft_arena *arena, struct heft_error *err);
+HEFT_CHECKED bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes);
+/* The graph so far. */
+void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out);
+void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out);
 
 /* pickle_quick.c. Runs opcodes from m->at on, and stops before the first that is not common or not
  * plain. Adds how many to *opcodes. */

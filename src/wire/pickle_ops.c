@@ -158,7 +158,8 @@ static bool op_get(struct heft_pickle_machine *m)
 static bool op_memoize(struct heft_pickle_machine *m)
 {
     /* Every entry took an opcode, so the count fits 32 bits. */
-    return heft_pickle_memo_set(m, (uint32_t)(m->n_memo + m->sparse.count));
+    m->number = m->n_memo + m->sparse.count;
+    return heft_pickle_memo_set(m, (uint32_t)m->number);
 }
 
 /* ---- values without argument ----------------------------------------------------------------- */

@@ -178,6 +178,7 @@ static bool memo_index(struct heft_pickle_machine *m, uint32_t *index)
     }
     if (!good || value > UINT32_MAX)
         return bad_line(m, line, "memo index (0 to 4294967295)");
+    m->number = value; /* as the binary opcodes have it */
     *index = (uint32_t)value;
     return true;
 }
