@@ -66,6 +66,27 @@ def interpreter(name="main"):
     return folder / "bin" / "python"
 
 
+def has_torch(python):
+    done = subprocess.run([python, "-c", "import torch"], stdin=subprocess.DEVNULL,
+                          capture_output=True)
+    return done.returncode == 0
+
+
+def old_torch():
+    """The Python whose torch is the distribution's: 1.13 in Debian 12. Installed where it is missing
+    and may be."""
+    python = "/usr/bin/python3"
+    if not os.access(python, os.X_OK):
+        raise Unavailable(f"{python} is not there")
+    if not has_torch(python):
+        if os.geteuid() != 0:
+            raise Unavailable("python3-torch is not installed (Debian: apt-get install python3-torch)")
+        print("interop: installing python3-torch (once)", file=sys.stderr, flush=True)
+        run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "python3-torch"],
+            "apt-get install python3-torch")
+    return python
+
+
 def enter(name, program):
     """Runs `program` again inside the environment, unless it already is there."""
     if os.environ.get("HEFT_VENV") == name:
