@@ -14,13 +14,29 @@
 #define HEFT_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* will be written to soon */
+#define HEFT_LOWEST_BIT(x)     ((unsigned)__builtin_ctzll(x))
 #else
 #define HEFT_CHECKED
 #define HEFT_PRINTF(fmt, args)
-#define HEFT_LIKELY(x)   (x)
-#define HEFT_UNLIKELY(x) (x)
-#define HEFT_PREFETCH(p) ((void)(p))
+#define HEFT_LIKELY(x)     (x)
+#define HEFT_UNLIKELY(x)   (x)
+#define HEFT_PREFETCH(p)   ((void)(p))
+#define HEFT_LOWEST_BIT(x) heft_count_zeros(x)
+static inline unsigned heft_count_zeros(uint64_t x)
+{
+    unsigned n = 0;
+
+    while (!(x >> n & 1))
+        n++;
+    return n;
+}
 #endif
+
+/* The place of the lowest 1 of a number that is not 0. */
+static inline unsigned heft_lowest_bit(uint64_t x)
+{
+    return HEFT_LOWEST_BIT(x);
+}
 
 #define HEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

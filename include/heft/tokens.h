@@ -1,0 +1,89 @@
+/* tokens.h: the door to tokenizing, and its manual.
+ *
+ * Text becomes the ids of GPT-2's byte-level byte-pair encoding, exactly those of the original.
+ *
+ *     struct heft_error err = {0};
+ *     struct heft_vocab *v = heft_vocab_open("models/117M", &err);
+ *     struct heft_encoder *e = v ? heft_encoder_new(v, NULL, &err) : NULL;
+ *     uint32_t ids[64];
+ *     size_t n;
+ *
+ *     if (e && heft_encode(e, "Hello world", 11, ids, 64, &n, &err))
+ *         for (size_t i = 0; i < n; i++)
+ *             printf("%u\n", (unsigned)ids[i]);
+ *     heft_encoder_free(e);
+ *     heft_vocab_close(v);
+ *
+ * Threads. A vocabulary never changes once it is open: any number of threads may use it. An encoder
+ * belongs to one thread; its cache makes it faster with time, never different.
+ * Errors. See types.h.
+ */
+#ifndef HEFT_TOKENS_H
+#define HEFT_TOKENS_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEFT_NO_TOKEN UINT32_MAX
+
+/* ---- vocabulary -------------------------------------------------------------------------- */
+
+struct heft_vocab;
+
+/* A folder with vocab.bpe and encoder.json (or merges.txt and vocab.json), or vocab.bpe itself.
+ * HEFT_MALFORMED where the two do not belong together. NULL on failure. */
+HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
+HEFT_API void heft_vocab_close(struct heft_vocab *v);
+/* One more than the highest id. */
+HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);
+/* The bytes that an id stands for, or NULL where it stands for none. They die with the vocabulary.
+ */
+HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t *n);
+/* The id of <|endoftext|>, HEFT_NO_TOKEN where the vocabulary has none. Text never encodes to it.
+ */
+HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
+
+/* ---- encoding ---------------------------------------------------------------------------- */
+
+struct heft_encoder;
+struct heft_encoder_options {
+    const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: "17.0" */
+    size_t cache;        /* bytes of memory that it may take for words it has met; 0: 64 MiB */
+};
+/* options may be NULL. The vocabulary must outlive it. NULL on failure. */
+HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
+                                               const struct heft_encoder_options *options,
+                                               struct heft_error *err);
+HEFT_API void heft_encoder_free(struct heft_encoder *e);
+
+/* A whole text of n bytes. ids gets at most `room` of them, *count says how many; n is always room
+ * enough. HEFT_MALFORMED where the text is no UTF-8, with the offset; HEFT_USAGE where the room is
+ * not enough. */
+HEFT_API bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids,
+                          size_t room, size_t *count, struct heft_error *err);
+
+/* A text that comes in pieces: feed them in order, then finish. Pieces may end anywhere, also
+ * within a character; the ids are those of the whole. Each call hands out what is certain: `ids`
+ * lives until each() returns, which ends it all by returning false (HEFT_USAGE). Offsets in errors
+ * count from the first piece. After finish, and after a failure, a new text may begin. */
+typedef bool heft_ids_fn(void *ctx, const uint32_t *ids, size_t count);
+HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n,
+                                heft_ids_fn *each, void *ctx, struct heft_error *err);
+HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
+                                  struct heft_error *err);
+
+/* ---- decoding ---------------------------------------------------------------------------- */
+
+/* The bytes of n ids, one after the other: may be no UTF-8 where tokens were cut. `out` gets at most
+ * `room` bytes; *bytes is how many there are in all. HEFT_MALFORMED at an id that stands for
+ * nothing; its offset is the index of the id. */
+HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out,
+                          size_t room, size_t *bytes, struct heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,23 @@
+/* encoder.h: the inside of heft_encoder: ids as narrow as the vocabulary allows. */
+#ifndef HEFT_ENCODER_H
+#define HEFT_ENCODER_H
+
+#include "base/base.h"
+#include "heft/tokens.h"
+
+/* Gets ids of heft_encoder_width bytes each, little-endian; they live until it returns. False ends
+ * the encoding. */
+struct heft_taker {
+    bool (*take)(void *ctx, const void *ids, size_t count);
+    void *ctx;
+};
+
+/* 2 where all ids are below 65536, else 4. */
+unsigned heft_encoder_width(const struct heft_encoder *e);
+/* As heft_encoder_feed and heft_encoder_finish. */
+HEFT_CHECKED bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
+                                   const struct heft_taker *taker, struct heft_error *err);
+HEFT_CHECKED bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
+                                   struct heft_error *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* kernels.c: the masks of 64 bytes for every machine, by a table. */
+#include "tokens/scan.h"
+
+enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, QUOTE = 16, WIDE = 32 };
+
+static uint8_t kind_of(uint8_t c)
+{
+    const uint8_t lower = c | 0x20;
+
+    if (c >= 0x80)
+        return WIDE;
+    if (lower >= 'a' && lower <= 'z')
+        return LETTER;
+    if (c >= '0' && c <= '9')
+        return NUMBER;
+    if (c == ' ')
+        return SPACE | BLANK;
+    return c >= 9 && c <= 13 ? SPACE : c == '\'' ? QUOTE : 0;
+}
+
+void heft_masks_plain(const uint8_t *text, struct heft_masks *out)
+{
+    *out = (struct heft_masks){0};
+    for (unsigned i = 0; i < HEFT_SCAN_BLOCK; i++) {
+        const uint64_t kind = kind_of(text[i]);
+
+        out->letter |= (kind & 1) << i;
+        out->number |= (kind >> 1 & 1) << i;
+        out->space |= (kind >> 2 & 1) << i;
+        out->blank |= (kind >> 3 & 1) << i;
+        out->quote |= (kind >> 4 & 1) << i;
+        out->wide |= (kind >> 5 & 1) << i;
+    }
+}

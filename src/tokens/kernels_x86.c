@@ -1,0 +1,72 @@
+/* kernels_x86.c: the masks of 64 bytes by AVX-512 or AVX2, where the processor has them. */
+#include <immintrin.h>
+
+#include "tokens/scan.h"
+
+#define AVX512 __attribute__((target("avx512f,avx512bw")))
+#define AVX2   __attribute__((target("avx2")))
+
+/* low <= c <= high, of bytes without sign: c - low wraps round below low. */
+AVX512 static inline uint64_t within512(__m512i c, char low, char high)
+{
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(c, _mm512_set1_epi8(low)),
+                                  _mm512_set1_epi8((char)(high - low)));
+}
+
+AVX512 static void masks_avx512(const uint8_t *text, struct heft_masks *out)
+{
+    const __m512i c = _mm512_loadu_si512(text);
+
+    out->letter = within512(_mm512_or_si512(c, _mm512_set1_epi8(0x20)), 'a', 'z');
+    out->number = within512(c, '0', '9');
+    out->blank = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8(' '));
+    out->space = out->blank | within512(c, 9, 13);
+    out->quote = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8('\''));
+    out->wide = _mm512_movepi8_mask(c);
+}
+
+AVX2 static inline uint32_t bits(__m256i c)
+{
+    return (uint32_t)_mm256_movemask_epi8(c);
+}
+
+AVX2 static inline __m256i within256(__m256i c, char low, char high)
+{
+    const __m256i from = _mm256_sub_epi8(c, _mm256_set1_epi8(low));
+
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(from, _mm256_set1_epi8((char)(high - low))), from);
+}
+
+AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
+{
+    *out = (struct heft_masks){0};
+    for (unsigned i = 0; i < 64; i += 32) {
+        const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
+        const __m256i blank = _mm256_cmpeq_epi8(c, _mm256_set1_epi8(' '));
+        const __m256i lower = _mm256_or_si256(c, _mm256_set1_epi8(0x20));
+
+        out->letter |= (uint64_t)bits(within256(lower, 'a', 'z')) << i;
+        out->number |= (uint64_t)bits(within256(c, '0', '9')) << i;
+        out->blank |= (uint64_t)bits(blank) << i;
+        out->space |= (uint64_t)bits(_mm256_or_si256(blank, within256(c, 9, 13))) << i;
+        out->quote |= (uint64_t)bits(_mm256_cmpeq_epi8(c, _mm256_set1_epi8('\''))) << i;
+        out->wide |= (uint64_t)bits(c) << i;
+    }
+}
+
+heft_masks_fn *heft_scan_kernel_at(size_t index)
+{
+    const bool has512 = __builtin_cpu_supports("avx512bw"), has2 = __builtin_cpu_supports("avx2");
+    heft_masks_fn *const all[] = {has512 ? masks_avx512 : NULL, has2 ? masks_avx2 : NULL,
+                                  heft_masks_plain};
+
+    for (size_t i = 0; i < HEFT_COUNT(all); i++)
+        if (all[i] && index-- == 0)
+            return all[i];
+    return NULL;
+}
+
+heft_masks_fn *heft_scan_kernel(void)
+{
+    return heft_scan_kernel_at(0);
+}

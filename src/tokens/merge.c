@@ -1,0 +1,183 @@
+/* merge.c: short words by looking at all pairs each time, long ones by a heap of pairs: n log n.
+ *
+ * In the heap a pair is known by its left symbol. One that has since merged otherwise is stale: its
+ * ids are no longer those of the symbols, and it is passed over. */
+#include "tokens/merge.h"
+
+#define SHORT_WORD 24 /* bytes: below it, looking is quicker than a heap */
+#define NO_RANK    UINT32_MAX
+
+struct heft_merge_symbol {
+    uint32_t id;
+    uint32_t next, before; /* indexes of symbols; UINT32_MAX: none */
+};
+
+struct heft_merge_pair {
+    uint32_t rank, at; /* of the left symbol */
+    uint32_t left, right, id;
+};
+
+void heft_merger_release(struct heft_merger *merger)
+{
+    heft_free(merger->symbols);
+    heft_free(merger->heap);
+    *merger = (struct heft_merger){0};
+}
+
+/* ---- short words ------------------------------------------------------------------------- */
+
+struct rule {
+    uint32_t rank, id;
+};
+
+static struct rule rule_of(const struct heft_vocab *v, uint32_t left, uint32_t right)
+{
+    const struct heft_pair_slot *slot = heft_vocab_pair(v, left, right);
+
+    return slot ? (struct rule){slot->rank, slot->id} : (struct rule){NO_RANK, 0};
+}
+
+static size_t merge_short(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
+{
+    struct rule rules[SHORT_WORD];
+
+    for (size_t i = 0; i < n; i++)
+        ids[i] = v->byte_ids[word[i]];
+    for (size_t i = 0; i + 1 < n; i++)
+        rules[i] = rule_of(v, ids[i], ids[i + 1]);
+    while (n > 1) {
+        size_t best = 0;
+
+        for (size_t i = 1; i + 1 < n; i++)
+            if (rules[i].rank < rules[best].rank)
+                best = i;
+        if (rules[best].rank == NO_RANK)
+            break;
+        ids[best] = rules[best].id;
+        n--;
+        memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
+        memmove(rules + best, rules + best + 1, (n - best - 1) * sizeof *rules);
+        if (best + 1 < n)
+            rules[best] = rule_of(v, ids[best], ids[best + 1]);
+        if (best > 0)
+            rules[best - 1] = rule_of(v, ids[best - 1], ids[best]);
+    }
+    return n;
+}
+
+/* ---- long words -------------------------------------------------------------------------- */
+
+static bool before(const struct heft_merge_pair *a, const struct heft_merge_pair *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
+}
+
+static void sift_up(struct heft_merge_pair *heap, size_t i)
+{
+    const struct heft_merge_pair pair = heap[i];
+
+    for (; i > 0 && before(&pair, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = pair;
+}
+
+static void sift_down(struct heft_merge_pair *heap, size_t n, size_t i)
+{
+    const struct heft_merge_pair pair = heap[i];
+
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && before(&heap[child + 1], &heap[child]);
+        if (!before(&heap[child], &pair))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = pair;
+}
+
+struct merging {
+    const struct heft_vocab *v;
+    struct heft_merge_symbol *symbols;
+    struct heft_merge_pair *heap;
+    size_t n_heap;
+};
+
+/* Adds the pair of which symbol `at` is the left one, if it can merge. */
+static void offer(struct merging *m, uint32_t at)
+{
+    const struct heft_merge_symbol *left = &m->symbols[at];
+    const uint32_t right = left->next == UINT32_MAX ? 0 : m->symbols[left->next].id;
+    struct rule rule;
+
+    if (left->next == UINT32_MAX)
+        return;
+    rule = rule_of(m->v, left->id, right);
+    if (rule.rank == NO_RANK)
+        return;
+    m->heap[m->n_heap] = (struct heft_merge_pair){rule.rank, at, left->id, right, rule.id};
+    sift_up(m->heap, m->n_heap++);
+}
+
+static struct heft_merge_pair take_best(struct merging *m)
+{
+    const struct heft_merge_pair best = m->heap[0];
+
+    m->heap[0] = m->heap[--m->n_heap];
+    if (m->n_heap)
+        sift_down(m->heap, m->n_heap, 0);
+    return best;
+}
+
+static void merge_best(struct merging *m)
+{
+    const struct heft_merge_pair pair = take_best(m);
+    struct heft_merge_symbol *left = &m->symbols[pair.at], *right;
+
+    if (left->id != pair.left || left->next == UINT32_MAX ||
+        m->symbols[left->next].id != pair.right)
+        return;
+    right = &m->symbols[left->next];
+    left->id = pair.id;
+    left->next = right->next;
+    right->id = UINT32_MAX; /* no pair can have it any more */
+    if (left->next != UINT32_MAX)
+        m->symbols[left->next].before = pair.at;
+    offer(m, pair.at);
+    if (left->before != UINT32_MAX)
+        offer(m, left->before);
+}
+
+/* Each merge takes one symbol away and offers at most two pairs: 3n pairs in all. */
+static bool reserve(struct heft_merger *merger, size_t n, struct heft_error *err)
+{
+    if (n >= UINT32_MAX / 4)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a word of 1 GiB or more");
+    return heft_grow(&merger->symbols, &merger->cap_symbols, 0, n, sizeof *merger->symbols, err) &&
+           heft_grow(&merger->heap, &merger->cap_heap, 0, 3 * n, sizeof *merger->heap, err);
+}
+
+static size_t merge_long(struct heft_merger *merger, const struct heft_vocab *v,
+                         const uint8_t *word, size_t n, uint32_t *ids)
+{
+    struct merging m = {.v = v, .symbols = merger->symbols, .heap = merger->heap};
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        m.symbols[i] = (struct heft_merge_symbol){
+            v->byte_ids[word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
+    for (uint32_t i = 0; i < n; i++)
+        offer(&m, i);
+    while (m.n_heap)
+        merge_best(&m);
+    for (uint32_t i = 0; i != UINT32_MAX; i = m.symbols[i].next)
+        ids[count++] = m.symbols[i].id;
+    return count;
+}
+
+bool heft_merge_word(struct heft_merger *merger, const struct heft_vocab *v, const uint8_t *word,
+                     size_t n, uint32_t *ids, size_t *count, struct heft_error *err)
+{
+    if (n > SHORT_WORD && !reserve(merger, n, err))
+        return false;
+    *count = n <= SHORT_WORD ? merge_short(v, word, n, ids) : merge_long(merger, v, word, n, ids);
+    return true;
+}

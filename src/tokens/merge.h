@@ -1,0 +1,21 @@
+/* merge.h: the bytes of one word → ids: of all neighbouring pairs the one of the lowest rank merges
+ * first, until none can (specs: tokenizer §1.5). */
+#ifndef HEFT_MERGE_H
+#define HEFT_MERGE_H
+
+#include "tokens/vocab.h"
+
+/* Room that merging needs; grows with the longest word it has met. */
+struct heft_merger {
+    struct heft_merge_symbol *symbols;
+    struct heft_merge_pair *heap;
+    size_t cap_symbols, cap_heap;
+};
+void heft_merger_release(struct heft_merger *merger);
+
+/* ids gets at most n of them; *count is how many. */
+HEFT_CHECKED bool heft_merge_word(struct heft_merger *merger, const struct heft_vocab *v,
+                                  const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
+                                  struct heft_error *err);
+
+#endif

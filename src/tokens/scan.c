@@ -1,0 +1,227 @@
+/* scan.c: masks of classes → begins of words.
+ *
+ *     begin = ¬space ∧ ¬(same class as before) ∧ ¬(blank before)
+ *           ∨  space ∧ (no space before ∨ no space behind)
+ *
+ * and then, where a quote begins a word, the short forms 's 't 're … are cut out. What a block needs
+ * of the one before it is carried in the lowest bits. */
+#include "tokens/scan.h"
+
+#define AHEAD 4 /* bytes behind a block that it looks at */
+#define DOUBT 8 /* bytes before a window's end where begins may depend on what is behind it */
+
+/* What one block leaves to the next: bits for its first bytes. */
+struct carry {
+    uint64_t letter, number, space, other; /* of a character that reaches into it */
+    uint64_t tail;                         /* its bytes: no begins */
+    uint64_t hush;   /* spaces that take no part in "no space behind": it was settled before */
+    uint64_t begin;  /* begins … */
+    uint64_t clear;  /* … and places that are none, by a short form */
+    uint64_t before; /* 1 where the last byte was a letter, 2 number, 4 other, 8 space, 16 blank */
+};
+
+struct block {
+    struct heft_masks m;
+    uint64_t other, tail, hush, extra;
+};
+
+/* ---- characters beyond ASCII ------------------------------------------------------------- */
+
+static unsigned width_of(uint8_t lead)
+{
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+static uint32_t decode(const uint8_t *p, unsigned width)
+{
+    if (width == 2)
+        return (uint32_t)(p[0] & 0x1F) << 6 | (p[1] & 0x3F);
+    if (width == 3)
+        return (uint32_t)(p[0] & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
+    return (uint32_t)(p[0] & 7) << 18 | (uint32_t)(p[1] & 0x3F) << 12 |
+           (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
+}
+
+static bool is_space_at(const struct heft_classes *classes, const uint8_t *p)
+{
+    if (p[0] < 0x80)
+        return p[0] == ' ' || (p[0] >= 9 && p[0] <= 13);
+    return heft_class_of(classes, decode(p, width_of(p[0]))) == HEFT_CLASS_SPACE;
+}
+
+/* Puts `bits` of a character that begins at bit i into *mask, and what reaches beyond into *next. */
+static void put(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
+{
+    *mask |= bits << i;
+    if (i > 60)
+        *next |= bits >> (64 - i);
+}
+
+struct place {
+    const struct heft_classes *classes;
+    const uint8_t *text;
+    size_t left; /* bytes of the text from text[0] on */
+};
+
+static void put_character(const struct place *at, struct block *b, struct carry *next, unsigned i)
+{
+    const unsigned width = width_of(at->text[i]);
+    const uint64_t bits = (UINT64_C(1) << width) - 1;
+
+    put(&b->tail, &next->tail, bits & ~UINT64_C(1), i);
+    switch (heft_class_of(at->classes, decode(at->text + i, width))) {
+    case HEFT_CLASS_LETTER:
+        put(&b->m.letter, &next->letter, bits, i);
+        break;
+    case HEFT_CLASS_NUMBER:
+        put(&b->m.number, &next->number, bits, i);
+        break;
+    case HEFT_CLASS_SPACE:
+        put(&b->m.space, &next->space, bits, i);
+        put(&b->hush, &next->hush, bits, i);
+        if (i + width < at->left && !is_space_at(at->classes, at->text + i + width))
+            b->extra |= UINT64_C(1) << i;
+        break;
+    default:
+        put(&b->other, &next->other, bits, i);
+        break;
+    }
+}
+
+static void put_wide(const struct place *at, struct block *b, struct carry *next)
+{
+    uint64_t leads = b->m.wide & ~b->tail;
+
+    while (leads) {
+        const unsigned i = heft_lowest_bit(leads);
+
+        put_character(at, b, next, i);
+        leads &= ~(((UINT64_C(2) << (width_of(at->text[i]) - 1)) - 1) << i);
+    }
+}
+
+/* ---- short forms ------------------------------------------------------------------------- */
+
+static unsigned short_form(const uint8_t *p)
+{
+    if (p[1] == 's' || p[1] == 't' || p[1] == 'm' || p[1] == 'd')
+        return 2;
+    return (p[2] == 'e' && (p[1] == 'r' || p[1] == 'v')) || (p[1] == 'l' && p[2] == 'l') ? 3 : 0;
+}
+
+static uint64_t cut_short_forms(const uint8_t *text, uint64_t quotes, uint64_t begin,
+                                struct carry *next)
+{
+    for (uint64_t left = quotes & begin; left; left &= left - 1) {
+        const unsigned i = heft_lowest_bit(left);
+        const unsigned length = short_form(text + i);
+
+        if (length == 0)
+            continue;
+        if (i + 1 < 64)
+            begin &= ~(UINT64_C(2) << i);
+        else
+            next->clear |= 1;
+        if (i + length < 64)
+            begin |= UINT64_C(1) << (i + length);
+        else
+            next->begin |= UINT64_C(1) << (i + length - 64);
+    }
+    return begin;
+}
+
+/* ---- one block --------------------------------------------------------------------------- */
+
+static uint64_t begins_of(const struct place *at, struct block *b, const struct carry *in,
+                          struct carry *next, bool space_behind)
+{
+    const struct heft_masks *m = &b->m;
+    const uint64_t before = in->before, top = UINT64_C(1) << 63;
+    const uint64_t same = (m->letter & (m->letter << 1 | (before & 1))) |
+                          (m->number & (m->number << 1 | (before >> 1 & 1))) |
+                          (b->other & (b->other << 1 | (before >> 2 & 1)));
+    const uint64_t after_space = m->space << 1 | (before >> 3 & 1);
+    const uint64_t after_blank = m->blank << 1 | (before >> 4 & 1);
+    const uint64_t then_space = m->space >> 1 | (space_behind ? top : 0);
+    uint64_t begin = (~m->space & ~same & ~after_blank) |
+                     (m->space & (~after_space | (~then_space & ~b->hush))) | b->extra;
+
+    begin = ((begin & ~b->tail) | in->begin) & ~in->clear;
+    begin = cut_short_forms(at->text, m->quote, begin, next);
+    next->before = (m->letter >> 63) | (m->number >> 63) << 1 | (b->other >> 63) << 2 |
+                   (m->space >> 63) << 3 | (m->blank >> 63) << 4;
+    return begin;
+}
+
+static uint64_t scan_block(const struct heft_scan *scan, const struct place *at, struct carry *c)
+{
+    struct carry next = {0};
+    struct block b = {.tail = c->tail, .hush = c->hush, .other = c->other};
+    const uint8_t behind = at->text[HEFT_SCAN_BLOCK];
+    uint64_t begin;
+
+    scan->masks(at->text, &b.m);
+    b.m.letter |= c->letter;
+    b.m.number |= c->number;
+    b.m.space |= c->space;
+    if (b.m.wide)
+        put_wide(at, &b, &next);
+    b.other |= ~(b.m.letter | b.m.number | b.m.space | b.m.wide);
+    begin = begins_of(at, &b, c, &next,
+                      behind < 0x80 ? behind == ' ' || (behind >= 9 && behind <= 13)
+                                    : is_space_at(scan->classes, at->text + HEFT_SCAN_BLOCK));
+    *c = next;
+    return begin;
+}
+
+/* ---- windows ----------------------------------------------------------------------------- */
+
+static size_t put_begins(uint64_t begin, size_t base, uint32_t *starts)
+{
+    size_t n = 0;
+
+    for (; begin; begin &= begin - 1)
+        starts[n++] = (uint32_t)(base + heft_lowest_bit(begin));
+    return n;
+}
+
+/* Near the end of a text: what is behind it reads as blanks, and counts for nothing. */
+static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
+                       struct carry *c, uint32_t *starts)
+{
+    uint8_t copy[2 * HEFT_SCAN_BLOCK];
+    const struct place place = {scan->classes, copy, n - at};
+    uint64_t begin;
+
+    memset(copy, ' ', sizeof copy);
+    memcpy(copy, text + at, n - at);
+    begin = scan_block(scan, &place, c);
+    if (n - at < HEFT_SCAN_BLOCK)
+        begin &= (UINT64_C(1) << (n - at)) - 1;
+    return put_begins(begin, at, starts);
+}
+
+size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
+                       bool is_last, uint32_t *starts)
+{
+    const size_t end = n - at > HEFT_SCAN_WINDOW ? at + HEFT_SCAN_WINDOW : n;
+    struct carry carry = {0};
+    size_t count = 0;
+
+    carry.begin = 1;
+    for (size_t i = at; i < end; i += HEFT_SCAN_BLOCK) {
+        const struct place place = {scan->classes, text + i, n - i};
+
+        if (n - i > HEFT_SCAN_BLOCK + AHEAD)
+            count += put_begins(scan_block(scan, &place, &carry), i, starts + count);
+        else
+            count += scan_end(scan, text, n, i, &carry, starts + count);
+    }
+    if (end == n && is_last) {
+        starts[count++] = (uint32_t)n;
+        return count;
+    }
+    while (count > 1 && starts[count - 1] + DOUBT > end)
+        count--;
+    return count;
+}

@@ -1,0 +1,44 @@
+/* scan.h: where words begin, 64 bytes at a time: the pattern of split.h as arithmetic on bits.
+ *
+ *     text    I ' d   s a y   2   x
+ *     letter  1 0 1 0 1 1 1 0 0 0 1      a bit a byte; a character of several bytes has its class
+ *     number  0 0 0 0 0 0 0 0 1 0 0      in all of them
+ *     space   0 0 0 1 0 0 0 1 0 1 0
+ *
+ * A kernel makes the masks of a block of ASCII bytes (kernels_….c); characters beyond ASCII are put
+ * in one by one; the rest is the same for all machines. */
+#ifndef HEFT_SCAN_H
+#define HEFT_SCAN_H
+
+#include "tokens/classes.h"
+
+#define HEFT_SCAN_BLOCK  64
+#define HEFT_SCAN_WINDOW 16384 /* bytes looked at in one go, a multiple of the block */
+
+/* Of 64 bytes, bit 0 the first: what they are, those beyond ASCII being nothing but `wide`. */
+struct heft_masks {
+    uint64_t letter, number, space; /* space: all white space */
+    uint64_t blank;                 /* 0x20 only */
+    uint64_t quote;                 /* 0x27 */
+    uint64_t wide;                  /* 0x80 and above */
+};
+typedef void heft_masks_fn(const uint8_t *text, struct heft_masks *out);
+
+/* The fastest kernel that this machine can run; and by number, for tests (NULL past the end). */
+heft_masks_fn *heft_scan_kernel(void);
+heft_masks_fn *heft_scan_kernel_at(size_t index);
+void heft_masks_plain(const uint8_t *text, struct heft_masks *out);
+
+struct heft_scan {
+    const struct heft_classes *classes;
+    heft_masks_fn *masks;
+};
+
+/* Begins of words in text[at, n), valid UTF-8, where a word begins at `at`: the first is `at`, and
+ * the last is where the next window shall begin, or n. Without is_last the text goes on behind n,
+ * and only what nothing there can change is told. Fewer than 2: no word ends within the window.
+ * starts has room for HEFT_SCAN_WINDOW + 2. */
+size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
+                       bool is_last, uint32_t *starts);
+
+#endif

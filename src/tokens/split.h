@@ -1,0 +1,19 @@
+/* split.h: text → pre-tokens, the words within which bytes merge (specs: tokenizer §1.4).
+ *
+ *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *
+ * Of a text that goes on, the last word is not certain: what follows may belong to it, or change
+ * where its white space is cut. */
+#ifndef HEFT_SPLIT_H
+#define HEFT_SPLIT_H
+
+#include "tokens/classes.h"
+
+/* Behind the text that is split there must be so many readable bytes. */
+#define HEFT_SPLIT_PAD 8
+
+/* The end of the word that begins at `at` (below n) of a text of valid UTF-8. */
+size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, size_t n,
+                       size_t at);
+
+#endif

@@ -1,0 +1,144 @@
+/* vocab.c: the tables of a vocabulary, and the public questions to it. */
+#include "tokens/vocab.h"
+
+#include "base/checksum.h"
+
+/* Checksums of GPT-2's own list of merges, as struct heft_merge holds it. */
+#define GPT2_MERGES 50000
+#define GPT2_CRC32  UINT32_C(0xDC2278CB)
+#define GPT2_CRC32C UINT32_C(0x95AE72DD)
+
+/* ---- the alphabet ------------------------------------------------------------------------ */
+
+/* Bytes that stand for themselves: printable ones of Latin-1. */
+static bool is_plain(unsigned byte)
+{
+    return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+}
+
+void heft_alphabet_order(uint8_t order[256])
+{
+    size_t n = 0;
+
+    for (int plain = 1; plain >= 0; plain--)
+        for (unsigned byte = 0; byte < 256; byte++)
+            if (is_plain(byte) == plain)
+                order[n++] = (uint8_t)byte;
+}
+
+int heft_alphabet_byte(uint32_t c)
+{
+    uint32_t other = 0x100;
+
+    if (c < 256)
+        return is_plain(c) ? (int)c : -1;
+    for (unsigned byte = 0; byte < 256; byte++)
+        if (!is_plain(byte) && other++ == c)
+            return (int)byte;
+    return -1;
+}
+
+/* ---- pairs ------------------------------------------------------------------------------- */
+
+static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err)
+{
+    const struct heft_merge *merge = &v->merges[rank];
+    const uint64_t pair = heft_pair_of(merge->left, merge->right);
+    const size_t mask = ((size_t)1 << v->slot_bits) - 1;
+    size_t i = heft_pair_home(v, pair);
+
+    for (; v->slots[i].pair != UINT64_MAX; i = (i + 1) & mask)
+        if (v->slots[i].pair == pair)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "merge %" PRIu32 " is merge %" PRIu32 " once more", rank + 1,
+                             v->slots[i].rank + 1);
+    v->slots[i] = (struct heft_pair_slot){pair, rank, merge->id};
+    return true;
+}
+
+static bool build_pairs(struct heft_vocab *v, struct heft_error *err)
+{
+    v->slot_bits = 4;
+    while (((uint64_t)1 << v->slot_bits) < 2 * (uint64_t)v->n_merges)
+        v->slot_bits++;
+    v->slots = heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
+    if (!v->slots)
+        return false;
+    memset(v->slots, 0xFF, sizeof *v->slots << v->slot_bits);
+    for (uint32_t rank = 0; rank < v->n_merges; rank++)
+        if (!add_pair(v, rank, err))
+            return false;
+    return true;
+}
+
+static void measure(struct heft_vocab *v)
+{
+    v->is_closed = v->n_merges == GPT2_MERGES &&
+                   heft_crc32(0, v->merges, v->n_merges * sizeof *v->merges) == GPT2_CRC32 &&
+                   heft_crc32c(0, v->merges, v->n_merges * sizeof *v->merges) == GPT2_CRC32C;
+    for (uint32_t id = 0; id < v->n_ids; id++)
+        if (v->tokens[id].p && v->tokens[id].n > v->longest)
+            v->longest = (uint32_t)v->tokens[id].n;
+}
+
+/* ---- the door ---------------------------------------------------------------------------- */
+
+struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
+{
+    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+
+    if (v && heft_vocab_read(v, path, err) && build_pairs(v, err)) {
+        measure(v);
+        return v;
+    }
+    heft_vocab_close(v);
+    return NULL;
+}
+
+void heft_vocab_close(struct heft_vocab *v)
+{
+    if (!v)
+        return;
+    heft_arena_release(&v->mem);
+    heft_free(v);
+}
+
+uint32_t heft_vocab_size(const struct heft_vocab *v)
+{
+    return v->n_ids;
+}
+
+const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t *n)
+{
+    if (id >= v->n_ids || !v->tokens[id].p)
+        return NULL;
+    *n = v->tokens[id].n;
+    return (const uint8_t *)v->tokens[id].p;
+}
+
+uint32_t heft_vocab_end(const struct heft_vocab *v)
+{
+    return v->end;
+}
+
+bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out, size_t room,
+                 size_t *bytes, struct heft_error *err)
+{
+    uint8_t *to = out;
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t length;
+        const uint8_t *token = heft_vocab_token(v, ids[i], &length);
+
+        if (!token)
+            return heft_fail(err, HEFT_MALFORMED, i,
+                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
+                             ids[i], v->n_ids);
+        if (total < room)
+            memcpy(to + total, token, heft_min_u64(length, room - total));
+        total += length; /* at most HEFT_LONGEST times n */
+    }
+    *bytes = total;
+    return true;
+}

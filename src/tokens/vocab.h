@@ -1,0 +1,71 @@
+/* vocab.h: a vocabulary: which bytes each id stands for, and which pairs of ids merge into which.
+ *
+ *     vocab_files.c   vocab.bpe, encoder.json → symbols and merges
+ *     vocab.c         merges → tables; the public questions
+ *
+ * A merge's rank is its place in the list: of all pairs in a word the one of the lowest rank merges
+ * first. */
+#ifndef HEFT_VOCAB_H
+#define HEFT_VOCAB_H
+
+#include "base/map.h"
+#include "heft/tokens.h"
+
+#define HEFT_END_OF_TEXT "<|endoftext|>"
+#define HEFT_MOST_IDS    (1U << 24)
+#define HEFT_LONGEST     4096 /* bytes of a token: real ones have 128 */
+
+struct heft_merge {
+    uint32_t left, right, id;
+};
+
+struct heft_pair_slot {
+    uint64_t pair; /* left << 32 | right; UINT64_MAX: free */
+    uint32_t rank, id;
+};
+
+struct heft_vocab {
+    struct heft_arena mem;
+    uint32_t byte_ids[256];
+    uint32_t n_ids, n_merges, end;
+    struct heft_str *tokens; /* n_ids; p is NULL where an id stands for nothing */
+    struct heft_merge *merges;
+    struct heft_pair_slot *slots;
+    unsigned slot_bits;
+    uint32_t longest; /* bytes of the longest token */
+    bool is_closed; /* GPT-2's own, of which it was measured that each token encodes to itself */
+};
+
+/* The byte that a character of the vocabulary files stands for; -1: none (specs: tokenizer §1.1).
+ */
+int heft_alphabet_byte(uint32_t c);
+/* The bytes in the order in which GPT-2 numbers them. */
+void heft_alphabet_order(uint8_t order[256]);
+
+/* Reads what is at `path` into tokens, byte_ids and merges. */
+HEFT_CHECKED bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err);
+
+static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
+{
+    return (uint64_t)left << 32 | right;
+}
+static inline size_t heft_pair_home(const struct heft_vocab *v, uint64_t pair)
+{
+    return (size_t)(pair * UINT64_C(0x9E3779B97F4A7C15) >> (64 - v->slot_bits));
+}
+/* The merge of two ids, or NULL. */
+static inline const struct heft_pair_slot *heft_vocab_pair(const struct heft_vocab *v,
+                                                           uint32_t left, uint32_t right)
+{
+    const uint64_t pair = heft_pair_of(left, right);
+    const size_t mask = ((size_t)1 << v->slot_bits) - 1;
+
+    for (size_t i = heft_pair_home(v, pair);; i = (i + 1) & mask) {
+        if (v->slots[i].pair == pair)
+            return &v->slots[i];
+        if (v->slots[i].pair == UINT64_MAX)
+            return NULL;
+    }
+}
+
+#endif

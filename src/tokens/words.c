@@ -1,0 +1,260 @@
+/* words.c: in batches: first the keys of all words and where they would be, so that the lines are on
+ * their way, then the answers. */
+#include "tokens/words.h"
+
+#include "base/endian.h"
+#include "io/pages.h"
+
+#define BATCH       256
+#define VALUE_BYTES 16
+#define LONG_MOST   256 /* bytes of a word that is kept */
+#define LEAST       ((size_t)1 << 20)
+
+struct entry {
+    uint64_t low, high;         /* the word; all zero: free */
+    uint8_t value[VALUE_BYTES]; /* ids; in the last two bytes how many */
+};
+struct heft_word_line {
+    struct entry entries[2];
+};
+struct heft_long_word {
+    uint64_t hash; /* 0: free */
+    uint32_t at;   /* in the store: the word, then its ids */
+    uint16_t n, count;
+};
+
+/* ---- keys -------------------------------------------------------------------------------- */
+
+struct key {
+    uint64_t low, high;
+};
+
+static inline struct key key_of(const uint8_t *word, size_t n)
+{
+    const uint64_t a = heft_le64(word), b = heft_le64(word + 8);
+    const struct key shorter = {a & ((UINT64_C(1) << 8 * (n & 7)) - 1), (uint64_t)n << 56};
+    const struct key longer = {a, (b & ((UINT64_C(1) << 8 * (n & 7)) - 1)) | (uint64_t)n << 56};
+
+    return n < 8 ? shorter : longer;
+}
+
+static inline struct heft_word_line *line_of(const struct heft_words *w, struct key key)
+{
+    const uint64_t mixed =
+        (key.low ^ (key.high << 29 | key.high >> 35)) * UINT64_C(0x9E3779B97F4A7C15);
+
+    return &w->lines[(mixed ^ mixed >> 32) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - w->line_bits)];
+}
+
+static inline bool is_key(const struct entry *e, struct key key)
+{
+    return ((e->low ^ key.low) | (e->high ^ key.high)) == 0;
+}
+
+/* ---- ids --------------------------------------------------------------------------------- */
+
+static size_t most_ids(const struct heft_words *w)
+{
+    return w->width == 1 ? 7 : 3;
+}
+
+static uint8_t *put_ids(const struct heft_words *w, const uint32_t *ids, size_t count, uint8_t *out)
+{
+    for (size_t i = 0; i < count; i++, out += (size_t)1 << w->width)
+        if (w->width == 1)
+            heft_put_le16(out, (uint16_t)ids[i]);
+        else
+            heft_put_le32(out, ids[i]);
+    return out;
+}
+
+static bool merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
+                  struct heft_error *err)
+{
+    return heft_grow(&w->ids, &w->cap_ids, 0, n, sizeof *w->ids, err) &&
+           heft_merge_word(&w->merger, w->v, word, n, w->ids, count, err);
+}
+
+static void remember(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
+{
+    struct heft_word_line *line = line_of(w, key);
+
+    line->entries[1] = line->entries[0];
+    line->entries[0] = (struct entry){.low = key.low, .high = key.high};
+    put_ids(w, ids, count, line->entries[0].value);
+    heft_put_le16(line->entries[0].value + VALUE_BYTES - 2, (uint16_t)count);
+}
+
+/* ---- long words -------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const uint8_t *word, size_t n)
+{
+    uint64_t hash = n * UINT64_C(0x9E3779B97F4A7C15), last = 0;
+    size_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        hash = (hash ^ heft_le64(word + i)) * UINT64_C(0xBF58476D1CE4E5B9);
+        hash ^= hash >> 29;
+    }
+    memcpy(&last, word + i, n - i);
+    hash = (hash ^ last) * UINT64_C(0x94D049BB133111EB);
+    hash ^= hash >> 31;
+    return hash ? hash : 1;
+}
+
+static void forget_longs(struct heft_words *w)
+{
+    memset(w->longs, 0, sizeof *w->longs << w->long_bits);
+    w->store_used = 0;
+}
+
+static void remember_long(struct heft_words *w, struct heft_long_word *slot, uint64_t hash,
+                          const uint8_t *word, size_t n, size_t count)
+{
+    const size_t bytes = n + (count << w->width);
+    uint8_t *to;
+
+    if (bytes > w->store_cap - w->store_used)
+        forget_longs(w);
+    to = w->store + w->store_used;
+    memcpy(to, word, n);
+    put_ids(w, w->ids, count, to + n);
+    *slot = (struct heft_long_word){hash, (uint32_t)w->store_used, (uint16_t)n, (uint16_t)count};
+    w->store_used += bytes;
+}
+
+uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
+                        struct heft_error *err)
+{
+    const uint64_t hash = n <= LONG_MOST ? hash_of(word, n) : 0;
+    struct heft_long_word *slot = &w->longs[hash >> (64 - w->long_bits)];
+    size_t count;
+
+    if (hash && slot->hash == hash && slot->n == n && memcmp(w->store + slot->at, word, n) == 0) {
+        const size_t bytes = (size_t)slot->count << w->width;
+
+        memcpy(out, w->store + slot->at + n, bytes);
+        return out + bytes;
+    }
+    if (!merge(w, word, n, &count, err))
+        return NULL;
+    if (hash)
+        remember_long(w, slot, hash, word, n, count);
+    return put_ids(w, w->ids, count, out);
+}
+
+/* ---- batches ----------------------------------------------------------------------------- */
+
+static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
+                            uint8_t *out, struct heft_error *err)
+{
+    size_t count;
+
+    if (n > HEFT_WORD_KEY)
+        return heft_words_one(w, word, n, out, err);
+    if (!merge(w, word, n, &count, err))
+        return NULL;
+    if (count > most_ids(w))
+        return heft_words_one(w, word, n, out, err);
+    remember(w, key, w->ids, count);
+    return put_ids(w, w->ids, count, out);
+}
+
+struct asked {
+    struct key key;
+    struct heft_word_line *line;
+};
+
+static void ask(const struct heft_words *w, const uint8_t *text, const uint32_t *starts, size_t n,
+                struct asked *asked)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t length = starts[i + 1] - starts[i];
+
+        /* A long word's key is one that no entry has: its number of bytes is 16. */
+        asked[i].key = key_of(text + starts[i], length <= HEFT_WORD_KEY ? length : 16);
+        asked[i].line = line_of(w, asked[i].key);
+        HEFT_PREFETCH(asked[i].line);
+    }
+}
+
+uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint32_t *starts,
+                           size_t n, uint8_t *out, struct heft_error *err)
+{
+    struct asked asked[BATCH];
+
+    for (size_t from = 0; from < n; from += BATCH) {
+        const size_t batch = heft_min_u64(n - from, BATCH);
+        const uint32_t *s = starts + from;
+
+        ask(w, text, s, batch, asked);
+        for (size_t i = 0; i < batch; i++) {
+            const struct entry *e = asked[i].line->entries;
+
+            e += !is_key(e, asked[i].key);
+            if (HEFT_LIKELY(is_key(e, asked[i].key))) {
+                memcpy(out, e->value, VALUE_BYTES);
+                out += (size_t)heft_le16(e->value + VALUE_BYTES - 2) << w->width;
+                continue;
+            }
+            out = encode_miss(w, text + s[i], s[i + 1] - s[i], asked[i].key, out, err);
+            if (!out)
+                return NULL;
+        }
+    }
+    return out;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+/* Where every token encodes to itself. Lower ids are commoner: they are put last, and so in front. */
+static void seed(struct heft_words *w)
+{
+    for (uint32_t id = w->v->n_ids; w->v->is_closed && id-- > 0;) {
+        const struct heft_str token = w->v->tokens[id];
+        uint8_t word[2 * HEFT_WORD_ROOM] = {0};
+
+        if (!token.p || id == w->v->end || token.n == 0 || token.n > HEFT_WORD_KEY)
+            continue;
+        memcpy(word, token.p, token.n);
+        remember(w, key_of(word, token.n), &id, 1);
+    }
+}
+
+static unsigned bits_below(size_t bytes, size_t each)
+{
+    unsigned bits = 4;
+
+    while (each << (bits + 1) <= bytes)
+        bits++;
+    return bits;
+}
+
+bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache,
+                     struct heft_error *err)
+{
+    const size_t bytes = cache > LEAST ? cache : LEAST;
+
+    *w = (struct heft_words){.v = v, .width = v->n_ids <= 65536 ? 1 : 2};
+    w->line_bits = bits_below(bytes / 2, sizeof *w->lines);
+    w->long_bits = bits_below(bytes / 8, sizeof *w->longs);
+    w->store_cap = bytes / 4;
+    w->lines = heft_calloc((size_t)1 << w->line_bits, sizeof *w->lines, err);
+    w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
+    w->store = heft_alloc(w->store_cap, err);
+    if (!w->lines || !w->longs || !w->store)
+        return false;
+    heft_pages_large(w->lines, sizeof *w->lines << w->line_bits);
+    seed(w);
+    return true;
+}
+
+void heft_words_release(struct heft_words *w)
+{
+    heft_merger_release(&w->merger);
+    heft_free(w->lines);
+    heft_free(w->longs);
+    heft_free(w->store);
+    heft_free(w->ids);
+    *w = (struct heft_words){0};
+}

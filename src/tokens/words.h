@@ -1,0 +1,46 @@
+/* words.h: words that were met before, and their ids.
+ *
+ *     line of 64 bytes   [word of up to 15 bytes, their number][ids, how many of them] twice
+ *
+ * An entry's last 16 bytes go to the output as they are, and the output moves on by what they count:
+ * 7 ids of 2 bytes, or 3 of 4 where the vocabulary needs them. Words that are longer, or have more
+ * ids, are kept apart, up to 256 bytes. Both tables are bounded, and forget; what they hold never
+ * changes the ids, only the time. */
+#ifndef HEFT_WORDS_H
+#define HEFT_WORDS_H
+
+#include "tokens/merge.h"
+
+#define HEFT_WORD_KEY  15 /* bytes of a word in a line: the sixteenth holds their number */
+#define HEFT_WORD_ROOM 16 /* bytes behind a word, and behind the ids, that may be touched */
+
+struct heft_word_line;
+struct heft_long_word;
+struct heft_words {
+    const struct heft_vocab *v;
+    struct heft_merger merger;
+    struct heft_word_line *lines;
+    unsigned line_bits;
+    unsigned width; /* log2 of the bytes of an id: 1 or 2 */
+    struct heft_long_word *longs;
+    unsigned long_bits;
+    uint8_t *store; /* of long words: bytes, then ids */
+    size_t store_used, store_cap;
+    uint32_t *ids; /* of the word being merged */
+    size_t cap_ids;
+};
+
+/* cache: bytes that it may take. The vocabulary's own tokens are known from the start. */
+HEFT_CHECKED bool heft_words_init(struct heft_words *words, const struct heft_vocab *v,
+                                  size_t cache, struct heft_error *err);
+void heft_words_release(struct heft_words *words);
+/* The words between starts[0], starts[1] … starts[n]; ids go to `out`, which has room for as many as
+ * the words have bytes, and HEFT_WORD_ROOM more. Returns where they end, NULL on failure. */
+HEFT_CHECKED uint8_t *heft_words_encode(struct heft_words *words, const uint8_t *text,
+                                        const uint32_t *starts, size_t n, uint8_t *out,
+                                        struct heft_error *err);
+/* One word, of any length. */
+HEFT_CHECKED uint8_t *heft_words_one(struct heft_words *words, const uint8_t *word, size_t n,
+                                     uint8_t *out, struct heft_error *err);
+
+#endif

@@ -1,0 +1,245 @@
+/* test_tokens.c: words by bits against words by the pattern, texts in pieces, merging. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tokens/encoder.h"
+#include "tokens/merge.h"
+#include "tokens/scan.h"
+#include "tokens/split.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static uint32_t state = 1;
+
+static uint32_t any(uint32_t below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+}
+
+static const char *const PARTS[] = {
+    "a",      "Z",          "s",      "t",      "re",     "l",      "l", "d",  "v",
+    "e",      "1",          "9",      " ",      "  ",     "'",      "'", "\n", ".",
+    "!",      "\t",         "\u00a0", "\u3000", "\u0301", "\u00e9", "x", "\0", "中",
+    "\u2028", "\U0001f600", "٣",      "\u00b2", "the",    "\r\n",   " ", "'s", "한"};
+
+static size_t random_text(char *text, size_t parts)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < parts; i++) {
+        const char *part = PARTS[any(HEFT_COUNT(PARTS))];
+        const size_t length = *part ? strlen(part) : 1;
+
+        memcpy(text + n, part, length);
+        n += length;
+    }
+    memset(text + n, 0, HEFT_SPLIT_PAD);
+    return n;
+}
+
+/* Begins of all words, by windows of the scan. */
+static size_t scan_all(const struct heft_scan *scan, const uint8_t *text, size_t n, bool is_last,
+                       uint32_t *out)
+{
+    static uint32_t starts[HEFT_SCAN_WINDOW + 2];
+    size_t at = 0, count = 0, k = 2;
+
+    while (at < n && k > 1) {
+        k = heft_scan_words(scan, text, n, at, is_last, starts);
+        for (size_t i = 0; i + 1 < k; i++)
+            out[count++] = starts[i];
+        at = k > 1 ? starts[k - 1] : at;
+    }
+    out[count] = (uint32_t)at;
+    return count;
+}
+
+static void test_scan_is_pattern(void **unused)
+{
+    static struct heft_classes classes;
+    static char text[200000];
+    static uint32_t starts[200000];
+    struct heft_error err = {0};
+    heft_masks_fn *masks;
+
+    (void)unused;
+    assert_true(heft_classes_init(&classes, NULL, &err));
+    for (size_t kernel = 0; (masks = heft_scan_kernel_at(kernel)) != NULL; kernel++) {
+        const struct heft_scan scan = {&classes, masks};
+
+        for (unsigned round = 0; round < 3000; round++) {
+            const size_t n = random_text(text, 1 + any(round % 100 ? 200 : 20000));
+            const uint8_t *p = (const uint8_t *)text;
+            const size_t words = scan_all(&scan, p, n, true, starts);
+            size_t at = 0;
+
+            for (size_t i = 0; i < words; i++) {
+                assert_int_equal(starts[i], at);
+                at = heft_split_word(&classes, p, n, at);
+            }
+            assert_int_equal(at, n);
+            assert_int_equal(starts[words], n);
+        }
+    }
+}
+
+/* What is told of a text that goes on holds whatever follows. */
+static void test_scan_of_open_text(void **unused)
+{
+    static struct heft_classes classes;
+    static char text[4096];
+    static uint32_t part[4096], whole[4096];
+    struct heft_error err = {0};
+
+    (void)unused;
+    assert_true(heft_classes_init(&classes, NULL, &err));
+    for (unsigned round = 0; round < 20000; round++) {
+        const struct heft_scan scan = {&classes, heft_scan_kernel()};
+        const size_t n = random_text(text, 1 + any(300));
+        size_t cut = any((uint32_t)n + 1);
+        size_t words;
+
+        while (cut < n && ((uint8_t)text[cut] & 0xC0) == 0x80)
+            cut++;
+        (void)scan_all(&scan, (const uint8_t *)text, n, true, whole);
+        words = scan_all(&scan, (const uint8_t *)text, cut, false, part);
+        for (size_t i = 0; i < words + (part[words] < cut); i++)
+            assert_int_equal(part[i], whole[i]);
+    }
+}
+
+/* ---- a vocabulary ------------------------------------------------------------------------ */
+
+static const char MERGES[] = "#version: 0.2\na b\nĠ t\nh e\nĠt he\na a\naa a\nab c\n";
+
+static struct heft_vocab *small_vocab(void)
+{
+    char path[] = "/tmp/heft-tokens-XXXXXX";
+    const int fd = mkstemp(path);
+    struct heft_error err = {0};
+    struct heft_vocab *v;
+
+    assert_true(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
+    close(fd);
+    v = heft_vocab_open(path, &err);
+    unlink(path);
+    assert_non_null(v);
+    return v;
+}
+
+static void test_small_vocabulary(void **unused)
+{
+    struct heft_vocab *v = small_vocab();
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+    const uint32_t wanted[] = {256 + 6, 256 + 3, 220, 256 + 0, 256 + 5, 256 + 0};
+    uint32_t ids[16];
+    char text[16];
+    size_t n, bytes;
+
+    (void)unused;
+    assert_non_null(e);
+    assert_int_equal(heft_vocab_size(v), 264);
+    assert_int_equal(heft_vocab_end(v), 263);
+    assert_true(heft_encode(e, "abc the abaaaab", 15, ids, 16, &n, &err));
+    assert_true(n >= 3);
+    assert_memory_equal(ids, wanted, 4 * sizeof *ids);
+    assert_true(heft_decode(v, ids, n, text, sizeof text, &bytes, &err));
+    assert_int_equal(bytes, 15);
+    assert_memory_equal(text, "abc the abaaaab", 15);
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------ */
+
+struct list {
+    uint32_t ids[200000];
+    size_t n;
+};
+
+static bool append(void *ctx, const uint32_t *ids, size_t count)
+{
+    struct list *list = ctx;
+
+    memcpy(list->ids + list->n, ids, count * sizeof *ids);
+    list->n += count;
+    return true;
+}
+
+static void test_pieces(void **unused)
+{
+    static char text[200000];
+    static struct list whole, pieces;
+    struct heft_vocab *v = small_vocab();
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+
+    (void)unused;
+    for (unsigned round = 0; round < 300; round++) {
+        const size_t n = random_text(text, 1 + any(round % 50 ? 100 : 20000));
+        const uint32_t most = 1 + any(round % 3 ? 8 : 70000);
+
+        assert_true(heft_encode(e, text, n, whole.ids, HEFT_COUNT(whole.ids), &whole.n, &err));
+        pieces.n = 0;
+        for (size_t at = 0, k; at < n; at += k) {
+            k = 1 + any(most);
+            k = k < n - at ? k : n - at;
+            assert_true(heft_encoder_feed(e, text + at, k, append, &pieces, &err));
+        }
+        assert_true(heft_encoder_finish(e, append, &pieces, &err));
+        assert_int_equal(pieces.n, whole.n);
+        assert_memory_equal(pieces.ids, whole.ids, whole.n * sizeof *whole.ids);
+    }
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+static void test_bad_text(void **unused)
+{
+    static const struct {
+        const char *text;
+        size_t n, at;
+    } cases[] = {
+        {"ab\xFF", 3, 2},
+        {"ab\xC3", 3, 2},
+        {"\xED\xA0\x80", 3, 0},
+        {"a\xC0\x80", 3, 1},
+        {"abc\xF4\x90\x80\x80", 7, 3},
+        {"\xE2\x82", 2, 0},
+    };
+    struct heft_vocab *v = small_vocab();
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+    uint32_t ids[16];
+    size_t n;
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        err = (struct heft_error){0};
+        assert_false(heft_encode(e, cases[i].text, cases[i].n, ids, 16, &n, &err));
+        assert_int_equal(err.code, HEFT_MALFORMED);
+        assert_int_equal(err.offset, cases[i].at);
+    }
+    err = (struct heft_error){0};
+    assert_true(heft_encode(e, "ab", 2, ids, 16, &n, &err)); /* it is as new */
+    assert_int_equal(n, 1);
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scan_is_pattern),  cmocka_unit_test(test_scan_of_open_text),
+        cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_bad_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
