@@ -10,8 +10,8 @@
 
 #include "base/endian.h"
 #include "base/text.h"
-#include "tokens/scan.h"
-#include "tokens/split.h"
+#include "tokens/word_scan.h"
+#include "tokens/pattern.h"
 #include "tokens/words.h"
 
 #define CACHE   ((size_t)48 << 20)

@@ -1,5 +1,5 @@
 /* kernels.c: the masks of 64 bytes for every machine, by a table. */
-#include "tokens/scan.h"
+#include "tokens/word_scan.h"
 
 enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, QUOTE = 16, WIDE = 32 };
 

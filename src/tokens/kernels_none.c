@@ -1,5 +1,5 @@
 /* kernels_none.c: for processors without a kernel of their own. */
-#include "tokens/scan.h"
+#include "tokens/word_scan.h"
 
 heft_masks_fn *heft_scan_kernel_at(size_t index)
 {

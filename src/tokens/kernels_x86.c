@@ -1,7 +1,7 @@
 /* kernels_x86.c: the masks of 64 bytes by AVX-512 or AVX2, where the processor has them. */
 #include <immintrin.h>
 
-#include "tokens/scan.h"
+#include "tokens/word_scan.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw")))
 #define AVX2   __attribute__((target("avx2")))

@@ -33,7 +33,7 @@ struct heft_vocab {
     struct heft_pair_slot *slots;
     unsigned slot_bits;
     uint32_t longest; /* bytes of the longest token */
-    bool is_closed; /* GPT-2's own, of which it was measured that each token encodes to itself */
+    bool is_closed;   /* GPT-2's own, of which it was measured that each token encodes to itself */
 };
 
 /* The byte that a character of the vocabulary files stands for; -1: none (specs: tokenizer §1.1).

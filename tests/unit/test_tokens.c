@@ -5,8 +5,8 @@
 
 #include "tokens/encoder.h"
 #include "tokens/merge.h"
-#include "tokens/scan.h"
-#include "tokens/split.h"
+#include "tokens/word_scan.h"
+#include "tokens/pattern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
-/* scan.c: masks of classes → begins of words.
+/* word_scan.c: masks of classes → begins of words.
  *
  *     begin = ¬space ∧ ¬(same class as before) ∧ ¬(blank before)
  *           ∨  space ∧ (no space before ∨ no space behind)
  *
  * and then, where a quote begins a word, the short forms 's 't 're … are cut out. What a block needs
  * of the one before it is carried in the lowest bits. */
-#include "tokens/scan.h"
+#include "tokens/word_scan.h"
 
 #define AHEAD 4 /* bytes behind a block that it looks at */
 #define DOUBT 8 /* bytes before a window's end where begins may depend on what is behind it */

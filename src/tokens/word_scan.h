@@ -1,4 +1,4 @@
-/* scan.h: where words begin, 64 bytes at a time: the pattern of split.h as arithmetic on bits.
+/* word_scan.h: where words begin, 64 bytes at a time: the pattern of pattern.h as arithmetic on bits.
  *
  *     text    I ' d   s a y   2   x
  *     letter  1 0 1 0 1 1 1 0 0 0 1      a bit a byte; a character of several bytes has its class
@@ -7,8 +7,8 @@
  *
  * A kernel makes the masks of a block of ASCII bytes (kernels_….c); characters beyond ASCII are put
  * in one by one; the rest is the same for all machines. */
-#ifndef HEFT_SCAN_H
-#define HEFT_SCAN_H
+#ifndef HEFT_WORD_SCAN_H
+#define HEFT_WORD_SCAN_H
 
 #include "tokens/classes.h"
 

@@ -1,11 +1,11 @@
-/* split.h: text → pre-tokens, the words within which bytes merge (specs: tokenizer §1.4).
+/* pattern.h: text → pre-tokens, the words within which bytes merge (specs: tokenizer §1.4).
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
  * Of a text that goes on, the last word is not certain: what follows may belong to it, or change
  * where its white space is cut. */
-#ifndef HEFT_SPLIT_H
-#define HEFT_SPLIT_H
+#ifndef HEFT_PATTERN_H
+#define HEFT_PATTERN_H
 
 #include "tokens/classes.h"
 

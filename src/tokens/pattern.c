@@ -1,5 +1,5 @@
-/* split.c: the pattern, word by word. */
-#include "tokens/split.h"
+/* pattern.c: the pattern, word by word. */
+#include "tokens/pattern.h"
 
 /* A character of valid UTF-8 at p: its code point, and in *n its bytes. */
 static uint32_t character(const uint8_t *p, size_t *n)
