@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 extern const struct heft_format heft_format_torch;
+extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_npy;
@@ -12,8 +13,8 @@ extern const struct heft_format heft_format_raw;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch, &heft_format_safetensors, &heft_format_hf_index,
-    &heft_format_npy,   &heft_format_raw,
+    &heft_format_torch,    &heft_format_torch_dcp, &heft_format_safetensors,
+    &heft_format_hf_index, &heft_format_npy,       &heft_format_raw,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -208,25 +209,41 @@ static const char *join_folder(struct heft_model *model, const char *beside, str
     return heft_buf_take(&path, &model->mem, &out, err) ? out.p : NULL;
 }
 
+/* NULL where it may not be followed. */
+static const char *sibling_path(struct heft_model *model, uint32_t source, struct heft_str relative,
+                                struct heft_error *err)
+{
+    if (is_safe_relative(relative))
+        return join_folder(model, model->sources[source].path, relative, err);
+    heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+              "names the file \"%.*s\"; only relative paths inside the folder are followed",
+              (int)heft_min_u64(relative.n, 200), relative.p);
+    return NULL;
+}
+
 bool heft_registry_open_sibling(struct heft_model *model, uint32_t source, struct heft_str relative,
                                 uint32_t *index, struct heft_error *err)
 {
-    const char *path;
+    const char *path = sibling_path(model, source, relative, err);
 
-    if (!is_safe_relative(relative))
-        return heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-                         "names the file \"%.*s\"; only relative paths inside the folder are "
-                         "followed",
-                         (int)heft_min_u64(relative.n, 200), relative.p);
-    path = join_folder(model, model->sources[source].path, relative, err);
     *index = (uint32_t)model->n_sources;
     return path && open_path(model, path, NULL, err);
+}
+
+bool heft_registry_add_sibling(struct heft_model *model, uint32_t source, struct heft_str relative,
+                               uint32_t *index, struct heft_error *err)
+{
+    const char *path = sibling_path(model, source, relative, err);
+    struct heft_source file;
+
+    return path && heft_source_open_file(&file, path, err) &&
+           heft_model_add_file(model, &file, path, index, err);
 }
 
 /* ---- folders ----------------------------------------------------------------------------- */
 
 static const char *const index_names[] = {"model.safetensors.index.json",
-                                          "pytorch_model.bin.index.json"};
+                                          "pytorch_model.bin.index.json", ".metadata"};
 static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
 
 struct folder {

@@ -58,5 +58,9 @@ HEFT_CHECKED bool heft_registry_open_source(struct heft_model *model, uint32_t s
 HEFT_CHECKED bool heft_registry_open_sibling(struct heft_model *model, uint32_t source,
                                              struct heft_str relative, uint32_t *index,
                                              struct heft_error *err);
+/* The same for a file of raw parts that only its namer can read: adds it, opens no format. */
+HEFT_CHECKED bool heft_registry_add_sibling(struct heft_model *model, uint32_t source,
+                                            struct heft_str relative, uint32_t *index,
+                                            struct heft_error *err);
 
 #endif

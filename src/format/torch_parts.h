@@ -11,6 +11,8 @@
  *     torch.c          the zip of torch.save: probe, open
  *     torch_zip.c      its root and its records, which are the storages
  *     torch_records.c  its small records, the map of its bytes, notes
+ *     torch_dcp.c      folders of torch.distributed.checkpoint: many zips in few files
+ *     torch_dcp_meta.c what their .metadata says
  *
  * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
  * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied into
@@ -39,6 +41,8 @@ struct heft_torch_span {
     uint64_t off, len;
 };
 
+#define HEFT_TORCH_NAMES (UINT64_C(16) << 20) /* bytes of names, besides four times the pickle */
+
 struct heft_torch;
 struct heft_torch_made;
 /* What a container makes of persistent ids. */
@@ -56,7 +60,7 @@ struct heft_torch {
     uint64_t base; /* the pickle's first byte in the source; HEFT_NO_OFFSET if it is deflated */
     uint64_t pickle_at, pickle_packed; /* the range of the source that holds it, deflated or not */
     const char *what;                  /* "data.pkl": static */
-    struct heft_str prefix;            /* of all names: static, without a dot; may be empty */
+    struct heft_str prefix;            /* of all names: NUL-terminated; may be empty */
     bool is_big;                       /* storages are big-endian */
 
     struct heft_arena scratch;
@@ -74,7 +78,10 @@ struct heft_torch {
     struct heft_u32map by_text;  /* node of a text or a global → texts */
     struct heft_u32map by_bytes; /* node of a text that stands for bytes → texts */
     uint64_t budget;             /* values that may still be made: limits.expansion */
-    struct heft_value *values;   /* what heft_torch_walk found besides tensors; NULL: nothing */
+    uint64_t names;              /* bytes that names and keys may still take */
+    bool is_item; /* one of many objects of a checkpoint: budget and names are what others left, and
+                     t->values is the object itself, also where that is no dict */
+    struct heft_value *values; /* what heft_torch_walk found besides tensors; NULL: nothing */
 };
 
 enum heft_torch_mark {

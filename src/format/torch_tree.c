@@ -279,6 +279,7 @@ static bool walk_root(struct heft_torch_walk *w)
         return false;
     t->values[1] = leaf;
     t->values->first_child = &t->values[1];
+    t->values += t->is_item;
     return true;
 }
 
@@ -288,7 +289,9 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
     struct heft_torch_walk w = {.t = t, .err = err};
     bool ok;
 
-    w.name_bytes = ((uint64_t)16 << 20) + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
+    if (!t->is_item)
+        t->names = HEFT_TORCH_NAMES;
+    w.name_bytes = t->names + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
     w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
     heft_buf_str(&w.path, t->prefix);
     ok = w.marks &&
@@ -296,7 +299,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
                    sizeof *t->model->rows, err) &&
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
          walk_root(&w) && heft_torch_check_names(&w, begin);
-    if (ok && t->values) { /* its root is a dict, whatever the pickle's was */
+    t->names = heft_min_u64(t->names, w.name_bytes);
+    if (ok && t->values && !t->is_item) { /* its root is a dict, whatever the pickle's was */
         t->values->kind = HEFT_VALUE_DICT;
         if (!t->values->key)
             t->values->key = "";

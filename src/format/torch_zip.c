@@ -308,7 +308,8 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
     t->inside = z;
     t->what = what;
     t->is_big = z->is_big;
-    t->budget = z->model->limits.expansion;
+    if (!t->is_item)
+        t->budget = z->model->limits.expansion;
     memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
     if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
         return false;

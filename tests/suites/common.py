@@ -110,5 +110,10 @@ def golden_inputs():
         for path in sorted(folder.iterdir()):
             if path.is_file() and path.suffix in DATA_SUFFIXES:
                 yield folder, path.name
-            elif path.is_dir() and any(path.glob("*.index.json")):
+            elif path.is_dir() and index_of(path):
                 yield folder, path.name
+
+
+def index_of(folder):
+    """The file of a checkpoint's folder that names the others; None where the folder is none."""
+    return next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)

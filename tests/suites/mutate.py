@@ -6,7 +6,7 @@ A file that breaks heft is kept in the build folder. Under sanitizers the places
 import shutil
 from pathlib import Path
 
-from .common import Fail, golden_inputs, run, text_of
+from .common import Fail, golden_inputs, index_of, run, text_of
 
 SAMPLE = 4000  # damaged files made of one golden file, about
 MEMORY_MIB = 1024
@@ -53,7 +53,7 @@ def prepare(ctx, path):
         work.mkdir()
     if path.is_file():
         return path, work
-    index = next(path.glob("*.index.json"))
+    index = index_of(path)
     for sibling in path.iterdir():
         if sibling != index:
             (work / sibling.name).symlink_to(sibling)

@@ -1,0 +1,44 @@
+/* torch_dcp.h: what the .metadata of a torch.distributed.checkpoint folder says; shared by the
+ * torch_dcp*.c files only. */
+#ifndef HEFT_TORCH_DCP_H
+#define HEFT_TORCH_DCP_H
+
+#include "core/model.h"
+
+/* A name of the state dict: a tensor in chunks, or an object. */
+struct heft_dcp_entry {
+    struct heft_str name;    /* in model->mem, NUL-terminated */
+    uint64_t at;             /* where the metadata names it */
+    const uint64_t *shape;   /* of a tensor */
+    struct heft_part *parts; /* its chunks: start and extent; storage is HEFT_NONE */
+    uint32_t n_parts;
+    uint8_t dtype; /* HEFT_DTYPE_COUNT: none of ours */
+    uint8_t rank;
+    bool is_tensor;
+};
+
+/* Bytes of a file that hold a chunk, or an object. */
+struct heft_dcp_item {
+    struct heft_str file; /* a plain name; borrowed from the pickle */
+    uint64_t off, len;
+    uint64_t at;    /* where the metadata says so */
+    uint32_t entry; /* HEFT_NONE: of no name that there is */
+    uint32_t part;  /* of a tensor */
+};
+
+struct heft_dcp {
+    struct heft_dcp_entry *entries;
+    struct heft_dcp_item *items;
+    uint32_t n_entries, n_items;
+    struct heft_str version; /* "1.0.0"; may be empty */
+    int protocol;
+    size_t length; /* bytes of the pickle */
+};
+
+/* Interprets the pickle; what the model keeps is in model->mem, the rest in `scratch`. Notes go to
+ * sources[source]. */
+HEFT_CHECKED bool heft_dcp_read(struct heft_dcp *out, struct heft_bytes data,
+                                struct heft_model *model, uint32_t source,
+                                struct heft_arena *scratch, struct heft_error *err);
+
+#endif
