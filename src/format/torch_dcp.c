@@ -65,13 +65,16 @@ static bool refuse_chunk(const struct reader *r, const struct heft_dcp_entry *e,
     struct heft_buf box = {0};
 
     name_box(part, e->rank, &box);
-    if (heft_buf_ok(&box, r->err)) {
+    if (heft_buf_ok(&box, r->err))
         heft_fail(r->err, HEFT_MALFORMED, at, "chunk %.*s %s", (int)heft_min_u64(box.n, 200), box.p,
                   what);
-        heft_error_about(r->err, "tensor", e->name);
-    }
     heft_buf_release(&box);
     return false;
+}
+
+static bool blame_entry(const struct reader *r, const struct heft_dcp_entry *e)
+{
+    return heft_error_about(r->err, e->is_tensor ? "tensor" : "entry", e->name);
 }
 
 static bool same_shape(const struct heft_dcp_entry *e, const struct heft_part *part,
@@ -151,8 +154,7 @@ static bool meet(struct reader *r, const struct heft_dcp_item *item)
     r->states[item->entry] |= ENTRY_MET;
     if (!again)
         return true;
-    heft_fail(r->err, HEFT_MALFORMED, item->at, "storage_data has a second place for it");
-    return heft_error_about(r->err, e->is_tensor ? "tensor" : "entry", e->name);
+    return heft_fail(r->err, HEFT_MALFORMED, item->at, "storage_data has a second place for it");
 }
 
 static bool read_item(struct reader *r, uint32_t file, const struct heft_dcp_item *item)
@@ -161,12 +163,10 @@ static bool read_item(struct reader *r, uint32_t file, const struct heft_dcp_ite
     uint32_t slice;
     bool ok;
 
-    if (!heft_within(item->off, item->len, size)) {
-        heft_fail(r->err, HEFT_MALFORMED, item->at,
-                  "%" PRIu64 " bytes at %" PRIu64 " of %.*s, which has %" PRIu64, item->len,
-                  item->off, (int)heft_min_u64(item->file.n, 100), item->file.p, size);
-        return heft_error_about(r->err, "entry", r->dcp.entries[item->entry].name);
-    }
+    if (!heft_within(item->off, item->len, size))
+        return heft_fail(r->err, HEFT_MALFORMED, item->at,
+                         "%" PRIu64 " bytes at %" PRIu64 " of %.*s, which has %" PRIu64, item->len,
+                         item->off, (int)heft_min_u64(item->file.n, 100), item->file.p, size);
     if (!meet(r, item) ||
         !heft_model_add_slice(r->model, file, item->off, item->len, &slice, r->err))
         return false;
@@ -195,7 +195,7 @@ static bool refuse_overlap(const struct reader *r, const struct heft_dcp_item *a
     heft_fail(r->err, HEFT_MALFORMED, b->at,
               "its bytes, from %" PRIu64 " of %.*s, overlap those from %" PRIu64, b->off,
               (int)heft_min_u64(b->file.n, 100), b->file.p, a->off);
-    return heft_error_about(r->err, "entry", r->dcp.entries[b->entry].name);
+    return blame_entry(r, &r->dcp.entries[b->entry]);
 }
 
 /* In the order of the files, so that each is opened once and read front to back. */
@@ -214,7 +214,7 @@ static bool read_items(struct reader *r)
             !heft_registry_add_sibling(r->model, r->source, items[i].file, &file, r->err))
             return false;
         if (!read_item(r, file, &items[i]))
-            return false;
+            return blame_entry(r, &r->dcp.entries[items[i].entry]);
     }
     return true;
 }
@@ -240,7 +240,8 @@ static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint3
             continue;
         }
         if (e->parts[k].storage == HEFT_NONE)
-            return refuse_chunk(r, e, &e->parts[k], e->at, "has no place in storage_data");
+            return refuse_chunk(r, e, &e->parts[k], e->at, "has no place in storage_data") ||
+                   blame_entry(r, e);
         e->parts[kept++] = e->parts[k];
     }
     e->n_parts = kept;
@@ -311,7 +312,7 @@ static bool add_values(struct reader *r)
 
         if (!e->is_tensor && !(r->states[i] & ENTRY_MET)) {
             heft_fail(r->err, HEFT_MALFORMED, e->at, "has no place in storage_data");
-            return heft_error_about(r->err, "entry", e->name);
+            return blame_entry(r, e);
         }
         if (!value)
             continue;
