@@ -51,8 +51,7 @@ static bool add_row(struct heft_model *model, const struct heft_dcp_entry *e,
     return heft_model_add_row(model, &row, err);
 }
 
-static void read_row(struct heft_reader *reader, const struct heft_row *row,
-                     struct heft_error *err)
+static void read_row(struct heft_reader *reader, const struct heft_row *row, struct heft_error *err)
 {
     uint8_t out[MOST_READ];
 

@@ -42,17 +42,73 @@ bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
     return add_op(plan, file, op, err);
 }
 
+static uint64_t elements_of(const struct heft_part *part, unsigned rank)
+{
+    uint64_t n = 1;
+
+    for (unsigned d = 0; d < rank; d++)
+        n *= part->extent[d]; /* below the tensor's */
+    return n;
+}
+
+static uint64_t next_first(const struct heft_row *row, uint32_t k)
+{
+    return k + 1 < row->parts->n ? row->parts->list[k + 1].first
+                                 : row->bytes / heft_dtype_bytes((enum heft_dtype)row->dtype);
+}
+
+/* Whether the parts' stored bytes, one after the other, are the row's. A part with as many elements
+ * as there are up to the next one's first has just those. */
+static bool is_chain(const struct heft_plan *plan, const struct heft_row *row)
+{
+    for (uint32_t k = 0; k < row->parts->n; k++) {
+        const struct heft_part *const part = &row->parts->list[k];
+
+        if (plan->model->storages[part->storage].coding != HEFT_CODING_RAW || part->stride ||
+            part->flags || next_first(row, k) - part->first != elements_of(part, row->rank))
+            return false;
+    }
+    return true;
+}
+
+static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_item *item,
+                      struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+    const uint64_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+
+    for (uint32_t k = 0; k < row->parts->n; k++) {
+        const struct heft_part *const part = &row->parts->list[k];
+        const struct heft_op op = {.kind = HEFT_OP_COPY,
+                                   .as = item->as,
+                                   .len = elements_of(part, row->rank) * each,
+                                   .u.copy = {part->storage, part->offset},
+                                   .name = item->name};
+
+        if (!add_op(plan, file, op, err))
+            return false;
+    }
+    return true;
+}
+
+static bool is_plain(const struct heft_plan *plan, const struct heft_row *row)
+{
+    return plan->model->storages[row->storage].coding == HEFT_CODING_RAW && !row->stride &&
+           !row->flags && !row->parts;
+}
+
 bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                     struct heft_error *err)
 {
     const struct heft_row *row = item->row;
-    const struct heft_storage *storage = &plan->model->storages[row->storage];
+    const bool as_stored = item->as == row->dtype;
     struct heft_op op = {
         .kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row, .name = item->name};
 
     item->at = plan->files[file].size;
-    if (storage->coding == HEFT_CODING_RAW && !row->stride && !row->flags && !row->parts &&
-        item->as == row->dtype) {
+    if (as_stored && row->parts && is_chain(plan, row))
+        return add_chain(plan, file, item, err);
+    if (as_stored && is_plain(plan, row)) {
         op.kind = HEFT_OP_COPY;
         op.u.copy.storage = row->storage;
         op.u.copy.from = row->offset;

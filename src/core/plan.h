@@ -65,7 +65,8 @@ HEFT_CHECKED bool heft_plan_file_begin(struct heft_plan *plan, const char *path,
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
                                 struct heft_error *err);
-/* Sets item->at. A row: becomes COPY where its bytes can be taken as they are, else ROW. */
+/* Sets item->at. A row: becomes COPY where its bytes can be taken as they are (a COPY a part, where
+ * the parts follow each other), else ROW. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                                  struct heft_error *err);
 /* Bytes that `late` makes from the sums when the data is written; n must fit in memory. */
