@@ -140,7 +140,8 @@ const struct verb verbs[] = {
      "  heft ls --tsv models/ | cut -f1,3      names and shapes of a sharded model\n"
      "  heft ls --json model.safetensors | jq '.tensors[].name'\n",
      "A row ends in what is not ordinary about it: strides [1,4], storage 3 (shared with other\n"
-     "rows of that number), deflate, big-endian, conjugated, negated.\n",
+     "rows of that number), deflate, big-endian, conjugated, negated. A tensor that was saved in\n"
+     "shards says in how many parts it lies; --json has each.\n",
      {ls_own, document, selection, reading, common},
      1,
      ANY,

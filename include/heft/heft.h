@@ -71,8 +71,8 @@ struct heft_open_options {
 
 struct heft_checkpoint;
 
-/* Opens a file, a folder (sharded model), or an index.json. options may be NULL. NULL on failure.
- */
+/* Opens a file, a folder (sharded model, distributed checkpoint), or an index.json. options may be
+ * NULL. NULL on failure. */
 HEFT_API struct heft_checkpoint *
 heft_open(const char *path, const struct heft_open_options *options, struct heft_error *err);
 /* Several shard files as one checkpoint. */
