@@ -100,9 +100,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t zeros[1 << 16];
     const struct heft_storage storage = {.len = sizeof zeros, .packed = sizeof zeros};
     struct heft_error err = {0};
-    struct heft_arena scratch = {0};
+    struct heft_arena graph = {0}, scratch = {0};
     struct heft_source source;
     struct heft_model model;
+    const struct heft_dcp_input in = {
+        .data = {data, size}, .bytes = size, .model = &model, .graph = &graph, .scratch = &scratch};
     struct heft_dcp dcp;
     uint32_t index;
 
@@ -112,12 +114,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_source_open_memory(&source, (struct heft_bytes){zeros, sizeof zeros}, "zeros");
     expect(heft_model_add_file(&model, &source, "zeros", &index, &err) &&
            heft_model_add_storage(&model, &storage, &index, &err));
-    if (heft_dcp_read(&dcp, (struct heft_bytes){data, size}, &model, 0, &scratch, &err)) {
+    if (heft_dcp_read(&dcp, &in, &err)) {
+        heft_arena_release(&graph);
         check_items(&dcp);
         settle(&model, &dcp);
     } else {
         expect(err.code != HEFT_OK && err.text[0]);
     }
+    heft_arena_release(&graph);
     heft_arena_release(&scratch);
     heft_model_release(&model);
     return 0;

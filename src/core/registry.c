@@ -240,6 +240,48 @@ bool heft_registry_add_sibling(struct heft_model *model, uint32_t source, struct
            heft_model_add_file(model, &file, path, index, err);
 }
 
+/* Lack of memory is an error; all else means that nothing is known. */
+static bool unseen(const struct heft_error *found, struct heft_error *err)
+{
+    if (found->code != HEFT_NOMEM)
+        return true;
+    *err = *found;
+    return false;
+}
+
+static bool weigh(struct heft_model *model, uint32_t source, const char *name, uint64_t *bytes,
+                  struct heft_error *err)
+{
+    struct heft_error found = {0};
+    struct heft_source file;
+    const char *path = sibling_path(model, source, heft_str_of(name), &found);
+
+    if (!path || !heft_source_open_file(&file, path, &found))
+        return unseen(&found, err);
+    if (!heft_add(*bytes, file.size, bytes))
+        *bytes = UINT64_MAX; /* sparse files can say so */
+    heft_source_close(&file);
+    return true;
+}
+
+bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, const char *suffix,
+                                  uint64_t *bytes, struct heft_error *err)
+{
+    const char *folder = join_folder(model, model->sources[source].path, HEFT_STR("."), err);
+    struct heft_error found = {0};
+    const char *const *names;
+    size_t n;
+
+    if (!folder)
+        return false;
+    if (!heft_path_list(folder, &model->mem, &names, &n, &found))
+        return unseen(&found, err);
+    for (size_t i = 0; i < n; i++)
+        if (ends_with(heft_str_of(names[i]), suffix) && !weigh(model, source, names[i], bytes, err))
+            return false;
+    return true;
+}
+
 /* ---- folders ----------------------------------------------------------------------------- */
 
 static const char *const index_names[] = {"model.safetensors.index.json",

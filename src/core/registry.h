@@ -62,5 +62,10 @@ HEFT_CHECKED bool heft_registry_open_sibling(struct heft_model *model, uint32_t 
 HEFT_CHECKED bool heft_registry_add_sibling(struct heft_model *model, uint32_t source,
                                             struct heft_str relative, uint32_t *index,
                                             struct heft_error *err);
+/* Adds to *bytes those of the files beside sources[source] whose names end so: what limits may grow
+ * with before such files are opened. What cannot be seen counts nothing. */
+HEFT_CHECKED bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source,
+                                               const char *suffix, uint64_t *bytes,
+                                               struct heft_error *err);
 
 #endif

@@ -18,6 +18,7 @@ struct reader {
     uint32_t source; /* .metadata */
     struct heft_dcp dcp;
     struct heft_arena scratch;
+    struct heft_torch_kept kept;
     uint8_t *states;            /* an entry */
     struct heft_value **values; /* an entry that is an object; NULL: nothing but tensors */
     uint64_t budget, names;     /* of all objects together: see struct heft_torch */
@@ -136,7 +137,7 @@ static bool read_object(struct reader *r, struct heft_torch_zip *z,
 static bool read_zip(struct reader *r, uint32_t slice, const struct heft_dcp_item *item)
 {
     struct heft_torch_zip z;
-    const bool ok = heft_torch_open_zip(&z, r->model, slice, r->err) &&
+    const bool ok = heft_torch_open_one(&z, r->model, slice, &r->kept, r->err) &&
                     heft_torch_read_records(&z, r->err) && read_object(r, &z, item) &&
                     heft_torch_claim_zip(&z, r->err);
 
@@ -358,14 +359,22 @@ static bool read_metadata(struct reader *r)
 {
     const struct heft_source *source = &r->model->sources[r->source].source;
     const uint64_t size = source->size, cap = r->model->limits.pickle;
-    struct heft_bytes data;
+    struct heft_arena graph = {0}; /* goes before the items come: both are large */
+    struct heft_dcp_input in = {.bytes = r->model->file_bytes,
+                                .model = r->model,
+                                .source = r->source,
+                                .graph = &graph,
+                                .scratch = &r->scratch};
+    bool ok;
 
     if (size > cap)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "a pickle of %" PRIu64 " bytes, the limit is %" PRIu64, size, cap);
-    if (!heft_source_fetch(source, 0, size, &r->scratch, &data, r->err) ||
-        !heft_dcp_read(&r->dcp, data, r->model, r->source, &r->scratch, r->err) ||
-        !claim_metadata(r, size) || !name_version(r))
+    ok = heft_registry_weigh_siblings(r->model, r->source, ".distcp", &in.bytes, r->err) &&
+         heft_source_fetch(source, 0, size, &graph, &in.data, r->err) &&
+         heft_dcp_read(&r->dcp, &in, r->err);
+    heft_arena_release(&graph);
+    if (!ok || !claim_metadata(r, size) || !name_version(r))
         return false;
     r->states = heft_arena_zero(&r->scratch, r->dcp.n_entries + 1u, 1, r->err);
     r->values = heft_arena_zero(&r->scratch, r->dcp.n_entries + 1u, sizeof *r->values, r->err);
@@ -381,6 +390,7 @@ static bool open_dcp(struct heft_model *model, uint32_t source, struct heft_erro
                        .err = err};
     const bool ok = read_metadata(&r) && read_items(&r) && add_tensors(&r) && add_values(&r);
 
+    heft_torch_release_kept(&r.kept);
     heft_arena_release(&r.scratch);
     return ok;
 }

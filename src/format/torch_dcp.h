@@ -19,7 +19,7 @@ struct heft_dcp_entry {
 
 /* Bytes of a file that hold a chunk, or an object. */
 struct heft_dcp_item {
-    struct heft_str file; /* a plain name; borrowed from the pickle */
+    struct heft_str file; /* a plain name, at most 255 bytes */
     uint64_t off, len;
     uint64_t at;    /* where the metadata says so */
     uint32_t entry; /* HEFT_NONE: of no name that there is */
@@ -35,10 +35,18 @@ struct heft_dcp {
     size_t length; /* bytes of the pickle */
 };
 
-/* Interprets the pickle; what the model keeps is in model->mem, the rest in `scratch`. Notes go to
- * sources[source]. */
-HEFT_CHECKED bool heft_dcp_read(struct heft_dcp *out, struct heft_bytes data,
-                                struct heft_model *model, uint32_t source,
-                                struct heft_arena *scratch, struct heft_error *err);
+/* What is read, and where it goes. */
+struct heft_dcp_input {
+    struct heft_bytes data;
+    uint64_t bytes; /* of all files: limits grow with them */
+    struct heft_model *model;
+    uint32_t source;            /* for notes */
+    struct heft_arena *graph;   /* nodes: may go afterwards, as may the data */
+    struct heft_arena *scratch; /* entries and items; what the model keeps is in model->mem */
+};
+
+/* Interprets the pickle. */
+HEFT_CHECKED bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in,
+                                struct heft_error *err);
 
 #endif

@@ -18,16 +18,16 @@
 
 #include "format/torch_parts.h"
 
-enum { MOST_ATTRIBUTES = 32, MOST_ORPHANS = 8 };
+enum { MOST_ATTRIBUTES = 32, MOST_ORPHANS = 8, MOST_LETTERS = 255 };
 
 struct reader {
     struct heft_dcp *out;
     struct heft_model *model;
-    struct heft_arena *scratch;
-    uint32_t source;
+    const struct heft_dcp_input *in;
     struct heft_pickle pickle;
     struct heft_strmap names;  /* → entries */
     struct heft_strmap chunks; /* entry and offsets, as bytes → the number of the part */
+    uint64_t tensors;          /* limits.tensors */
     uint64_t numbers;          /* of offsets and sizes that may still be read */
     uint32_t orphans;          /* places of chunks that there are not */
     struct heft_error *err;
@@ -280,13 +280,12 @@ static bool read_entries(struct reader *r, uint32_t dict)
 {
     const uint32_t n = node_at(r, dict)->count / 2;
     struct heft_pickle_iter iter = heft_pickle_items(&r->pickle, dict);
-    const uint64_t most = heft_limit_tensors(&r->model->limits, r->model->file_bytes);
     uint32_t key, value;
 
-    if (n > most)
+    if (n > r->tensors)
         return heft_fail(r->err, HEFT_LIMIT, where(r, dict),
-                         "more than %" PRIu64 " entries: limits.tensors", most);
-    r->out->entries = heft_arena_zero(r->scratch, n + 1, sizeof *r->out->entries, r->err);
+                         "more than %" PRIu64 " entries: limits.tensors", r->tensors);
+    r->out->entries = heft_arena_zero(r->in->scratch, n + 1, sizeof *r->out->entries, r->err);
     if (!r->out->entries || !heft_strmap_reserve(&r->names, n, r->err))
         return false;
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value))
@@ -300,8 +299,8 @@ static bool read_entries(struct reader *r, uint32_t dict)
 /* A plain name: nothing that leads out of the folder, by the rules of any system. */
 static bool check_file(const struct reader *r, uint32_t node, struct heft_str name)
 {
-    if (name.n > 0 && !heft_str_is(name, ".") && !heft_str_is(name, "..") &&
-        !memchr(name.p, '/', name.n) && !memchr(name.p, '\\', name.n) &&
+    if (name.n > 0 && name.n <= MOST_LETTERS && !heft_str_is(name, ".") &&
+        !heft_str_is(name, "..") && !memchr(name.p, '/', name.n) && !memchr(name.p, '\\', name.n) &&
         !memchr(name.p, ':', name.n) && !memchr(name.p, '\0', name.n))
         return true;
     return heft_fail(r->err, HEFT_UNSAFE, where(r, node),
@@ -332,6 +331,19 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
                      (int)heft_min_u64(name.n, 100), name.p);
 }
 
+/* Places that follow each other are mostly of one file. */
+static bool keep_file(struct reader *r, struct heft_dcp_item *item)
+{
+    const struct heft_dcp_item *last = r->out->n_items ? &r->out->items[r->out->n_items - 1] : NULL;
+
+    if (last && heft_str_eq(last->file, item->file)) {
+        item->file = last->file;
+        return true;
+    }
+    item->file.p = heft_arena_text(r->in->scratch, item->file, r->err);
+    return item->file.p != NULL;
+}
+
 static bool read_place(struct reader *r, uint32_t info, struct heft_dcp_item *item)
 {
     uint32_t path;
@@ -343,7 +355,7 @@ static bool read_place(struct reader *r, uint32_t info, struct heft_dcp_item *it
         !wanted_number(r, info, "length", &item->len) || !refuse_transforms(r, info))
         return false;
     item->file = heft_pickle_text(&r->pickle, path);
-    return check_file(r, info, item->file);
+    return check_file(r, info, item->file) && keep_file(r, item);
 }
 
 /* The number of the chunk at `offset`; HEFT_NONE where there is none. */
@@ -358,7 +370,7 @@ static bool find_chunk(struct reader *r, uint32_t offset, uint32_t entry, uint32
         *part = e->n_parts == 1 ? 0 : HEFT_NONE;
         return true;
     }
-    numbers = read_size(r, r->scratch, offset, e->rank, &count);
+    numbers = read_size(r, r->in->graph, offset, e->rank, &count);
     if (!numbers)
         return false;
     *part = heft_strmap_get(&r->chunks, chunk_key(numbers, entry, count));
@@ -370,7 +382,7 @@ static bool note_orphan(struct reader *r, uint32_t key, struct heft_str name)
 {
     if (r->orphans++ >= MOST_ORPHANS)
         return true;
-    return heft_model_note(r->model, HEFT_FINDING, r->source, where(r, key), r->err,
+    return heft_model_note(r->model, HEFT_FINDING, r->in->source, where(r, key), r->err,
                            "storage_data has a place for a chunk of %.*s that there is not",
                            (int)heft_min_u64(name.n, 200), name.p);
 }
@@ -403,7 +415,7 @@ static bool read_items(struct reader *r, uint32_t dict)
     struct heft_pickle_iter iter = heft_pickle_items(&r->pickle, dict);
     uint32_t key, value;
 
-    r->out->items = heft_arena_zero(r->scratch, n + 1, sizeof *r->out->items, r->err);
+    r->out->items = heft_arena_zero(r->in->scratch, n + 1, sizeof *r->out->items, r->err);
     if (!r->out->items)
         return false;
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value))
@@ -425,27 +437,31 @@ static bool read_root(struct reader *r)
         !attribute(r, root, "version", &version) ||
         !wanted(r, root, "storage_data", HEFT_PICKLE_DICT, &items))
         return false;
-    if (is_kind(r, version, HEFT_PICKLE_STR))
-        r->out->version = heft_pickle_text(&r->pickle, version);
+    if (is_kind(r, version, HEFT_PICKLE_STR)) {
+        const struct heft_str text = heft_pickle_text(&r->pickle, version);
+
+        r->out->version = (struct heft_str){heft_arena_text(r->in->scratch, text, r->err), text.n};
+        if (!r->out->version.p)
+            return false;
+    }
     return read_entries(r, entries) && read_items(r, items);
 }
 
-bool heft_dcp_read(struct heft_dcp *out, struct heft_bytes data, struct heft_model *model,
-                   uint32_t source, struct heft_arena *scratch, struct heft_error *err)
+bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in, struct heft_error *err)
 {
-    const struct heft_limits *l = &model->limits;
+    const struct heft_limits *l = &in->model->limits;
     const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
-                                              .nodes = heft_limit_nodes(l, model->file_bytes)};
+                                              .nodes = heft_limit_nodes(l, in->bytes)};
     struct reader r = {.out = out,
-                       .model = model,
-                       .scratch = scratch,
-                       .source = source,
-                       .numbers = 16 * heft_limit_tensors(l, model->file_bytes),
+                       .in = in,
+                       .model = in->model,
+                       .tensors = heft_limit_tensors(l, in->bytes),
+                       .numbers = 16 * heft_limit_tensors(l, in->bytes),
                        .err = err};
     bool ok;
 
     *out = (struct heft_dcp){0};
-    ok = heft_pickle_run(&r.pickle, data, 0, &limits, scratch, err) && read_root(&r);
+    ok = heft_pickle_run(&r.pickle, in->data, 0, &limits, in->graph, err) && read_root(&r);
     out->protocol = r.pickle.protocol;
     out->length = r.pickle.length;
     heft_strmap_release(&r.names);

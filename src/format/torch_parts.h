@@ -161,6 +161,16 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
 HEFT_CHECKED bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model,
                                       uint32_t source, struct heft_error *err);
 void heft_torch_release_zip(struct heft_torch_zip *z);
+/* The same of one of many archives: the model keeps each name once, however many have it. */
+struct heft_torch_kept {
+    struct heft_strmap map;
+    struct heft_str *names; /* in model->mem */
+    size_t n, cap;
+};
+HEFT_CHECKED bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model,
+                                      uint32_t source, struct heft_torch_kept *kept,
+                                      struct heft_error *err);
+void heft_torch_release_kept(struct heft_torch_kept *kept);
 /* The entry of the root's record of that name ("data.pkl"), HEFT_NONE where there is none. Not for
  * data/0, data/1 …: those are `numbered`. */
 uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name);

@@ -274,12 +274,12 @@ static bool walk_root(struct heft_torch_walk *w)
     }
     leaf.key = t->prefix.n ? t->prefix.p : "value";
     leaf.key_len = strlen(leaf.key);
-    t->values = heft_arena_zero(&t->model->mem, 2, sizeof leaf, w->err);
+    t->values = heft_arena_zero(&t->model->mem, t->is_item ? 1 : 2, sizeof leaf, w->err);
     if (!t->values)
         return false;
-    t->values[1] = leaf;
-    t->values->first_child = &t->values[1];
-    t->values += t->is_item;
+    t->values[t->is_item ? 0 : 1] = leaf;
+    if (!t->is_item)
+        t->values->first_child = &t->values[1];
     return true;
 }
 

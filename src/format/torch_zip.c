@@ -320,25 +320,63 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static bool open_directory(struct heft_torch_zip *z, struct heft_error *err)
+/* Names become labels: where none are kept for several archives, all stay in the model. */
+static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+                           struct heft_error *err)
 {
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
+    struct heft_arena *const mem = kept ? &z->scratch : &z->model->mem;
 
-    if (!heft_zip_open(&z->zip, &z->model->sources[z->source].source, &limits, &z->model->mem,
-                       err)) /* names become labels */
+    if (!heft_zip_open(&z->zip, &z->model->sources[z->source].source, &limits, mem, err))
         return false;
     return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
+}
+
+static bool keep_name(struct heft_torch_kept *kept, struct heft_arena *mem, struct heft_str *name,
+                      struct heft_error *err)
+{
+    const uint32_t known = heft_strmap_get(&kept->map, *name);
+    const char *copy;
+    uint32_t found;
+
+    if (known != HEFT_MAP_NONE) {
+        *name = kept->names[known];
+        return true;
+    }
+    copy = heft_arena_text(mem, *name, err);
+    if (!copy || !heft_grow(&kept->names, &kept->cap, kept->n, 1, sizeof *kept->names, err))
+        return false;
+    name->p = copy;
+    kept->names[kept->n] = *name;
+    return heft_strmap_add(&kept->map, *name, (uint32_t)kept->n++, &found, err);
+}
+
+bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                         struct heft_torch_kept *kept, struct heft_error *err)
+{
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, kept, err))
+        return false;
+    for (size_t i = 0; kept && i < z->zip.count; i++)
+        if (!keep_name(kept, &model->mem, &z->zip.entries[i].name, err))
+            return false;
+    if (!find_pickle(z, err) || !map_records(z, err))
+        return false;
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    return z->root.p != NULL;
 }
 
 bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
                          struct heft_error *err)
 {
-    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
-    if (!open_directory(z, err) || !find_pickle(z, err) || !map_records(z, err))
-        return false;
-    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
-    return z->root.p != NULL;
+    return heft_torch_open_one(z, model, source, NULL, err);
+}
+
+void heft_torch_release_kept(struct heft_torch_kept *kept)
+{
+    heft_strmap_release(&kept->map);
+    heft_free(kept->names);
 }
 
 void heft_torch_release_zip(struct heft_torch_zip *z)
