@@ -10,12 +10,18 @@ from .common import Fail, golden_inputs, index_of, run, text_of
 
 SAMPLE = 4000  # damaged files made of one golden file, about
 MEMORY_MIB = 1024
+MOST_PART = 8192  # of data files, where the zips of one folder are like those of another
 SHARED_MEMORY = Path("/dev/shm")
 
 
 def jobs(ctx):
     for folder, name in golden_inputs():
         yield f"{folder.name}/{name}", lambda folder=folder, name=name: mutate(ctx, folder, name)
+        for part in sorted((folder / name).glob("*.distcp"))[:1]:
+            if part.stat().st_size > MOST_PART:
+                continue
+            yield (f"{folder.name}/{name}/{part.name}",
+                   lambda folder=folder, name=name, part=part: mutate(ctx, folder, name, part))
 
 
 def stride_for(ctx, size):
@@ -26,12 +32,14 @@ def stride_for(ctx, size):
     return max(1, -(-4 * places // SAMPLE))
 
 
-def mutate(ctx, folder, name):
-    source, work = prepare(ctx, folder / name)
+def mutate(ctx, folder, name, part=None):
+    source, work = prepare(ctx, folder / name, part)
     target = work / source.name
-    command = [ctx.heft_open, "--mutate", source, "--at", target,
-               "--stride", str(stride_for(ctx, source.stat().st_size)),
+    stride = stride_for(ctx, source.stat().st_size)
+    command = [ctx.heft_open, "--mutate", source, "--at", target, "--stride", str(stride),
                "--seconds", "10" if ctx.instrumented else "1"]
+    if part:
+        command += ["--open", work]
     if not ctx.sanitizers:  # a sanitizer's shadow needs the address space
         command += ["--memory", str(MEMORY_MIB)]
     try:
@@ -44,8 +52,8 @@ def mutate(ctx, folder, name):
     return [(f"{folder.name}/{name}", "pass", text_of(done.stdout))]
 
 
-def prepare(ctx, path):
-    """The file to damage, and a folder for its copy; of a sharded model, the index is damaged."""
+def prepare(ctx, path, part):
+    """The file to damage, and a folder for its copy: a part of a sharded model, else its index."""
     base = SHARED_MEMORY if SHARED_MEMORY.is_dir() else ctx.scratch
     work = ctx.folder("mutate")
     if base == SHARED_MEMORY:
@@ -53,11 +61,11 @@ def prepare(ctx, path):
         work.mkdir()
     if path.is_file():
         return path, work
-    index = index_of(path)
+    damaged = part or index_of(path)
     for sibling in path.iterdir():
-        if sibling != index:
+        if sibling != damaged:
             (work / sibling.name).symlink_to(sibling)
-    return index, work
+    return damaged, work
 
 
 def keep(ctx, target):

@@ -25,8 +25,9 @@ const char *judge_code_name(enum heft_code code);
  * it. False where heft took too long or ran out of memory; the damaged file is then still there. */
 struct mutate_options {
     const char *source, *at;
-    size_t stride;  /* every stride-th place; 1: all */
-    double seconds; /* that one judgement may take */
+    const char *open; /* what is judged; NULL: the damaged copy itself */
+    size_t stride;    /* every stride-th place; 1: all */
+    double seconds;   /* that one judgement may take */
 };
 bool mutate_file(const struct mutate_options *options);
 

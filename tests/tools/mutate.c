@@ -55,7 +55,8 @@ static void judge(struct mutation *m, const char *what, size_t place)
     const double start = now();
     double seconds;
 
-    judge_file(m->options->at, &small_limits, NULL, NULL, &judgement);
+    judge_file(m->options->open ? m->options->open : m->options->at, &small_limits, NULL, NULL,
+               &judgement);
     seconds = now() - start;
     if (seconds > m->slowest)
         m->slowest = seconds;

@@ -1,11 +1,13 @@
 /* open_tool.c: heft-open, which tells tests/run what heft says about files.
  *
- *     heft-open FILE…                       a line a file, and a line for each thing verify found:
- *                                             ok TENSORS
- *                                             STAGE CODE OFFSET TEXT     (STAGE: open, read,
- * verify) finding OFFSET TEXT note OFFSET TEXT heft-open --mutate FILE --at PATH     judges damaged
- * copies of FILE, written to PATH
- *               [--stride N] [--seconds S] [--memory MIB]
+ *     heft-open FILE…                      a line a file, and one for each thing verify found:
+ *         ok TENSORS
+ *         STAGE CODE OFFSET TEXT           (STAGE: open, read, verify)
+ *         finding OFFSET TEXT
+ *         note OFFSET TEXT
+ *     heft-open --mutate FILE --at PATH    judges damaged copies of FILE, written to PATH
+ *         [--open PATH]                    what is opened: a folder that the copy is part of
+ *         [--stride N] [--seconds S] [--memory MIB]
  *
  * OFFSET is 0x… or -. */
 #include <inttypes.h>
@@ -61,6 +63,8 @@ static bool parse_mutate_option(struct mutate_options *options, const char *name
         options->source = value;
     else if (strcmp(name, "--at") == 0)
         options->at = value;
+    else if (strcmp(name, "--open") == 0)
+        options->open = value;
     else if (strcmp(name, "--stride") == 0)
         options->stride = (size_t)strtoull(value, NULL, 10);
     else if (strcmp(name, "--seconds") == 0)
