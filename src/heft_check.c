@@ -157,7 +157,7 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
     }
     report_notes(&v);
     return report_layout(&v, err) &&
-           heft_exec_verify(&c->model, HEFT_ALL_STORAGES, &exec, report_storage, &v, err);
+           heft_exec_verify(&c->model, NULL, &exec, report_storage, &v, err);
 }
 
 static bool refuse_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
@@ -176,10 +176,8 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
     if (index >= c->model.n_rows)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu", index);
     row = &c->model.rows[index];
-    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
-        if (!heft_exec_verify(&c->model, heft_row_storage(row, k), &exec, refuse_storage, c, err))
-            return heft_error_about(err, "tensor", row->name);
-    return true;
+    return heft_exec_verify(&c->model, row, &exec, refuse_storage, c, err) ||
+           heft_error_about(err, "tensor", row->name);
 }
 
 /* ---- scanning ---------------------------------------------------------------------------- */

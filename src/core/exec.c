@@ -454,25 +454,30 @@ static bool check_deflated(struct heft_exec *x, const struct heft_exec_judge *j,
     return false;
 }
 
-bool heft_exec_verify(const struct heft_model *model, uint32_t only,
+bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
                       const struct heft_exec_options *options,
                       bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
                                   struct heft_error *err),
                       void *ctx, struct heft_error *err)
 {
     const struct heft_exec_judge j = {bad, ctx};
-    const uint32_t first = only == HEFT_ALL_STORAGES ? 0 : only;
-    const uint64_t end = only == HEFT_ALL_STORAGES ? model->n_storages : only + 1ull;
+    const size_t n = only ? heft_row_pieces(only) : model->n_storages;
     struct heft_exec x;
     bool ok = exec_init(&x, NULL, model, options, err);
 
-    for (uint32_t s = first; ok && s < end; s++)
+    for (uint32_t k = 0; ok && k < n; k++) {
+        const uint32_t s = only ? heft_row_storage(only, k) : k;
+
         if (is_checkable(&x, s))
             ok = cut_storage(&x, s, err);
+    }
     ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err);
-    for (uint32_t s = first; ok && s < end; s++)
+    for (uint32_t k = 0; ok && k < n; k++) {
+        const uint32_t s = only ? heft_row_storage(only, k) : k;
+
         if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0)
             ok = check_deflated(&x, &j, s, err);
+    }
     exec_release(&x);
     return ok;
 }

@@ -25,10 +25,9 @@ HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
 HEFT_CHECKED bool heft_exec_compare(const struct heft_plan *plan,
                                     const struct heft_exec_options *options,
                                     struct heft_error *err);
-/* Reads every storage that has a checksum (or only the one) and calls bad() for each that differs.
- */
-#define HEFT_ALL_STORAGES UINT32_MAX
-HEFT_CHECKED bool heft_exec_verify(const struct heft_model *model, uint32_t only,
+/* Reads every storage that has a checksum (or only those of one row; NULL: all) and calls bad() for
+ * each that differs. */
+HEFT_CHECKED bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
                                    const struct heft_exec_options *options,
                                    bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
                                                struct heft_error *err),

@@ -329,6 +329,22 @@ static const char *choose_index(const struct folder *folder, bool *several)
     return only_one(folder, ".index.json", several);
 }
 
+/* Why a folder without a checkpoint of ours has none. */
+static bool refuse_folder(const struct folder *folder, bool several, struct heft_error *err)
+{
+    if (several)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the folder holds several checkpoints; name one of them");
+    for (size_t i = 0; i < folder->n; i++)
+        if (strcmp(folder->names[i], "latest") == 0)
+            return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                             "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
+                             "heft does not put together; it reads the .pt files one by one");
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "the folder holds no checkpoint (no index, no .safetensors, .bin, .pt, "
+                     ".pth or .ckpt)");
+}
+
 static bool open_folder(struct heft_model *model, const char *path, const char *format,
                         struct heft_error *err)
 {
@@ -343,10 +359,7 @@ static bool open_folder(struct heft_model *model, const char *path, const char *
         name = only_one(&folder, single_suffixes[i], &several);
     if (name)
         return open_inside(model, &folder, name, format, err);
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              several ? "the folder holds several checkpoints; name one of them"
-                      : "the folder holds no checkpoint (no index, no .safetensors, .bin, .pt, "
-                        ".pth or .ckpt)");
+    refuse_folder(&folder, several, err);
     return heft_error_file(err, path);
 }
 
