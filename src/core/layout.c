@@ -128,12 +128,13 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 {
     const struct heft_model *model = layout->model;
     const struct heft_str label = model->storages[storage].label;
+    const char *what = model->storages[storage].what;
     struct heft_buf text = {0};
     struct heft_str out;
     unsigned shown = 0;
 
     if (label.n) {
-        heft_buf_text(&text, "storage ");
+        heft_buf_text(&text, what ? what : "storage ");
         heft_buf_escaped(&text, label);
     } else {
         heft_buf_text(&text, "tensor");
@@ -146,7 +147,7 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
         heft_buf_text(&text, shown++ ? ", " : label.n ? ": " : " ");
         name_use(model, &layout->uses[i], &text);
     }
-    if (!shown)
+    if (!shown && !what)
         heft_buf_text(&text, ", used by no tensor");
     return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
 }

@@ -26,6 +26,7 @@ struct heft_storage {
     uint64_t packed;       /* bytes there */
     uint64_t len;          /* bytes when unpacked; equal to packed where RAW */
     struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
+    const char *what;      /* "extra file ": bytes that are never a tensor's; else NULL */
     uint32_t source;
     uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
     uint8_t coding;

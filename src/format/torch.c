@@ -46,13 +46,6 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-static bool refuse_script(const struct heft_torch_zip *z, struct heft_error *err)
-{
-    return heft_torch_record(z, HEFT_STR("constants.pkl")) == HEFT_NONE ||
-           heft_fail(err, HEFT_UNSUPPORTED, 0,
-                     "this is a TorchScript archive (has constants.pkl), which heft does not read");
-}
-
 /* "zip, torch 2.1 to 2.6, pickle protocol 2": told by the records, which each release added to. */
 static bool name_version(const struct heft_torch_zip *z, const struct heft_torch *t,
                          struct heft_error *err)
@@ -81,12 +74,14 @@ static bool read_object(struct heft_torch_zip *z, struct heft_error *err)
     return ok;
 }
 
+/* constants.pkl may stand in the middle of a long directory, where no probe sees it. */
 static bool open_torch(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_torch_zip z;
-    const bool ok = heft_torch_open_zip(&z, model, source, err) && refuse_script(&z, err) &&
-                    heft_torch_read_records(&z, err) && read_object(&z, err) &&
-                    heft_torch_claim_zip(&z, err);
+    const bool ok =
+        heft_torch_open_zip(&z, model, source, err) && heft_torch_read_records(&z, err) &&
+        (heft_torch_is_script(&z) ? heft_torch_read_script(&z, err) : read_object(&z, err)) &&
+        heft_torch_claim_zip(&z, err);
 
     heft_torch_release_zip(&z);
     return ok;

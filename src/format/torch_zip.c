@@ -3,7 +3,7 @@
  *
  *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
  *     ROOT/data/0          bytes of storage "0"
- *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY
+ *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY (torch_script.c)
  *
  * The root may have any name: it is the folder of data.pkl. */
 #include "format/torch_parts.h"
@@ -175,6 +175,9 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
                                    .packed = entry->packed,
                                    .len = entry->size,
                                    .label = heft_torch_inner_name(z, entry),
+                                   .what = z->marks[index] == HEFT_TORCH_CODE ? "TorchScript code "
+                                           : z->marks[index] == HEFT_TORCH_EXTRA ? "extra file "
+                                                                                 : NULL,
                                    .source = z->source,
                                    .crc = entry->crc,
                                    .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
@@ -192,26 +195,32 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
 
 /* ---- storages of a pickle ---------------------------------------------------------------- */
 
-/* The entry of the storage's record, HEFT_NONE where there is none. */
-static bool look_up(struct heft_torch *t, struct heft_str key, uint32_t *entry,
-                    struct heft_error *err)
+static bool look_in(const struct heft_torch_zip *z, struct heft_str folder, struct heft_str key,
+                    uint32_t *entry, struct heft_error *err)
 {
-    const struct heft_torch_zip *z = t->inside;
     struct heft_buf name = {0};
     size_t number;
     bool ok;
 
-    if (heft_str_eq(z->folder, DATA) && key_number(z, key, &number)) {
+    if (heft_str_eq(folder, DATA) && key_number(z, key, &number)) {
         *entry = z->numbered[number];
         return true;
     }
-    heft_buf_str(&name, z->folder);
+    heft_buf_str(&name, folder);
     heft_buf_str(&name, key);
     ok = heft_buf_ok(&name, err);
     if (ok)
         *entry = heft_torch_record(z, (struct heft_str){name.p, name.n});
     heft_buf_release(&name);
     return ok;
+}
+
+/* The entry of the storage's record, HEFT_NONE where there is none. */
+static bool look_up(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
+                    struct heft_error *err)
+{
+    return look_in(z, z->folder, key, entry, err) && (*entry != HEFT_NONE || z->elsewhere.n == 0 ||
+                                                      look_in(z, z->elsewhere, key, entry, err));
 }
 
 static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
@@ -242,6 +251,7 @@ static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_
     return heft_torch_store_record(z, index, &s->storage, err);
 }
 
+/* A storage without bytes: on the meta device, or left out on purpose. */
 static bool add_meta(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                      struct heft_error *err)
 {
@@ -268,10 +278,12 @@ static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *er
                          "is all a torch zip may have");
     if (is_meta)
         return add_meta(t, id, &s, err);
-    if (!look_up(t, s.key, &entry, err))
+    if (!look_up(z, s.key, &entry, err))
         return false;
     if (entry == HEFT_NONE)
         return no_record(t, id, s.key, err);
+    if (z->may_lack_data && z->zip.entries[entry].size == 0)
+        return add_meta(t, id, &s, err);
     if (z->by_entry[entry] != HEFT_NONE)
         return heft_torch_same_storage(t, id, z->by_entry[entry], &s, err);
     return take_record(t, entry, &s, err) && heft_torch_add_storage(t, id, &s, err);
@@ -297,8 +309,8 @@ static bool read_pickle(struct heft_torch_zip *z, const struct heft_zip_entry *e
            heft_torch_run(t, data, err);
 }
 
-bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
-                            struct heft_torch *t, struct heft_error *err)
+bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                           struct heft_torch *t, struct heft_error *err)
 {
     const struct heft_zip_entry *entry = &z->zip.entries[index];
 
@@ -308,12 +320,19 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
     t->inside = z;
     t->what = what;
     t->is_big = z->is_big;
+    t->is_script = heft_torch_is_script(z);
     t->budget = z->model->limits.expansion;
     memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
     if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
         return false;
     z->marks[index] = HEFT_TORCH_CLAIMED;
-    return read_pickle(z, entry, t, err) && heft_torch_walk(t, err) &&
+    return read_pickle(z, entry, t, err);
+}
+
+bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                            struct heft_torch *t, struct heft_error *err)
+{
+    return heft_torch_run_record(z, index, what, t, err) && heft_torch_walk(t, err) &&
            heft_torch_claim_pickle(t, err);
 }
 
