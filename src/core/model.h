@@ -79,12 +79,15 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
     return false;
 }
 
+struct heft_format;
+
 struct heft_model_source {
     struct heft_source source;
-    const char *path; /* as the user can open it; memory: what to call it */
-    uint32_t number;  /* of the file among the files, as ls counts them; of memory: its origin's */
-    bool is_file;     /* a file of its own, listed by ls; else bytes decoded from one: */
-    uint32_t origin;  /* … from [origin_off, +origin_len) of this source */
+    const struct heft_format *format; /* that read it; NULL: of memory */
+    const char *path;                 /* as the user can open it; memory: what to call it */
+    uint32_t number; /* of the file among the files, as ls counts them; of memory: its origin's */
+    bool is_file;    /* a file of its own, listed by ls; else bytes decoded from one: */
+    uint32_t origin; /* … from [origin_off, +origin_len) of this source */
     uint64_t origin_off, origin_len;
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };

@@ -40,8 +40,9 @@ static int probe(const struct heft_probe *sample)
         return 0;
     if (contains(sample->tail, "/data.pkl") || contains(sample->head, "/data.pkl"))
         return 90;
-    /* A directory of more than 64 KiB with data.pkl in its middle. */
-    return contains(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 0;
+    /* A directory of more than 64 KiB with data.pkl in its middle; or a zip that no format knows,
+     * for opening it to say what it is. */
+    return contains(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */
@@ -92,4 +93,5 @@ const struct heft_format heft_format_torch = {
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
     .probe = probe,
     .open = open_torch,
+    .verify = heft_torch_verify,
 };

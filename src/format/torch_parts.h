@@ -12,6 +12,7 @@
  *     torch_script.c   the zip of torch.jit.save: its pickles, one by one
  *     torch_zip.c      its root and its records, which are the storages
  *     torch_records.c  its small records, the map of its bytes, notes
+ *     torch_verify.c   what only verify reads of it
  *
  * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
  * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied into
@@ -201,6 +202,13 @@ HEFT_CHECKED bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct 
 HEFT_CHECKED bool heft_torch_remember_row(struct heft_torch *t, uint32_t node,
                                           struct heft_error *err);
 bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name);
+
+/* ---- torch_verify.c ---- */
+
+struct heft_listener;
+/* Data descriptors: heft_format's verify. */
+HEFT_CHECKED bool heft_torch_verify(const struct heft_model *model, uint32_t source,
+                                    const struct heft_listener *to, struct heft_error *err);
 
 /* ---- torch_graph.c ---- */
 

@@ -357,4 +357,5 @@ const struct heft_format heft_format_torchscript = {
     .summary = "TorchScript archives of torch.jit.save, also for mobile (.ptl)",
     .probe = probe,
     .open = open_script,
+    .verify = heft_torch_verify,
 };

@@ -41,9 +41,8 @@ static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
             if (ends_with(z->zip.entries[i].name, DIALECTS[k].suffix))
                 return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
                                  DIALECTS[k].what);
-    return heft_fail(err, HEFT_MALFORMED, z->zip.directory,
-                     "no record of the archive is called data.pkl (in lower case): no torch "
-                     "checkpoint");
+    return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                     "this is a zip archive, but no PyTorch checkpoint (no data.pkl)");
 }
 
 /* Text before the first slash of the first record: what torch takes for the root. */
