@@ -211,19 +211,34 @@ static bool read_traced(struct script *s)
 /* ---- extra files and code ---------------------------------------------------------------- */
 
 /* Its bytes stay a storage of the model, too, so that verify checks them. */
+static const char *fetch_extra(struct script *s, const struct heft_zip_entry *entry)
+{
+    struct heft_model *model = s->z->model;
+    struct heft_arena mem = {0};
+    struct heft_bytes bytes;
+    const char *text = NULL;
+
+    if (heft_zip_fetch(&model->sources[s->z->source].source, entry, entry->size, false, &mem,
+                       &bytes, s->err))
+        text =
+            heft_arena_text(&model->mem, (struct heft_str){(const char *)bytes.p, bytes.n}, s->err);
+    heft_arena_release(&mem);
+    return text;
+}
+
 static bool add_extra(struct script *s, const struct heft_zip_entry *entry, const char *key,
                       struct heft_value *extra, struct heft_value **last)
 {
-    struct heft_model *model = s->z->model;
     struct heft_value *value = new_value(s, key, HEFT_VALUE_STRING);
-    struct heft_bytes bytes;
 
-    if (!value || !heft_zip_fetch(&model->sources[s->z->source].source, entry, entry->size, false,
-                                  &model->mem, &bytes, s->err))
+    if (!value)
         return false;
-    value->text = bytes.n ? (const char *)bytes.p : "";
-    value->text_len = bytes.n;
-    if (heft_utf8_check(bytes) < bytes.n)
+    value->text = fetch_extra(s, entry);
+    if (!value->text)
+        return false;
+    value->text_len = (size_t)entry->size; /* it is in memory */
+    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)value->text, value->text_len}) <
+        value->text_len)
         value->kind = HEFT_VALUE_BYTES;
     if (*last)
         (*last)->next_sibling = value;
