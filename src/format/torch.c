@@ -16,33 +16,18 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-static bool contains(struct heft_bytes bytes, const char *text)
-{
-    const size_t n = strlen(text);
-    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
-
-    while ((size_t)(end - p) >= n) {
-        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
-        if (!p)
-            return false;
-        if (memcmp(p, text, n) == 0)
-            return true;
-        p++;
-    }
-    return false;
-}
-
 /* Names stand in local headers (of the first records, in the head) and in the directory (in the
  * tail). */
 static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    if (contains(sample->tail, "/data.pkl") || contains(sample->head, "/data.pkl"))
+    if (heft_torch_mentions(sample->tail, "/data.pkl") ||
+        heft_torch_mentions(sample->head, "/data.pkl"))
         return 90;
     /* A directory of more than 64 KiB with data.pkl in its middle; or a zip that no format knows,
      * for opening it to say what it is. */
-    return contains(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
+    return heft_torch_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */

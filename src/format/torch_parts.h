@@ -10,6 +10,7 @@
  *   containers, which say where the bytes behind a persistent id are:
  *     torch.c          the zip of torch.save: probe, open
  *     torch_script.c   the zip of torch.jit.save: its pickles, one by one
+ *     torch_export.c   the zip of torch.export.save
  *     torch_zip.c      its root and its records, which are the storages
  *     torch_records.c  its small records, the map of its bytes, notes
  *     torch_verify.c   what only verify reads of it
@@ -85,7 +86,7 @@ enum heft_torch_mark {
     HEFT_TORCH_LOOSE,   /* nothing has asked for the record */
     HEFT_TORCH_STORED,  /* it is a storage of the model, which claims its bytes */
     HEFT_TORCH_PARSED,  /* it has been read */
-    HEFT_TORCH_CODE,    /* a TorchScript program, and what belongs to it: known, never run */
+    HEFT_TORCH_CODE,    /* a program, and what belongs to it: known, never run */
     HEFT_TORCH_EXTRA,   /* a file that the user put into the archive */
     HEFT_TORCH_CLAIMED, /* it has been read, and its bytes are claimed */
     HEFT_TORCH_OUTSIDE, /* not in the root: nothing can ask for it */
@@ -106,6 +107,7 @@ struct heft_torch_zip {
     size_t n_taken;             /* records that pickles asked for */
     struct heft_str folder;     /* where the storages of that pickle are: "data/" */
     struct heft_str elsewhere;  /* a second folder to look in; may be empty */
+    const char *code;           /* what records marked CODE are: "TorchScript code " */
     bool may_lack_data;         /* an empty record stands for a storage whose bytes were left out */
     const struct heft_zip_entry *pkl; /* data.pkl */
     uint64_t version;                 /* what the record of that name says */
@@ -162,6 +164,11 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
 /* Opens the directory, finds the root (the folder of data.pkl) and sorts the entries. */
 HEFT_CHECKED bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model,
                                       uint32_t source, struct heft_error *err);
+/* The same for archives that have no data.pkl: the root is the folder of the first record. */
+HEFT_CHECKED bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model,
+                                       uint32_t source, struct heft_error *err);
+/* Whether a name or its end stands somewhere in a part of a file: for probes. */
+bool heft_torch_mentions(struct heft_bytes bytes, const char *text);
 void heft_torch_release_zip(struct heft_torch_zip *z);
 /* The entry of the root's record of that name ("data.pkl"), HEFT_NONE where there is none. Not for
  * data/0, data/1 …: those are `numbered`. */

@@ -133,7 +133,8 @@ static uint8_t *storages_in_use(struct script *s, struct heft_arena *scratch)
     uint8_t *used = heft_arena_zero(scratch, model->n_storages + 1, 1, s->err);
 
     for (size_t i = 0; used && i < model->n_rows; i++)
-        used[model->rows[i].storage] = 1;
+        for (uint32_t k = 0; k < heft_row_pieces(&model->rows[i]); k++)
+            used[heft_row_storage(&model->rows[i], k)] = 1;
     return used;
 }
 
@@ -291,6 +292,7 @@ static bool is_code(struct heft_str name)
 
 static void mark_code(struct heft_torch_zip *z)
 {
+    z->code = "TorchScript code ";
     for (size_t i = 0; i < z->zip.count; i++)
         if (z->marks[i] == HEFT_TORCH_LOOSE && !z->zip.entries[i].is_folder &&
             is_code(heft_torch_inner_name(z, &z->zip.entries[i])))
@@ -328,28 +330,14 @@ bool heft_torch_read_script(struct heft_torch_zip *z, struct heft_error *err)
     return true;
 }
 
-static bool contains(struct heft_bytes bytes, struct heft_str text)
-{
-    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
-
-    while ((size_t)(end - p) >= text.n) {
-        p = memchr(p, text.p[0], (size_t)(end - p) - text.n + 1);
-        if (!p)
-            return false;
-        if (memcmp(p, text.p, text.n) == 0)
-            return true;
-        p++;
-    }
-    return false;
-}
-
 static int probe(const struct heft_probe *sample)
 {
-    const struct heft_str name = HEFT_STR("/constants.pkl");
+    static const char name[] = "/constants.pkl";
 
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    return contains(sample->tail, name) || contains(sample->head, name) ? 95 : 0;
+    return heft_torch_mentions(sample->tail, name) || heft_torch_mentions(sample->head, name) ? 95
+                                                                                              : 0;
 }
 
 static bool open_script(struct heft_model *model, uint32_t source, struct heft_error *err)

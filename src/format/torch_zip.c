@@ -174,7 +174,7 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
                                    .packed = entry->packed,
                                    .len = entry->size,
                                    .label = heft_torch_inner_name(z, entry),
-                                   .what = z->marks[index] == HEFT_TORCH_CODE ? "TorchScript code "
+                                   .what = z->marks[index] == HEFT_TORCH_CODE    ? z->code
                                            : z->marks[index] == HEFT_TORCH_EXTRA ? "extra file "
                                                                                  : NULL,
                                    .source = z->source,
@@ -348,14 +348,47 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_error *err)
     return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
 }
 
+static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
+{
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    return z->root.p != NULL;
+}
+
 bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
                          struct heft_error *err)
 {
     *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
-    if (!open_directory(z, err) || !find_pickle(z, err) || !map_records(z, err))
+    return open_directory(z, err) && find_pickle(z, err) && map_records(z, err) &&
+           keep_root(z, err);
+}
+
+bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                          struct heft_error *err)
+{
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, err))
         return false;
-    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
-    return z->root.p != NULL;
+    z->root = first_root(z);
+    if (z->root.n == 0)
+        return heft_fail(err, HEFT_MALFORMED, z->zip.entries[0].header,
+                         "the first record stands in no folder");
+    return map_records(z, err) && keep_root(z, err);
+}
+
+bool heft_torch_mentions(struct heft_bytes bytes, const char *text)
+{
+    const size_t n = strlen(text);
+    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
+
+    while ((size_t)(end - p) >= n) {
+        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
+        if (!p)
+            return false;
+        if (memcmp(p, text, n) == 0)
+            return true;
+        p++;
+    }
+    return false;
 }
 
 void heft_torch_release_zip(struct heft_torch_zip *z)
