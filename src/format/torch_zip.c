@@ -342,8 +342,8 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_error *err)
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
 
-    if (!heft_zip_open(&z->zip, &z->model->sources[z->source].source, &limits, &z->model->mem,
-                       err)) /* names become labels */
+    if (!heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits, &z->scratch,
+                             &z->model->mem, err)) /* names become labels */
         return false;
     return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
 }
