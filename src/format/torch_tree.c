@@ -115,8 +115,8 @@ static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segmen
         const bool again =
             f && f->value->kind != HEFT_VALUE_OPAQUE && heft_torch_has_row(w->t, node, &name);
 
-        if (!again && (!heft_torch_add_row(w, made, &name) ||
-                       !heft_torch_remember_row(w->t, node, w->err)))
+        if (!again &&
+            (!heft_torch_add_row(w, made, &name) || !heft_torch_remember_row(w->t, node, w->err)))
             return false;
         if (again || (f && !is_keyed(f))) {
             value = new_value(w, node, segment);
