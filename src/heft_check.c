@@ -115,6 +115,29 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
     return true;
 }
 
+static void tell(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
+                 const char *text)
+{
+    const struct verifier *v = ctx;
+
+    report(v, severity, path_of(&v->c->model, source), offset, text);
+}
+
+/* What a format reads of its files only now. */
+static bool report_formats(struct verifier *v, struct heft_error *err)
+{
+    const struct heft_model *model = &v->c->model;
+    const struct heft_listener to = {tell, v};
+
+    for (uint32_t i = 0; i < model->n_sources; i++) { /* sources are numbered by u32 */
+        const struct heft_format *format = model->sources[i].format;
+
+        if (format && format->verify && !format->verify(model, i, &to, err))
+            return heft_error_file(err, model->sources[i].path);
+    }
+    return true;
+}
+
 /* What is wrong with a storage whose checksum differs. */
 static void blame_storage(const struct heft_model *model, uint32_t storage, uint32_t found,
                           struct heft_error *err)
@@ -156,7 +179,7 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
         exec.progress_ctx = options->progress_ctx;
     }
     report_notes(&v);
-    return report_layout(&v, err) &&
+    return report_layout(&v, err) && report_formats(&v, err) &&
            heft_exec_verify(&c->model, NULL, &exec, report_storage, &v, err);
 }
 

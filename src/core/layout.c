@@ -128,12 +128,13 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 {
     const struct heft_model *model = layout->model;
     const struct heft_str label = model->storages[storage].label;
+    const char *what = model->storages[storage].what;
     struct heft_buf text = {0};
     struct heft_str out;
     unsigned shown = 0;
 
     if (label.n) {
-        heft_buf_text(&text, "storage ");
+        heft_buf_text(&text, what ? what : "storage ");
         heft_buf_escaped(&text, label);
     } else {
         heft_buf_text(&text, "tensor");
@@ -146,7 +147,7 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
         heft_buf_text(&text, shown++ ? ", " : label.n ? ": " : " ");
         name_use(model, &layout->uses[i], &text);
     }
-    if (!shown)
+    if (!shown && !what)
         heft_buf_text(&text, ", used by no tensor");
     return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
 }
@@ -211,6 +212,21 @@ static bool claims_inside(const struct heft_model *model, struct heft_error *err
     return true;
 }
 
+/* Segments that the extents make at most: each one, gaps before them, and one behind each source. */
+static size_t count_segments(const struct heft_model *model, const struct extent *all, size_t n)
+{
+    size_t count = n + model->n_sources;
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i && all[i].source != all[i - 1].source)
+            at = 0;
+        count += all[i].off > at;
+        at = heft_max_u64(at, all[i].off + all[i].len); /* inside the source: settled */
+    }
+    return count;
+}
+
 bool heft_model_map(const struct heft_model *model, struct heft_arena *arena,
                     const struct heft_segment **segments, size_t *count, struct heft_error *err)
 {
@@ -221,8 +237,8 @@ bool heft_model_map(const struct heft_model *model, struct heft_arena *arena,
     if (!claims_inside(model, err) || !(all = collect(model, arena, &n, err)) ||
         !link_rows(&layout, err))
         return false;
-    layout.segments = heft_arena_zero(arena, 2 * n + model->n_sources + 1, sizeof *layout.segments,
-                                      err); /* each extent may have a gap before it */
+    layout.segments =
+        heft_arena_zero(arena, count_segments(model, all, n) + 1, sizeof *layout.segments, err);
     if (!layout.segments)
         return false;
     for (uint32_t source = 0; source < model->n_sources; source++) {

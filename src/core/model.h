@@ -26,6 +26,7 @@ struct heft_storage {
     uint64_t packed;       /* bytes there */
     uint64_t len;          /* bytes when unpacked; equal to packed where RAW */
     struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
+    const char *what;      /* "extra file ": bytes that are never a tensor's; else NULL */
     uint32_t source;
     uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
     uint8_t coding;
@@ -78,12 +79,15 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
     return false;
 }
 
+struct heft_format;
+
 struct heft_model_source {
     struct heft_source source;
-    const char *path; /* as the user can open it; memory: what to call it */
-    uint32_t number;  /* of the file among the files, as ls counts them; of memory: its origin's */
-    bool is_file;     /* a file of its own, listed by ls; else bytes decoded from one: */
-    uint32_t origin;  /* … from [origin_off, +origin_len) of this source */
+    const struct heft_format *format; /* that read it; NULL: of memory */
+    const char *path;                 /* as the user can open it; memory: what to call it */
+    uint32_t number; /* of the file among the files, as ls counts them; of memory: its origin's */
+    bool is_file;    /* a file of its own, listed by ls; else bytes decoded from one: */
+    uint32_t origin; /* … from [origin_off, +origin_len) of this source */
     uint64_t origin_off, origin_len;
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };

@@ -6,6 +6,8 @@
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
+extern const struct heft_format heft_format_torchscript;
+extern const struct heft_format heft_format_torch_export;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_npy;
@@ -13,8 +15,9 @@ extern const struct heft_format heft_format_raw;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,    &heft_format_torch_dcp, &heft_format_safetensors,
-    &heft_format_hf_index, &heft_format_npy,       &heft_format_raw,
+    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
+    &heft_format_npy,          &heft_format_raw,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -65,7 +68,6 @@ static const struct {
     {0, 8, "{\"error\"", HEFT_MALFORMED, "a JSON error message, not a model: the download failed"},
     {0, 8, "PYTORCH1", HEFT_UNSUPPORTED, "the PyTorch preview container of 2018"},
     {0, 4, "PK\5\6", HEFT_MALFORMED, "an empty zip archive"},
-    {0, 4, "PK\3\4", HEFT_UNSUPPORTED, "a zip archive, but no PyTorch checkpoint (no data.pkl)"},
     {0, 15, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", HEFT_UNSUPPORTED,
      "a legacy torch stream (torch.save before 1.6)"},
     {257, 5, "ustar", HEFT_UNSUPPORTED, "a tar archive (the oldest torch checkpoints are tars)"},
@@ -156,6 +158,7 @@ bool heft_registry_open_source(struct heft_model *model, uint32_t index, const c
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format \"%s\" can be read", format);
     if (!found || !found->open(model, index, err))
         return heft_error_file(err, model->sources[index].path);
+    model->sources[index].format = found;
     return true;
 }
 

@@ -21,6 +21,13 @@ struct heft_probe {
 struct heft_plan;
 struct heft_cargo;
 
+/* Whom a format tells what it finds while verifying. `text` is the listener's to copy. */
+struct heft_listener {
+    void (*tell)(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
+                 const char *text);
+    void *ctx;
+};
+
 struct heft_format {
     const char *name;
     const char *summary;
@@ -28,6 +35,9 @@ struct heft_format {
         const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
     /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
     bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
+    /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
+    bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
+                   struct heft_error *err);
     /* Adds the ops of one output file that holds the cargo's rows. NULL: cannot be written. Pure.
      */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,

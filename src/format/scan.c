@@ -52,7 +52,8 @@ struct judged {
 static struct heft_pickle_limits pickle_limits(const struct scan *s)
 {
     return (struct heft_pickle_limits){.opcodes = s->limits->opcodes,
-                                       .nodes = heft_limit_nodes(s->limits, s->src->size)};
+                                       .nodes = heft_limit_nodes(s->limits, s->src->size),
+                                       .bare = true}; /* a call is judged, however it is written */
 }
 
 /* Judging goes on after a failure; the first one is what the caller hears of. */

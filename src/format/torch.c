@@ -16,42 +16,21 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-static bool contains(struct heft_bytes bytes, const char *text)
-{
-    const size_t n = strlen(text);
-    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
-
-    while ((size_t)(end - p) >= n) {
-        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
-        if (!p)
-            return false;
-        if (memcmp(p, text, n) == 0)
-            return true;
-        p++;
-    }
-    return false;
-}
-
 /* Names stand in local headers (of the first records, in the head) and in the directory (in the
  * tail). */
 static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    if (contains(sample->tail, "/data.pkl") || contains(sample->head, "/data.pkl"))
+    if (heft_torch_mentions(sample->tail, "/data.pkl") ||
+        heft_torch_mentions(sample->head, "/data.pkl"))
         return 90;
-    /* A directory of more than 64 KiB with data.pkl in its middle. */
-    return contains(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 0;
+    /* A directory of more than 64 KiB with data.pkl in its middle; or a zip that no format knows,
+     * for opening it to say what it is. */
+    return heft_torch_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */
-
-static bool refuse_script(const struct heft_torch_zip *z, struct heft_error *err)
-{
-    return heft_torch_record(z, HEFT_STR("constants.pkl")) == HEFT_NONE ||
-           heft_fail(err, HEFT_UNSUPPORTED, 0,
-                     "this is a TorchScript archive (has constants.pkl), which heft does not read");
-}
 
 /* "zip, torch 2.1 to 2.6, pickle protocol 2": told by the records, which each release added to. */
 static bool name_version(const struct heft_torch_zip *z, const struct heft_torch *t,
@@ -81,12 +60,14 @@ static bool read_object(struct heft_torch_zip *z, struct heft_error *err)
     return ok;
 }
 
+/* constants.pkl may stand in the middle of a long directory, where no probe sees it. */
 static bool open_torch(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_torch_zip z;
-    const bool ok = heft_torch_open_zip(&z, model, source, err) && refuse_script(&z, err) &&
-                    heft_torch_read_records(&z, err) && read_object(&z, err) &&
-                    heft_torch_claim_zip(&z, err);
+    const bool ok =
+        heft_torch_open_zip(&z, model, source, err) && heft_torch_read_records(&z, err) &&
+        (heft_torch_is_script(&z) ? heft_torch_read_script(&z, err) : read_object(&z, err)) &&
+        heft_torch_claim_zip(&z, err);
 
     heft_torch_release_zip(&z);
     return ok;
@@ -97,4 +78,5 @@ const struct heft_format heft_format_torch = {
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
     .probe = probe,
     .open = open_torch,
+    .verify = heft_torch_verify,
 };

@@ -17,6 +17,7 @@ void heft_torch_release(struct heft_torch *t)
     heft_u32map_release(&t->raw);
     heft_u32map_release(&t->by_text);
     heft_u32map_release(&t->by_bytes);
+    heft_u32map_release(&t->row_of);
     heft_free(t->storages);
     heft_free(t->spans);
     heft_free(t->texts);
@@ -162,7 +163,8 @@ bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_er
 {
     const struct heft_limits *l = &t->model->limits;
     const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
-                                              .nodes = heft_limit_nodes(l, t->model->file_bytes)};
+                                              .nodes = heft_limit_nodes(l, t->model->file_bytes),
+                                              .bare = t->is_script};
 
     if (!heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err))
         return false;

@@ -9,10 +9,13 @@
  *     torch_globals.c  the table of names
  *   containers, which say where the bytes behind a persistent id are:
  *     torch.c          the zip of torch.save: probe, open
+ *     torch_script.c   the zip of torch.jit.save: its pickles, one by one
+ *     torch_export.c   the zip of torch.export.save
  *     torch_zip.c      its root and its records, which are the storages
  *     torch_records.c  its small records, the map of its bytes, notes
  *     torch_dcp.c      folders of torch.distributed.checkpoint: many zips in few files
  *     torch_dcp_meta.c what their .metadata says
+ *     torch_verify.c   what only verify reads of it
  *
  * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
  * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied into
@@ -62,6 +65,7 @@ struct heft_torch {
     const char *what;                  /* "data.pkl": static */
     struct heft_str prefix;            /* of all names: NUL-terminated; may be empty */
     bool is_big;                       /* storages are big-endian */
+    bool is_script;                    /* written by TorchScript's own pickler */
 
     struct heft_arena scratch;
     struct heft_arena graph; /* the pickle and its nodes: goes first, it is the largest */
@@ -77,6 +81,7 @@ struct heft_torch {
     size_t n_texts, cap_texts;
     struct heft_u32map by_text;  /* node of a text or a global → texts */
     struct heft_u32map by_bytes; /* node of a text that stands for bytes → texts */
+    struct heft_u32map row_of;   /* in TorchScript: node of a tensor → its first row */
     uint64_t budget;             /* values that may still be made: limits.expansion */
     uint64_t names;              /* bytes that names and keys may still take */
     bool is_item; /* one of many objects of a checkpoint: budget and names are what others left, and
@@ -88,6 +93,8 @@ enum heft_torch_mark {
     HEFT_TORCH_LOOSE,   /* nothing has asked for the record */
     HEFT_TORCH_STORED,  /* it is a storage of the model, which claims its bytes */
     HEFT_TORCH_PARSED,  /* it has been read */
+    HEFT_TORCH_CODE,    /* a program, and what belongs to it: known, never run */
+    HEFT_TORCH_EXTRA,   /* a file that the user put into the archive */
     HEFT_TORCH_CLAIMED, /* it has been read, and its bytes are claimed */
     HEFT_TORCH_OUTSIDE, /* not in the root: nothing can ask for it */
 };
@@ -106,7 +113,11 @@ struct heft_torch_zip {
     uint32_t *by_entry;         /* an entry → storages of the pickle being read, or HEFT_NONE */
     size_t n_taken;             /* records that pickles asked for */
     struct heft_str folder;     /* where the storages of that pickle are: "data/" */
+    struct heft_str elsewhere;  /* a second folder to look in; may be empty */
+    const char *code;           /* what records marked CODE are: "TorchScript code " */
+    bool may_lack_data;         /* an empty record stands for a storage whose bytes were left out */
     const struct heft_zip_entry *pkl; /* data.pkl */
+    uint64_t version;                 /* what the record of that name says */
     bool is_big;                      /* byteorder: storages are big-endian */
     bool has_byteorder;               /* written by torch 2.1 or later */
     uint64_t format;                  /* .format_version; 0: has none */
@@ -160,6 +171,11 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
 /* Opens the directory, finds the root (the folder of data.pkl) and sorts the entries. */
 HEFT_CHECKED bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model,
                                       uint32_t source, struct heft_error *err);
+/* The same for archives that have no data.pkl: the root is the folder of the first record. */
+HEFT_CHECKED bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model,
+                                       uint32_t source, struct heft_error *err);
+/* Whether a name or its end stands somewhere in a part of a file: for probes. */
+bool heft_torch_mentions(struct heft_bytes bytes, const char *text);
 void heft_torch_release_zip(struct heft_torch_zip *z);
 /* The same of one of many archives: the model keeps each name once, however many have it. */
 struct heft_torch_kept {
@@ -181,6 +197,9 @@ HEFT_CHECKED bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t ent
  * "data.pkl". t->prefix may be set before; t->values is its result. The caller releases t. */
 HEFT_CHECKED bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
                                          struct heft_torch *t, struct heft_error *err);
+/* The first half of it: runs the pickle, for callers that walk its nodes in their own way. */
+HEFT_CHECKED bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
+                                        struct heft_torch *t, struct heft_error *err);
 /* "data/0" of "archive/data/0"; the whole name of an entry outside of the root. */
 struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
                                       const struct heft_zip_entry *entry);
@@ -192,6 +211,28 @@ HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_
 /* After all walks: records without a tensor, notes, and a claim for every byte that is understood.
  */
 HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
+
+/* ---- torch_script.c ---- */
+
+/* Whether the archive is one of TorchScript: has constants.pkl. */
+bool heft_torch_is_script(const struct heft_torch_zip *z);
+/* All of its pickles: rows, values, format and version of the model. */
+HEFT_CHECKED bool heft_torch_read_script(struct heft_torch_zip *z, struct heft_error *err);
+
+/* restore_type_tag(value, "List[Tensor]"), which TorchScript writes around containers: the value. */
+HEFT_CHECKED bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err);
+/* The row just added is that of this tensor. TorchScript lists the parameters of a module once more
+ * (_flat_weights of its LSTM): within a container such a tensor is no second row. */
+HEFT_CHECKED bool heft_torch_remember_row(struct heft_torch *t, uint32_t node,
+                                          struct heft_error *err);
+bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name);
+
+/* ---- torch_verify.c ---- */
+
+struct heft_listener;
+/* Data descriptors: heft_format's verify. */
+HEFT_CHECKED bool heft_torch_verify(const struct heft_model *model, uint32_t source,
+                                    const struct heft_listener *to, struct heft_error *err);
 
 /* ---- torch_graph.c ---- */
 

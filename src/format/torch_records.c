@@ -84,6 +84,7 @@ static bool read_version(struct heft_torch_zip *z, struct heft_error *err)
         return heft_fail(err, HEFT_UNSUPPORTED, entry->data,
                          "record version says \"%.*s\"; versions 1 to 10 are known",
                          (int)heft_min_u64(text.n, 40), text.p);
+    z->version = version;
     return rest.n == 0 || heft_str_is(rest, "\n") ||
            heft_model_note(z->model, HEFT_NOTE, z->source, entry->data, err,
                            "record version has %zu bytes after the number", rest.n);
@@ -157,6 +158,13 @@ static bool note_outside(struct heft_torch_zip *z, struct heft_error *err)
                                               err, "%zu records in all are outside of the root", n);
 }
 
+static bool is_in_storage_folder(struct heft_str name)
+{
+    return heft_str_starts(name, HEFT_STR("data/")) ||
+           heft_str_starts(name, HEFT_STR("constants/")) ||
+           heft_str_starts(name, HEFT_STR("bytecode/"));
+}
+
 static bool note_unused(struct heft_torch_zip *z, struct heft_error *err)
 {
     size_t n = 0;
@@ -165,8 +173,7 @@ static bool note_unused(struct heft_torch_zip *z, struct heft_error *err)
         const struct heft_zip_entry *entry = &z->zip.entries[i];
 
         if (z->marks[i] != HEFT_TORCH_LOOSE || entry->is_folder ||
-            !heft_str_starts(heft_torch_inner_name(z, entry), HEFT_STR("data/")) ||
-            n++ >= MOST_NOTES)
+            !is_in_storage_folder(heft_torch_inner_name(z, entry)) || n++ >= MOST_NOTES)
             continue;
         if (!heft_model_note(z->model, HEFT_NOTE, z->source, entry->data, err,
                              "storage %.200s of %" PRIu64 " bytes, unused by any tensor",

@@ -112,9 +112,13 @@ static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segmen
         if (f && !is_keyed(f))
             return attach_named(w, node, segment, HEFT_VALUE_OPAQUE, made->reason);
     } else {
-        if (!heft_torch_add_row(w, made, &name))
+        const bool again =
+            f && f->value->kind != HEFT_VALUE_OPAQUE && heft_torch_has_row(w->t, node, &name);
+
+        if (!again &&
+            (!heft_torch_add_row(w, made, &name) || !heft_torch_remember_row(w->t, node, w->err)))
             return false;
-        if (f && !is_keyed(f)) {
+        if (again || (f && !is_keyed(f))) {
             value = new_value(w, node, segment);
             if (!value)
                 return false;
@@ -122,6 +126,7 @@ static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segmen
             value->text = name.p;
             value->text_len = name.n;
             attach(f, value);
+            f->has_other |= again;
         }
     }
     if (f)
@@ -177,6 +182,8 @@ static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsi
     struct heft_value leaf = {0}, *value;
     bool is_leaf;
 
+    if (!heft_torch_untag(w->t, &node, w->err))
+        return false;
     if (w->marks[node] & HEFT_TORCH_MARK_OPEN)
         return attach_named(w, node, segment, HEFT_VALUE_OPAQUE, "cycle");
     if (w->marks[node] & HEFT_TORCH_MARK_SEEN && !heft_torch_spend(w, node, 1))
@@ -253,11 +260,13 @@ static bool walk_frames(struct heft_torch_walk *w)
 static bool walk_root(struct heft_torch_walk *w)
 {
     struct heft_torch *t = w->t;
-    const uint32_t root = t->pickle.root;
+    uint32_t root = t->pickle.root;
     struct heft_torch_made made;
     struct heft_value leaf = {0};
     bool is_leaf;
 
+    if (!heft_torch_untag(t, &root, w->err))
+        return false;
     if (!heft_torch_tensor(t, root, &made, w->err))
         return heft_error_about(w->err, "tensor", HEFT_STR("tensor"));
     if (made.found != HEFT_TORCH_OTHER) {

@@ -3,7 +3,7 @@
  *
  *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
  *     ROOT/data/0          bytes of storage "0"
- *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY
+ *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY (torch_script.c)
  *
  * The root may have any name: it is the folder of data.pkl. */
 #include "format/torch_parts.h"
@@ -41,9 +41,8 @@ static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
             if (ends_with(z->zip.entries[i].name, DIALECTS[k].suffix))
                 return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
                                  DIALECTS[k].what);
-    return heft_fail(err, HEFT_MALFORMED, z->zip.directory,
-                     "no record of the archive is called data.pkl (in lower case): no torch "
-                     "checkpoint");
+    return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                     "this is a zip archive, but no PyTorch checkpoint (no data.pkl)");
 }
 
 /* Text before the first slash of the first record: what torch takes for the root. */
@@ -175,6 +174,9 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
                                    .packed = entry->packed,
                                    .len = entry->size,
                                    .label = heft_torch_inner_name(z, entry),
+                                   .what = z->marks[index] == HEFT_TORCH_CODE    ? z->code
+                                           : z->marks[index] == HEFT_TORCH_EXTRA ? "extra file "
+                                                                                 : NULL,
                                    .source = z->source,
                                    .crc = entry->crc,
                                    .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
@@ -192,26 +194,32 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
 
 /* ---- storages of a pickle ---------------------------------------------------------------- */
 
-/* The entry of the storage's record, HEFT_NONE where there is none. */
-static bool look_up(struct heft_torch *t, struct heft_str key, uint32_t *entry,
-                    struct heft_error *err)
+static bool look_in(const struct heft_torch_zip *z, struct heft_str folder, struct heft_str key,
+                    uint32_t *entry, struct heft_error *err)
 {
-    const struct heft_torch_zip *z = t->inside;
     struct heft_buf name = {0};
     size_t number;
     bool ok;
 
-    if (heft_str_eq(z->folder, DATA) && key_number(z, key, &number)) {
+    if (heft_str_eq(folder, DATA) && key_number(z, key, &number)) {
         *entry = z->numbered[number];
         return true;
     }
-    heft_buf_str(&name, z->folder);
+    heft_buf_str(&name, folder);
     heft_buf_str(&name, key);
     ok = heft_buf_ok(&name, err);
     if (ok)
         *entry = heft_torch_record(z, (struct heft_str){name.p, name.n});
     heft_buf_release(&name);
     return ok;
+}
+
+/* The entry of the storage's record, HEFT_NONE where there is none. */
+static bool look_up(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
+                    struct heft_error *err)
+{
+    return look_in(z, z->folder, key, entry, err) && (*entry != HEFT_NONE || z->elsewhere.n == 0 ||
+                                                      look_in(z, z->elsewhere, key, entry, err));
 }
 
 static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
@@ -242,6 +250,7 @@ static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_
     return heft_torch_store_record(z, index, &s->storage, err);
 }
 
+/* A storage without bytes: on the meta device, or left out on purpose. */
 static bool add_meta(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                      struct heft_error *err)
 {
@@ -268,10 +277,12 @@ static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *er
                          "is all a torch zip may have");
     if (is_meta)
         return add_meta(t, id, &s, err);
-    if (!look_up(t, s.key, &entry, err))
+    if (!look_up(z, s.key, &entry, err))
         return false;
     if (entry == HEFT_NONE)
         return no_record(t, id, s.key, err);
+    if (z->may_lack_data && z->zip.entries[entry].size == 0)
+        return add_meta(t, id, &s, err);
     if (z->by_entry[entry] != HEFT_NONE)
         return heft_torch_same_storage(t, id, z->by_entry[entry], &s, err);
     return take_record(t, entry, &s, err) && heft_torch_add_storage(t, id, &s, err);
@@ -297,8 +308,8 @@ static bool read_pickle(struct heft_torch_zip *z, const struct heft_zip_entry *e
            heft_torch_run(t, data, err);
 }
 
-bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
-                            struct heft_torch *t, struct heft_error *err)
+bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                           struct heft_torch *t, struct heft_error *err)
 {
     const struct heft_zip_entry *entry = &z->zip.entries[index];
 
@@ -308,13 +319,20 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
     t->inside = z;
     t->what = what;
     t->is_big = z->is_big;
+    t->is_script = heft_torch_is_script(z);
     if (!t->is_item)
         t->budget = z->model->limits.expansion;
     memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
     if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
         return false;
     z->marks[index] = HEFT_TORCH_CLAIMED;
-    return read_pickle(z, entry, t, err) && heft_torch_walk(t, err) &&
+    return read_pickle(z, entry, t, err);
+}
+
+bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                            struct heft_torch *t, struct heft_error *err)
+{
+    return heft_torch_run_record(z, index, what, t, err) && heft_torch_walk(t, err) &&
            heft_torch_claim_pickle(t, err);
 }
 
@@ -326,11 +344,17 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
 {
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
-    struct heft_arena *const mem = kept ? &z->scratch : &z->model->mem;
 
-    if (!heft_zip_open(&z->zip, &z->model->sources[z->source].source, &limits, mem, err))
+    if (!heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits, &z->scratch,
+                             kept ? &z->scratch : &z->model->mem, err)) /* names become labels */
         return false;
     return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
+}
+
+static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
+{
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    return z->root.p != NULL;
 }
 
 static bool keep_name(struct heft_torch_kept *kept, struct heft_arena *mem, struct heft_str *name,
@@ -361,10 +385,13 @@ bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model, uin
     for (size_t i = 0; kept && i < z->zip.count; i++)
         if (!keep_name(kept, &model->mem, &z->zip.entries[i].name, err))
             return false;
-    if (!find_pickle(z, err) || !map_records(z, err))
-        return false;
-    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
-    return z->root.p != NULL;
+    return find_pickle(z, err) && map_records(z, err) && keep_root(z, err);
+}
+
+void heft_torch_release_kept(struct heft_torch_kept *kept)
+{
+    heft_strmap_release(&kept->map);
+    heft_free(kept->names);
 }
 
 bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
@@ -373,10 +400,33 @@ bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uin
     return heft_torch_open_one(z, model, source, NULL, err);
 }
 
-void heft_torch_release_kept(struct heft_torch_kept *kept)
+bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                          struct heft_error *err)
 {
-    heft_strmap_release(&kept->map);
-    heft_free(kept->names);
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, NULL, err))
+        return false;
+    z->root = first_root(z);
+    if (z->root.n == 0)
+        return heft_fail(err, HEFT_MALFORMED, z->zip.entries[0].header,
+                         "the first record stands in no folder");
+    return map_records(z, err) && keep_root(z, err);
+}
+
+bool heft_torch_mentions(struct heft_bytes bytes, const char *text)
+{
+    const size_t n = strlen(text);
+    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
+
+    while ((size_t)(end - p) >= n) {
+        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
+        if (!p)
+            return false;
+        if (memcmp(p, text, n) == 0)
+            return true;
+        p++;
+    }
+    return false;
 }
 
 void heft_torch_release_zip(struct heft_torch_zip *z)

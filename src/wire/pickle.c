@@ -16,7 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct heft_pickle_limits defaults = {50000000, 20000000, 1000000, 64 << 20};
+static const struct heft_pickle_limits defaults = {50000000, 20000000, 1000000, 64 << 20, false};
 
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
 {
@@ -218,6 +218,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
     m->limits.opcodes = l.opcodes ? l.opcodes : defaults.opcodes;
     m->limits.nodes = heft_min_u64(l.nodes ? l.nodes : defaults.nodes, HEFT_PICKLE_NIL - 1);
     m->limits.marks = l.marks ? l.marks : defaults.marks;
+    m->limits.bare = l.bare;
     m->limits.text = heft_min_u64(l.text ? l.text : defaults.text, INT32_MAX);
 }
 

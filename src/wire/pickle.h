@@ -74,6 +74,7 @@ struct heft_pickle_limits {
     uint64_t nodes;   /* 20 million */
     uint64_t marks;   /* 1 million */
     uint64_t text;    /* one string or number: 64 MiB; integers 1 MiB */
+    bool bare;        /* REDUCE may have one argument that is in no tuple, as in TorchScript */
 };
 
 struct heft_pickle {

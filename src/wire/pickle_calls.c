@@ -139,6 +139,27 @@ static bool new_call(struct heft_pickle_machine *m, uint32_t callee, uint32_t ar
     return true;
 }
 
+/* The values from stack[from] on are the arguments, and those from stack[base] on go. */
+static bool call_with(struct heft_pickle_machine *m, uint32_t callee, size_t from, size_t base)
+{
+    uint32_t args;
+
+    if (!heft_pickle_make(m, HEFT_PICKLE_TUPLE, &args) ||
+        !heft_pickle_add(m, args, m->stack + from, m->depth - from))
+        return false;
+    m->depth = base;
+    return new_call(m, callee, args, HEFT_PICKLE_NIL);
+}
+
+/* The C++ pickler calls the class of an enumeration with its value. */
+static bool is_bare(const struct heft_pickle_machine *m, uint32_t args)
+{
+    return m->limits.bare && m->op->a == HEFT_PICKLE_REDUCE &&
+           HEFT_PICKLE_BIT(heft_pickle_kind(m, args)) &
+               (HEFT_PICKLE_BIT(HEFT_PICKLE_INT) | HEFT_PICKLE_BIT(HEFT_PICKLE_FLOAT) |
+                HEFT_PICKLE_BIT(HEFT_PICKLE_STR));
+}
+
 /* REDUCE, NEWOBJ: op->a says which. */
 bool heft_pickle_op_call(struct heft_pickle_machine *m)
 {
@@ -148,6 +169,8 @@ bool heft_pickle_op_call(struct heft_pickle_machine *m)
         return false;
     callee = heft_pickle_top(m, 1);
     args = heft_pickle_top(m, 0);
+    if (is_bare(m, args))
+        return check_callee(m, callee) && call_with(m, callee, m->depth - 1, m->depth - 2);
     if (!check_callee(m, callee) || !check_argument(m, args, HEFT_PICKLE_TUPLE))
         return false;
     m->depth -= 2;
@@ -168,18 +191,6 @@ bool heft_pickle_op_newobj_ex(struct heft_pickle_machine *m)
         return false;
     m->depth -= 3;
     return new_call(m, callee, args, kwargs);
-}
-
-/* The values from stack[from] on are the arguments, and those from stack[base] on go. */
-static bool call_with(struct heft_pickle_machine *m, uint32_t callee, size_t from, size_t base)
-{
-    uint32_t args;
-
-    if (!heft_pickle_make(m, HEFT_PICKLE_TUPLE, &args) ||
-        !heft_pickle_add(m, args, m->stack + from, m->depth - from))
-        return false;
-    m->depth = base;
-    return new_call(m, callee, args, HEFT_PICKLE_NIL);
 }
 
 bool heft_pickle_op_inst(struct heft_pickle_machine *m)

@@ -27,7 +27,7 @@ static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100};
 struct opening {
     struct heft_zip *zip;
     struct heft_zip_limits limits;
-    struct heft_arena *arena;
+    struct heft_arena *arena, *for_names;
     struct heft_error *err;
     struct heft_zip_tail tail;
     uint8_t *directory; /* where the tail does not hold it */
@@ -371,7 +371,7 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     o->places = heft_alloc(n * sizeof *o->places, o->err);
     o->numbered = heft_alloc(n * sizeof *o->numbered, o->err);
     o->zip->entries = heft_arena_alloc(o->arena, n * sizeof *o->zip->entries, o->err);
-    o->names = heft_arena_alloc(o->arena, letters + n, o->err);
+    o->names = heft_arena_alloc(o->for_names, letters + n, o->err);
     if (end->directory < o->tail.at)
         o->directory = heft_alloc(size, o->err);
     if (folded && o->places && o->numbered && o->zip->entries && o->names &&
@@ -390,8 +390,15 @@ bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
                    const struct heft_zip_limits *limits, struct heft_arena *arena,
                    struct heft_error *err)
 {
+    return heft_zip_open_apart(out, src, limits, arena, arena, err);
+}
+
+bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
+                         const struct heft_zip_limits *limits, struct heft_arena *arena,
+                         struct heft_arena *names, struct heft_error *err)
+{
     const struct heft_zip_limits l = limits ? *limits : defaults;
-    struct opening o = {.zip = out, .arena = arena, .err = err};
+    struct opening o = {.zip = out, .arena = arena, .for_names = names, .err = err};
     struct heft_zip_end end = {0};
     bool done = false;
 

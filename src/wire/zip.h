@@ -46,6 +46,11 @@ struct heft_zip_limits {
 HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
                                 const struct heft_zip_limits *limits, struct heft_arena *arena,
                                 struct heft_error *err);
+/* The same with the names in an arena of their own, for callers that keep them longer. */
+HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
+                                      const struct heft_zip_limits *limits,
+                                      struct heft_arena *arena, struct heft_arena *names,
+                                      struct heft_error *err);
 /* The entry of exactly that name, or NULL. Linear: callers that look up many keep a heft_strmap. */
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name);
 /* A whole record in memory, inflated if need be, at most `cap` bytes (HEFT_LIMIT), CRC checked
