@@ -186,6 +186,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
     const struct heft_convert_options how = {
         .output = options->output,
         .to = options->to,
+        .layout = options->layout,
         .root = options->root,
         .rules = options->rules,
         .n_rules = options->n_rules,

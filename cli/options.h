@@ -18,7 +18,7 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify;
-    const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
+    const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     uint64_t threads;        /* 0: not given */
     uint64_t memory;         /* -M, bytes; 0: not given */
     uint64_t max_shard_size; /* with sharded: was given */

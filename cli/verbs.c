@@ -104,6 +104,8 @@ static const struct option_spec convert_own[] = {
          "names of shards: model{suffix}.safetensors"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "put TO (\\1 \\2 …) for what RE matches"),
     RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
+    TEXT(0, "torch-layout", layout, "VERSION", "1.6|2.1|2.8",
+         "the torch whose records to write; else the newest"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     LATER("salvage", NULL),

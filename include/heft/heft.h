@@ -297,7 +297,9 @@ HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
 struct heft_convert_options {
     const char *output; /* file or folder, see doc: CLI */
     const char *to;     /* format's name; NULL: by the output's extension */
-    const char *root;   /* sub-dictionary whose tensors are taken, its path removed from names */
+    /* Of the format's layouts: torch writes those of 1.6, 2.1 and 2.8 and later; NULL: the newest. */
+    const char *layout;
+    const char *root; /* sub-dictionary whose tensors are taken, its path removed from names */
     /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
      * the last rule that matches decides; a glob with wildcards casts to a float only what is a
      * float, an exact name casts anything that can be. */

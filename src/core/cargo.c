@@ -24,9 +24,8 @@ static bool cast_applies(enum heft_dtype from, enum heft_dtype to, const char *g
     return target != HEFT_KIND_FLOAT && target != HEFT_KIND_COMPLEX;
 }
 
-/* The last rule that matches decides. */
-static bool choose_dtype(struct heft_item *item, struct heft_str name,
-                         const struct heft_convert_options *options, struct heft_error *err)
+bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
+                             const struct heft_convert_options *options, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
     enum heft_dtype to = from;
@@ -89,7 +88,7 @@ static bool rename_items(struct heft_cargo *cargo, const struct heft_convert_opt
     return ok;
 }
 
-static bool refuse_duplicates(const struct heft_cargo *cargo, struct heft_error *err)
+bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err)
 {
     struct heft_strmap seen = {0};
     bool ok = heft_strmap_reserve(&seen, cargo->n_items, err);
@@ -184,11 +183,23 @@ static bool take_rows(struct heft_cargo *cargo, const struct heft_convert_option
             continue;
         *item = (struct heft_item){.row = &model->rows[i]};
         heft_name_below(model->rows[i].name, options->root, &item->name);
-        if (!choose_dtype(item, item->name, options, err))
+        if (!heft_cargo_choose_dtype(item, item->name, options, err))
             return false;
         cargo->n_items++;
     }
     return true;
+}
+
+/* The dictionary that is taken, and what it has beside its items. */
+static void describe_root(struct heft_cargo *cargo, const char *root)
+{
+    const struct heft_value *value = heft_value_below(cargo->model->values, root ? root : "");
+    const struct heft_value *child = value ? value->first_child : NULL;
+
+    cargo->is_ordered = heft_model_is_ordered(cargo->model, heft_str_of(root ? root : ""));
+    while (child && strcmp(child->key, "_metadata") != 0)
+        child = child->next_sibling;
+    cargo->modules = child;
 }
 
 bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
@@ -198,12 +209,14 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
     bool *selected = heft_calloc(model->n_rows + 1, sizeof *selected, err);
     bool ok;
 
-    *out = (struct heft_cargo){.model = model, .mem = mem, .n_shards = 1};
+    *out =
+        (struct heft_cargo){.model = model, .mem = mem, .n_shards = 1, .layout = options->layout};
+    describe_root(out, options->root);
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
          refuse_unreadable(model, options, err) && take_rows(out, options, selected, err) &&
-         rename_items(out, options, err) && refuse_duplicates(out, err) &&
+         rename_items(out, options, err) && heft_cargo_check_names(out, err) &&
          collect_metadata(out, options, err);
     heft_free(selected);
     return ok;
@@ -288,13 +301,14 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
         const struct heft_item *item = &u->cargo->items[i];
         const struct heft_row *row = item->row;
         const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
-        uint64_t stop = row->offset + row->bytes, last = 0;
+        const uint64_t start = row->bytes > 0 ? row->offset : 0;
+        uint64_t stop = start + row->bytes, last = 0;
 
         if (row->stride && row->bytes > 0) {
             plain = plain && flat_extent(row, &last);
             stop = row->offset + last * size + size;
         }
-        u->aliases[(*n)++] = (struct alias){row->offset, stop, item->name, i,
+        u->aliases[(*n)++] = (struct alias){start, stop, item->name, i,
                                             is_complete(row, &u->cargo->model->storages[storage])};
     }
     return plain;
@@ -493,6 +507,14 @@ static const size_t *shard_begins(const struct heft_cargo *cargo, struct heft_er
     return begins;
 }
 
+/* A file that holds all of them keeps the source's order, as whoever saves a dictionary does; the
+ * hub moves tied names behind the others. */
+static void keep_order(const struct split_arrays *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        a->order[i] = i;
+}
+
 static void sort_by_shard(struct heft_cargo *cargo, const struct split_arrays *a)
 {
     for (size_t i = 0; i < cargo->n_items; i++) {
@@ -517,6 +539,8 @@ bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size, struct 
     ok = ok && heft_split(n, a.sizes, a.storages, max_shard_size, a.shards, a.order, &n_shards,
                           &cargo->total_size, err);
     if (ok) {
+        if (max_shard_size == UINT64_MAX)
+            keep_order(&a, n);
         sort_by_shard(cargo, &a);
         cargo->n_shards = n_shards ? n_shards : 1;
         cargo->begins = shard_begins(cargo, err);

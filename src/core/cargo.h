@@ -33,6 +33,10 @@ struct heft_cargo {
     struct heft_strmap keys; /* of metadata → its index */
     const size_t *begins;    /* after split: the first item of each shard, and the end */
     uint32_t n_shards;
+    const char *layout; /* of the format's layouts; NULL: the usual one */
+    /* Of the dictionary that is taken: whether it is an OrderedDict, and its _metadata or NULL. */
+    bool is_ordered;
+    const struct heft_value *modules;
     uint64_t total_size; /* the hub's metadata.total_size */
     bool untied;
 };
@@ -49,6 +53,17 @@ void heft_cargo_release(struct heft_cargo *cargo); /* its arrays; the arena is t
 HEFT_CHECKED bool heft_cargo_untie(struct heft_cargo *cargo,
                                    const struct heft_convert_options *options,
                                    struct heft_error *err);
+/* The opposite, for formats where names can share bytes: ties that the source's metadata records
+ * come back as items on one row, behind the others. */
+HEFT_CHECKED bool heft_cargo_retie(struct heft_cargo *cargo,
+                                   const struct heft_convert_options *options,
+                                   struct heft_error *err);
+/* Sets what it is written as, and its bytes: the last rule that matches the name decides. */
+HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
+                                          const struct heft_convert_options *options,
+                                          struct heft_error *err);
+/* HEFT_USAGE where two items have one name. */
+HEFT_CHECKED bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err);
 /* specs: huggingface §1.2 over the items; sorts items by shard. */
 HEFT_CHECKED bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size,
                                    struct heft_error *err);

@@ -46,6 +46,22 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
     return true;
 }
 
+static bool check_layout(const struct heft_conversion *c, const char *layout,
+                         struct heft_error *err)
+{
+    const char *const *known = c->format->layouts;
+
+    if (!layout)
+        return true;
+    if (!known)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has one layout, not a \"%s\" one",
+                         c->format->name, layout);
+    while (*known && strcmp(*known, layout) != 0)
+        known++;
+    return *known || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has no layout \"%s\"",
+                               c->format->name, layout);
+}
+
 /* "model{suffix}.safetensors" → "model", ".safetensors". */
 static bool split_pattern(struct heft_conversion *c, const char *pattern, struct heft_error *err)
 {
@@ -181,7 +197,7 @@ static bool note_part(struct heft_conversion *c, const struct heft_pair *part,
 
 static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
 {
-    const size_t dropped = before - c->cargo.n_items;
+    const size_t dropped = before > c->cargo.n_items ? before - c->cargo.n_items : 0;
 
     if (dropped &&
         !add_note(c,
@@ -231,6 +247,15 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
 }
 
+/* Formats without shared storages drop tied names, others get back those that were dropped. */
+static bool settle_ties(struct heft_conversion *c, const struct heft_convert_options *options,
+                        struct heft_error *err)
+{
+    if (c->format->no_ties)
+        return heft_cargo_untie(&c->cargo, options, err);
+    return c->format->one_tensor || heft_cargo_retie(&c->cargo, options, err);
+}
+
 static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
                        struct heft_error *err)
 {
@@ -248,9 +273,8 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
     if (c->format->one_tensor && all != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);
-    return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
-           note_ties(c, all, err) && slice_one(c, options, err) && refuse_dtypes(c, err) &&
-           heft_cargo_split(&c->cargo, limit, err);
+    return settle_ties(c, options, err) && note_ties(c, all, err) && slice_one(c, options, err) &&
+           refuse_dtypes(c, err) && heft_cargo_split(&c->cargo, limit, err);
 }
 
 /* ---- plan -------------------------------------------------------------------------------- */
@@ -283,6 +307,15 @@ static bool plan_files(struct heft_conversion *c, const char *output, struct hef
     return c->cargo.n_shards == 1 || plan_index(c, err);
 }
 
+/* What the format had to say. */
+static bool take_notes(struct heft_conversion *c, struct heft_error *err)
+{
+    for (size_t i = 0; i < c->plan.n_notes; i++)
+        if (!add_note(c, c->plan.notes[i], err))
+            return false;
+    return true;
+}
+
 bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *model,
                           const struct heft_convert_options *options, struct heft_error *err)
 {
@@ -298,9 +331,10 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress = options->progress,
         .progress_ctx = options->progress_ctx,
     };
-    return choose_format(c, options, in_folder, err) && choose_names(c, options, in_folder, err) &&
-           load_cargo(c, options, err) && note_values(c, options->root, err) &&
-           plan_files(c, options->output, err) && heft_plan_check(&c->plan, err);
+    return choose_format(c, options, in_folder, err) && check_layout(c, options->layout, err) &&
+           choose_names(c, options, in_folder, err) && load_cargo(c, options, err) &&
+           note_values(c, options->root, err) && plan_files(c, options->output, err) &&
+           take_notes(c, err) && heft_plan_check(&c->plan, err);
 }
 
 /* ---- run --------------------------------------------------------------------------------- */

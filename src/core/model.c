@@ -82,6 +82,7 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->ties);
     heft_free(model->notes);
     heft_free(model->unreadable);
+    heft_free(model->ordered);
     heft_strmap_release(&model->names);
     heft_strmap_release(&model->tie_names);
     heft_arena_release(&model->mem);
@@ -308,6 +309,25 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
     return true;
 }
 
+bool heft_model_add_ordered(struct heft_model *model, struct heft_str path, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(&model->mem, path, err);
+
+    if (!copy || !heft_grow(&model->ordered, &model->cap_ordered, model->n_ordered, 1,
+                            sizeof *model->ordered, err))
+        return false;
+    model->ordered[model->n_ordered++] = (struct heft_str){copy, path.n};
+    return true;
+}
+
+bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path)
+{
+    for (size_t i = 0; i < model->n_ordered; i++)
+        if (heft_str_eq(model->ordered[i], path))
+            return true;
+    return false;
+}
+
 /* ---- settling ---------------------------------------------------------------------------- */
 
 bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
@@ -362,6 +382,7 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     const struct heft_storage *const storage = &model->storages[row->storage];
     uint64_t extent;
 
+    row->given = row->stride;
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
         return heft_fail(err, HEFT_MALFORMED, storage->off,
                          "shape times element size is no whole number of bytes below 2^64");

@@ -54,6 +54,8 @@ struct heft_row {
     const uint64_t *shape;    /* rank numbers */
     const uint64_t *stride;   /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
                                where it is so */
+    const uint64_t *given;    /* the file's own strides, also where settle takes them for row-major
+                                 (of dimensions of extent 1 they may be anything); NULL: none */
     uint64_t offset;          /* bytes from the storage's begin to the first element */
     uint64_t bytes;           /* logical bytes: set by settle */
     struct heft_parts *parts; /* NULL: the row is whole. Else stride, offset and flags are the
@@ -136,9 +138,11 @@ struct heft_model {
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
-    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable;
+    struct heft_str *ordered;  /* paths of dictionaries with tensors that are OrderedDicts */
+    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
+        n_ordered;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
-        cap_unreadable;
+        cap_unreadable, cap_ordered;
     uint32_t n_files;
     struct heft_strmap names;     /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names; /* dropped name → index of ties, after settle */
@@ -201,6 +205,11 @@ HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity s
 HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name,
                                             uint32_t source, uint64_t offset, const char *reason,
                                             struct heft_error *err);
+/* The dictionary at a path ("": the root) is a collections.OrderedDict: it can have attributes, and
+ * writers of pickles make one again. */
+HEFT_CHECKED bool heft_model_add_ordered(struct heft_model *model, struct heft_str path,
+                                         struct heft_error *err);
+bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path);
 HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
 /* Whether a row of that shape, dtype, offset and strides lies inside its storage. Sets bytes; makes
  * strides NULL where they are row-major. For settling. */

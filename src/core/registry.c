@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 extern const struct heft_format heft_format_torch;
+extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_torchscript;
 extern const struct heft_format heft_format_torch_export;
@@ -15,9 +16,9 @@ extern const struct heft_format heft_format_raw;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
-    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
-    &heft_format_npy,          &heft_format_raw,
+    &heft_format_torch,       &heft_format_torch_legacy, &heft_format_torch_dcp,
+    &heft_format_torchscript, &heft_format_torch_export, &heft_format_safetensors,
+    &heft_format_hf_index,    &heft_format_npy,          &heft_format_raw,
 };
 
 const struct heft_format *heft_registry_at(size_t index)

@@ -47,6 +47,8 @@ struct heft_format {
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool no_ties; /* one name a storage: tied rows are dropped and recorded as the hub does */
+    const char *const *layouts; /* versions of the layout that it can write, the usual one first,
+                                   NULL-terminated; NULL: there is but one */
     const enum heft_dtype
         *lacks; /* dtypes it cannot hold, ended by HEFT_DTYPE_COUNT; NULL: holds all */
 };

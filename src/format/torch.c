@@ -13,6 +13,7 @@
  * tells the whole story. */
 #include "core/registry.h"
 #include "format/torch_parts.h"
+#include "format/torch_write.h"
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
@@ -73,10 +74,17 @@ static bool open_torch(struct heft_model *model, uint32_t source, struct heft_er
     return ok;
 }
 
+static const char *const extensions[] = {"pth", "pt", "bin", "ckpt", NULL};
+
 const struct heft_format heft_format_torch = {
     .name = "torch",
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
     .probe = probe,
     .open = open_torch,
     .verify = heft_torch_verify,
+    .plan = heft_torch_plan,
+    .extensions = extensions,
+    .pattern = "pytorch_model{suffix}.bin",
+    .layouts = heft_torch_layouts,
+    .lacks = heft_torch_lacks,
 };

@@ -37,7 +37,7 @@ struct view {
 struct dims {
     unsigned rank;
     uint64_t size[MAX_RANK], stride[MAX_RANK];
-    bool is_empty, is_row_major;
+    bool is_empty;
     uint64_t last; /* element that lies farthest from the first */
 };
 
@@ -69,19 +69,17 @@ static bool read_numbers(const struct heft_torch *t, const struct view *v, uint3
 /* Strides of dimensions of one element say nothing: real files have any number there. */
 static bool measure(struct dims *d)
 {
-    uint64_t packed = 1, step;
+    uint64_t count = 1, step;
 
     d->last = 0;
     d->is_empty = false;
-    d->is_row_major = true;
     for (unsigned i = 0; i < d->rank; i++)
         d->is_empty |= d->size[i] == 0;
     for (unsigned i = d->rank; i-- > 0 && !d->is_empty;) {
         if (d->size[i] == 1)
             continue;
-        d->is_row_major &= d->stride[i] == packed;
         if (!heft_mul(d->size[i] - 1, d->stride[i], &step) || !heft_add(d->last, step, &d->last) ||
-            !heft_mul(packed, d->size[i], &packed))
+            !heft_mul(count, d->size[i], &count))
             return false;
     }
     return true;
@@ -112,11 +110,25 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
            heft_fail(err, HEFT_MALFORMED, at, "a shape whose elements overflow 64 bits");
 }
 
+/* Whether the strides are those that torch gives a new tensor of this shape. Else they are kept,
+ * also where they mean the same (of dimensions of extent 1, of tensors without elements). */
+static bool is_ordinary(const struct dims *d)
+{
+    uint64_t step = 1;
+
+    for (unsigned i = d->rank; i-- > 0;) {
+        if (d->stride[i] != step)
+            return false;
+        step *= heft_max_u64(d->size[i], 1);
+    }
+    return true;
+}
+
 static bool keep_dims(struct heft_torch *t, const struct dims *d, struct heft_row *row,
                       struct heft_error *err)
 {
     const size_t n = d->rank * sizeof(uint64_t);
-    const bool strided = !d->is_row_major && !d->is_empty;
+    const bool strided = !is_ordinary(d);
     uint64_t *kept = heft_arena_alloc(&t->model->mem, strided ? 2 * n : n, err);
 
     if (!kept)
@@ -143,8 +155,10 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
         return heft_fail(err, HEFT_MALFORMED, at,
                          "a storage offset that is no integer from 0 to 2^63-1");
     offset = (uint64_t)heft_torch_node(t, v->offset)->u.integer;
-    if (d->is_empty)
+    if (d->is_empty) { /* anywhere: torch does not look */
+        row->offset = s->begin + (offset <= s->bytes / each ? offset * each : 0);
         return true;
+    }
     if (!heft_add(offset, d->last, &last) || last >= s->bytes / each)
         return heft_fail(err, HEFT_MALFORMED, at,
                          "it begins at element %" PRIu64 " and reaches %" PRIu64
@@ -271,8 +285,7 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
 
     d.rank = 1;
     d.size[0] = (uint64_t)s->elements;
-    d.is_row_major = true;
-    d.is_empty = false;
+    d.stride[0] = 1;
     if (!choose_dtype(t, &v, s, out, err) || out->found == HEFT_TORCH_UNREAD)
         return out->found == HEFT_TORCH_UNREAD;
     if (s->storage == HEFT_NONE)

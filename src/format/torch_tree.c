@@ -155,6 +155,25 @@ static bool push_frame(struct heft_torch_walk *w, uint32_t node, size_t segment,
     return true;
 }
 
+static bool is_ordered(const struct walk *w, uint32_t node)
+{
+    const struct heft_torch_global *class;
+
+    if (!heft_torch_is(w->t, node, HEFT_PICKLE_CALL))
+        return false;
+    class = heft_torch_global_of(w->t, heft_torch_node(w->t, node)->u.call.callee);
+    return class && strcmp(class->name, "OrderedDict") == 0;
+}
+
+/* What a writer has to know of a dictionary with tensors, and of the root. */
+static bool keep_class(struct walk *w, const struct frame *f)
+{
+    if ((!f->has_tensor && w->n_frames > 1) || !is_ordered(w, f->node))
+        return true;
+    return spend_name(w, f->path) &&
+           heft_model_add_ordered(w->t->model, (struct heft_str){w->path.p, f->path}, w->err);
+}
+
 /* A dictionary leaves out what holds nothing but tensors; a list keeps its places. */
 static void pop_frame(struct heft_torch_walk *w)
 {
@@ -246,6 +265,8 @@ static bool walk_frames(struct heft_torch_walk *w)
         size_t segment;
 
         if (f->next == f->end) {
+            if (!keep_class(w, f))
+                return false;
             pop_frame(w);
             continue;
         }

@@ -100,7 +100,8 @@ def raw(tensor):
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.numel() == 0:
         return b""
-    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    flat = torch.empty(tensor.numel(), dtype=tensor.dtype)  # of stride 1, also for one element
+    return flat.copy_(tensor.reshape(-1)).view(torch.uint8).numpy().tobytes()
 
 
 def read_safetensors(path):

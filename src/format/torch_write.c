@@ -1,0 +1,445 @@
+/* torch_write.c: plans the zip of torch.save, as PyTorchStreamWriter lays it out.
+ *
+ *     50 4b 03 04  0  flags  0 0 0  0 0 0  n x     local header: no sizes, no checksum
+ *     root/data/0                                  n
+ *     [01 00  size, 0, begin]  46 42 pad ZZZ…      x: zip64 where needed, then up to the alignment
+ *     payload                                      at a multiple of 64
+ *     50 4b 07 08  crc  size  size                 unless it is empty; 64-bit sizes with zip64
+ *     … more records …
+ *     50 4b 01 02 …                                central directory: the truth
+ *     50 4b 06 06 … 50 4b 06 07 … 50 4b 05 06 …    end records, always of both kinds
+ *
+ * Records: data.pkl, the small ones of the layout, the storages in the pickle's order, version,
+ * serialization id. What holds checksums is late: descriptors, the id, the directory. */
+#include "base/endian.h"
+#include "format/torch_write.h"
+
+#define ALIGNMENT 64
+#define LOCAL     30
+#define CENTRAL   46
+#define END64     56
+#define LOCATOR   20
+#define END       22
+#define MAX32     UINT32_MAX /* from here on, zip64 */
+#define FLAGS     0x0800     /* names are UTF-8 */
+#define HAS_SIZES 0x0008     /* a descriptor follows */
+#define BLOCK     512        /* records of the directory that are made at once */
+
+/* What releases of torch put beside the storages. */
+struct layout {
+    const char *name;
+    bool has_format, has_byteorder, has_serial;
+};
+static const struct layout layouts[] = {
+    {"2.8", true, true, true},
+    {"2.1", false, true, true},
+    {"1.6", false, false, false},
+};
+const char *const heft_torch_layouts[] = {"2.8", "2.1", "1.6", NULL};
+
+struct record {
+    struct heft_str name; /* with the root */
+    uint64_t begin;       /* of its local header */
+    uint64_t size;        /* of the payload */
+    uint32_t sum;         /* number of the plan's sum of the payload */
+    uint16_t wide;        /* bytes of its zip64 fields, or 0 */
+};
+
+struct archive {
+    struct heft_torch_out *out;
+    struct heft_plan *plan;
+    uint32_t file;
+    struct heft_str root;
+    const struct layout *layout;
+    struct record *records; /* in the plan's arena: late bytes are made from them */
+    size_t n_records;
+    struct heft_error *err;
+};
+
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+struct cursor {
+    uint8_t *p;
+};
+
+static void put16(struct cursor *c, uint64_t v)
+{
+    heft_put_le16(c->p, (uint16_t)v);
+    c->p += 2;
+}
+
+static void put32(struct cursor *c, uint64_t v)
+{
+    heft_put_le32(c->p, (uint32_t)v);
+    c->p += 4;
+}
+
+static void put64(struct cursor *c, uint64_t v)
+{
+    heft_put_le64(c->p, v);
+    c->p += 8;
+}
+
+static void put_zeros(struct cursor *c, size_t n)
+{
+    memset(c->p, 0, n);
+    c->p += n;
+}
+
+/* Sizes that do not fit say "look into zip64". */
+static uint64_t cap32(uint64_t v)
+{
+    return heft_min_u64(v, MAX32);
+}
+
+/* Bytes of a zip64 field: both sizes, the begin, each only where it does not fit. */
+static uint16_t wide_field(uint64_t begin, uint64_t size)
+{
+    unsigned numbers = 0;
+
+    if (size >= MAX32)
+        numbers += 2;
+    if (begin >= MAX32)
+        numbers += 1;
+    return (uint16_t)(numbers ? 4 + 8 * numbers : 0);
+}
+
+/* ---- local headers ----------------------------------------------------------------------- */
+
+uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t *wide)
+{
+    uint64_t data;
+
+    *wide = wide_field(begin, size);
+    data = begin + LOCAL + name + *wide + 4;
+    return data + (ALIGNMENT - data % ALIGNMENT) % ALIGNMENT;
+}
+
+static void put_local(uint8_t *out, const struct record *r, uint64_t payload)
+{
+    struct cursor c = {out};
+    const uint64_t extra = payload - r->begin - LOCAL - r->name.n;
+
+    put32(&c, 0x04034b50);
+    put16(&c, 0);
+    put16(&c, r->size ? FLAGS | HAS_SIZES : FLAGS);
+    put_zeros(&c, 18); /* method, time, date, checksum, sizes */
+    put16(&c, r->name.n);
+    put16(&c, extra);
+    memcpy(c.p, r->name.p, r->name.n);
+    c.p += r->name.n;
+    if (r->wide) {
+        put16(&c, 1);
+        put16(&c, r->wide - 4u);
+        if (r->size >= MAX32) {
+            put64(&c, r->size);
+            put64(&c, 0); /* not yet known to torch */
+        }
+        if (r->begin >= MAX32)
+            put64(&c, r->begin);
+    }
+    put16(&c, 0x4246); /* "FB" */
+    put16(&c, extra - r->wide - 4);
+    memset(c.p, 'Z', (size_t)(extra - r->wide - 4));
+}
+
+static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct record *r = ctx;
+    struct cursor c = {out};
+
+    put32(&c, 0x08074b50);
+    put32(&c, sums[r->sum]);
+    if (n == 16) {
+        put32(&c, r->size);
+        put32(&c, r->size);
+    } else {
+        put64(&c, r->size);
+        put64(&c, r->size);
+    }
+}
+
+/* Header and name. The payload, of r->size bytes, is added by the caller between this and the end.
+ */
+static bool begin_record(struct archive *a, const char *name, uint64_t size, struct record **out)
+{
+    struct record *r = &a->records[a->n_records++];
+    const char *full = heft_arena_printf(a->plan->mem, a->err, "%s/%s", a->root.p, name);
+    uint64_t payload;
+    uint8_t *header;
+
+    if (!full)
+        return false;
+    *r = (struct record){.name = heft_str_of(full), .size = size};
+    r->begin = a->plan->files[a->file].size;
+    if (r->begin > UINT64_MAX / 2 || size > UINT64_MAX / 2)
+        return heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^63 bytes or more");
+    payload = heft_torch_payload(r->begin, r->name.n, size, &r->wide);
+    header = heft_arena_alloc(a->plan->mem, (size_t)(payload - r->begin), a->err);
+    if (!header)
+        return false;
+    put_local(header, r, payload);
+    *out = r;
+    if (!heft_plan_put(a->plan, a->file,
+                       (struct heft_str){(char *)header, (size_t)(payload - r->begin)}, a->err))
+        return false;
+    r->sum = heft_plan_sum_begin(a->plan);
+    return true;
+}
+
+static bool end_record(struct archive *a, const struct record *r)
+{
+    heft_plan_sum_end(a->plan);
+    return r->size == 0 || heft_plan_late(a->plan, a->file, (struct heft_late){fill_descriptor, r},
+                                          r->wide ? 24 : 16, a->err);
+}
+
+static bool add_small(struct archive *a, const char *name, struct heft_str bytes)
+{
+    struct record *r;
+
+    return begin_record(a, name, bytes.n, &r) && heft_plan_put(a->plan, a->file, bytes, a->err) &&
+           end_record(a, r);
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+static bool add_pickle(struct archive *a)
+{
+    struct heft_buf buf = {0};
+    struct heft_str pickle;
+    const bool ok = heft_torch_write_pickle(a->out, HEFT_TORCH_ZIP, &buf, a->err) &&
+                    heft_buf_take(&buf, a->plan->mem, &pickle, a->err);
+
+    heft_buf_release(&buf);
+    return ok && add_small(a, "data.pkl", pickle);
+}
+
+static bool add_storage(struct archive *a, size_t i)
+{
+    struct heft_torch_piece *piece = &a->out->pieces[i];
+    struct record *r;
+    char name[32] = "data/";
+    struct heft_buf digits = {0};
+    bool ok;
+
+    heft_buf_u64(&digits, i);
+    ok = heft_buf_ok(&digits, a->err);
+    if (ok)
+        memcpy(name + 5, digits.p, digits.n);
+    heft_buf_release(&digits);
+    return ok && begin_record(a, name, piece->bytes, &r) &&
+           heft_torch_out_put(a->out, piece, a->err) && end_record(a, r);
+}
+
+/* ---- the serialization id ---------------------------------------------------------------- */
+
+struct serial {
+    const struct record *records; /* those before its own */
+    size_t n;
+    uint64_t names;
+};
+
+/* Twenty digits of the names, twenty of the checksums of all records that hold something. */
+static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct serial *serial = ctx;
+    uint64_t hash = 0, names = serial->names;
+
+    for (size_t i = 0; i < serial->n; i++)
+        if (serial->records[i].size)
+            hash = heft_torch_combine(hash, sums[serial->records[i].sum]);
+    for (size_t i = n / 2; i-- > 0; hash /= 10, names /= 10) {
+        out[i] = (uint8_t)('0' + names % 10);
+        out[n / 2 + i] = (uint8_t)('0' + hash % 10);
+    }
+}
+
+static bool add_serial(struct archive *a)
+{
+    struct serial *serial = heft_arena_zero(a->plan->mem, 1, sizeof *serial, a->err);
+    struct heft_str *names = heft_arena_zero(&a->out->scratch, a->n_records, sizeof *names, a->err);
+    const size_t root = a->root.n + 1;
+    struct record *r;
+
+    if (!serial || !names)
+        return false;
+    for (size_t i = 0; i < a->n_records; i++)
+        names[i] = (struct heft_str){a->records[i].name.p + root, a->records[i].name.n - root};
+    serial->records = a->records;
+    serial->n = a->n_records;
+    return heft_torch_hash_names(names, a->n_records, &a->out->scratch, &serial->names, a->err) &&
+           begin_record(a, ".data/serialization_id", 40, &r) &&
+           heft_plan_late(a->plan, a->file, (struct heft_late){fill_serial, serial}, 40, a->err) &&
+           end_record(a, r);
+}
+
+/* ---- the directory ----------------------------------------------------------------------- */
+
+struct block {
+    const struct record *records;
+    size_t n;
+};
+
+static void put_central(struct cursor *c, const struct record *r, uint32_t crc)
+{
+    put32(c, 0x02014b50);
+    put32(c, 0); /* versions */
+    put16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
+    put_zeros(c, 6); /* method, time, date */
+    put32(c, crc);
+    put32(c, cap32(r->size));
+    put32(c, cap32(r->size));
+    put16(c, r->name.n);
+    put16(c, r->wide);
+    put_zeros(c, 10); /* comment, disk, attributes */
+    put32(c, cap32(r->begin));
+    memcpy(c->p, r->name.p, r->name.n);
+    c->p += r->name.n;
+    if (!r->wide)
+        return;
+    put16(c, 1);
+    put16(c, r->wide - 4u);
+    if (r->size >= MAX32) {
+        put64(c, r->size);
+        put64(c, r->size);
+    }
+    if (r->begin >= MAX32)
+        put64(c, r->begin);
+}
+
+static void fill_block(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct block *block = ctx;
+    struct cursor c = {out};
+
+    (void)n;
+    for (size_t i = 0; i < block->n; i++)
+        put_central(&c, &block->records[i], sums[block->records[i].sum]);
+}
+
+static bool add_blocks(struct archive *a)
+{
+    const size_t n_blocks = (a->n_records + BLOCK - 1) / BLOCK;
+    struct block *blocks = heft_arena_zero(a->plan->mem, n_blocks, sizeof *blocks, a->err);
+
+    for (size_t b = 0; blocks && b < n_blocks; b++) {
+        struct block *block = &blocks[b];
+        uint64_t bytes = 0;
+
+        block->records = a->records + b * BLOCK;
+        block->n = (size_t)heft_min_u64(BLOCK, a->n_records - b * BLOCK);
+        for (size_t i = 0; i < block->n; i++)
+            bytes += CENTRAL + block->records[i].name.n + block->records[i].wide;
+        if (!heft_plan_late(a->plan, a->file, (struct heft_late){fill_block, block}, bytes, a->err))
+            return false;
+    }
+    return blocks != NULL;
+}
+
+static void put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
+{
+    struct cursor c = {out};
+
+    put32(&c, 0x06064b50);
+    put64(&c, END64 - 12);
+    put16(&c, 0x031e);
+    put16(&c, 45);
+    put_zeros(&c, 8); /* disks */
+    put64(&c, n);
+    put64(&c, n);
+    put64(&c, end - begin);
+    put64(&c, begin);
+    put32(&c, 0x07064b50);
+    put32(&c, 0);
+    put64(&c, end);
+    put32(&c, 1);
+    put32(&c, 0x06054b50);
+    put32(&c, 0);
+    put16(&c, heft_min_u64(n, UINT16_MAX));
+    put16(&c, heft_min_u64(n, UINT16_MAX));
+    put32(&c, cap32(end - begin));
+    put32(&c, cap32(begin));
+    put16(&c, 0); /* comment */
+}
+
+static bool add_directory(struct archive *a)
+{
+    const uint64_t begin = a->plan->files[a->file].size;
+    uint8_t *ends = heft_arena_alloc(a->plan->mem, END64 + LOCATOR + END, a->err);
+
+    if (!ends || !add_blocks(a))
+        return false;
+    put_ends(ends, a->n_records, begin, a->plan->files[a->file].size);
+    return heft_plan_put(a->plan, a->file, (struct heft_str){(char *)ends, END64 + LOCATOR + END},
+                         a->err);
+}
+
+/* ---- the archive ------------------------------------------------------------------------- */
+
+/* torch's rule: the file's name without its folder, up to its last dot; a path that is not ASCII
+ * makes torch open the file by itself and call the archive so. */
+static bool choose_root(struct archive *a)
+{
+    const char *path = a->plan->files[a->file].path, *begin = path, *dot = NULL;
+
+    a->root = HEFT_STR("archive");
+    for (const char *p = path; *p; p++) {
+        if ((uint8_t)*p >= 0x80)
+            return true;
+        if (*p == '/' || *p == '\\') {
+            begin = p + 1;
+            dot = NULL;
+        } else if (*p == '.') {
+            dot = p;
+        }
+    }
+    a->root = (struct heft_str){begin, dot ? (size_t)(dot - begin) : strlen(begin)};
+    if (a->root.n == 0)
+        return heft_fail(a->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the name %s has nothing before its last dot, which a torch archive is "
+                         "called by",
+                         path);
+    a->root.p = heft_arena_text(a->plan->mem, a->root, a->err);
+    return a->root.p != NULL;
+}
+
+static const struct layout *find_layout(const char *name)
+{
+    for (size_t i = 0; name && i < HEFT_COUNT(layouts); i++)
+        if (strcmp(layouts[i].name, name) == 0)
+            return &layouts[i];
+    return &layouts[0];
+}
+
+static bool add_records(struct archive *a)
+{
+    const struct layout *layout = a->layout;
+    bool ok = add_pickle(a);
+
+    if (layout->has_format)
+        ok = ok && add_small(a, ".format_version", HEFT_STR("1")) &&
+             add_small(a, ".storage_alignment", HEFT_STR("64"));
+    if (layout->has_byteorder)
+        ok = ok && add_small(a, "byteorder", HEFT_STR("little"));
+    for (size_t i = 0; ok && i < a->out->n_pieces; i++)
+        ok = add_storage(a, i);
+    ok = ok && add_small(a, "version", HEFT_STR("3\n"));
+    return ok && (!layout->has_serial || add_serial(a)) && add_directory(a);
+}
+
+bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                     struct heft_error *err)
+{
+    struct heft_torch_out out;
+    struct archive a = {.out = &out, .plan = plan, .file = file, .err = err};
+    bool ok = heft_torch_out_init(&out, plan, file, cargo, err) && choose_root(&a);
+
+    a.layout = find_layout(cargo->layout);
+    a.records = heft_arena_zero(plan->mem, out.n_pieces + 6, sizeof *a.records, err);
+    ok = ok && a.records && add_records(&a);
+    if (ok)
+        heft_torch_out_place(&out);
+    heft_torch_out_release(&out);
+    return ok;
+}

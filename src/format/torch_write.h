@@ -1,0 +1,91 @@
+/* torch_write.h: the inside of the torch writers, shared by the torch_*write*.c files only.
+ *
+ *     cargo ─► torch_write_rows.c    which storages the file gets, and where items look into them
+ *           ─► torch_write_pickle.c  the pickle of the state dict
+ *           ─► torch_write.c         the zip of torch.save since 1.6
+ *              torch_serial.c        … its serialization id
+ *           ─► torch_legacy_write.c  the stream of torch.save before */
+#ifndef HEFT_TORCH_WRITE_H
+#define HEFT_TORCH_WRITE_H
+
+#include "core/hull.h"
+#include "core/plan.h"
+
+/* ---- torch_write_rows.c ---- */
+
+/* A storage of the output: the hull of the items that share it, as one row of elements. */
+struct heft_torch_piece {
+    struct heft_row row; /* one dimension over the hull; its shape is `elements` */
+    struct heft_hull hull;
+    uint64_t elements;
+    uint64_t bytes; /* as written */
+    uint64_t at;    /* in the output file, once it is planned */
+    uint32_t next;  /* another one that is cut from the same storage; HEFT_NONE */
+    uint32_t items; /* that share it */
+    uint8_t as;     /* dtype as written */
+};
+
+struct heft_torch_out {
+    const struct heft_cargo *cargo;
+    struct heft_plan *plan;
+    uint32_t file;
+    struct heft_arena scratch;
+    struct heft_torch_piece *pieces; /* in the order in which items first name them */
+    size_t n_pieces;
+    uint32_t *piece_of;               /* an item → pieces */
+    const struct heft_value *modules; /* the dictionary's _metadata, or NULL */
+};
+
+HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan,
+                                      uint32_t file, const struct heft_cargo *cargo,
+                                      struct heft_error *err);
+void heft_torch_out_release(struct heft_torch_out *out);
+/* Elements from the piece's begin to the item's first one. */
+uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item);
+/* Adds the bytes of a piece to the plan. */
+HEFT_CHECKED bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
+                                     struct heft_error *err);
+/* Tells the cargo's items where they are; after all pieces. */
+void heft_torch_out_place(struct heft_torch_out *out);
+
+/* ---- torch_write_pickle.c ---- */
+
+enum heft_torch_style {
+    HEFT_TORCH_ZIP,   /* persistent ids of five fields, each key one string */
+    HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
+};
+/* Appends the pickle of the items as a state dict. Storages have their numbers as keys. */
+HEFT_CHECKED bool heft_torch_write_pickle(const struct heft_torch_out *out,
+                                          enum heft_torch_style style, struct heft_buf *buf,
+                                          struct heft_error *err);
+/* Whether a dictionary's _metadata is what modules leave there, and so can be written. */
+bool heft_torch_modules_fit(const struct heft_value *modules);
+/* A storage's element count, as its persistent id has it. */
+uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece);
+
+/* ---- torch_write.c ---- */
+
+/* Where the payload of a record begins whose local header begins at `begin`, its name so many bytes
+ * long; and the bytes of the zip64 field that this needs. */
+uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t *wide);
+
+/* ---- torch_serial.c ---- */
+
+/* What torch combines the names of all records to: its set of them is std::unordered_set of
+ * libstdc++, whose order enters. Linear. */
+HEFT_CHECKED bool heft_torch_hash_names(const struct heft_str *names, size_t n,
+                                        struct heft_arena *scratch, uint64_t *out,
+                                        struct heft_error *err);
+/* One more number into a combined one. */
+uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
+
+/* ---- formats ---- */
+
+extern const char *const heft_torch_layouts[]; /* of the zip, newest first */
+extern const enum heft_dtype heft_torch_lacks[];
+HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
+                                  const struct heft_cargo *cargo, struct heft_error *err);
+HEFT_CHECKED bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
+                                         const struct heft_cargo *cargo, struct heft_error *err);
+
+#endif

@@ -1,0 +1,183 @@
+/* torch_write_rows.c: the storages of a torch file, from the rows that look into those of the
+ * source.
+ *
+ *     source storage   ..aaaa.bbbbbbbb....cc....   a, b: F32; c: F16 of the same bytes
+ *     piece 0            [aaaa.bbbbbbbb]           F32, shared by a and b as before
+ *     piece 1                              [cc]    F16
+ *
+ * Only the hull of what is taken is written. Rows of one storage share a piece while they are of one
+ * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
+ * dtype. Strides stay, offsets count from the hull's begin. */
+#include "format/torch_write.h"
+
+struct grouping {
+    struct heft_torch_out *out;
+    struct heft_u32map first;      /* storage → its first piece */
+    const struct heft_item *apart; /* the first item that lost its neighbours */
+    size_t n_apart;
+};
+
+/* Bytes from an element border of the storage. */
+static uint64_t skew(const struct heft_row *row)
+{
+    return row->offset % heft_dtype_bytes((enum heft_dtype)row->dtype);
+}
+
+static bool fits(const struct heft_torch_piece *piece, const struct heft_item *item)
+{
+    const struct heft_row *row = item->row;
+
+    return piece->row.dtype == row->dtype && piece->row.flags == row->flags &&
+           piece->as == item->as && skew(&piece->row) == skew(row);
+}
+
+/* The piece that the item looks into: one that there is, or a new one. */
+static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_t *number,
+                       struct heft_error *err)
+{
+    struct heft_torch_out *out = g->out;
+    const uint32_t first = heft_u32map_get(&g->first, item->row->storage);
+    struct heft_torch_piece *piece;
+
+    for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
+        if (fits(&out->pieces[*number], item))
+            return true;
+    *number = (uint32_t)out->n_pieces++;
+    piece = &out->pieces[*number];
+    *piece = (struct heft_torch_piece){.row = *item->row, .as = item->as, .next = HEFT_NONE};
+    if (first == HEFT_MAP_NONE)
+        return heft_u32map_set(&g->first, item->row->storage, *number, err);
+    piece->next = out->pieces[first].next;
+    out->pieces[first].next = *number;
+    if (item->bytes > 0 && g->n_apart++ == 0)
+        g->apart = item;
+    return true;
+}
+
+static bool group(struct grouping *g, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = g->out->cargo;
+
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        const struct heft_item *item = &cargo->items[i];
+        struct heft_torch_piece *piece;
+        uint32_t number;
+
+        if (!find_piece(g, item, &number, err))
+            return false;
+        piece = &g->out->pieces[number];
+        heft_hull_add(&piece->hull, heft_hull_of(item->row));
+        piece->items++;
+        g->out->piece_of[i] = number;
+    }
+    return true;
+}
+
+uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item)
+{
+    const struct heft_row *row = item->row;
+
+    if (row->offset < piece->hull.begin) /* without elements, and so not in the hull */
+        return 0;
+    return (row->offset - piece->hull.begin) / heft_dtype_bytes((enum heft_dtype)row->dtype);
+}
+
+/* The piece as a row: one dimension of whole elements. */
+static bool shape(struct heft_torch_piece *piece, struct heft_error *err)
+{
+    const uint64_t bytes = piece->hull.end - piece->hull.begin;
+
+    piece->elements = bytes / heft_dtype_bytes((enum heft_dtype)piece->row.dtype);
+    piece->row.rank = 1;
+    piece->row.shape = &piece->elements;
+    piece->row.stride = NULL;
+    piece->row.offset = piece->hull.begin;
+    piece->row.bytes = bytes;
+    return heft_row_size((enum heft_dtype)piece->as, 1, &piece->elements, &piece->bytes) ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+}
+
+static bool note_apart(const struct grouping *g, struct heft_error *err)
+{
+    struct heft_plan *plan = g->out->plan;
+
+    if (g->n_apart == 0)
+        return true;
+    return heft_plan_note(
+        plan,
+        heft_arena_printf(plan->mem, err,
+                          "%zu storage%s split: torch cannot share one between dtypes (%s)",
+                          g->n_apart, g->n_apart == 1 ? " is" : "s are", g->apart->name.p),
+        err);
+}
+
+/* Of many files the index has the metadata, a single one has no place for it. */
+static bool note_metadata(const struct heft_torch_out *out, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = out->cargo;
+
+    return cargo->n_metadata == 0 || cargo->n_shards > 1 ||
+           heft_plan_note(out->plan,
+                          heft_arena_printf(
+                              out->plan->mem, err, "left out, torch files have no metadata: %s%s",
+                              cargo->metadata[0].key.p, cargo->n_metadata > 1 ? ", …" : ""),
+                          err);
+}
+
+/* Only OrderedDicts have attributes, and only what modules leave there is known to be harmless. */
+static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
+{
+    const struct heft_value *modules =
+        out->cargo->is_ordered && out->cargo->n_shards == 1 ? out->cargo->modules : NULL;
+
+    if (modules && !heft_torch_modules_fit(modules))
+        return heft_plan_note(out->plan, "left out: _metadata holds more than module versions",
+                              err);
+    out->modules = modules;
+    return true;
+}
+
+bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
+                         const struct heft_cargo *cargo, struct heft_error *err)
+{
+    struct grouping g = {.out = out};
+    bool ok;
+
+    *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
+    out->pieces = heft_arena_zero(plan->mem, cargo->n_items + 1, sizeof *out->pieces, err);
+    out->piece_of = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->piece_of, err);
+    ok = out->pieces && out->piece_of && group(&g, err) && note_apart(&g, err) &&
+         note_metadata(out, err) && choose_modules(out, err);
+    for (size_t i = 0; ok && i < out->n_pieces; i++)
+        ok = shape(&out->pieces[i], err);
+    heft_u32map_release(&g.first);
+    return ok;
+}
+
+void heft_torch_out_release(struct heft_torch_out *out)
+{
+    heft_arena_release(&out->scratch);
+}
+
+bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
+                        struct heft_error *err)
+{
+    struct heft_item item = {
+        .row = &piece->row, .name = piece->row.name, .as = piece->as, .bytes = piece->bytes};
+
+    if (!heft_plan_item(out->plan, out->file, &item, err))
+        return false;
+    piece->at = item.at;
+    return true;
+}
+
+void heft_torch_out_place(struct heft_torch_out *out)
+{
+    for (size_t i = 0; i < out->cargo->n_items; i++) {
+        struct heft_item *item = &out->cargo->items[i];
+        const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
+
+        item->at = piece->at +
+                   heft_torch_offset(piece, item) * heft_dtype_bytes((enum heft_dtype)item->as);
+    }
+}
