@@ -197,7 +197,7 @@ static bool note_part(struct heft_conversion *c, const struct heft_pair *part,
 
 static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
 {
-    const size_t dropped = before > c->cargo.n_items ? before - c->cargo.n_items : 0;
+    const size_t dropped = before - c->cargo.n_items;
 
     if (dropped &&
         !add_note(c,
@@ -247,13 +247,13 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
 }
 
-/* Formats without shared storages drop tied names, others get back those that were dropped. */
-static bool settle_ties(struct heft_conversion *c, const struct heft_convert_options *options,
-                        struct heft_error *err)
+/* Where storages can be shared, tied names that were once dropped come back. */
+static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
+                         struct heft_error *err)
 {
-    if (c->format->no_ties)
-        return heft_cargo_untie(&c->cargo, options, err);
-    return c->format->one_tensor || heft_cargo_retie(&c->cargo, options, err);
+    return heft_cargo_load(&c->cargo, c->model, options, &c->mem, err) &&
+           (c->format->no_ties || c->format->one_tensor ||
+            heft_cargo_retie(&c->cargo, options, err));
 }
 
 static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
@@ -264,7 +264,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
                                             : UINT64_MAX;
     size_t all;
 
-    if (!heft_cargo_load(&c->cargo, c->model, options, &c->mem, err))
+    if (!take_tensors(c, options, err))
         return false;
     all = c->cargo.n_items;
     if (all == 0 && c->model->n_rows > 0)
@@ -273,8 +273,9 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
     if (c->format->one_tensor && all != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);
-    return settle_ties(c, options, err) && note_ties(c, all, err) && slice_one(c, options, err) &&
-           refuse_dtypes(c, err) && heft_cargo_split(&c->cargo, limit, err);
+    return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
+           note_ties(c, all, err) && slice_one(c, options, err) && refuse_dtypes(c, err) &&
+           heft_cargo_split(&c->cargo, limit, err);
 }
 
 /* ---- plan -------------------------------------------------------------------------------- */

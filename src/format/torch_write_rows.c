@@ -10,10 +10,12 @@
  * dtype. Strides stay, offsets count from the hull's begin. */
 #include "format/torch_write.h"
 
+#define NAMES_SHOWN 8 /* in a note */
+
 struct grouping {
     struct heft_torch_out *out;
-    struct heft_u32map first;      /* storage → its first piece */
-    const struct heft_item *apart; /* the first item that lost its neighbours */
+    struct heft_u32map first; /* storage → its first piece */
+    struct heft_buf apart;    /* names of items that lost their neighbours */
     size_t n_apart;
 };
 
@@ -49,8 +51,10 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
         return heft_u32map_set(&g->first, item->row->storage, *number, err);
     piece->next = out->pieces[first].next;
     out->pieces[first].next = *number;
-    if (item->bytes > 0 && g->n_apart++ == 0)
-        g->apart = item;
+    if (item->bytes > 0 && g->n_apart++ < NAMES_SHOWN) {
+        heft_buf_text(&g->apart, ", ");
+        heft_buf_str(&g->apart, item->name);
+    }
     return true;
 }
 
@@ -97,31 +101,42 @@ static bool shape(struct heft_torch_piece *piece, struct heft_error *err)
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }
 
-static bool note_apart(const struct grouping *g, struct heft_error *err)
+static bool note_apart(struct grouping *g, struct heft_error *err)
 {
     struct heft_plan *plan = g->out->plan;
+    struct heft_str names;
 
     if (g->n_apart == 0)
         return true;
-    return heft_plan_note(
-        plan,
-        heft_arena_printf(plan->mem, err,
-                          "%zu storage%s split: torch cannot share one between dtypes (%s)",
-                          g->n_apart, g->n_apart == 1 ? " is" : "s are", g->apart->name.p),
-        err);
+    if (g->n_apart > NAMES_SHOWN)
+        heft_buf_printf(&g->apart, " and %zu more", g->n_apart - NAMES_SHOWN);
+    return heft_buf_take(&g->apart, plan->mem, &names, err) &&
+           heft_plan_note(plan,
+                          heft_arena_printf(plan->mem, err,
+                                            "a storage is not shared as before, for another dtype "
+                                            "or because it was conjugated: %s",
+                                            names.p + 2),
+                          err);
 }
 
 /* Of many files the index has the metadata, a single one has no place for it. */
 static bool note_metadata(const struct heft_torch_out *out, struct heft_error *err)
 {
     const struct heft_cargo *cargo = out->cargo;
+    struct heft_buf text = {0};
+    struct heft_str note;
 
-    return cargo->n_metadata == 0 || cargo->n_shards > 1 ||
-           heft_plan_note(out->plan,
-                          heft_arena_printf(
-                              out->plan->mem, err, "left out, torch files have no metadata: %s%s",
-                              cargo->metadata[0].key.p, cargo->n_metadata > 1 ? ", …" : ""),
-                          err);
+    if (cargo->n_metadata == 0 || cargo->n_shards > 1)
+        return true;
+    heft_buf_text(&text, "left out, torch files have no metadata: ");
+    for (size_t i = 0; i < cargo->n_metadata && i < NAMES_SHOWN; i++) {
+        heft_buf_text(&text, i ? ", " : "");
+        heft_buf_str(&text, cargo->metadata[i].key);
+    }
+    if (cargo->n_metadata > NAMES_SHOWN)
+        heft_buf_printf(&text, " and %zu more", cargo->n_metadata - NAMES_SHOWN);
+    return heft_buf_take(&text, out->plan->mem, &note, err) &&
+           heft_plan_note(out->plan, note.p, err);
 }
 
 /* Only OrderedDicts have attributes, and only what modules leave there is known to be harmless. */
@@ -151,6 +166,7 @@ bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uin
     for (size_t i = 0; ok && i < out->n_pieces; i++)
         ok = shape(&out->pieces[i], err);
     heft_u32map_release(&g.first);
+    heft_buf_release(&g.apart);
     return ok;
 }
 

@@ -1,0 +1,234 @@
+/* test_torch_write.c: what no small file shows of the torch writers: zip64, the order of libstdc++'s
+ * hash set, batches, every allocation failing. Whole files are compared with torch's by tests/cli
+ * and tests/interop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/convert.h"
+#include "format/torch_write.h"
+
+/* ---- where payloads begin ---------------------------------------------------------------- */
+
+static void check_payload(uint64_t begin, size_t name, uint64_t size, uint64_t want, uint16_t wide)
+{
+    uint16_t got;
+
+    assert_int_equal(heft_torch_payload(begin, name, size, &got), want);
+    assert_int_equal(got, wide);
+}
+
+static void payloads_are_aligned_also_beyond_4_gib(void **state)
+{
+    const uint64_t big = UINT64_C(1) << 32;
+
+    (void)state;
+    check_payload(0, 16, 290, 64, 0); /* linear/data.pkl */
+    check_payload(0, 30, 1, 64, 0);   /* exactly: no padding */
+    check_payload(0, 31, 1, 128, 0);
+    check_payload(big, 14, 1, big + 64, 12); /* archive/data/0 */
+    check_payload(16, 14, big + 16, 128, 20);
+    check_payload(big, 14, big, big + 128, 28);
+    check_payload(0, 14, UINT32_MAX, 128, 20); /* the threshold is one below 4 GiB */
+    check_payload(0, 14, UINT32_MAX - 1u, 64, 0);
+    check_payload(UINT32_MAX, 14, 1, big + 64, 12);
+    check_payload(UINT32_MAX - 1u, 14, 1, big + 64, 0);
+}
+
+/* ---- the names' number ------------------------------------------------------------------- */
+
+/* Records of a file of n storages, as torch 2.13 names them. */
+static uint64_t number_of(unsigned n, struct heft_arena *mem)
+{
+    struct heft_str names[1300];
+    struct heft_error err = {0};
+    uint64_t number = 1;
+    size_t at = 0;
+
+    names[at++] = HEFT_STR("data.pkl");
+    names[at++] = HEFT_STR(".format_version");
+    names[at++] = HEFT_STR(".storage_alignment");
+    names[at++] = HEFT_STR("byteorder");
+    for (unsigned i = 0; i < n; i++)
+        names[at++] = heft_str_of(heft_arena_printf(mem, &err, "data/%u", i));
+    names[at++] = HEFT_STR("version");
+    assert_true(heft_torch_hash_names(names, at, mem, &number, &err));
+    return number;
+}
+
+/* Each number as torch wrote it: below, at and beyond the sizes at which the set grows. */
+static void names_are_combined_in_the_order_of_the_hash_set(void **state)
+{
+    static const struct {
+        unsigned n;
+        uint64_t number;
+    } known[] = {
+        {0, UINT64_C(2908468677762923104)},    {1, UINT64_C(15728199511854643026)},
+        {2, UINT64_C(5611085236196705294)},    {5, UINT64_C(551901853203590787)},
+        {6, UINT64_C(12685673969646462611)},   {7, UINT64_C(6895295647852065578)},
+        {8, UINT64_C(8268647735604577700)},    {20, UINT64_C(6053964841146262084)},
+        {24, UINT64_C(12647775507600111753)},  {25, UINT64_C(14750728607576356699)},
+        {60, UINT64_C(137648793660415785)},    {200, UINT64_C(3369029643746416174)},
+        {1200, UINT64_C(7006458023395743877)},
+    };
+    struct heft_arena mem = {0};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(known); i++)
+        assert_int_equal(number_of(known[i].n, &mem), known[i].number);
+    heft_arena_release(&mem);
+}
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+struct bench {
+    uint8_t data[4096];
+    struct heft_model model;
+    struct heft_conversion conversion;
+    struct heft_error err;
+};
+
+static struct bench bench;
+
+/* One storage, and rows of all kinds on it. */
+static void fill(unsigned n_rows)
+{
+    static const uint64_t four[] = {2, 2}, columns[] = {1, 2};
+    struct heft_source source = {0};
+    struct heft_storage storage = {.packed = sizeof bench.data, .len = sizeof bench.data};
+    uint32_t index, number;
+
+    bench = (struct bench){0};
+    heft_model_init(&bench.model, NULL);
+    heft_source_open_memory(&source, (struct heft_bytes){bench.data, sizeof bench.data}, "memory");
+    assert_true(heft_model_add_file(&bench.model, &source, "memory", &index, &bench.err));
+    assert_true(heft_model_add_storage(&bench.model, &storage, &number, &bench.err));
+    for (unsigned i = 0; i < n_rows; i++) {
+        const char *name = heft_arena_printf(&bench.model.mem, &bench.err, "%u", i);
+        const struct heft_row row = {
+            .name = heft_str_of(name),
+            .shape = four,
+            .stride = i % 2 ? columns : NULL,
+            .offset = 16 * (i % 200),
+            .rank = (uint8_t)(i % 3),
+            .dtype = i % 5 ? HEFT_F32 : HEFT_U16,
+            .flags = i % 7 ? 0 : HEFT_ROW_SWAP,
+        };
+
+        assert_true(heft_model_add_row(&bench.model, &row, &bench.err));
+    }
+    assert_true(heft_model_settle(&bench.model, &bench.err));
+}
+
+static void empty(void)
+{
+    heft_conversion_release(&bench.conversion);
+    heft_model_release(&bench.model);
+}
+
+static bool plan(const char *to, const char *layout)
+{
+    const struct heft_convert_options options = {
+        .output = "/none/x.pth", .to = to, .layout = layout};
+
+    bench.err = (struct heft_error){0};
+    return heft_conversion_plan(&bench.conversion, &bench.model, &options, &bench.err);
+}
+
+/* The N-th allocation fails: an error that says so, no leak (sanitizers look), until all succeed. */
+static void fail_each_allocation(const char *to, const char *layout)
+{
+    bool ok = false;
+
+    fill(60);
+    for (unsigned i = 0; i < bench.model.n_rows; i++)
+        if (!strcmp(to, "torch-legacy"))
+            bench.model.rows[i].dtype = HEFT_F32;
+    for (uint64_t nth = 1; !ok && nth < 500; nth++) {
+        heft_alloc_fail_at(nth);
+        ok = plan(to, layout);
+        heft_alloc_fail_at(0);
+        if (!ok) {
+            assert_int_equal(bench.err.code, HEFT_NOMEM);
+            heft_conversion_release(&bench.conversion);
+        }
+    }
+    assert_true(ok);
+    empty();
+}
+
+static void any_failing_allocation_of_a_plan(void **state)
+{
+    (void)state;
+    fail_each_allocation("torch", "2.8");
+    fail_each_allocation("torch", "1.6");
+    fail_each_allocation("torch-legacy", NULL);
+}
+
+/* Equal wishes, equal plans; and each item lies where the plan's copies put it. */
+static void plans_are_deterministic_and_items_in_their_places(void **state)
+{
+    uint64_t first[60], size;
+
+    (void)state;
+    fill(60);
+    assert_true(plan("torch", NULL));
+    size = bench.conversion.plan.files[0].size;
+    for (unsigned i = 0; i < 60; i++)
+        first[i] = bench.conversion.cargo.items[i].at;
+    heft_conversion_release(&bench.conversion);
+    assert_true(plan("torch", NULL));
+    assert_int_equal(bench.conversion.plan.files[0].size, size);
+    for (unsigned i = 0; i < 60; i++) {
+        assert_int_equal(bench.conversion.cargo.items[i].at, first[i]);
+        assert_true(first[i] + bench.conversion.cargo.items[i].bytes < size);
+    }
+    assert_int_equal(bench.conversion.n_notes, 1);
+    empty();
+}
+
+/* ---- hulls ------------------------------------------------------------------------------- */
+
+static void a_hull_reaches_from_the_first_to_the_last_byte(void **state)
+{
+    static const uint64_t shape[] = {3, 2}, stride[] = {10, 1}, none[] = {3, 0}, same[] = {0, 0};
+    struct heft_row row = {.shape = shape, .rank = 2, .dtype = HEFT_F32, .offset = 8, .bytes = 24};
+    struct heft_hull hull = heft_hull_of(&row), all = {0};
+
+    (void)state;
+    assert_int_equal(hull.begin, 8);
+    assert_int_equal(hull.end, 32);
+    row.stride = stride;
+    hull = heft_hull_of(&row);
+    assert_int_equal(hull.begin, 8);
+    assert_int_equal(hull.end, 8 + 4 * 22);
+    heft_hull_add(&all, hull);
+    row.stride = same;
+    row.offset = 0;
+    hull = heft_hull_of(&row);
+    assert_int_equal(hull.end, 4);
+    heft_hull_add(&all, hull);
+    row.shape = none;
+    row.bytes = 0;
+    row.offset = 4000;
+    heft_hull_add(&all, heft_hull_of(&row));
+    assert_int_equal(all.begin, 0);
+    assert_int_equal(all.end, 96);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(payloads_are_aligned_also_beyond_4_gib),
+        cmocka_unit_test(names_are_combined_in_the_order_of_the_hash_set),
+        cmocka_unit_test(any_failing_allocation_of_a_plan),
+        cmocka_unit_test(plans_are_deterministic_and_items_in_their_places),
+        cmocka_unit_test(a_hull_reaches_from_the_first_to_the_last_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
