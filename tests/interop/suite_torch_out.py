@@ -2,11 +2,13 @@
 release at hand) reads it."""
 
 import collections
+import filecmp
 import hashlib
 import io
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import zipfile
@@ -331,6 +333,33 @@ def resolved(suite, folder):
         suite.check(torch.equal(loaded["other"], state["other"]), "cast: its neighbour")
 
 
+def beyond_4_gib(suite, folder):
+    """zip64: a record of 4 GiB less one byte, where torch begins it, and others behind. Sparse, so that
+    only what is written takes space."""
+    big = 2**32 - 1
+    if shutil.disk_usage(folder).free < 4 * big:
+        suite.skip(f"beyond 4 GiB: {folder} has less than {4 * big / 1e9:.0f} GB of space")
+        return
+    rows = {"big": {"dtype": "U8", "shape": [big], "data_offsets": [0, big]},
+            "small": {"dtype": "U8", "shape": [5], "data_offsets": [big, big + 5]}}
+    header = json.dumps(rows).encode()
+    with open(folder / "big.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + big)
+        file.seek(0, 2)
+        file.write(b"12345")
+    out, theirs = folder / "ours" / "big.pth", folder / "theirs" / "big.pth"
+    if convert(suite, "beyond 4 GiB", folder / "big.safetensors", out):
+        loaded = torch.load(out, weights_only=True, mmap=True)
+        suite.equal((list(loaded), loaded["big"].shape, loaded["small"].tolist()),
+                    (["big", "small"], (big,), list(b"12345")), "beyond 4 GiB: tensors")
+        suite.equal(heft("verify", "-q", out).status, 0, "beyond 4 GiB: heft verifies it")
+        torch.save({own(name): loaded[name].clone() for name in loaded}, theirs)
+        suite.check(filecmp.cmp(out, theirs, shallow=False), "beyond 4 GiB: bytes as torch writes them")
+    for path in (out, theirs):
+        path.unlink(missing_ok=True)
+
+
 READER = """
 import collections, hashlib, sys, torch
 for path in sys.argv[1:]:
@@ -385,4 +414,5 @@ def run(folder):
     shards(suite, folder)
     resolved(suite, folder)
     older_torch(suite, folder)
+    beyond_4_gib(suite, folder)
     return suite
