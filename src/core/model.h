@@ -61,6 +61,7 @@ struct heft_row {
     struct heft_parts *parts; /* NULL: the row is whole. Else stride, offset and flags are the
                                  parts', and storage is the first one's */
     uint32_t storage;
+    uint32_t object; /* rows of one number are one object of Python, 0: not known to be */
     uint8_t dtype, rank, flags;
 };
 
@@ -144,6 +145,7 @@ struct heft_model {
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
         cap_unreadable, cap_ordered;
     uint32_t n_files;
+    uint32_t n_objects;           /* numbers that are taken */
     struct heft_strmap names;     /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names; /* dropped name → index of ties, after settle */
     bool inside_index; /* hf_index: shards are being opened, none of which may be an index */

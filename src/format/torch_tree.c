@@ -155,7 +155,7 @@ static bool push_frame(struct heft_torch_walk *w, uint32_t node, size_t segment,
     return true;
 }
 
-static bool is_ordered(const struct walk *w, uint32_t node)
+static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
 {
     const struct heft_torch_global *class;
 
@@ -166,11 +166,11 @@ static bool is_ordered(const struct walk *w, uint32_t node)
 }
 
 /* What a writer has to know of a dictionary with tensors, and of the root. */
-static bool keep_class(struct walk *w, const struct frame *f)
+static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame *f)
 {
     if ((!f->has_tensor && w->n_frames > 1) || !is_ordered(w, f->node))
         return true;
-    return spend_name(w, f->path) &&
+    return heft_torch_spend_name(w, f->path) &&
            heft_model_add_ordered(w->t->model, (struct heft_str){w->path.p, f->path}, w->err);
 }
 
@@ -195,6 +195,14 @@ static void pop_frame(struct heft_torch_walk *w)
         attach(parent, f.value);
 }
 
+/* A number for the node that no other pickle of the model has; 0 where they have run out. */
+static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
+{
+    const uint64_t number = (uint64_t)w->t->model->n_objects + node + 1;
+
+    return number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
 static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsigned segments)
 {
     struct heft_torch_made made;
@@ -210,8 +218,10 @@ static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsi
     w->marks[node] |= HEFT_TORCH_MARK_SEEN;
     if (!heft_torch_tensor(w->t, node, &made, w->err))
         return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, w->path.n});
-    if (made.found != HEFT_TORCH_OTHER)
+    if (made.found != HEFT_TORCH_OTHER) {
+        made.row.object = object_of(w, node);
         return visit_tensor(w, node, segment, &made);
+    }
     if (!heft_torch_leaf(w->t, node, &leaf, &is_leaf, w->err))
         return heft_error_about(w->err, "value", (struct heft_str){w->path.p, w->path.n});
     if (!is_leaf)
@@ -335,6 +345,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
         if (!t->values->key)
             t->values->key = "";
     }
+    t->model->n_objects =
+        (uint32_t)heft_min_u64(UINT32_MAX, (uint64_t)t->model->n_objects + t->pickle.count);
     heft_free(w.frames);
     heft_free(w.entries);
     heft_free(w.cuts);

@@ -14,9 +14,10 @@
  *        t R
  *
  * Whatever CPython may meet again it puts into its memo (q), and takes from there (h) when it meets
- * the same object. Equal bytes need the same objects: torch's words are one each, a storage's key is
- * one of its own (in a stream one for each tensor), and a name is one of its own but for the empty
- * string and those of one Latin-1 character, which CPython has once. */
+ * the same object. Equal bytes need the same objects: torch's words are one each; a storage's key is
+ * one of its own (in a stream one for each tensor); names and module paths are objects of their own,
+ * but for the empty string and those of one Latin-1 character, which CPython has once; what modules
+ * leave in _metadata are words of their code, one object each; a tensor is the object that it was. */
 #include "base/endian.h"
 #include "format/torch_write.h"
 
@@ -74,8 +75,9 @@ struct pickler {
     uint32_t n_memo;
     /* Where each of these is in the memo, or NO_MEMO. */
     uint32_t callees[N_CALLEES], words[N_WORDS], dtypes[HEFT_DTYPE_COUNT], latin[LATIN + 1];
-    uint32_t *keys;            /* of the pieces */
-    struct heft_strmap shared; /* words of the module's own code, as "version" */
+    uint32_t *keys;             /* of the pieces */
+    struct heft_u32map objects; /* tensors that may come again */
+    struct heft_strmap shared;  /* words of the module's own code, as "version" */
 };
 
 /* ---- words of the pickle ----------------------------------------------------------------- */
@@ -337,6 +339,31 @@ static void put_tensor(struct pickler *p, size_t i)
     (void)put_memo(p);
 }
 
+/* The number of the object that the item is, 0 where it can be met but once. What is cast is a new
+ * object each time. */
+static uint32_t object_of(const struct pickler *p, size_t i)
+{
+    const struct heft_item *item = &p->out->cargo->items[i];
+
+    if (p->out->pieces[p->out->piece_of[i]].items == 1 || item->as != item->row->dtype)
+        return 0;
+    return item->row->object;
+}
+
+static bool put_item(struct pickler *p, size_t i, struct heft_error *err)
+{
+    const uint32_t object = object_of(p, i);
+    const uint32_t memo = object ? heft_u32map_get(&p->objects, object) : HEFT_MAP_NONE;
+
+    put_text(p, p->out->cargo->items[i].name);
+    if (memo != HEFT_MAP_NONE) {
+        get_memo(p, memo);
+        return true;
+    }
+    put_tensor(p, i);
+    return !object || heft_u32map_set(&p->objects, object, p->n_memo - 1, err);
+}
+
 /* ---- module versions --------------------------------------------------------------------- */
 
 static size_t count_children(const struct heft_value *value)
@@ -353,7 +380,7 @@ static struct heft_str key_of(const struct heft_value *value)
     return (struct heft_str){value->key, value->key_len};
 }
 
-/* A key that is a word of the code that made the dict: one object, however often it stands. */
+/* A key or value that is a word of the code that made the dict: one object, however often it stands. */
 static bool put_code_word(struct pickler *p, struct heft_str word, struct heft_error *err)
 {
     uint32_t memo = heft_strmap_get(&p->shared, word);
@@ -394,9 +421,11 @@ static void put_float(struct pickler *p, double number)
         op(p, (char)(bits >> shift & 0xff));
 }
 
-static void put_plain(struct pickler *p, const struct heft_value *value)
+static bool put_plain(struct pickler *p, const struct heft_value *value, struct heft_error *err)
 {
     switch (value->kind) {
+    case HEFT_VALUE_STRING:
+        return put_code_word(p, (struct heft_str){value->text, value->text_len}, err);
     case HEFT_VALUE_BOOL:
         op(p, (char)(value->as.boolean ? 0x88 : 0x89));
         break;
@@ -406,13 +435,11 @@ static void put_plain(struct pickler *p, const struct heft_value *value)
     case HEFT_VALUE_FLOAT:
         put_float(p, value->as.number);
         break;
-    case HEFT_VALUE_STRING:
-        put_text(p, (struct heft_str){value->text, value->text_len});
-        break;
     default:
         op(p, 'N');
         break;
     }
+    return true;
 }
 
 static bool put_module(struct pickler *p, const struct heft_value *module, struct heft_error *err)
@@ -424,9 +451,8 @@ static bool put_module(struct pickler *p, const struct heft_value *module, struc
     (void)put_memo(p);
     for (const struct heft_value *v = module->first_child; v; v = v->next_sibling, i++) {
         before_item(p, i, n, false);
-        if (!put_code_word(p, key_of(v), err))
+        if (!put_code_word(p, key_of(v), err) || !put_plain(p, v, err))
             return false;
-        put_plain(p, v);
         after_item(p, i, n, false);
     }
     return true;
@@ -470,8 +496,8 @@ static bool put_all(struct pickler *p, struct heft_error *err)
     }
     for (size_t i = 0; i < n; i++) {
         before_item(p, i, n, ordered);
-        put_text(p, cargo->items[i].name);
-        put_tensor(p, i);
+        if (!put_item(p, i, err))
+            return false;
         after_item(p, i, n, ordered);
     }
     if (p->out->modules && !put_modules(p, p->out->modules, err))
@@ -497,6 +523,7 @@ bool heft_torch_write_pickle(const struct heft_torch_out *out, enum heft_torch_s
     memset(p.latin, 0xff, sizeof p.latin);
     ok = put_all(&p, err);
     heft_strmap_release(&p.shared);
+    heft_u32map_release(&p.objects);
     heft_free(p.keys);
     return ok;
 }

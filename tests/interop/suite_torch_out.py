@@ -62,8 +62,10 @@ def state_dict(rng, number, dtypes):
                                         for index in range(most))
     else:
         state = generate.flat_dict(rng, dtypes, lone=0.0)
-    # Names of one object and tensors of one object each, as state_dict() gives them.
-    state = collections.OrderedDict((own(name), tensor.detach()) for name, tensor in state.items())
+    # Names are objects of their own, and tensors, too, as state_dict() gives them; or ties are one.
+    keep = rng.random() < 0.4
+    state = collections.OrderedDict((own(name), tensor if keep and not tensor.requires_grad
+                                     else tensor.detach()) for name, tensor in state.items())
     if rng.random() < 0.3:
         return dict(state)
     if rng.random() < 0.7:
