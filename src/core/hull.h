@@ -9,7 +9,7 @@ struct heft_hull {
     uint64_t begin, end;
 };
 
-/* Of a settled row: whole elements; empty for a row without elements. */
+/* Of a settled row, not one in parts: whole elements; empty for a row without elements. */
 struct heft_hull heft_hull_of(const struct heft_row *row);
 /* Grows to take in the other. */
 void heft_hull_add(struct heft_hull *hull, struct heft_hull other);

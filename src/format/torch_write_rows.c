@@ -7,7 +7,8 @@
  *
  * Only the hull of what is taken is written. Rows of one storage share a piece while they are of one
  * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
- * dtype. Strides stay, offsets count from the hull's begin. */
+ * dtype. Strides stay, offsets count from the hull's begin. A row in parts is put together, into a
+ * piece of its own. */
 #include "format/torch_write.h"
 
 #define NAMES_SHOWN 8 /* in a note */
@@ -38,7 +39,8 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
                        struct heft_error *err)
 {
     struct heft_torch_out *out = g->out;
-    const uint32_t first = heft_u32map_get(&g->first, item->row->storage);
+    const bool whole = !item->row->parts;
+    const uint32_t first = whole ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
     struct heft_torch_piece *piece;
 
     for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
@@ -47,6 +49,8 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
     *piece = (struct heft_torch_piece){.row = *item->row, .as = item->as, .next = HEFT_NONE};
+    if (!whole)
+        return true;
     if (first == HEFT_MAP_NONE)
         return heft_u32map_set(&g->first, item->row->storage, *number, err);
     piece->next = out->pieces[first].next;
@@ -70,7 +74,8 @@ static bool group(struct grouping *g, struct heft_error *err)
         if (!find_piece(g, item, &number, err))
             return false;
         piece = &g->out->pieces[number];
-        heft_hull_add(&piece->hull, heft_hull_of(item->row));
+        if (!item->row->parts)
+            heft_hull_add(&piece->hull, heft_hull_of(item->row));
         piece->items++;
         g->out->piece_of[i] = number;
     }
@@ -81,22 +86,25 @@ uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct he
 {
     const struct heft_row *row = item->row;
 
-    if (row->offset < piece->hull.begin) /* without elements, and so not in the hull */
+    if (row->parts || row->offset < piece->hull.begin) /* or without elements, outside the hull */
         return 0;
     return (row->offset - piece->hull.begin) / heft_dtype_bytes((enum heft_dtype)row->dtype);
 }
 
-/* The piece as a row: one dimension of whole elements. */
+/* The piece as a row: one dimension of whole elements; of a row in parts the row itself. */
 static bool shape(struct heft_torch_piece *piece, struct heft_error *err)
 {
-    const uint64_t bytes = piece->hull.end - piece->hull.begin;
+    const uint64_t bytes =
+        piece->row.parts ? piece->row.bytes : piece->hull.end - piece->hull.begin;
 
     piece->elements = bytes / heft_dtype_bytes((enum heft_dtype)piece->row.dtype);
-    piece->row.rank = 1;
-    piece->row.shape = &piece->elements;
-    piece->row.stride = NULL;
-    piece->row.offset = piece->hull.begin;
-    piece->row.bytes = bytes;
+    if (!piece->row.parts) {
+        piece->row.rank = 1;
+        piece->row.shape = &piece->elements;
+        piece->row.stride = NULL;
+        piece->row.offset = piece->hull.begin;
+        piece->row.bytes = bytes;
+    }
     return heft_row_size((enum heft_dtype)piece->as, 1, &piece->elements, &piece->bytes) ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -192,6 +194,43 @@ static void plans_are_deterministic_and_items_in_their_places(void **state)
     empty();
 }
 
+/* Two halves from two places, the second one first in the storage: one storage of its own. */
+static void a_tensor_in_parts_is_put_together(void **state)
+{
+    static uint64_t shape[] = {8}, first[] = {0}, second[] = {4}, half[] = {4};
+    struct heft_part list[] = {{.offset = 32, .start = first, .extent = half},
+                               {.offset = 0, .start = second, .extent = half}};
+    struct heft_parts parts = {list, 2};
+    struct heft_row row = {.name = HEFT_STR("w"), .shape = shape, .rank = 1, .dtype = HEFT_F32};
+    char folder[] = "/tmp/heft-test-torch-XXXXXX", path[64], got[32];
+    struct heft_convert_options options = {.output = path, .no_sync = true};
+    uint64_t overflowed;
+    FILE *f;
+
+    (void)state;
+    fill(3);
+    bench.model.settled = false;
+    row.parts = &parts;
+    for (unsigned i = 0; i < sizeof bench.data; i++)
+        bench.data[i] = (uint8_t)i;
+    assert_true(heft_model_add_row(&bench.model, &row, &bench.err));
+    heft_strmap_release(&bench.model.names);
+    assert_true(heft_model_settle(&bench.model, &bench.err));
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/x.pth", folder);
+    assert_true(heft_conversion_plan(&bench.conversion, &bench.model, &options, &bench.err));
+    assert_true(heft_conversion_run(&bench.conversion, &overflowed, &bench.err));
+    f = fopen(path, "rb");
+    assert_int_equal(fseek(f, (long)bench.conversion.cargo.items[3].at, SEEK_SET), 0);
+    assert_int_equal(fread(got, 1, 32, f), 32);
+    fclose(f);
+    assert_memory_equal(got, bench.data + 32, 16);
+    assert_memory_equal(got + 16, bench.data, 16);
+    empty();
+    unlink(path);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* ---- hulls ------------------------------------------------------------------------------- */
 
 static void a_hull_reaches_from_the_first_to_the_last_byte(void **state)
@@ -228,6 +267,7 @@ int main(void)
         cmocka_unit_test(names_are_combined_in_the_order_of_the_hash_set),
         cmocka_unit_test(any_failing_allocation_of_a_plan),
         cmocka_unit_test(plans_are_deterministic_and_items_in_their_places),
+        cmocka_unit_test(a_tensor_in_parts_is_put_together),
         cmocka_unit_test(a_hull_reaches_from_the_first_to_the_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
