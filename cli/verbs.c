@@ -189,6 +189,7 @@ const struct verb verbs[] = {
      "  heft convert model.pth -o model.safetensors\n"
      "  heft convert model.pth -o out/ --max-shard-size 5GB --verify\n"
      "  heft convert shards/ -o one.safetensors                     merge\n"
+     "  heft convert model.safetensors -o model.pth                 as torch.save would\n"
      "  heft convert last.ckpt --root state_dict -o model.safetensors\n"
      "  heft convert model.pth -o half.safetensors --cast '*=F16' --rename '^model\\.=>'\n"
      "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n",
