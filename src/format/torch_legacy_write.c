@@ -95,15 +95,13 @@ static bool add_storages(struct heft_torch_out *out, struct heft_error *err)
 static bool add_pickles(struct heft_torch_out *out, struct heft_error *err)
 {
     struct heft_buf buf = {0};
-    struct heft_str text;
     bool ok;
 
     heft_buf_put(&buf, preamble, sizeof preamble - 1);
-    ok = heft_torch_write_pickle(out, HEFT_TORCH_STREAM, &buf, err);
+    ok = heft_torch_flush(out, &buf, err) && heft_torch_write_pickle(out, HEFT_TORCH_STREAM, err);
     if (ok)
         put_keys(&buf, (uint32_t)out->n_pieces);
-    ok = ok && heft_buf_ok(&buf, err) && heft_buf_take(&buf, out->plan->mem, &text, err) &&
-         heft_plan_put(out->plan, out->file, text, err);
+    ok = ok && heft_torch_flush(out, &buf, err);
     heft_buf_release(&buf);
     return ok;
 }

@@ -102,10 +102,11 @@ static bool grow(struct set *set, uint32_t n_buckets, struct heft_arena *scratch
     return true;
 }
 
-bool heft_torch_hash_names(const struct heft_str *names, size_t n, struct heft_arena *scratch,
-                           uint64_t *out, struct heft_error *err)
+bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
+                           struct heft_arena *scratch, uint64_t *out, struct heft_error *err)
 {
     struct set set = {.first = HEFT_NONE};
+    char room[HEFT_TORCH_NAME];
     size_t size = 0;
 
     if (n >= bucket_counts[HEFT_COUNT(bucket_counts) - 1])
@@ -116,7 +117,7 @@ bool heft_torch_hash_names(const struct heft_str *names, size_t n, struct heft_a
     for (uint32_t i = 0; i < n; i++) {
         if (i == set.n_buckets && !grow(&set, bucket_counts[size++], scratch, err))
             return false;
-        set.names[i].hash = hash_text(names[i]);
+        set.names[i].hash = hash_text(name(ctx, i, room));
         insert(&set, i);
     }
     *out = 0;

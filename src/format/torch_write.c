@@ -10,7 +10,8 @@
  *     50 4b 06 06 … 50 4b 06 07 … 50 4b 05 06 …    end records, always of both kinds
  *
  * Records: data.pkl, the small ones of the layout, the storages in the pickle's order, version,
- * serialization id. What holds checksums is late: descriptors, the id, the directory. */
+ * serialization id. All but the payloads is late, that is, made when these are written: what holds
+ * checksums has to be, and headers need no memory so. */
 #include "base/endian.h"
 #include "format/torch_write.h"
 
@@ -23,7 +24,9 @@
 #define MAX32     UINT32_MAX /* from here on, zip64 */
 #define FLAGS     0x0800     /* names are UTF-8 */
 #define HAS_SIZES 0x0008     /* a descriptor follows */
-#define BLOCK     512        /* records of the directory that are made at once */
+#define SERIAL    40
+#define MAX_ROOT  4096 /* bytes: far below what a record's name may have */
+#define BLOCK     512  /* records of the directory that are made at once */
 
 /* What releases of torch put beside the storages. */
 struct layout {
@@ -37,22 +40,33 @@ static const struct layout layouts[] = {
 };
 const char *const heft_torch_layouts[] = {"2.8", "2.1", "1.6", NULL};
 
+struct directory;
+
 struct record {
-    struct heft_str name; /* with the root */
-    uint64_t begin;       /* of its local header */
-    uint64_t size;        /* of the payload */
-    uint32_t sum;         /* number of the plan's sum of the payload */
-    uint16_t wide;        /* bytes of its zip64 fields, or 0 */
+    const struct directory *of;
+    const char *name; /* without the root; NULL: a storage, named by its number */
+    uint64_t begin;   /* of its local header */
+    uint64_t size;    /* of the payload */
+    uint32_t sum;     /* number of the plan's sum of the payload */
+    uint16_t wide;    /* bytes of its zip64 fields, or 0 */
+};
+
+/* What late bytes are made from: lives in the plan's arena. */
+struct directory {
+    struct heft_str root;
+    struct record *records;
+    size_t n, storages; /* records; the first one that is a storage */
+    uint64_t names;     /* their combined hash, for the serialization id */
 };
 
 struct archive {
     struct heft_torch_out *out;
     struct heft_plan *plan;
     uint32_t file;
-    struct heft_str root;
     const struct layout *layout;
-    struct record *records; /* in the plan's arena: late bytes are made from them */
-    size_t n_records;
+    struct directory *dir;
+    uint64_t payload; /* of the record that is being added: where it begins … */
+    uint64_t wanted;  /* … and how large it was said to be */
     struct heft_error *err;
 };
 
@@ -115,140 +129,166 @@ uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t
     return data + (ALIGNMENT - data % ALIGNMENT) % ALIGNMENT;
 }
 
-static void put_local(uint8_t *out, const struct record *r, uint64_t payload)
+static struct heft_str name_of(const void *ctx, size_t i, char *room)
 {
-    struct cursor c = {out};
-    const uint64_t extra = payload - r->begin - LOCAL - r->name.n;
+    const struct directory *dir = ctx;
+    const struct record *r = &dir->records[i];
 
-    put32(&c, 0x04034b50);
-    put16(&c, 0);
-    put16(&c, r->size ? FLAGS | HAS_SIZES : FLAGS);
-    put_zeros(&c, 18); /* method, time, date, checksum, sizes */
-    put16(&c, r->name.n);
-    put16(&c, extra);
-    memcpy(c.p, r->name.p, r->name.n);
-    c.p += r->name.n;
-    if (r->wide) {
-        put16(&c, 1);
-        put16(&c, r->wide - 4u);
-        if (r->size >= MAX32) {
-            put64(&c, r->size);
-            put64(&c, 0); /* not yet known to torch */
-        }
-        if (r->begin >= MAX32)
-            put64(&c, r->begin);
-    }
-    put16(&c, 0x4246); /* "FB" */
-    put16(&c, extra - r->wide - 4);
-    memset(c.p, 'Z', (size_t)(extra - r->wide - 4));
+    return r->name ? heft_str_of(r->name) : heft_torch_key_name("data/", i - dir->storages, room);
 }
 
-static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+/* With the root and a slash. */
+static uint16_t name_size(const struct record *r)
+{
+    char room[HEFT_TORCH_NAME];
+
+    return (uint16_t)(r->of->root.n + 1 + name_of(r->of, (size_t)(r - r->of->records), room).n);
+}
+
+static void put_name(struct cursor *c, const struct record *r)
+{
+    char room[HEFT_TORCH_NAME];
+    const struct heft_str name = name_of(r->of, (size_t)(r - r->of->records), room);
+
+    memcpy(c->p, r->of->root.p, r->of->root.n);
+    c->p += r->of->root.n;
+    *c->p++ = '/';
+    memcpy(c->p, name.p, name.n);
+    c->p += name.n;
+}
+
+/* Fills what there is of room up to `end`, where the payload begins. */
+static void put_local(struct cursor *c, const struct record *r, const uint8_t *end)
+{
+    const uint16_t name = name_size(r);
+    const uint64_t extra = (uint64_t)(end - c->p) - LOCAL - name;
+
+    put32(c, 0x04034b50);
+    put16(c, 0);
+    put16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
+    put_zeros(c, 18); /* method, time, date, checksum, sizes */
+    put16(c, name);
+    put16(c, extra);
+    put_name(c, r);
+    if (r->wide) {
+        put16(c, 1);
+        put16(c, r->wide - 4u);
+        if (r->size >= MAX32) {
+            put64(c, r->size);
+            put64(c, 0); /* not yet known to torch */
+        }
+        if (r->begin >= MAX32)
+            put64(c, r->begin);
+    }
+    put16(c, 0x4246); /* "FB" */
+    put16(c, extra - r->wide - 4);
+    memset(c->p, 'Z', (size_t)(end - c->p));
+    c->p += end - c->p;
+}
+
+static size_t descriptor_size(const struct record *r)
+{
+    return r->size == 0 ? 0 : r->wide ? 24 : 16;
+}
+
+static void put_descriptor(struct cursor *c, const struct record *r, const uint32_t *sums)
+{
+    if (r->size == 0)
+        return;
+    put32(c, 0x08074b50);
+    put32(c, sums[r->sum]);
+    if (r->wide) {
+        put64(c, r->size);
+        put64(c, r->size);
+    } else {
+        put32(c, r->size);
+        put32(c, r->size);
+    }
+}
+
+/* What stands between two payloads: the descriptor of the one, the header of the other. */
+static void fill_between(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct record *r = ctx;
     struct cursor c = {out};
 
-    put32(&c, 0x08074b50);
-    put32(&c, sums[r->sum]);
-    if (n == 16) {
-        put32(&c, r->size);
-        put32(&c, r->size);
-    } else {
-        put64(&c, r->size);
-        put64(&c, r->size);
-    }
+    if (r > r->of->records)
+        put_descriptor(&c, r - 1, sums);
+    put_local(&c, r, out + n);
 }
 
-/* Header and name. The payload, of r->size bytes, is added by the caller between this and the end.
- */
-static bool begin_record(struct archive *a, const char *name, uint64_t size, struct record **out)
+static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
-    struct record *r = &a->records[a->n_records++];
-    const char *full = heft_arena_printf(a->plan->mem, a->err, "%s/%s", a->root.p, name);
-    uint64_t payload;
-    uint8_t *header;
+    struct cursor c = {out};
 
-    if (!full)
-        return false;
-    *r = (struct record){.name = heft_str_of(full), .size = size};
-    r->begin = a->plan->files[a->file].size;
-    if (r->begin > UINT64_MAX / 2 || size > UINT64_MAX / 2)
-        return heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^63 bytes or more");
-    payload = heft_torch_payload(r->begin, r->name.n, size, &r->wide);
-    header = heft_arena_alloc(a->plan->mem, (size_t)(payload - r->begin), a->err);
-    if (!header)
-        return false;
-    put_local(header, r, payload);
-    *out = r;
-    if (!heft_plan_put(a->plan, a->file,
-                       (struct heft_str){(char *)header, (size_t)(payload - r->begin)}, a->err))
+    (void)n;
+    put_descriptor(&c, ctx, sums);
+}
+
+/* The payload is added by the caller between this and the end. Its size may differ from what is said
+ * here, but not in being below 4 GiB. */
+static bool begin_record(struct archive *a, const char *name, uint64_t size)
+{
+    struct directory *dir = a->dir;
+    struct record *r = &dir->records[dir->n];
+    const uint64_t at = a->plan->files[a->file].size;
+
+    if (at > UINT64_MAX / 4 || size > UINT64_MAX / 4)
+        return heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^62 bytes or more");
+    *r = (struct record){.of = dir, .name = name, .size = size};
+    r->begin = at + (dir->n ? descriptor_size(r - 1) : 0);
+    dir->n++;
+    a->payload = heft_torch_payload(r->begin, name_size(r), size, &r->wide);
+    a->wanted = size;
+    if (!heft_plan_late(a->plan, a->file, (struct heft_late){fill_between, r}, a->payload - at,
+                        a->err))
         return false;
     r->sum = heft_plan_sum_begin(a->plan);
     return true;
 }
 
-static bool end_record(struct archive *a, const struct record *r)
+static bool end_record(struct archive *a)
 {
+    struct record *r = &a->dir->records[a->dir->n - 1];
+
     heft_plan_sum_end(a->plan);
-    return r->size == 0 || heft_plan_late(a->plan, a->file, (struct heft_late){fill_descriptor, r},
-                                          r->wide ? 24 : 16, a->err);
+    r->size = a->plan->files[a->file].size - a->payload;
+    return (r->size >= MAX32) == (a->wanted >= MAX32) ||
+           heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pickle of 4 GiB or more");
 }
 
 static bool add_small(struct archive *a, const char *name, struct heft_str bytes)
 {
-    struct record *r;
-
-    return begin_record(a, name, bytes.n, &r) && heft_plan_put(a->plan, a->file, bytes, a->err) &&
-           end_record(a, r);
+    return begin_record(a, name, bytes.n) && heft_plan_put(a->plan, a->file, bytes, a->err) &&
+           end_record(a);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
 
 static bool add_pickle(struct archive *a)
 {
-    struct heft_buf buf = {0};
-    struct heft_str pickle;
-    const bool ok = heft_torch_write_pickle(a->out, HEFT_TORCH_ZIP, &buf, a->err) &&
-                    heft_buf_take(&buf, a->plan->mem, &pickle, a->err);
-
-    heft_buf_release(&buf);
-    return ok && add_small(a, "data.pkl", pickle);
+    return begin_record(a, "data.pkl", 0) &&
+           heft_torch_write_pickle(a->out, HEFT_TORCH_ZIP, a->err) && end_record(a);
 }
 
-static bool add_storage(struct archive *a, size_t i)
+static bool add_storage(struct archive *a, struct heft_torch_piece *piece)
 {
-    struct heft_torch_piece *piece = &a->out->pieces[i];
-    struct record *r;
-    char name[32] = "data/";
-    struct heft_buf digits = {0};
-    bool ok;
-
-    heft_buf_u64(&digits, i);
-    ok = heft_buf_ok(&digits, a->err);
-    if (ok)
-        memcpy(name + 5, digits.p, digits.n);
-    heft_buf_release(&digits);
-    return ok && begin_record(a, name, piece->bytes, &r) &&
-           heft_torch_out_put(a->out, piece, a->err) && end_record(a, r);
+    return begin_record(a, NULL, heft_torch_bytes(piece)) &&
+           heft_torch_out_put(a->out, piece, a->err) && end_record(a);
 }
 
 /* ---- the serialization id ---------------------------------------------------------------- */
 
-struct serial {
-    const struct record *records; /* those before its own */
-    size_t n;
-    uint64_t names;
-};
-
-/* Twenty digits of the names, twenty of the checksums of all records that hold something. */
+/* Twenty digits of the names, twenty of the checksums of all records that hold something: of those
+ * before its own, which is the last. */
 static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
-    const struct serial *serial = ctx;
-    uint64_t hash = 0, names = serial->names;
+    const struct directory *dir = ctx;
+    uint64_t hash = 0, names = dir->names;
 
-    for (size_t i = 0; i < serial->n; i++)
-        if (serial->records[i].size)
-            hash = heft_torch_combine(hash, sums[serial->records[i].sum]);
+    for (size_t i = 0; i + 1 < dir->n; i++)
+        if (dir->records[i].size)
+            hash = heft_torch_combine(hash, sums[dir->records[i].sum]);
     for (size_t i = n / 2; i-- > 0; hash /= 10, names /= 10) {
         out[i] = (uint8_t)('0' + names % 10);
         out[n / 2 + i] = (uint8_t)('0' + hash % 10);
@@ -257,21 +297,12 @@ static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, siz
 
 static bool add_serial(struct archive *a)
 {
-    struct serial *serial = heft_arena_zero(a->plan->mem, 1, sizeof *serial, a->err);
-    struct heft_str *names = heft_arena_zero(&a->out->scratch, a->n_records, sizeof *names, a->err);
-    const size_t root = a->root.n + 1;
-    struct record *r;
+    const struct heft_late serial = {fill_serial, a->dir};
 
-    if (!serial || !names)
-        return false;
-    for (size_t i = 0; i < a->n_records; i++)
-        names[i] = (struct heft_str){a->records[i].name.p + root, a->records[i].name.n - root};
-    serial->records = a->records;
-    serial->n = a->n_records;
-    return heft_torch_hash_names(names, a->n_records, &a->out->scratch, &serial->names, a->err) &&
-           begin_record(a, ".data/serialization_id", 40, &r) &&
-           heft_plan_late(a->plan, a->file, (struct heft_late){fill_serial, serial}, 40, a->err) &&
-           end_record(a, r);
+    return heft_torch_hash_names(name_of, a->dir, a->dir->n, &a->out->scratch, &a->dir->names,
+                                 a->err) &&
+           begin_record(a, ".data/serialization_id", SERIAL) &&
+           heft_plan_late(a->plan, a->file, serial, SERIAL, a->err) && end_record(a);
 }
 
 /* ---- the directory ----------------------------------------------------------------------- */
@@ -290,12 +321,11 @@ static void put_central(struct cursor *c, const struct record *r, uint32_t crc)
     put32(c, crc);
     put32(c, cap32(r->size));
     put32(c, cap32(r->size));
-    put16(c, r->name.n);
+    put16(c, name_size(r));
     put16(c, r->wide);
     put_zeros(c, 10); /* comment, disk, attributes */
     put32(c, cap32(r->begin));
-    memcpy(c->p, r->name.p, r->name.n);
-    c->p += r->name.n;
+    put_name(c, r);
     if (!r->wide)
         return;
     put16(c, 1);
@@ -320,17 +350,18 @@ static void fill_block(const void *ctx, const uint32_t *sums, uint8_t *out, size
 
 static bool add_blocks(struct archive *a)
 {
-    const size_t n_blocks = (a->n_records + BLOCK - 1) / BLOCK;
+    const struct directory *dir = a->dir;
+    const size_t n_blocks = (dir->n + BLOCK - 1) / BLOCK;
     struct block *blocks = heft_arena_zero(a->plan->mem, n_blocks, sizeof *blocks, a->err);
 
     for (size_t b = 0; blocks && b < n_blocks; b++) {
         struct block *block = &blocks[b];
         uint64_t bytes = 0;
 
-        block->records = a->records + b * BLOCK;
-        block->n = (size_t)heft_min_u64(BLOCK, a->n_records - b * BLOCK);
+        block->records = dir->records + b * BLOCK;
+        block->n = (size_t)heft_min_u64(BLOCK, dir->n - b * BLOCK);
         for (size_t i = 0; i < block->n; i++)
-            bytes += CENTRAL + block->records[i].name.n + block->records[i].wide;
+            bytes += (uint64_t)CENTRAL + name_size(&block->records[i]) + block->records[i].wide;
         if (!heft_plan_late(a->plan, a->file, (struct heft_late){fill_block, block}, bytes, a->err))
             return false;
     }
@@ -365,12 +396,17 @@ static void put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
 
 static bool add_directory(struct archive *a)
 {
-    const uint64_t begin = a->plan->files[a->file].size;
+    const struct record *last = &a->dir->records[a->dir->n - 1];
     uint8_t *ends = heft_arena_alloc(a->plan->mem, END64 + LOCATOR + END, a->err);
+    uint64_t begin;
 
-    if (!ends || !add_blocks(a))
+    if (!ends || !heft_plan_late(a->plan, a->file, (struct heft_late){fill_descriptor, last},
+                                 descriptor_size(last), a->err))
         return false;
-    put_ends(ends, a->n_records, begin, a->plan->files[a->file].size);
+    begin = a->plan->files[a->file].size;
+    if (!add_blocks(a))
+        return false;
+    put_ends(ends, a->dir->n, begin, a->plan->files[a->file].size);
     return heft_plan_put(a->plan, a->file, (struct heft_str){(char *)ends, END64 + LOCATOR + END},
                          a->err);
 }
@@ -383,7 +419,7 @@ static bool choose_root(struct archive *a)
 {
     const char *path = a->plan->files[a->file].path, *begin = path, *dot = NULL;
 
-    a->root = HEFT_STR("archive");
+    a->dir->root = HEFT_STR("archive");
     for (const char *p = path; *p; p++) {
         if ((uint8_t)*p >= 0x80)
             return true;
@@ -394,14 +430,18 @@ static bool choose_root(struct archive *a)
             dot = p;
         }
     }
-    a->root = (struct heft_str){begin, dot ? (size_t)(dot - begin) : strlen(begin)};
-    if (a->root.n == 0)
+    a->dir->root = (struct heft_str){begin, dot ? (size_t)(dot - begin) : strlen(begin)};
+    if (a->dir->root.n == 0)
         return heft_fail(a->err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "the name %s has nothing before its last dot, which a torch archive is "
                          "called by",
                          path);
-    a->root.p = heft_arena_text(a->plan->mem, a->root, a->err);
-    return a->root.p != NULL;
+    if (a->dir->root.n > MAX_ROOT)
+        return heft_fail(a->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a file name of %zu bytes, at most %d are allowed", a->dir->root.n,
+                         MAX_ROOT);
+    a->dir->root.p = heft_arena_text(a->plan->mem, a->dir->root, a->err);
+    return a->dir->root.p != NULL;
 }
 
 static const struct layout *find_layout(const char *name)
@@ -422,22 +462,31 @@ static bool add_records(struct archive *a)
              add_small(a, ".storage_alignment", HEFT_STR("64"));
     if (layout->has_byteorder)
         ok = ok && add_small(a, "byteorder", HEFT_STR("little"));
+    a->dir->storages = a->dir->n;
     for (size_t i = 0; ok && i < a->out->n_pieces; i++)
-        ok = add_storage(a, i);
+        ok = add_storage(a, &a->out->pieces[i]);
     ok = ok && add_small(a, "version", HEFT_STR("3\n"));
     return ok && (!layout->has_serial || add_serial(a)) && add_directory(a);
+}
+
+static bool add_archive(struct archive *a)
+{
+    a->dir = heft_arena_zero(a->plan->mem, 1, sizeof *a->dir, a->err);
+    if (!a->dir || !choose_root(a))
+        return false;
+    a->dir->records =
+        heft_arena_zero(a->plan->mem, a->out->n_pieces + 6, sizeof *a->dir->records, a->err);
+    return a->dir->records && add_records(a);
 }
 
 bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                      struct heft_error *err)
 {
     struct heft_torch_out out;
-    struct archive a = {.out = &out, .plan = plan, .file = file, .err = err};
-    bool ok = heft_torch_out_init(&out, plan, file, cargo, err) && choose_root(&a);
+    struct archive a = {
+        .out = &out, .plan = plan, .file = file, .layout = find_layout(cargo->layout), .err = err};
+    const bool ok = heft_torch_out_init(&out, plan, file, cargo, err) && add_archive(&a);
 
-    a.layout = find_layout(cargo->layout);
-    a.records = heft_arena_zero(plan->mem, out.n_pieces + 6, sizeof *a.records, err);
-    ok = ok && a.records && add_records(&a);
     if (ok)
         heft_torch_out_place(&out);
     heft_torch_out_release(&out);

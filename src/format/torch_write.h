@@ -13,12 +13,10 @@
 
 /* ---- torch_write_rows.c ---- */
 
-/* A storage of the output: the hull of the items that share it, as one row of elements. */
+/* A storage of the output: the hull of the items that share it. */
 struct heft_torch_piece {
-    struct heft_row row; /* one dimension over the hull; its shape is `elements` */
+    const struct heft_row *like; /* one of their rows: source, dtype, flags; or in parts, and all */
     struct heft_hull hull;
-    uint64_t elements;
-    uint64_t bytes; /* as written */
     uint64_t at;    /* in the output file, once it is planned */
     uint32_t next;  /* another one that is cut from the same storage; HEFT_NONE */
     uint32_t items; /* that share it */
@@ -40,6 +38,9 @@ HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_pl
                                       uint32_t file, const struct heft_cargo *cargo,
                                       struct heft_error *err);
 void heft_torch_out_release(struct heft_torch_out *out);
+/* How large a piece is: elements, and bytes as written. */
+uint64_t heft_torch_elements(const struct heft_torch_piece *piece);
+uint64_t heft_torch_bytes(const struct heft_torch_piece *piece);
 /* Elements from the piece's begin to the item's first one. */
 uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item);
 /* Adds the bytes of a piece to the plan. */
@@ -54,10 +55,14 @@ enum heft_torch_style {
     HEFT_TORCH_ZIP,   /* persistent ids of five fields, each key one string */
     HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
 };
-/* Appends the pickle of the items as a state dict. Storages have their numbers as keys. */
+/* Adds the pickle of the items as a state dict to the plan. Storages have their numbers as keys. */
 HEFT_CHECKED bool heft_torch_write_pickle(const struct heft_torch_out *out,
-                                          enum heft_torch_style style, struct heft_buf *buf,
-                                          struct heft_error *err);
+                                          enum heft_torch_style style, struct heft_error *err);
+/* Moves what the buffer holds into the plan. */
+HEFT_CHECKED bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
+                                   struct heft_error *err);
+/* "data/17" in HEFT_TORCH_NAME bytes of room. */
+struct heft_str heft_torch_key_name(const char *before, uint64_t number, char *room);
 /* Whether a dictionary's _metadata is what modules leave there, and so can be written. */
 bool heft_torch_modules_fit(const struct heft_value *modules);
 /* A storage's element count, as its persistent id has it. */
@@ -71,9 +76,12 @@ uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t
 
 /* ---- torch_serial.c ---- */
 
+enum { HEFT_TORCH_NAME = 32 };
+/* The i-th name, in `room` where it has to be made. */
+typedef struct heft_str heft_torch_name_fn(const void *ctx, size_t i, char *room);
 /* What torch combines the names of all records to: its set of them is std::unordered_set of
  * libstdc++, whose order enters. Linear. */
-HEFT_CHECKED bool heft_torch_hash_names(const struct heft_str *names, size_t n,
+HEFT_CHECKED bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
                                         struct heft_arena *scratch, uint64_t *out,
                                         struct heft_error *err);
 /* One more number into a combined one. */

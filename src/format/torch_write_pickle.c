@@ -22,8 +22,9 @@
 #include "format/torch_write.h"
 
 #define BATCH   1000
-#define LATIN   256   /* single characters … */
-#define EMPTY   LATIN /* … and the empty string */
+#define FLUSH   (1u << 20) /* bytes that are added to the plan at once */
+#define LATIN   256        /* single characters … */
+#define EMPTY   LATIN      /* … and the empty string */
 #define NO_MEMO HEFT_NONE
 
 enum word { STORAGE, CPU, N_WORDS };
@@ -70,7 +71,7 @@ const enum heft_dtype heft_torch_lacks[] = {HEFT_F4, HEFT_F6_E2M3, HEFT_F6_E3M2,
 
 struct pickler {
     const struct heft_torch_out *out;
-    struct heft_buf *buf;
+    struct heft_buf buf; /* what has not yet been added to the plan */
     enum heft_torch_style style;
     uint32_t n_memo;
     /* Where each of these is in the memo, or NO_MEMO. */
@@ -84,7 +85,7 @@ struct pickler {
 
 static void op(struct pickler *p, char code)
 {
-    heft_buf_char(p->buf, code);
+    heft_buf_char(&p->buf, code);
 }
 
 static void number32(struct pickler *p, uint32_t v)
@@ -92,7 +93,7 @@ static void number32(struct pickler *p, uint32_t v)
     uint8_t bytes[4];
 
     heft_put_le32(bytes, v);
-    heft_buf_put(p->buf, bytes, sizeof bytes);
+    heft_buf_put(&p->buf, bytes, sizeof bytes);
 }
 
 /* q or r: the top of the stack goes into the memo. */
@@ -133,7 +134,7 @@ static void put_long(struct pickler *p, uint64_t bits, bool negative)
         n--;
     op(p, (char)0x8a);
     op(p, (char)n);
-    heft_buf_put(p->buf, bytes, n);
+    heft_buf_put(&p->buf, bytes, n);
 }
 
 static void put_int(struct pickler *p, uint64_t v)
@@ -188,7 +189,7 @@ static void put_object(struct pickler *p, struct heft_str text, uint32_t *memo)
     }
     op(p, 'X');
     number32(p, (uint32_t)text.n);
-    heft_buf_str(p->buf, text);
+    heft_buf_str(&p->buf, text);
     *memo = put_memo(p);
 }
 
@@ -206,7 +207,7 @@ static void put_global(struct pickler *p, const char *module, const char *name, 
         get_memo(p, *memo);
         return;
     }
-    heft_buf_printf(p->buf, "c%s\n%s\n", module, name);
+    heft_buf_printf(&p->buf, "c%s\n%s\n", module, name);
     *memo = put_memo(p);
 }
 
@@ -218,7 +219,7 @@ static void put_callee(struct pickler *p, enum callee callee)
 static void put_ordered_dict(struct pickler *p)
 {
     put_callee(p, ORDERED);
-    heft_buf_text(p->buf, ")R");
+    heft_buf_text(&p->buf, ")R");
     (void)put_memo(p);
 }
 
@@ -245,26 +246,36 @@ static void after_item(struct pickler *p, size_t i, size_t n, bool ordered)
     else if (i % BATCH == BATCH - 1 || i + 1 == n)
         op(p, 'u');
     if (!ordered && i + 1 == n && n % BATCH == 0)
-        heft_buf_text(p->buf, "(u");
+        heft_buf_text(&p->buf, "(u");
 }
 
 /* ---- a tensor ---------------------------------------------------------------------------- */
 
 uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece)
 {
-    return names[piece->as].storage ? piece->elements : piece->bytes;
+    return names[piece->as].storage ? heft_torch_elements(piece) : heft_torch_bytes(piece);
+}
+
+struct heft_str heft_torch_key_name(const char *before, uint64_t number, char *room)
+{
+    const size_t n = strlen(before);
+    char *p = room + HEFT_TORCH_NAME;
+
+    do
+        *--p = (char)('0' + number % 10);
+    while (number /= 10);
+    p -= n;
+    memcpy(p, before, n);
+    return (struct heft_str){p, (size_t)(room + HEFT_TORCH_NAME - p)};
 }
 
 static void put_key(struct pickler *p, uint32_t piece)
 {
-    char digits[16];
-    struct heft_str text = {digits + sizeof digits, 0};
+    char room[HEFT_TORCH_NAME];
     uint32_t own = NO_MEMO;
 
-    for (uint32_t left = piece; text.n == 0 || left > 0; left /= 10, text.n++)
-        digits[sizeof digits - 1 - text.n] = (char)('0' + left % 10);
-    text.p -= text.n;
-    put_object(p, text, p->style == HEFT_TORCH_ZIP ? &p->keys[piece] : &own);
+    put_object(p, heft_torch_key_name("", piece, room),
+               p->style == HEFT_TORCH_ZIP ? &p->keys[piece] : &own);
 }
 
 static void put_storage(struct pickler *p, uint32_t number)
@@ -475,8 +486,17 @@ static bool put_modules(struct pickler *p, const struct heft_value *modules, str
             return false;
         after_item(p, i, n, true);
     }
-    heft_buf_text(p->buf, "sb");
+    heft_buf_text(&p->buf, "sb");
     return true;
+}
+
+bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
+                      struct heft_error *err)
+{
+    struct heft_str bytes;
+
+    return heft_buf_ok(buf, err) && heft_buf_take(buf, out->plan->mem, &bytes, err) &&
+           heft_plan_put(out->plan, out->file, bytes, err);
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -487,7 +507,7 @@ static bool put_all(struct pickler *p, struct heft_error *err)
     const size_t n = cargo->n_items;
     const bool ordered = cargo->is_ordered && cargo->n_shards == 1; /* a shard is a plain dict */
 
-    heft_buf_put(p->buf, "\x80\x02", 2);
+    heft_buf_put(&p->buf, "\x80\x02", 2);
     if (ordered) {
         put_ordered_dict(p);
     } else {
@@ -499,17 +519,19 @@ static bool put_all(struct pickler *p, struct heft_error *err)
         if (!put_item(p, i, err))
             return false;
         after_item(p, i, n, ordered);
+        if (p->buf.n >= FLUSH && !heft_torch_flush(p->out, &p->buf, err))
+            return false;
     }
     if (p->out->modules && !put_modules(p, p->out->modules, err))
         return false;
     op(p, '.');
-    return heft_buf_ok(p->buf, err);
+    return heft_torch_flush(p->out, &p->buf, err);
 }
 
 bool heft_torch_write_pickle(const struct heft_torch_out *out, enum heft_torch_style style,
-                             struct heft_buf *buf, struct heft_error *err)
+                             struct heft_error *err)
 {
-    struct pickler p = {.out = out, .buf = buf, .style = style};
+    struct pickler p = {.out = out, .style = style};
     const size_t n = (out->n_pieces + 1) * sizeof *p.keys;
     bool ok;
 
@@ -524,6 +546,7 @@ bool heft_torch_write_pickle(const struct heft_torch_out *out, enum heft_torch_s
     ok = put_all(&p, err);
     heft_strmap_release(&p.shared);
     heft_u32map_release(&p.objects);
+    heft_buf_release(&p.buf);
     heft_free(p.keys);
     return ok;
 }

@@ -30,8 +30,8 @@ static bool fits(const struct heft_torch_piece *piece, const struct heft_item *i
 {
     const struct heft_row *row = item->row;
 
-    return piece->row.dtype == row->dtype && piece->row.flags == row->flags &&
-           piece->as == item->as && skew(&piece->row) == skew(row);
+    return piece->like->dtype == row->dtype && piece->like->flags == row->flags &&
+           piece->as == item->as && skew(piece->like) == skew(row);
 }
 
 /* The piece that the item looks into: one that there is, or a new one. */
@@ -48,7 +48,7 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
             return true;
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
-    *piece = (struct heft_torch_piece){.row = *item->row, .as = item->as, .next = HEFT_NONE};
+    *piece = (struct heft_torch_piece){.like = item->row, .as = item->as, .next = HEFT_NONE};
     if (!whole)
         return true;
     if (first == HEFT_MAP_NONE)
@@ -91,22 +91,47 @@ uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct he
     return (row->offset - piece->hull.begin) / heft_dtype_bytes((enum heft_dtype)row->dtype);
 }
 
-/* The piece as a row: one dimension of whole elements; of a row in parts the row itself. */
-static bool shape(struct heft_torch_piece *piece, struct heft_error *err)
+uint64_t heft_torch_elements(const struct heft_torch_piece *piece)
 {
-    const uint64_t bytes =
-        piece->row.parts ? piece->row.bytes : piece->hull.end - piece->hull.begin;
+    const struct heft_row *row = piece->like;
+    const uint64_t bytes = row->parts ? row->bytes : piece->hull.end - piece->hull.begin;
 
-    piece->elements = bytes / heft_dtype_bytes((enum heft_dtype)piece->row.dtype);
-    if (!piece->row.parts) {
-        piece->row.rank = 1;
-        piece->row.shape = &piece->elements;
-        piece->row.stride = NULL;
-        piece->row.offset = piece->hull.begin;
-        piece->row.bytes = bytes;
-    }
-    return heft_row_size((enum heft_dtype)piece->as, 1, &piece->elements, &piece->bytes) ||
+    return bytes / heft_dtype_bytes((enum heft_dtype)row->dtype);
+}
+
+uint64_t heft_torch_bytes(const struct heft_torch_piece *piece)
+{
+    return heft_torch_elements(piece) * heft_dtype_bytes((enum heft_dtype)piece->as);
+}
+
+/* That heft_torch_bytes does not overflow. */
+static bool check_size(const struct heft_torch_piece *piece, struct heft_error *err)
+{
+    const uint64_t elements = heft_torch_elements(piece);
+    uint64_t bytes;
+
+    return heft_row_size((enum heft_dtype)piece->as, 1, &elements, &bytes) ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+}
+
+/* The piece as a row of one dimension; where it is more than a copy, the plan will look at it later.
+ */
+static const struct heft_row *row_of(const struct heft_torch_out *out,
+                                     const struct heft_torch_piece *piece, struct heft_error *err)
+{
+    struct heft_row *row = heft_arena_zero(out->plan->mem, 1, sizeof *row, err);
+    uint64_t *shape = row ? heft_arena_u64(out->plan->mem, 1, err) : NULL;
+
+    if (!shape)
+        return NULL;
+    *shape = heft_torch_elements(piece);
+    *row = *piece->like;
+    row->rank = 1;
+    row->shape = shape;
+    row->stride = row->given = NULL;
+    row->offset = piece->hull.begin;
+    row->bytes = piece->hull.end - piece->hull.begin;
+    return row;
 }
 
 static bool note_apart(struct grouping *g, struct heft_error *err)
@@ -167,12 +192,12 @@ bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uin
     bool ok;
 
     *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
-    out->pieces = heft_arena_zero(plan->mem, cargo->n_items + 1, sizeof *out->pieces, err);
+    out->pieces = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->pieces, err);
     out->piece_of = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->piece_of, err);
     ok = out->pieces && out->piece_of && group(&g, err) && note_apart(&g, err) &&
          note_metadata(out, err) && choose_modules(out, err);
     for (size_t i = 0; ok && i < out->n_pieces; i++)
-        ok = shape(&out->pieces[i], err);
+        ok = check_size(&out->pieces[i], err);
     heft_u32map_release(&g.first);
     heft_buf_release(&g.apart);
     return ok;
@@ -186,13 +211,16 @@ void heft_torch_out_release(struct heft_torch_out *out)
 bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
                         struct heft_error *err)
 {
+    const struct heft_row *like = piece->like;
     struct heft_item item = {
-        .row = &piece->row, .name = piece->row.name, .as = piece->as, .bytes = piece->bytes};
+        .row = like, .name = like->name, .as = piece->as, .bytes = heft_torch_bytes(piece)};
 
-    if (!heft_plan_item(out->plan, out->file, &item, err))
-        return false;
-    piece->at = item.at;
-    return true;
+    piece->at = out->plan->files[out->file].size;
+    if (!like->parts && !like->stride && like->bytes == piece->hull.end - piece->hull.begin)
+        return heft_plan_item(out->plan, out->file, &item, err); /* the row is all of the piece */
+    if (!like->parts)
+        item.row = row_of(out, piece, err);
+    return item.row && heft_plan_item(out->plan, out->file, &item, err);
 }
 
 void heft_torch_out_place(struct heft_torch_out *out)
