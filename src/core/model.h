@@ -132,6 +132,7 @@ struct heft_model {
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
+    struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
         cap_unreadable;
