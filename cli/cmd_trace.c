@@ -297,8 +297,6 @@ static void json_hex(struct out *out, const uint8_t *bytes, size_t n)
     static const char digits[] = "0123456789abcdef";
     enum { PIECE = 1024 };
 
-    json_key(out, "argument");
-    out_char(out, '"');
     for (size_t at = 0; at < n; at += PIECE) {
         const size_t piece = n - at < PIECE ? n - at : (size_t)PIECE;
         char *to = out_room(out, (size_t)2 * PIECE);
@@ -309,8 +307,7 @@ static void json_hex(struct out *out, const uint8_t *bytes, size_t n)
         }
         out_to(out, to);
     }
-    out_char(out, '"');
-    out->separate = true;
+    out->separate = false;
 }
 
 /* Closes what is open, down to the document. */
@@ -380,15 +377,23 @@ static void json_step(struct trace *t, const struct heft_trace_step *step)
     struct out *const out = t->out;
 
     json_begin(t, "steps", "step");
-    json_member_u64(out, "position", step->position);
-    if (step->offset != HEFT_NO_OFFSET)
-        json_member_u64(out, "offset", step->offset);
-    json_member_u64(out, "byte", step->byte);
-    json_member_text(out, "opcode", step->name);
+    /* Names of ours need no quoting: there may be millions of steps. */
+    out_text(out, t->style == TRACE_LINES ? ",\"position\":" : "\"position\":");
+    out_u64(out, step->position);
+    if (step->offset != HEFT_NO_OFFSET) {
+        out_text(out, ",\"offset\":");
+        out_u64(out, step->offset);
+    }
+    out_text(out, ",\"byte\":");
+    out_u64(out, step->byte);
+    out_text(out, ",\"opcode\":\"");
+    out_text(out, step->name);
+    out_text(out, "\",\"argument\":\"");
     json_hex(out, step->argument, step->argument_bytes);
-    json_key(out, "value");
+    out_text(out, "\",\"value\":");
     json_text(out, step->value, step->value_len);
-    json_key(out, "effect");
+    out_text(out, ",\"effect\":");
+    out->separate = false;
     json_text(out, step->effect, step->effect_len);
     t->in_step = true;
 }

@@ -8,6 +8,9 @@
 #include "format/torch_trace.h"
 #include "heft/heft.h"
 
+/* A line takes longer than the opcode: fewer of them are allowed by default than when opening. */
+#define MOST_OPCODES 25000000
+
 struct tensors {
     struct heft_tracer *tr;
     struct heft_checkpoint *c;
@@ -156,6 +159,8 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
     if (!heft_source_open_file(&source, path, err))
         return heft_error_file(err, path);
     heft_model_init(&model, tr.options->limits);
+    if (!tr.options->limits || !tr.options->limits->opcodes)
+        model.limits.opcodes = heft_min_u64(model.limits.opcodes, MOST_OPCODES);
     source.label = path;
     ok = (is_zip(&source, err) || find_places(&tr, path)) && heft_torch_trace(&tr) &&
          (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));

@@ -7,8 +7,9 @@
  *   torch_trace_state.c   stack, metastack and memo
  *
  * Whatever a pickle does, a line stays a line: a value shows a few items of a few levels, a string
- * its beginning. Beyond MOST_WORK shown items of containers, containers show their size only. So
- * time is linear in the opcodes, however values are shared. */
+ * its beginning. What takes time (items of containers, floats, characters that need an escape) is
+ * paid for from a budget far beyond any checkpoint; when it is spent, such values show their kind
+ * and size only. So time is linear in the opcodes, however values are shared. */
 #ifndef HEFT_TORCH_TRACE_H
 #define HEFT_TORCH_TRACE_H
 
@@ -65,7 +66,7 @@ struct heft_tracer {
     struct heft_trace_known known[HEFT_TRACE_KNOWN]; /* names looked up lately */
     struct heft_trace_text value, effect;
     struct heft_buf name;
-    uint64_t work;    /* items of containers that may still be shown */
+    uint64_t work;    /* that showing values may still take */
     uint64_t entries; /* of states that may still be shown */
     uint32_t *memo;   /* the memo's indexes, as they came; only where a state is shown */
     size_t n_memo, cap_memo;
@@ -93,8 +94,9 @@ static inline void heft_trace_word(struct heft_trace_text *text, const char *wor
 void heft_trace_u64(struct heft_trace_text *text, uint64_t number);
 /* "1 value", "2 values" */
 void heft_trace_count(struct heft_trace_text *text, uint64_t number, const char *what);
-/* A file's text made safe, at most `most` bytes of it; `quote` (or 0) is escaped, too. */
-void heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t most, char quote);
+/* A file's text made safe, at most `most` bytes of it; `quote` (or 0) is escaped, too. Returns how
+ * many characters took an escape. */
+size_t heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t most, char quote);
 void heft_trace_float(struct heft_trace_text *text, double number);
 /* A value in full, within bounds. */
 void heft_trace_value(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node);

@@ -73,9 +73,9 @@ static size_t plain_run(const char *p, size_t n, char quote)
     return i;
 }
 
-void heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t most, char quote)
+size_t heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t most, char quote)
 {
-    size_t left = s.n < most ? s.n : most;
+    size_t left = s.n < most ? s.n : most, escapes = 0;
 
     while (left) {
         size_t used = plain_run(s.p, left, quote), n = used;
@@ -88,11 +88,13 @@ void heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_t 
             used = heft_escape_char(s, shown + 1, &n);
             from = is_special ? shown : shown + 1;
             n += is_special;
+            escapes++;
         }
         heft_trace_put(text, from, n);
         s = (struct heft_str){s.p + used, s.n - used};
         left -= used < left ? used : left;
     }
+    return escapes;
 }
 
 /* The fewest digits that read back as the same number, as Python's repr. */
@@ -130,10 +132,23 @@ static void put_length(struct heft_trace_text *text, size_t n)
     heft_trace_word(text, ")");
 }
 
-static void put_string(struct heft_trace_text *text, struct heft_str s, char quote)
+static void spend(struct heft_tracer *tr, uint64_t work)
 {
+    tr->work -= heft_min_u64(tr->work, work);
+}
+
+static void put_string(struct heft_tracer *tr, struct heft_trace_text *text, struct heft_str s,
+                       char quote)
+{
+    const size_t shown = s.n < MOST_TEXT ? s.n : MOST_TEXT;
+
+    if (tr->work == 0 && plain_run(s.p, shown, quote) < shown) {
+        heft_trace_word(text, "a text");
+        put_length(text, s.n);
+        return;
+    }
     heft_trace_put(text, &quote, 1);
-    heft_trace_escaped(text, s, MOST_TEXT, quote);
+    spend(tr, heft_trace_escaped(text, s, MOST_TEXT, quote));
     if (s.n > MOST_TEXT)
         heft_trace_word(text, "…");
     heft_trace_put(text, &quote, 1);
@@ -192,8 +207,19 @@ static void put_global(const struct heft_pickle *p, struct heft_trace_text *text
     heft_trace_escaped(text, heft_pickle_text(p, node), MOST_NAME, 0);
 }
 
-static void put_leaf(const struct heft_pickle *p, struct heft_trace_text *text, uint32_t number)
+static void put_float(struct heft_tracer *tr, struct heft_trace_text *text, double number)
 {
+    if (tr->work == 0) {
+        heft_trace_word(text, "a float");
+        return;
+    }
+    spend(tr, FLOAT_WORK);
+    heft_trace_float(text, number);
+}
+
+static void put_leaf(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number)
+{
+    const struct heft_pickle *p = tr->step->pickle;
     const struct heft_pickle_node *node = heft_pickle_at(p, number);
 
     switch (node->kind) {
@@ -207,13 +233,13 @@ static void put_leaf(const struct heft_pickle *p, struct heft_trace_text *text, 
         put_bigint(text, heft_pickle_text(p, number));
         break;
     case HEFT_PICKLE_FLOAT:
-        heft_trace_float(text, node->u.number);
+        put_float(tr, text, node->u.number);
         break;
     case HEFT_PICKLE_STR:
-        put_string(text, heft_pickle_text(p, number), '"');
+        put_string(tr, text, heft_pickle_text(p, number), '"');
         break;
     case HEFT_PICKLE_PY2STR:
-        put_string(text, heft_pickle_text(p, number), '\'');
+        put_string(tr, text, heft_pickle_text(p, number), '\'');
         break;
     case HEFT_PICKLE_BYTES:
     case HEFT_PICKLE_BYTEARRAY:
@@ -430,10 +456,10 @@ static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uin
 {
     const struct heft_pickle *p = tr->step->pickle;
     const struct heft_pickle_node *node = heft_pickle_at(p, number);
-    const uint64_t work = node->kind == HEFT_PICKLE_FLOAT ? FLOAT_WORK : 1;
     const bool is_list = node->kind >= HEFT_PICKLE_TUPLE && node->kind <= HEFT_PICKLE_FROZENSET;
 
-    tr->work -= depth && tr->work < work ? tr->work : depth ? work : 0;
+    if (depth)
+        spend(tr, 1);
     if (is_list && node->count && (depth >= MOST_DEPTH || tr->work == 0)) {
         put_size(p, text, number);
     } else if (depth && (is_list || node->kind == HEFT_PICKLE_CALL) && node->count &&
@@ -450,10 +476,8 @@ static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uin
         put_persid(tr, text, number, depth, end);
     } else if (node->kind == HEFT_PICKLE_PERSID) {
         heft_trace_word(text, "a persistent object");
-    } else if (node->kind == HEFT_PICKLE_FLOAT && tr->work == 0) {
-        heft_trace_word(text, "a float");
     } else {
-        put_leaf(p, text, number);
+        put_leaf(tr, text, number);
     }
 }
 
