@@ -16,7 +16,7 @@
 
 enum {
     NAME_WIDTH = 16,     /* SHORT_BINUNICODE */
-    ARGUMENT_WIDTH = 25, /* 00 00 d0 07 → 131072000 */
+    ARGUMENT_WIDTH = 25, /* 00 00 D0 07 → 131072000 */
     PART_WIDTH = 14      /* metastack[10] */
 };
 
@@ -52,7 +52,7 @@ static void put_padded(struct out *out, const char *text, size_t columns, size_t
 /* Raw bytes beside what they mean; a text's own bytes are in the effect. */
 static size_t put_argument(struct out *out, const struct heft_trace_step *step)
 {
-    static const char digits[] = "0123456789abcdef";
+    static const char digits[] = "0123456789ABCDEF";
     const size_t raw = step->form == HEFT_TRACE_NUMBER ? step->argument_bytes : step->prefix;
     size_t width = raw ? 3 * raw - 1 : 0;
 

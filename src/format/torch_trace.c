@@ -14,7 +14,7 @@
 #define FIRST_WINDOW    (UINT64_C(1) << 20) /* of a pickle whose end is not known */
 #define DEFLATED_RECORD (UINT64_C(64) << 20)
 #define DIRECTORY       (UINT64_C(256) << 20)
-#define MOST_WORK       (UINT64_C(64) << 20) /* see torch_trace.h */
+#define MOST_WORK       (UINT64_C(32) << 20) /* see torch_trace.h */
 #define STREAM_PICKLES  5
 #define OBJECT          4 /* the one of them that has the tensors */
 

@@ -13,6 +13,7 @@ enum {
     MOST_DEPTH = 4,   /* containers within containers: recursion ends here */
     MOST_ITEMS = 8,   /* of one container */
     MOST_VALUE = 220, /* bytes, about: no further item is begun behind them */
+    MOST_SHAPE = 60,  /* more, for a shape that has been begun */
     MOST_TEXT = 60,   /* bytes of a string */
     MOST_NAME = 120,  /* of a global */
     FLOAT_WORK = 16   /* a float takes as long as so many items */
@@ -331,7 +332,7 @@ static bool put_tensor(struct heft_tracer *tr, struct heft_trace_text *text, uin
         heft_trace_word(text, " ");
     }
     if (is_tuple(p, size))
-        put_container(tr, text, size, depth + 1, end);
+        put_container(tr, text, size, depth + 1, end + MOST_SHAPE);
     else
         put_nested(tr, text, size, depth + 1, end);
     return true;
