@@ -112,6 +112,9 @@ HEFT_CHECKED bool heft_trace_explain(struct heft_tracer *tr);
 
 /* ---- torch_trace_state.c ---- */
 
+/* The value's place in the memo, HEFT_MAP_NONE where it has none: only where a state is shown. */
+uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node);
+
 /* After each step: keeps the list of the memo's entries. */
 HEFT_CHECKED bool heft_trace_remember(struct heft_tracer *tr);
 /* Hands the state after tr->step to the watcher, entry by entry; `whole` or the ends of long parts.

@@ -26,6 +26,15 @@ bool heft_trace_remember(struct heft_tracer *tr)
     return heft_u32map_set(&tr->by_node, node, index, tr->err);
 }
 
+uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node)
+{
+    const uint32_t index = heft_u32map_get(&tr->by_node, node);
+
+    if (index == HEFT_MAP_NONE || heft_pickle_memo_at(tr->step, index) != node)
+        return HEFT_MAP_NONE; /* another value has taken its place */
+    return index;
+}
+
 /* ---- entries ----------------------------------------------------------------------------- */
 
 static bool emit(struct heft_tracer *tr, struct heft_trace_entry *entry)
@@ -53,7 +62,7 @@ static void put_index(struct heft_tracer *tr, uint32_t index)
 
 static void put_on_stack(struct heft_tracer *tr, uint32_t node)
 {
-    const uint32_t index = heft_u32map_get(&tr->by_node, node);
+    const uint32_t index = heft_trace_memo_of(tr, node);
 
     if (index == HEFT_MAP_NONE) {
         heft_trace_value(tr, &tr->effect, node);

@@ -404,17 +404,18 @@ static void put_items(struct heft_tracer *tr, struct heft_trace_text *text, uint
         }
         put_nested(tr, text, item, depth + 1, end);
     }
-    if (count == 1 && heft_pickle_at(p, number)->kind == HEFT_PICKLE_TUPLE)
-        heft_trace_word(text, ",");
 }
 
 static void put_container(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number,
                           unsigned depth, size_t end)
 {
-    const uint8_t kind = heft_pickle_at(tr->step->pickle, number)->kind;
+    const struct heft_pickle_node *node = heft_pickle_at(tr->step->pickle, number);
+    const uint8_t kind = node->kind;
 
     heft_trace_word(text, KINDS[kind].open);
     put_items(tr, text, number, kind == HEFT_PICKLE_DICT, depth, end);
+    if (kind == HEFT_PICKLE_TUPLE && node->count == 1)
+        heft_trace_word(text, ",");
     heft_trace_word(text, KINDS[kind].close);
 }
 
@@ -442,7 +443,7 @@ static void put_call(struct heft_tracer *tr, struct heft_trace_text *text, uint3
 /* A value within another: the memo says the rest, where a state is shown. */
 static bool put_reference(const struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node)
 {
-    const uint32_t index = tr->by_place ? heft_u32map_get(&tr->by_node, node) : HEFT_MAP_NONE;
+    const uint32_t index = tr->by_place ? heft_trace_memo_of(tr, node) : HEFT_MAP_NONE;
 
     if (index == HEFT_MAP_NONE)
         return false;
