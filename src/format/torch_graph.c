@@ -120,7 +120,7 @@ bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
         return false;
     t->meanings[id] = (uint32_t)t->n_storages;
     t->storages[t->n_storages] = *storage;
-    t->storages[t->n_storages++].id = id;
+    t->storages[t->n_storages++].id = id + 1;
     return true;
 }
 

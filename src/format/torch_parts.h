@@ -34,7 +34,7 @@ struct heft_torch_storage {
     int64_t elements;
     uint64_t begin;   /* of a view on a storage: bytes from that storage's begin */
     uint32_t storage; /* in the model; HEFT_NONE: there is no data (meta device) */
-    uint32_t id;      /* the PERSID that was met first */
+    uint32_t id;      /* the PERSID that was met first, from 1 on; 0: there is none */
     uint32_t trail;   /* its number in the model's trail, from 1 on; 0: none */
     bool used;        /* by a row */
 };
@@ -241,8 +241,8 @@ enum heft_torch_found {
 struct heft_torch_made {
     enum heft_torch_found found;
     struct heft_row row;
-    struct heft_torch_storage *from; /* what it looks into; NULL: bytes without persistent id */
-    const char *reason;              /* in model->mem, or static */
+    uint32_t from; /* ROW: the storage it looks into, from 1 on; 0: bytes without persistent id */
+    const char *reason; /* in model->mem, or static */
 };
 /* What tensor a node is, if it is one: a _rebuild_… call, a bare storage, a numpy array. */
 HEFT_CHECKED bool heft_torch_tensor(struct heft_torch *t, uint32_t node,

@@ -239,7 +239,7 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
 static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
                         struct heft_torch_made *out)
 {
-    out->from = s;
+    out->from = (uint32_t)(s - t->storages) + 1; /* fewer than nodes */
     out->row.storage = s->storage;
     s->used = true;
     if (t->is_big && heft_dtype_info((enum heft_dtype)out->row.dtype)->word > 1)

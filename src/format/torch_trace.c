@@ -118,7 +118,8 @@ static bool each_step(void *ctx, const struct heft_pickle_step *step)
 static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
 {
     return (struct heft_pickle_limits){.opcodes = tr->limits->opcodes,
-                                       .nodes = heft_limit_nodes(tr->limits, tr->src->size)};
+                                       .nodes = heft_limit_nodes(tr->limits, tr->src->size),
+                                       .text = tr->limits->pickle};
 }
 
 /* Walks the pickle at data[0]. A failure of a step's texts is in tr->err before the run ends. */

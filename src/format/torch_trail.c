@@ -16,9 +16,28 @@ static bool keep(struct heft_torch *t, struct heft_str text, struct heft_str *ou
     return out->p != NULL;
 }
 
-static struct heft_str location_of(const struct heft_torch *t, uint32_t id)
+/* The id that a row's storage has in this pickle: it names the storage's key, as a tuple or alone.
+ * NIL: it has none, the storage came out of another pickle or stands in this one as bytes. */
+static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
 {
-    const uint32_t node = heft_torch_item(t, heft_torch_node(t, id)->u.call.args, 3);
+    const struct heft_torch_storage *s = &t->storages[made->from ? made->from - 1 : 0];
+    uint32_t args, key;
+
+    if (made->from == 0 || made->from > t->n_storages || s->storage != made->row.storage ||
+        s->id == 0 || s->id > t->pickle.count || !heft_torch_is(t, s->id - 1, HEFT_PICKLE_PERSID))
+        return HEFT_PICKLE_NIL;
+    args = heft_torch_node(t, s->id - 1)->u.call.args;
+    key = heft_torch_is(t, args, HEFT_PICKLE_TUPLE) ? heft_torch_item(t, args, 2) : args;
+    if (key == HEFT_PICKLE_NIL || !heft_torch_is_text(t, key) ||
+        (s->begin == 0 && !heft_str_eq(heft_pickle_text(&t->pickle, key), s->key)))
+        return HEFT_PICKLE_NIL;
+    return args;
+}
+
+static struct heft_str location_of(const struct heft_torch *t, uint32_t args)
+{
+    const uint32_t node =
+        heft_torch_is(t, args, HEFT_PICKLE_TUPLE) ? heft_torch_item(t, args, 3) : HEFT_PICKLE_NIL;
     struct heft_str text = {"", 0};
 
     if (node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node))
@@ -32,9 +51,13 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
                        struct heft_error *err)
 {
     struct heft_trail *trail = t->model->trail;
-    struct heft_torch_storage *from = made->from;
+    const uint32_t args = id_of(t, made);
+    struct heft_torch_storage *from;
     struct heft_trail_storage *s;
 
+    if (args == HEFT_PICKLE_NIL)
+        return true;
+    from = &t->storages[made->from - 1];
     if (from->trail == 0) {
         if (!heft_grow(&trail->storages, &trail->cap_storages, trail->n_storages, 1, sizeof *s,
                        err))
@@ -43,8 +66,7 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
         s->type = from->type->name;
         s->elements = from->elements;
         s->storage = made->row.storage;
-        if (!keep(t, from->key, &s->key, err) ||
-            !keep(t, location_of(t, from->id), &s->location, err))
+        if (!keep(t, from->key, &s->key, err) || !keep(t, location_of(t, args), &s->location, err))
             return false;
         from->trail = (uint32_t)++trail->n_storages; /* fewer than nodes */
     }
@@ -64,7 +86,7 @@ bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
 
     if (key < t->pickle.count)
         row.key_at = heft_torch_node(t, key)->at;
-    if (made->from && !storage_of(t, made, &row.storage, err))
+    if (!storage_of(t, made, &row.storage, err))
         return false;
     if (!heft_grow(&trail->rows, &trail->cap_rows, trail->n_rows, 1, sizeof row, err))
         return false;
