@@ -16,34 +16,56 @@ static bool keep(struct heft_torch *t, struct heft_str text, struct heft_str *ou
     return out->p != NULL;
 }
 
-/* The id that a row's storage has in this pickle: it names the storage's key, as a tuple or alone.
- * NIL: it has none, the storage came out of another pickle or stands in this one as bytes. */
-static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
+static bool is_key(const struct heft_torch *t, uint32_t node, struct heft_str key)
 {
-    const struct heft_torch_storage *s = &t->storages[made->from ? made->from - 1 : 0];
-    uint32_t args, key;
-
-    if (made->from == 0 || made->from > t->n_storages || s->storage != made->row.storage ||
-        s->id == 0 || s->id > t->pickle.count || !heft_torch_is(t, s->id - 1, HEFT_PICKLE_PERSID))
-        return HEFT_PICKLE_NIL;
-    args = heft_torch_node(t, s->id - 1)->u.call.args;
-    key = heft_torch_is(t, args, HEFT_PICKLE_TUPLE) ? heft_torch_item(t, args, 2) : args;
-    if (key == HEFT_PICKLE_NIL || !heft_torch_is_text(t, key) ||
-        (s->begin == 0 && !heft_str_eq(heft_pickle_text(&t->pickle, key), s->key)))
-        return HEFT_PICKLE_NIL;
-    return args;
+    return node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node) &&
+           heft_str_eq(heft_pickle_text(&t->pickle, node), key);
 }
 
-static struct heft_str location_of(const struct heft_torch *t, uint32_t args)
+/* What the id of a row's storage is in this pickle: a tuple that has its key, or the key of a view
+ * on it; or the key alone. NIL: it has none, it came out of another pickle. */
+static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
 {
-    const uint32_t node =
-        heft_torch_is(t, args, HEFT_PICKLE_TUPLE) ? heft_torch_item(t, args, 3) : HEFT_PICKLE_NIL;
-    struct heft_str text = {"", 0};
+    const struct heft_torch_storage *s;
+    uint32_t args;
 
-    if (node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node))
-        text = heft_pickle_text(&t->pickle, node);
-    text.n = (size_t)heft_min_u64(text.n, LOCATION);
-    return text;
+    if (made->from == 0 || made->from > t->n_storages)
+        return HEFT_PICKLE_NIL;
+    s = &t->storages[made->from - 1];
+    if (s->storage != made->row.storage || s->id == 0 || s->id > t->pickle.count ||
+        !heft_torch_is(t, s->id - 1, HEFT_PICKLE_PERSID))
+        return HEFT_PICKLE_NIL;
+    args = heft_torch_node(t, s->id - 1)->u.call.args;
+    if (is_key(t, args, s->key) || is_key(t, heft_torch_item(t, args, 2), s->key) ||
+        is_key(t, heft_torch_item(t, heft_torch_item(t, args, 5), 0), s->key))
+        return args;
+    return HEFT_PICKLE_NIL;
+}
+
+static struct heft_str text_of(const struct heft_torch *t, uint32_t node, struct heft_str otherwise)
+{
+    return node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node)
+               ? heft_pickle_text(&t->pickle, node)
+               : otherwise;
+}
+
+/* The five fields, those of the id where it is a tuple. */
+static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
+                 struct heft_trail_storage *out, struct heft_error *err)
+{
+    const bool is_tuple = heft_torch_is(t, args, HEFT_PICKLE_TUPLE);
+    const uint32_t elements = is_tuple ? heft_torch_item(t, args, 4) : HEFT_PICKLE_NIL;
+    const uint32_t at = is_tuple ? heft_torch_item(t, args, 3) : HEFT_PICKLE_NIL;
+    const uint32_t key = is_tuple ? heft_torch_item(t, args, 2) : args;
+    struct heft_str location = text_of(t, at, HEFT_STR(""));
+
+    location.n = (size_t)heft_min_u64(location.n, LOCATION);
+    out->type = from->type->name;
+    out->elements = heft_torch_is(t, elements, HEFT_PICKLE_INT)
+                        ? heft_torch_node(t, elements)->u.integer
+                        : from->elements;
+    return keep(t, text_of(t, key, from->key), &out->key, err) &&
+           keep(t, location, &out->location, err);
 }
 
 /* The trail's number of a storage: the first row that looks into it enters it. */
@@ -63,10 +85,8 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
                        err))
             return false;
         s = &trail->storages[trail->n_storages];
-        s->type = from->type->name;
-        s->elements = from->elements;
         s->storage = made->row.storage;
-        if (!keep(t, from->key, &s->key, err) || !keep(t, location_of(t, args), &s->location, err))
+        if (!fill(t, from, args, s, err))
             return false;
         from->trail = (uint32_t)++trail->n_storages; /* fewer than nodes */
     }
