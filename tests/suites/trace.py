@@ -19,7 +19,7 @@ import llama  # noqa: E402
 
 def jobs(ctx):
     for folder, name in golden_inputs():
-        if folder.name.startswith("torch"):
+        if folder.name.startswith(("torch", "pickle")) and (folder / name).is_file():
             yield f"{folder.name}/{name}", lambda f=folder, n=name: check_golden(ctx, f / n)
     for name, data in samples():
         yield f"pickle {name}", lambda n=name, d=data: check_sample(ctx, n, d)

@@ -164,8 +164,8 @@ def write_sparse(path, shapes=None):
     with open(path, "wb") as file:
         archive = Zip(file, ROOT)
         archive.add("data.pkl", len(data), zlib.crc32(data), data)
-        for key, (_, shape) in enumerate(shapes):
-            size = 2 * elements_of(shape)
+        for key in sorted(range(len(shapes)), key=str):  # as torch up to 1.13 does: 0, 1, 10, 100 …
+            size = 2 * elements_of(shapes[key][1])
             archive.add(f"data/{key}", size, zeros_crc(size))
         archive.add("version", 2, zlib.crc32(b"3\n"), b"3\n")
         archive.close()
