@@ -9,24 +9,8 @@ import os
 import sys
 import time
 
-# 7B parameters in 16 bits: 32 layers of 9 tensors, the embedding, the norm, the output, rope.freqs
-LLAMA = {"dim": 4096, "hidden": 11008, "layers": 32, "vocabulary": 32000}
-
-
-def llama_shapes(dim, hidden, layers, vocabulary):
-    yield "tok_embeddings.weight", (vocabulary, dim)
-    yield "norm.weight", (dim,)
-    yield "output.weight", (vocabulary, dim)
-    for layer in range(layers):
-        at = f"layers.{layer}."
-        for name in ("wq", "wk", "wv", "wo"):
-            yield f"{at}attention.{name}.weight", (dim, dim)
-        yield f"{at}feed_forward.w1.weight", (hidden, dim)
-        yield f"{at}feed_forward.w2.weight", (dim, hidden)
-        yield f"{at}feed_forward.w3.weight", (hidden, dim)
-        yield f"{at}attention_norm.weight", (dim,)
-        yield f"{at}ffn_norm.weight", (dim,)
-    yield "rope.freqs", (dim // 64,)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "tools"))
+from llama import LLAMA, llama_shapes  # noqa: E402
 
 
 def make_sparse(path):

@@ -72,7 +72,16 @@ static void explain_text(struct out *out, const struct heft_checkpoint *c,
     }
 }
 
-int cmd_explain(const struct options *options, struct out *out)
+/* Options that mean nothing for the map. */
+static bool is_map(const struct options *options, struct heft_error *err)
+{
+    if (!options->state && !options->at && !options->range && !options->record && !options->jsonl)
+        return true;
+    return usage_error(err,
+                       "explain: --state, --at, --range, --record and --jsonl go with --trace");
+}
+
+static int explain(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
@@ -84,4 +93,13 @@ int cmd_explain(const struct options *options, struct out *out)
     heft_map_free(map);
     heft_close(c);
     return status;
+}
+
+int cmd_explain(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+
+    if (options->trace)
+        return cmd_trace(options, out);
+    return is_map(options, &err) ? explain(options, out) : report_error(&err);
 }

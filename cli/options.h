@@ -17,11 +17,13 @@ struct text_list {
 struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
+    bool trace, state;
     bool strict, overwrite, no_sync, no_verify, dry_run, verify;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
-    uint64_t threads;        /* 0: not given */
-    uint64_t memory;         /* -M, bytes; 0: not given */
-    uint64_t max_shard_size; /* with sharded: was given */
+    const char *record, *at, *range; /* explain --trace */
+    uint64_t threads;                /* 0: not given */
+    uint64_t memory;                 /* -M, bytes; 0: not given */
+    uint64_t max_shard_size;         /* with sharded: was given */
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
@@ -84,6 +86,7 @@ unsigned options_threads(const struct options *options);
 int cmd_info(const struct options *options, struct out *out);
 int cmd_ls(const struct options *options, struct out *out);
 int cmd_explain(const struct options *options, struct out *out);
+int cmd_trace(const struct options *options, struct out *out); /* explain --trace */
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);

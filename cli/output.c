@@ -336,11 +336,24 @@ static void quote_one(struct out *out, int32_t code, const char *text, size_t si
     }
 }
 
+/* Eight bytes without `c`? */
+static bool lacks(const char *text, char c)
+{
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t w;
+    memcpy(&w, text, sizeof w);
+    w ^= ones * (unsigned char)c;
+    return !((w - ones) & ~w & 0x8080808080808080u);
+}
+
 static void quote(struct out *out, const char *text, size_t n)
 {
     out_char(out, '"');
     while (n) {
         size_t size = 0;
+        while (n - size >= 8 && plain_eight(text + size) && lacks(text + size, '"') &&
+               lacks(text + size, '\\'))
+            size += 8;
         while (size < n && text[size] >= 0x20 && text[size] < 0x7f && text[size] != '"' &&
                text[size] != '\\')
             size++;

@@ -75,9 +75,13 @@ static const struct option_spec ls_own[] = {
     END,
 };
 static const struct option_spec explain_own[] = {
-    LATER("trace", NULL),
+    FLAG(0, "trace", trace, "walk through a pickle, opcode by opcode"),
+    FLAG(0, "state", state, "with --trace: stack, metastack and memo after each"),
+    TEXT(0, "at", at, "N", NULL, "with --trace: the opcode at position N, with the whole state"),
+    TEXT(0, "range", range, "A:B", NULL, "with --trace: those from A to below B"),
+    TEXT(0, "record", record, "NAME", NULL, "with --trace: another pickle of an archive"),
+    FLAG(0, "jsonl", jsonl, "with --trace: one JSON object a line"),
     LATER("restore", NULL),
-    LATER("state", NULL),
     END,
 };
 static const struct option_spec writing[] = {
@@ -152,8 +156,11 @@ const struct verb verbs[] = {
      "what every range of bytes of a file is",
      "INPUT… [options]",
      "  heft explain model.pth\n"
-     "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n",
-     "Ranges that heft does not understand are marked ??.\n",
+     "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n"
+     "  heft explain --trace model.pth | less        its pickle, opcode by opcode\n"
+     "  heft explain --trace model.pth --at 136      stack, metastack and memo there\n",
+     "Ranges that heft does not understand are marked ??. --trace executes nothing: it shows what\n"
+     "unpickling would do, and how each tensor leads to its bytes.\n",
      {explain_own, document, reading, common},
      1,
      ANY,

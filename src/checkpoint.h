@@ -15,4 +15,11 @@ struct heft_checkpoint {
     const uint32_t *file_sources; /* a file: its source */
 };
 
+struct heft_trail;
+/* heft_open_many, which asks the readers for a trail (core/trail.h) where `trail` is not NULL. */
+HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
+                                                          const struct heft_open_options *options,
+                                                          struct heft_trail *trail,
+                                                          struct heft_error *err);
+
 #endif

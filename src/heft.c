@@ -47,9 +47,9 @@ static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
     return sources != NULL;
 }
 
-struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
-                                       const struct heft_open_options *options,
-                                       struct heft_error *err)
+struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
+                                             const struct heft_open_options *options,
+                                             struct heft_trail *trail, struct heft_error *err)
 {
     static const struct heft_open_options usual = {0};
     const struct heft_open_options *o = options ? options : &usual;
@@ -58,6 +58,7 @@ struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
     if (!c)
         return NULL;
     heft_model_init(&c->model, o->limits);
+    c->model.trail = trail;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
@@ -66,6 +67,13 @@ struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
         heft_error_file(err, paths[0]);
     heft_close(c);
     return NULL;
+}
+
+struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
+                                       const struct heft_open_options *options,
+                                       struct heft_error *err)
+{
+    return heft_checkpoint_open(paths, n_paths, options, NULL, err);
 }
 
 struct heft_checkpoint *heft_open(const char *path, const struct heft_open_options *options,

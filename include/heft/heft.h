@@ -272,6 +272,101 @@ HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
                         void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                         bool *complete, struct heft_error *err);
 
+/* ---- walking through a pickle ------------------------------------------------------------- */
+
+/* What unpickling would do, opcode by opcode, in the words of Python's unpickler: a stack, a
+ * metastack of the stacks that marks put away, a memo. Nothing is executed, and every text is
+ * bounded and safe for a terminal, whatever the pickle holds. */
+
+struct heft_trace_options {
+    const struct heft_limits *limits; /* NULL: defaults, but 25 million opcodes */
+    const char *format;               /* as in heft_open_options: for the tensors at the end */
+    const char *record; /* of a zip: "archive/constants.pkl" or "constants.pkl"; NULL: data.pkl */
+    /* Only opcodes of which a byte lies in [from, to) are handed out, each with the whole state;
+     * to = 0: all of them. Positions are counted in the pickle. */
+    uint64_t from, to;
+    bool state; /* also the state after each opcode: of a long part the first and last 8 entries */
+};
+
+/* The next steps are of this pickle. */
+struct heft_trace_pickle {
+    const char *record;     /* "archive/data.pkl"; "" where the file is no archive */
+    const char *what;       /* for people: "state_dict", "keys of the storages"; may be "" */
+    unsigned number, count; /* 1 of 1, 4 of 5 */
+    uint64_t offset;        /* in the file; HEFT_NO_OFFSET: it is deflated there */
+    uint64_t bytes;         /* up to and with its STOP, or up to where it breaks off */
+};
+
+enum heft_trace_form {
+    HEFT_TRACE_BARE,   /* no argument */
+    HEFT_TRACE_NUMBER, /* value: the number */
+    HEFT_TRACE_TEXT,   /* `prefix` bytes of length and so many bytes; value: the length */
+    HEFT_TRACE_LINES   /* a line or two; value: their text */
+};
+
+struct heft_trace_step {
+    uint64_t position; /* of the opcode in its pickle */
+    uint64_t offset;   /* in the file, or HEFT_NO_OFFSET */
+    uint8_t byte;
+    const char *name; /* "BINUNICODE": as Python's pickletools has it */
+    enum heft_trace_form form;
+    unsigned prefix;
+    const uint8_t *argument; /* all bytes behind the opcode that belong to it */
+    size_t argument_bytes;
+    const char *value;  /* of the argument; "" for none */
+    const char *effect; /* "push \"tok_embeddings.weight\"" */
+    size_t value_len, effect_len;
+};
+
+enum heft_trace_part { HEFT_TRACE_STACK, HEFT_TRACE_METASTACK, HEFT_TRACE_MEMO };
+#define HEFT_TRACE_ENTRIES 20000000 /* of all states together; beyond it is HEFT_LIMIT */
+
+/* One entry of the state after a step. A part without entries is one with count 0 and no text.
+ * Values that the memo holds are named by their place there: "m3". */
+struct heft_trace_entry {
+    enum heft_trace_part part;
+    uint64_t level;    /* METASTACK: which stack, the oldest is 0 */
+    uint64_t index;    /* place in the stack, the oldest is 0; index of the memo */
+    uint64_t count;    /* entries of this stack, or of the memo */
+    uint64_t left_out; /* not 0: this stands for so many entries (METASTACK, count 0: stacks) */
+    const char *text;
+    size_t text_len;
+};
+
+/* A tensor, and the way to its bytes. */
+struct heft_trace_tensor {
+    struct heft_tensor tensor; /* its numbers are those of heft_open */
+    bool has_key;
+    uint64_t key_position;  /* where has_key: of the opcode that made its key: where it begins */
+    uint64_t made_position; /* of the opcode that made it; before its key where it is shared */
+    const char *id;         /* its persistent id: ("storage", BFloat16Storage, "0", "cpu", 64);
+                               "" where it has none */
+    const char *record;     /* "archive/data/0"; "" where the file is no archive */
+};
+
+struct heft_trace_total {
+    uint64_t pickles, tensors, opcodes;
+    uint64_t memo;      /* entries at the end, of all pickles */
+    uint64_t metastack; /* stacks left in it at the end */
+};
+
+/* Each may be NULL, and ends the walk by returning false: heft_trace then returns true. Order: a
+ * pickle, its steps, the entries of a step behind it; at the end the tensors. */
+struct heft_trace_watcher {
+    void *ctx;
+    bool (*pickle)(void *ctx, const struct heft_trace_pickle *pickle);
+    bool (*step)(void *ctx, const struct heft_trace_step *step);
+    bool (*entry)(void *ctx, const struct heft_trace_entry *entry);
+    bool (*tensor)(void *ctx, const struct heft_trace_tensor *tensor);
+};
+
+/* The pickle of a torch archive, of a plain file, or the five of a legacy stream. Where one breaks
+ * off, its steps up to there are handed out, then false is returned. Tensors are not looked for
+ * where only a range is wanted. options may be NULL. */
+HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *options,
+                         const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
+                         struct heft_error *err);
+
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V */

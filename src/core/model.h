@@ -139,6 +139,7 @@ struct heft_model {
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
+    struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     struct heft_str *ordered;  /* paths of dictionaries with tensors that are OrderedDicts */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
         n_ordered;

@@ -120,7 +120,8 @@ bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
     if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err))
         return false;
     t->meanings[id] = (uint32_t)t->n_storages;
-    t->storages[t->n_storages++] = *storage;
+    t->storages[t->n_storages] = *storage;
+    t->storages[t->n_storages++].id = id + 1;
     return true;
 }
 

@@ -7,6 +7,7 @@
  *     torch_value.c    leaves → values, dictionary keys → text
  *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
+ *     torch_trail.c    which opcodes made a row, for those who ask
  *   containers, which say where the bytes behind a persistent id are:
  *     torch.c          the zip of torch.save: probe, open
  *     torch_script.c   the zip of torch.jit.save: its pickles, one by one
@@ -36,6 +37,8 @@ struct heft_torch_storage {
     int64_t elements;
     uint64_t begin;   /* of a view on a storage: bytes from that storage's begin */
     uint32_t storage; /* in the model; HEFT_NONE: there is no data (meta device) */
+    uint32_t id;      /* the PERSID that was met first, from 1 on; 0: there is none */
+    uint32_t trail;   /* its number in the model's trail, from 1 on; 0: none */
     bool used;        /* by a row */
 };
 
@@ -279,11 +282,19 @@ enum heft_torch_found {
 struct heft_torch_made {
     enum heft_torch_found found;
     struct heft_row row;
+    uint32_t from; /* ROW: the storage it looks into, from 1 on; 0: bytes without persistent id */
     const char *reason; /* in model->mem, or static */
 };
 /* What tensor a node is, if it is one: a _rebuild_… call, a bare storage, a numpy array. */
 HEFT_CHECKED bool heft_torch_tensor(struct heft_torch *t, uint32_t node,
                                     struct heft_torch_made *out, struct heft_error *err);
+
+/* ---- torch_trail.c ---- */
+
+/* The row that was just added was made by `node`, under `key` (no node's number: it has none). Only
+ * where model->trail is set. */
+HEFT_CHECKED bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
+                                        const struct heft_torch_made *made, struct heft_error *err);
 
 /* ---- torch_numpy.c ---- */
 

@@ -250,12 +250,14 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
     return out->reason != NULL;
 }
 
-static void set_storage(struct heft_torch *t, struct heft_torch_storage *s, struct heft_row *row)
+static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
+                        struct heft_torch_made *out)
 {
-    row->storage = s->storage;
+    out->from = (uint32_t)(s - t->storages) + 1; /* fewer than nodes */
+    out->row.storage = s->storage;
     s->used = true;
-    if (t->is_big && heft_dtype_info((enum heft_dtype)row->dtype)->word > 1)
-        row->flags |= HEFT_ROW_SWAP;
+    if (t->is_big && heft_dtype_info((enum heft_dtype)out->row.dtype)->word > 1)
+        out->row.flags |= HEFT_ROW_SWAP;
 }
 
 static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
@@ -270,7 +272,7 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
         return true;
     if (s->storage == HEFT_NONE)
         return no_data(out);
-    set_storage(t, s, &out->row);
+    set_storage(t, s, out);
     out->found = HEFT_TORCH_ROW;
     return check_range(t, v, &d, s, &out->row, err) && read_metadata(t, v, &out->row, err) &&
            keep_dims(t, &d, &out->row, err);
@@ -290,7 +292,7 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
         return out->found == HEFT_TORCH_UNREAD;
     if (s->storage == HEFT_NONE)
         return no_data(out);
-    set_storage(t, s, &out->row);
+    set_storage(t, s, out);
     out->row.offset = s->begin;
     out->found = HEFT_TORCH_ROW;
     return keep_dims(t, &d, &out->row, err);

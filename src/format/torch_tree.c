@@ -96,6 +96,15 @@ static bool attach_named(struct heft_torch_walk *w, uint32_t node, size_t segmen
     return true;
 }
 
+/* For those who ask: which opcodes made the row that was just added. */
+static bool keep_trail(struct heft_torch_walk *w, uint32_t node, const struct heft_torch_made *made)
+{
+    const struct heft_torch_frame *f = w->n_frames ? top_frame(w) : NULL;
+    const uint32_t key = f ? w->entries[f->next - 1].key : HEFT_PICKLE_NIL;
+
+    return !w->t->model->trail || heft_torch_keep_trail(w->t, key, node, made, w->err);
+}
+
 static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segment,
                          struct heft_torch_made *made)
 {
@@ -115,8 +124,8 @@ static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segmen
         const bool again =
             f && f->value->kind != HEFT_VALUE_OPAQUE && heft_torch_has_row(w->t, node, &name);
 
-        if (!again &&
-            (!heft_torch_add_row(w, made, &name) || !heft_torch_remember_row(w->t, node, w->err)))
+        if (!again && (!heft_torch_add_row(w, made, &name) || !keep_trail(w, node, made) ||
+                       !heft_torch_remember_row(w->t, node, w->err)))
             return false;
         if (again || (f && !is_keyed(f))) {
             value = new_value(w, node, segment);

@@ -1,5 +1,6 @@
 """The suites by name, in the order in which they run: cheap and telling ones first."""
-from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, unit)
+from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, trace,
+               unit)
 
 SUITES = {
     "includes": includes,
@@ -8,6 +9,7 @@ SUITES = {
     "golden": golden,
     "reject": reject,
     "cli": cli,
+    "trace": trace,
     "docs": docs,
     "examples": examples,
     "fault": fault,

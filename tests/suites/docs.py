@@ -2,18 +2,18 @@
 
 A ```console block (in a man page: .EX to .EE) that shows output is run where its commands are heft's
 or a few harmless ones. The blocks of one document share a folder, in which the golden files lie by
-their names.
+their names; where a document is about consolidated.00.pth, so does that one.
 """
 import re
 
-from . import console
+from . import console, trace
 from .common import Fail, GOLDEN, ROOT, golden_inputs
 
 MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
 ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("\\(ti", "~"),
-                ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\&", ""), ("\\e", "\\"),
-                ("\\(rs", "\\")]
+                ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\[->]", "→"), ("\\&", ""),
+                ("\\e", "\\"), ("\\(rs", "\\")]
 RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat)( |$)")
 
 
@@ -53,6 +53,8 @@ def check_document(ctx, path, blocks, decode):
     cwd = prepare_folder(ctx, path.stem)
     problems, results = [], []
     text = path.read_text(encoding="utf-8")
+    if "$ heft explain --trace consolidated.00.pth" in text:
+        trace.llama_file(ctx, cwd)
     for block in blocks:
         commands = runnable_commands(decode(block[1]))
         if not commands:
