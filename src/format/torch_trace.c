@@ -119,7 +119,8 @@ static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
 {
     return (struct heft_pickle_limits){.opcodes = tr->limits->opcodes,
                                        .nodes = heft_limit_nodes(tr->limits, tr->src->size),
-                                       .text = tr->limits->pickle};
+                                       .text = tr->limits->pickle,
+                                       .bare = tr->is_script};
 }
 
 /* Walks the pickle at data[0]. A failure of a step's texts is in tr->err before the run ends. */
@@ -357,6 +358,7 @@ static bool walk_zip(struct heft_tracer *tr)
     entry = find_record(tr, heft_str_of(name));
     if (!entry)
         return no_record(tr, name);
+    tr->is_script = find_record(tr, HEFT_STR("constants.pkl")) != NULL;
     return keep_places(tr) && walk_record(tr, entry);
 }
 

@@ -49,7 +49,8 @@ struct heft_tracer {
     struct heft_trace_total *total;
     struct heft_arena mem; /* of the zip, names */
     struct heft_zip zip;
-    bool is_zip, is_stopped;  /* the watcher wants no more */
+    bool is_zip, is_script;   /* TorchScript wrote it */
+    bool is_stopped;          /* the watcher wants no more */
     struct heft_strmap names; /* of storages → places: "archive/data/0", of a stream its key */
     struct heft_trace_place *places;
     size_t n_places, cap_places;

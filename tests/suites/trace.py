@@ -19,6 +19,8 @@ import llama  # noqa: E402
 
 def jobs(ctx):
     for folder, name in golden_inputs():
+        if folder.name == "torch-export":
+            continue  # no pickle
         if folder.name.startswith(("torch", "pickle")) and (folder / name).is_file():
             yield f"{folder.name}/{name}", lambda f=folder, n=name: check_golden(ctx, f / n)
     for name, data in samples():
@@ -112,6 +114,8 @@ def check_tensors(ctx, path, document):
     """The tensors are those of ls, and each is made where its opcodes are."""
     listed = json.loads(run(ctx, [ctx.heft, "ls", "--json", path]).stdout)["tensors"]
     walked = {tensor["name"]: tensor for tensor in document.get("tensors", [])}
+    if path.parent.name == "torchscript":  # one pickle of several is walked
+        listed = [tensor for tensor in listed if not tensor["name"].startswith("constants.")]
     if [tensor["name"] for tensor in listed] != list(walked):
         raise Fail(f"ls has {[tensor['name'] for tensor in listed]}, the walk {list(walked)}")
     positions = {step["position"]: step["opcode"] for step in document["steps"] if "opcode" in step}
