@@ -224,7 +224,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
 
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out)
 {
-    out->nodes = m->nodes;
+    out->nodes = out->made = m->nodes;
     out->count = (uint32_t)m->n_nodes; /* below limits.nodes */
     out->items = m->items;
     out->root = m->root;

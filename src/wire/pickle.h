@@ -10,7 +10,7 @@
 #ifndef HEFT_PICKLE_H
 #define HEFT_PICKLE_H
 
-#include "base/mem.h"
+#include "io/source.h"
 
 enum heft_pickle_kind {
     HEFT_PICKLE_NONE,
@@ -87,7 +87,8 @@ struct heft_pickle {
     int protocol;        /* highest PROTO seen, 0 where there is none */
     uint32_t left_over;  /* values on the stack below STOP's: unusual */
     struct heft_bytes data;
-    const uint32_t *items; /* the segments' pool */
+    const uint32_t *items;         /* the segments' pool */
+    struct heft_pickle_node *made; /* nodes, for heft_pickle_become */
 };
 
 /* Runs the pickle that begins at data[0]. `base` is the file offset of data[0], for errors
@@ -96,6 +97,24 @@ struct heft_pickle {
 HEFT_CHECKED bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes data, uint64_t base,
                                   const struct heft_pickle_limits *limits, struct heft_arena *arena,
                                   struct heft_error *err);
+
+/* Where a pickle begins in a source, and how it is looked for: its end is not known. */
+struct heft_pickle_place {
+    uint64_t off, end; /* it begins at off, and ends at `end` at the latest */
+    uint64_t base;     /* file offset of the source's first byte; HEFT_NO_OFFSET as above */
+    uint64_t first;    /* bytes to read first; not 0 */
+    uint64_t cap;      /* at most so many: HEFT_LIMIT */
+};
+/* Runs the pickle that begins at place->off, reading no more of the source than it takes (up to
+ * four times that). out->data is the pickle, in the arena, which must be empty before. */
+HEFT_CHECKED bool heft_pickle_read(struct heft_pickle *out, const struct heft_source *src,
+                                   const struct heft_pickle_place *place,
+                                   const struct heft_pickle_limits *limits,
+                                   struct heft_arena *arena, struct heft_error *err);
+/* Whether a pickle that failed at data[at] may have failed for want of bytes. */
+bool heft_pickle_wants_more(struct heft_bytes data, uint64_t at);
+/* Makes a PERSID the same as the GLOBAL that it stands for: callees are looked at once. */
+void heft_pickle_become(struct heft_pickle *pickle, uint32_t persid, uint32_t global);
 
 /* Walks a container's items (or a CALL's). Linear. */
 struct heft_pickle_iter {
