@@ -9,6 +9,7 @@ extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_torchscript;
 extern const struct heft_format heft_format_torch_export;
+extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_npy;
@@ -16,9 +17,10 @@ extern const struct heft_format heft_format_raw;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,       &heft_format_torch_legacy, &heft_format_torch_dcp,
-    &heft_format_torchscript, &heft_format_torch_export, &heft_format_safetensors,
-    &heft_format_hf_index,    &heft_format_npy,          &heft_format_raw,
+    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
+    &heft_format_torch_legacy, &heft_format_pickle,      &heft_format_npy,
+    &heft_format_raw,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -69,8 +71,6 @@ static const struct {
     {0, 8, "{\"error\"", HEFT_MALFORMED, "a JSON error message, not a model: the download failed"},
     {0, 8, "PYTORCH1", HEFT_UNSUPPORTED, "the PyTorch preview container of 2018"},
     {0, 4, "PK\5\6", HEFT_MALFORMED, "an empty zip archive"},
-    {0, 15, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.", HEFT_UNSUPPORTED,
-     "a legacy torch stream (torch.save before 1.6)"},
     {257, 5, "ustar", HEFT_UNSUPPORTED, "a tar archive (the oldest torch checkpoints are tars)"},
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
@@ -88,22 +88,14 @@ static const struct {
      HEFT_MALFORMED, "a program"},
 };
 
-static bool is_pickle_start(struct heft_bytes head)
-{
-    return head.n >= 2 && head.p[0] == 0x80 && head.p[1] <= 5;
-}
-
 static bool refuse_stranger(const struct heft_probe *probe, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(strangers); i++)
         if (heft_within(strangers[i].at, strangers[i].n, probe->head.n) &&
             memcmp(probe->head.p + strangers[i].at, strangers[i].magic, strangers[i].n) == 0)
             return heft_fail(err, strangers[i].code, 0, "this is %s", strangers[i].what);
-    if (is_pickle_start(probe->head))
-        return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "this is a plain or legacy pickle, not a torch zip");
     return heft_fail(err, HEFT_MALFORMED, 0,
-                     "no format that heft knows begins with these %zu bytes; known are torch zip, "
+                     "no format that heft knows begins with these %zu bytes; known are torch, "
                      "safetensors and a safetensors index",
                      heft_min_u64(probe->head.n, 8));
 }

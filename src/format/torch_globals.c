@@ -150,6 +150,7 @@ static const struct heft_torch_global KNOWN[] = {
     {ALLOW("torch._utils", "_rebuild_tensor_v3", REBUILD_V3)},
     {ALLOW("torch._utils", "_rebuild_wrapper_subclass", UNREADABLE)},
     {PLAIN("torch._utils", "_rebuild_xla_tensor", UNREADABLE)},
+    {PLAIN("torch.autograd.variable", "Variable", PARAMETER)},
     {PLAIN("torch.jit._pickle", "build_boollist", LIST)},
     {PLAIN("torch.jit._pickle", "build_doublelist", LIST)},
     {PLAIN("torch.jit._pickle", "build_intlist", LIST)},
@@ -171,7 +172,7 @@ static const struct heft_torch_global KNOWN[] = {
     {ALLOW("torch.storage", "UntypedStorage", UNTYPED)},
     {PLAIN("torch.storage", "_TypedStorage", UNTYPED)},
     {PLAIN("torch.storage", "_UntypedStorage", UNTYPED)},
-    {PLAIN("torch.storage", "_load_from_bytes", UNREADABLE)},
+    {PLAIN("torch.storage", "_load_from_bytes", LOAD_BYTES)},
 };
 
 _Static_assert(HEFT_COUNT(KNOWN) < UINT8_MAX, "numbers of entries are kept in bytes");

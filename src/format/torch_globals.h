@@ -36,6 +36,7 @@ enum heft_torch_kind {
     HEFT_TORCH_PARAMETER,  /* Parameter and _rebuild_parameter…: the first argument */
     HEFT_TORCH_FROM_TYPE,  /* _rebuild_from_type(_v2): (function, type, arguments, state) */
     HEFT_TORCH_TAGGED,     /* restore_type_tag of TorchScript: (value, type) */
+    HEFT_TORCH_LOAD_BYTES, /* _load_from_bytes: (a legacy stream) */
     HEFT_TORCH_UNREADABLE, /* makes a tensor that heft does not read */
     HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct + BUILD */
     HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */

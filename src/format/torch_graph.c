@@ -18,6 +18,8 @@ void heft_torch_release(struct heft_torch *t)
     heft_u32map_release(&t->by_text);
     heft_u32map_release(&t->by_bytes);
     heft_u32map_release(&t->row_of);
+    heft_u32map_release(&t->by_stream);
+    heft_free(t->nested);
     heft_free(t->storages);
     heft_free(t->spans);
     heft_free(t->texts);
@@ -125,6 +127,17 @@ bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
     return true;
 }
 
+bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
+                             struct heft_error *err)
+{
+    if (!heft_torch_is(t, class, HEFT_PICKLE_GLOBAL))
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                         "persistent id of a class that names no class");
+    heft_pickle_become(&t->pickle, id, class);
+    t->meanings[id] = t->meanings[class];
+    return true;
+}
+
 /* ---- running ----------------------------------------------------------------------------- */
 
 static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
@@ -167,8 +180,12 @@ bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_er
                                               .nodes = heft_limit_nodes(l, t->model->file_bytes),
                                               .bare = t->is_script};
 
-    if (!heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err))
-        return false;
+    return heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err) &&
+           heft_torch_look_up(t, err);
+}
+
+bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err)
+{
     t->meanings = heft_arena_alloc(&t->graph, t->pickle.count * sizeof *t->meanings, err);
     return t->meanings && find_meanings(t, err);
 }

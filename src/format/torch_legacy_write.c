@@ -121,19 +121,8 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct 
 
 /* What torch has only since there are zip files: it writes them into streams, but cannot read them
  * there. */
-static const enum heft_dtype lacks[] = {
+const enum heft_dtype heft_torch_legacy_lacks[] = {
     HEFT_F4,          HEFT_F6_E2M3, HEFT_F6_E3M2,     HEFT_U16,         HEFT_U32,
     HEFT_U64,         HEFT_F8_E4M3, HEFT_F8_E5M2,     HEFT_F8_E4M3FNUZ, HEFT_C32,
     HEFT_F8_E5M2FNUZ, HEFT_F8_E8M0, HEFT_DTYPE_COUNT,
-};
-static const char *const extensions[] = {"pth", NULL};
-
-extern const struct heft_format heft_format_torch_legacy;
-const struct heft_format heft_format_torch_legacy = {
-    .name = "torch-legacy",
-    .summary = "PyTorch checkpoints of torch.save before 1.6 (stream)",
-    .plan = heft_torch_legacy_plan,
-    .extensions = extensions,
-    .pattern = "pytorch_model{suffix}.bin",
-    .lacks = lacks,
 };

@@ -150,7 +150,8 @@ static bool place(struct heft_torch *t, const struct heft_torch_bytes *raw,
                                  .len = raw->bytes.n,
                                  .label = heft_str_of(label),
                                  .source = t->source};
-    if (raw->verbatim != SIZE_MAX && t->base != HEFT_NO_OFFSET) {
+    if (raw->verbatim != SIZE_MAX && t->base != HEFT_NO_OFFSET &&
+        !heft_torch_is_nested(t, raw->node)) {
         if (!heft_grow(&t->spans, &t->cap_spans, t->n_spans, 1, sizeof *t->spans, err))
             return false;
         out->off = t->base + raw->verbatim;

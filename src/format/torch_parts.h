@@ -17,6 +17,11 @@
  *     torch_dcp.c      folders of torch.distributed.checkpoint: many zips in few files
  *     torch_dcp_meta.c what their .metadata says
  *     torch_verify.c   what only verify reads of it
+ *     torch_legacy.c   the stream of torch.save before 1.6
+ *     torch_tar.c      the tar of torch 0.1.0 to 0.1.9
+ *     torch_pickle.c   none: a pickle by itself
+ *     torch_nested.c   a legacy stream that stands as bytes within a pickle
+ *     torch_stream.c   what those four share
  *
  * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
  * heft_torch_run, heft_torch_walk, heft_torch_claim_pickle. What the model keeps is copied into
@@ -54,9 +59,18 @@ struct heft_torch_made;
 /* What a container makes of persistent ids. */
 struct heft_torch_container {
     /* The storage of a PERSID: reads it with heft_torch_read_persid or by its own rule, and ends in
-     * heft_torch_add_storage, or sets t->meanings[id] to the one that it was before. */
+     * heft_torch_add_storage, or sets t->meanings[id] to the one that it was before. An id that
+     * stands for a class becomes that GLOBAL: heft_torch_become_class. */
     bool (*storage)(struct heft_torch *t, uint32_t id, struct heft_error *err);
+    /* For containers whose ids also name tensors: the tensor of an id whose meaning has the bit
+     * HEFT_TORCH_IS_TENSOR. Else NULL. */
+    bool (*tensor)(struct heft_torch *t, uint32_t id, struct heft_torch_made *out,
+                   struct heft_error *err);
 };
+#define HEFT_TORCH_IS_TENSOR 0x80000000U
+
+/* Streams within a pickle within a stream: how deep. */
+#define HEFT_TORCH_NESTED 2
 
 struct heft_torch {
     struct heft_model *model;
@@ -80,6 +94,10 @@ struct heft_torch {
     struct heft_torch_span *spans;
     size_t n_spans, cap_spans;
     struct heft_u32map raw; /* node of raw bytes → storage in the model */
+    unsigned depth;         /* 0: the file's own pickle; else it is in a stream within a pickle */
+    struct heft_u32map by_stream;     /* node of the bytes of a nested stream → nested */
+    struct heft_torch_nested *nested; /* torch_nested.c */
+    size_t n_nested, cap_nested;
     struct heft_str *texts; /* long texts that were copied or decoded into the model */
     size_t n_texts, cap_texts;
     struct heft_u32map by_text;  /* node of a text or a global → texts */
@@ -244,6 +262,11 @@ void heft_torch_release(struct heft_torch *t);
  * up every global and makes every persistent id a storage. */
 HEFT_CHECKED bool heft_torch_run(struct heft_torch *t, struct heft_bytes data,
                                  struct heft_error *err);
+/* The second half of heft_torch_run, where t->pickle has been run already. */
+HEFT_CHECKED bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err);
+/* A persistent id that stands for a class, which `class` must name. */
+HEFT_CHECKED bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
+                                          struct heft_error *err);
 /* Notes on the pickle and claims for [pickle_at, +pickle_packed), but for the arrays within. After
  * the walk. */
 HEFT_CHECKED bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err);
@@ -295,6 +318,85 @@ HEFT_CHECKED bool heft_torch_tensor(struct heft_torch *t, uint32_t node,
  * where model->trail is set. */
 HEFT_CHECKED bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
                                         const struct heft_torch_made *made, struct heft_error *err);
+
+/* Whether a node is a PERSID that stands for a storage: storages[meanings[node]]. */
+static inline bool heft_torch_is_storage(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_PERSID) &&
+           !(t->meanings[node] & HEFT_TORCH_IS_TENSOR);
+}
+
+/* ---- torch_stream.c ---- */
+
+/* Bytes that hold pickles and storages one behind the other: a file, a member of one, or bytes that
+ * a pickle holds. Positions are from 0 to bytes.size. */
+struct heft_torch_stream {
+    struct heft_source bytes;
+    struct heft_model *model;
+    uint32_t source; /* of the model, that storages are placed in … */
+    uint64_t origin; /* … from here on */
+    bool is_memory;  /* it is decoded bytes: errors have no offset, and nothing is claimed */
+};
+/* A file from its beginning. */
+struct heft_torch_stream heft_torch_file_stream(struct heft_model *model, uint32_t source);
+/* Where a position is, for errors and notes. */
+uint64_t heft_torch_stream_at(const struct heft_torch_stream *in, uint64_t position);
+/* A pickle at a position, in an arena that is empty before. `first`: how many bytes to try with. */
+HEFT_CHECKED bool heft_torch_stream_pickle(const struct heft_torch_stream *in, uint64_t position,
+                                           uint64_t first, struct heft_pickle *out,
+                                           struct heft_arena *arena, struct heft_error *err);
+/* The same of the pickle that makes the object: into t, and looks up its names. */
+HEFT_CHECKED bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t position,
+                                           struct heft_torch *t, struct heft_error *err);
+/* `what` static, `of` in model->mem. */
+HEFT_CHECKED bool heft_torch_stream_claim(const struct heft_torch_stream *in, uint64_t position,
+                                          uint64_t bytes, const char *what, struct heft_str of,
+                                          struct heft_error *err);
+/* The int64 at a position that is inside. */
+HEFT_CHECKED bool heft_torch_stream_i64(const struct heft_torch_stream *in, uint64_t position,
+                                        int64_t *out, struct heft_error *err);
+/* A storage there: its count and its bytes, claimed. s->storage is what it becomes. The caller has
+ * seen to it that they are inside. */
+HEFT_CHECKED bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t position,
+                                            struct heft_torch_storage *s, struct heft_error *err);
+/* Findings about what follows the end of all that belongs to the format: `behind` says what that
+ * was. */
+HEFT_CHECKED bool heft_torch_stream_end(const struct heft_torch_stream *in, uint64_t end,
+                                        const char *behind, struct heft_error *err);
+/* Whether Python 2 wrote the pickle: only it writes such strings. */
+bool heft_torch_is_python2(const struct heft_pickle *pickle);
+/* "pickle protocol 2" and the like, static. */
+const char *heft_torch_protocol(const struct heft_pickle *pickle);
+
+/* What the head of a file begins with, judged by running it. */
+enum heft_torch_peek {
+    HEFT_TORCH_NO_PICKLE,
+    HEFT_TORCH_PERHAPS_PICKLE, /* as far as the head goes */
+    HEFT_TORCH_WHOLE_PICKLE,
+    HEFT_TORCH_MAGIC /* a pickle that is the first integer of a legacy stream */
+};
+enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size);
+/* A pickle whose value is that integer, written as such: not what a call would make. */
+bool heft_torch_is_magic(const struct heft_pickle *pickle);
+
+/* ---- torch_legacy.c ---- */
+
+/* Reads the stream's pickles and storages into t, up to the walk. *end is where they end. */
+HEFT_CHECKED bool heft_torch_read_legacy(const struct heft_torch_stream *in, struct heft_torch *t,
+                                         uint64_t *end, struct heft_error *err);
+
+/* ---- torch_nested.c ---- */
+
+struct heft_torch_nested {
+    struct heft_torch_made made; /* what the call is by itself, all but a name */
+    uint32_t storage;            /* in storages, where the stream is a bare one; else HEFT_NONE */
+};
+/* A CALL of _load_from_bytes: reads the stream once. *out is valid until the next call. */
+HEFT_CHECKED bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
+                                        const struct heft_torch_nested **out,
+                                        struct heft_error *err);
+/* Whether those bytes are taken by a stream already: they cannot be an array as well. */
+bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes);
 
 /* ---- torch_numpy.c ---- */
 

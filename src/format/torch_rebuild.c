@@ -260,10 +260,9 @@ static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
         out->row.flags |= HEFT_ROW_SWAP;
 }
 
-static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
-                     struct heft_error *err)
+static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_storage *s,
+                     struct heft_torch_made *out, struct heft_error *err)
 {
-    struct heft_torch_storage *s = &t->storages[t->meanings[v->storage]]; /* it is a PERSID */
     struct dims d;
 
     if (!choose_dtype(t, v, s, out, err) || !read_dims(t, v, &d, err))
@@ -325,11 +324,27 @@ static uint32_t optional(const uint32_t *items, uint32_t count, uint8_t index)
     return index && index < count ? items[index] : HEFT_PICKLE_NIL;
 }
 
+/* A storage that stands as bytes in the pickle: those of pickle.dump do. */
+static bool from_nested(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
+                        struct heft_error *err)
+{
+    const struct heft_torch_nested *nested;
+
+    if (!heft_torch_load_bytes(t, v->storage, &nested, err))
+        return false;
+    if (nested->storage != HEFT_NONE)
+        return make_row(t, v, &t->storages[nested->storage], out, err);
+    return unread(t, v->storage, "its storage is built by", out, err);
+}
+
 static bool from_view(struct heft_torch *t, const struct call *call, const struct view *v,
                       struct heft_torch_made *out, struct heft_error *err)
 {
-    if (heft_torch_is(t, v->storage, HEFT_PICKLE_PERSID))
-        return make_row(t, v, out, err);
+    if (heft_torch_is_storage(t, v->storage))
+        return make_row(t, v, &t->storages[t->meanings[v->storage]], out, err);
+    if (heft_torch_is(t, v->storage, HEFT_PICKLE_CALL) &&
+        heft_torch_callee(t, v->storage) == HEFT_TORCH_LOAD_BYTES)
+        return from_nested(t, v, out, err);
     if (heft_torch_is(t, v->storage, HEFT_PICKLE_CALL))
         return unread(t, v->storage, "its storage is built by", out, err);
     return bad_arguments(t, call->node, call->callee, err);
@@ -415,17 +430,26 @@ static bool is_wrapper(enum heft_torch_kind kind, const struct heft_torch *t,
            (kind == HEFT_TORCH_PARAMETER && !has_set_state(t, call));
 }
 
+/* A persistent id that is a tensor by itself, not a storage. */
+static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_PERSID) && !heft_torch_is_storage(t, node);
+}
+
 static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                         struct heft_error *err)
 {
     struct call call = call_of(t, node);
     const struct heft_torch_global *known = heft_torch_global_of(t, call.callee);
     enum heft_torch_kind kind = known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+    const struct heft_torch_nested *nested;
     bool wrapped = false;
 
     while (is_wrapper(kind, t, &call)) {
         const uint32_t callee = call.callee;
 
+        if (is_tensor_id(t, heft_torch_item(t, call.args, 0)))
+            return t->container->tensor(t, heft_torch_item(t, call.args, 0), out, err);
         if (!unwrap(t, kind, &call))
             return bad_arguments(t, call.node, callee, err);
         if (t->budget == 0)
@@ -444,7 +468,14 @@ static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_m
     if ((kind == HEFT_TORCH_CLASS || kind == HEFT_TORCH_TENSOR || kind == HEFT_TORCH_PARAMETER) &&
         has_set_state(t, &call))
         return from_state(t, &call, out, err);
-    if (kind == HEFT_TORCH_UNREADABLE || kind == HEFT_TORCH_CLASS || wrapped)
+    if (kind == HEFT_TORCH_LOAD_BYTES && !wrapped) {
+        if (!heft_torch_load_bytes(t, node, &nested, err))
+            return false;
+        *out = nested->made;
+        return true;
+    }
+    if (kind == HEFT_TORCH_UNREADABLE || kind == HEFT_TORCH_LOAD_BYTES ||
+        kind == HEFT_TORCH_CLASS || wrapped)
         return unread(t, call.callee, "built by", out, err);
     return true;
 }
@@ -453,6 +484,8 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
                        struct heft_error *err)
 {
     *out = (struct heft_torch_made){.found = HEFT_TORCH_OTHER};
+    if (is_tensor_id(t, node))
+        return t->container->tensor(t, node, out, err);
     if (heft_torch_is(t, node, HEFT_PICKLE_PERSID))
         return bare_storage(t, node, out, err);
     if (!heft_torch_is(t, node, HEFT_PICKLE_CALL))

@@ -93,6 +93,7 @@ extern const char *const heft_torch_layouts[]; /* of the zip, newest first */
 extern const enum heft_dtype heft_torch_lacks[];
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_cargo *cargo, struct heft_error *err);
+extern const enum heft_dtype heft_torch_legacy_lacks[];
 HEFT_CHECKED bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
                                          const struct heft_cargo *cargo, struct heft_error *err);
 

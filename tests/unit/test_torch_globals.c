@@ -35,7 +35,7 @@ static void each_kind_of_name_is_found(void **state)
         {"torch", "uint16", HEFT_TORCH_DTYPE, HEFT_U16},
         {"torch", "uint8", HEFT_TORCH_DTYPE, HEFT_U8},
         {"torch._utils", "_rebuild_tensor_v3", HEFT_TORCH_REBUILD_V3, HEFT_DTYPE_COUNT},
-        {"torch.storage", "_load_from_bytes", HEFT_TORCH_UNREADABLE, HEFT_DTYPE_COUNT},
+        {"torch.storage", "_load_from_bytes", HEFT_TORCH_LOAD_BYTES, HEFT_DTYPE_COUNT},
     };
 
     (void)state;

@@ -339,7 +339,7 @@ def zip_descriptors():
 def zip_strangers():
     whole = good().bytes()
     sample("z19-png-in-front.pt", "malformed", 0, "a PNG picture", b"\x89PNG\r\n\x1a\n" + b"\0" * 56 + whole)
-    sample("z19-pickle-in-front.pt", "unsupported", 0, "pickle", b"\x80\2N." + whole)
+    sample("z19-pickle-in-front.pt", "finding", 4, "end as a zip archive", b"\x80\2N." + whole)
     z = good(tail=b"0123456789")
     sample("z19-trailing-bytes.pt", "finding", len(z.out) - 10, "10 bytes", z.bytes())
     z = Zip(*entries(GOOD), Entry("archive/constants.pkl", b"\x80\2)."))
@@ -582,8 +582,8 @@ def wrappers():
            *in_dict(name("torch._utils", "_rebuild_parameter") + pack(integer(1), b"\x88", HOOKS), AT, b"R"))
     pickle("s07-parameter-of-unknown.pt", "note", "built by my.maker",
            *in_dict(name("torch._utils", "_rebuild_parameter") + pack(name("my", "maker") + b")R", b"\x88", HOOKS), AT, b"R"))
-    pickle("s08-load-from-bytes.pt", "note", "built by torch.storage._load_from_bytes",
-           *in_dict(name("torch.storage", "_load_from_bytes") + b"C\4\x80\2N.\x85", AT, b"R"))
+    pickle("s08-load-from-bytes.pt", "malformed", "the first pickle is not the integer",
+           *in_dict(name("torch.storage", "_load_from_bytes") + b"C\4", AT, b"\x80\2N.\x85R"))
 
 
 def arrays():

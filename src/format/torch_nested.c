@@ -1,0 +1,145 @@
+/* torch_nested.c: storages within a pickle. pickle.dump of a tensor writes each storage as a
+ * complete legacy stream, in bytes:
+ *
+ *     REDUCE torch.storage _load_from_bytes ( bytes )     80 02 8a 0a 6c … 2e  80 02 4d e9 03 2e  …
+ *
+ * and gives the call where other files have a persistent id. Bytes that stand verbatim in a file
+ * are read in place; protocol 2 wraps them into text, so those are decoded into memory. A stream is
+ * read once, however often the pickle refers to its bytes. It may hold such bytes itself, twice at
+ * most; it is smaller than the pickle around it. */
+#include "format/torch_parts.h"
+
+bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes)
+{
+    return heft_u32map_get(&t->by_stream, bytes) != HEFT_MAP_NONE;
+}
+
+/* ---- where its bytes are ----------------------------------------------------------------- */
+
+/* In the file where they stand there as they are, unless an array has taken them already. */
+static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw,
+                        struct heft_torch_stream *in, struct heft_error *err)
+{
+    struct heft_str copy = {(const char *)raw->bytes.p, raw->bytes.n};
+
+    *in = (struct heft_torch_stream){.model = t->model, .source = t->source};
+    if (raw->verbatim != SIZE_MAX && t->base != HEFT_NO_OFFSET &&
+        heft_u32map_get(&t->raw, raw->node) == HEFT_MAP_NONE) {
+        if (!heft_grow(&t->spans, &t->cap_spans, t->n_spans, 1, sizeof *t->spans, err))
+            return false;
+        in->origin = t->base + raw->verbatim;
+        t->spans[t->n_spans++] = (struct heft_torch_span){in->origin, raw->bytes.n};
+    } else {
+        if (raw->verbatim != SIZE_MAX)
+            copy.p = heft_arena_text(&t->model->mem, copy, err);
+        if (!copy.p ||
+            !heft_model_add_memory(t->model, (struct heft_bytes){(const uint8_t *)copy.p, copy.n},
+                                   "bytes in the pickle", t->source, t->pickle_at, t->pickle_packed,
+                                   &in->source, err))
+            return false;
+        in->is_memory = true;
+    }
+    heft_source_open_memory(&in->bytes, (struct heft_bytes){(const uint8_t *)copy.p, copy.n},
+                            "bytes in the pickle");
+    return true;
+}
+
+/* ---- what it is -------------------------------------------------------------------------- */
+
+/* The inner pickle goes; what is kept of its storage is the storage. */
+static bool keep_storage(struct heft_torch *t, const struct heft_torch *inner,
+                         struct heft_torch_nested *out, struct heft_error *err)
+{
+    struct heft_torch_storage s = inner->storages[inner->meanings[inner->pickle.root]];
+
+    s.key.p = heft_arena_text(&t->scratch, s.key, err);
+    if (!s.key.p || !heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof s, err))
+        return false;
+    out->storage = (uint32_t)t->n_storages;
+    t->storages[t->n_storages++] = s;
+    return true;
+}
+
+static bool understand(struct heft_torch *t, struct heft_torch *inner,
+                       struct heft_torch_nested *out, struct heft_error *err)
+{
+    out->storage = HEFT_NONE;
+    if (!heft_torch_tensor(inner, inner->pickle.root, &out->made, err))
+        return false;
+    if (heft_torch_is_storage(inner, inner->pickle.root))
+        return keep_storage(t, inner, out, err);
+    if (out->made.found == HEFT_TORCH_OTHER)
+        out->made = (struct heft_torch_made){
+            .found = HEFT_TORCH_UNREAD,
+            .reason = "built by torch.storage._load_from_bytes from what is no tensor"};
+    return true;
+}
+
+static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_torch_stream *in,
+                        struct heft_torch_nested *out, struct heft_error *err)
+{
+    struct heft_torch inner = {.budget = t->budget, .depth = t->depth + 1};
+    uint64_t end;
+    bool ok;
+
+    if (inner.depth > HEFT_TORCH_NESTED)
+        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
+                         "torch streams within pickles nested deeper than %d", HEFT_TORCH_NESTED);
+    ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, out, err) &&
+         (in->is_memory || heft_torch_claim_pickle(&inner, err)) &&
+         heft_torch_stream_end(in, end, "the last storage", err);
+    t->budget = inner.budget;
+    heft_torch_release(&inner);
+    return ok;
+}
+
+static bool is_zip(struct heft_bytes bytes)
+{
+    return bytes.n >= 4 && memcmp(bytes.p, "PK\3\4", 4) == 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------- */
+
+static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_torch_bytes *raw,
+                       struct heft_error *err)
+{
+    struct heft_torch_nested nested = {.storage = HEFT_NONE};
+    struct heft_torch_stream in;
+
+    if (is_zip(raw->bytes))
+        nested.made = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD,
+                                               .reason = "a torch zip within the pickle"};
+    else if (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, &nested, err))
+        return false;
+    if (!heft_u32map_set(&t->by_stream, raw->node, (uint32_t)t->n_nested, err) ||
+        !heft_grow(&t->nested, &t->cap_nested, t->n_nested, 1, sizeof nested, err))
+        return false;
+    t->nested[t->n_nested++] = nested;
+    return true;
+}
+
+bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
+                           const struct heft_torch_nested **out, struct heft_error *err)
+{
+    const uint32_t args = heft_torch_node(t, call)->u.call.args;
+    struct heft_torch_bytes raw;
+    bool found = false;
+    uint32_t index;
+
+    if (heft_torch_count(t, args) != 1)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call),
+                         "bad arguments for torch.storage._load_from_bytes");
+    if (!heft_torch_bytes_of(t, heft_torch_item(t, args, 0), &found, &raw, err))
+        return false;
+    if (!found)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call),
+                         "torch.storage._load_from_bytes of what are no bytes");
+    index = heft_u32map_get(&t->by_stream, raw.node);
+    if (index == HEFT_MAP_NONE) {
+        index = (uint32_t)t->n_nested;
+        if (!add_nested(t, call, &raw, err))
+            return false;
+    }
+    *out = &t->nested[index];
+    return true;
+}
