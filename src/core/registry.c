@@ -9,6 +9,7 @@ extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_torchscript;
 extern const struct heft_format heft_format_torch_export;
+extern const struct heft_format heft_format_torch_tar;
 extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
@@ -19,8 +20,8 @@ extern const struct heft_format heft_format_raw;
 static const struct heft_format *const formats[] = {
     &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
     &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
-    &heft_format_torch_legacy, &heft_format_pickle,      &heft_format_npy,
-    &heft_format_raw,
+    &heft_format_torch_legacy, &heft_format_torch_tar,   &heft_format_pickle,
+    &heft_format_npy,          &heft_format_raw,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -71,7 +72,6 @@ static const struct {
     {0, 8, "{\"error\"", HEFT_MALFORMED, "a JSON error message, not a model: the download failed"},
     {0, 8, "PYTORCH1", HEFT_UNSUPPORTED, "the PyTorch preview container of 2018"},
     {0, 4, "PK\5\6", HEFT_MALFORMED, "an empty zip archive"},
-    {257, 5, "ustar", HEFT_UNSUPPORTED, "a tar archive (the oldest torch checkpoints are tars)"},
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
