@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Writes the plain pickles of this folder that must be refused or found fault with, and expect.tsv.
+
+    make.py [FOLDER]        needs nothing but Python; equal runs give equal files
+
+What is wrong with pickles as such is in ../torch (p…, s…); here is what a pickle by itself adds: what
+counts as one, and what it cannot have. Offsets are computed from the layout.
+"""
+import struct
+import sys
+from pathlib import Path
+
+HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+ROWS = []
+
+
+def sample(name, code, offset, text, data):
+    (HERE / name).write_bytes(data)
+    place = offset if isinstance(offset, str) else f"0x{offset:x}"
+    ROWS.append(f"{name}\t{code}\t{place}\t{text}")
+
+
+def main():
+    good = b"\x80\4}\x94\x8c\1a\x94K\1s."
+    sample("good.pkl", "ok", "*", "", good)
+    sample("good-without-proto.pkl", "ok", "*", "", b"(dp0\nVa\np1\nI1\ns.")
+    long = b"(lp0\n" + b"".join(b"I%d\na" % i for i in range(2000)) + b"."
+    sample("good-without-proto-long.pkl", "ok", "*", "", long)
+    sample("cut.pkl", "malformed", len(good) - 1, "ends without STOP", good[:-1])
+    sample("cut-without-proto-long.pkl", "malformed", len(long) - 1, "ends without STOP", long[:-1])
+    sample("no-opcode.pkl", "malformed", 2, "is no opcode", b"\x80\2\xff.")
+    sample("protocol-6.pkl", "malformed", 0, "no format that heft knows", b"\x80\6N.")
+    sample("trailing.pkl", "finding", len(good), "4 bytes after the pickle's STOP", good + b"more")
+    sample("zip-behind.pkl", "finding", len(good), "end as a zip archive", good + b"PK\5\6" + b"\0" * 18)
+    for name, data in (("text", b"Nothing to see here.\n"), ("text-like-none", b"N. B. this is text\n"),
+                       ("text-like-global", b"cat\ndog\nbird\n"), ("text-one-line", b"I " + b"am one long line " * 400),
+                       ("text-of-lines", b"I1\n" * 3 + b"and then words\n" * 400), ("csv", b"1,2,3\n" * 1000),
+                       ("program", b"import os\nprint(os.name)\n")):
+        sample(f"strange-{name}.pkl", "malformed", 0, "no format that heft knows", data)
+    tensor = b"ctorch._utils\n_rebuild_tensor\n("
+    floats = b"ctorch\nFloatStorage\n"
+    pid = b"\x80\2}X\1\0\0\0a" + tensor + b"(X\7\0\0\0storage" + floats + b"X\1\0\0\0000X\3\0\0\0cpuK\2tQ"
+    sample("persistent-id.pkl", "unsupported", len(pid) - 1, "persistent id storage: a plain pickle has none",
+           pid + b"K\0K\2\x85K\1\x85tRs.")
+    sample("persistent-text.pkl", "unsupported", 2, "persistent id here: a plain pickle has none", b"\x80\2Phere\n.")
+    sample("persistent-number.pkl", "unsupported", 4, "persistent id of no text", b"\x80\2K\1Q.")
+    wrapper = b"\x80\3cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}X\1\0\0\0aK\1sb"
+    sample("joblib.pkl", "unsupported", len(wrapper), "a joblib file", wrapper + b"\xff" * 64 + b".")
+    sample("global-of-system.pkl", "ok", "*", "", b"cos\nsystem\n(S'echo'\ntR.")
+    call = b"\x80\3}X\1\0\0\0actorch.storage\n_load_from_bytes\nC\2"
+    sample("stream-of-nothing.pkl", "malformed", len(call), "first pickle is not the integer",
+           call + b"N." + b"\x85Rs.")
+    text = b"\x80\2}X\1\0\0\0actorch.storage\n_load_from_bytes\nc_codecs\nencode\nX"
+    broken = text + struct.pack("<I", 3) + "\u00ff.".encode() + b"X\6\0\0\0latin1\x86R\x85Rs."
+    sample("stream-decoded.pkl", "malformed", "-", "is no opcode", broken)
+    header = "# file\tcode\toffset\tpart of the text; written by make.py\n"
+    (HERE / "expect.tsv").write_text(header + "\n".join(ROWS) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
