@@ -14,8 +14,9 @@ def replay(ctx, program, name):
     if not corpus.is_dir():
         raise Fail(f"fuzz/corpus/{name} is missing")
     homes = (GOLDEN, TESTS / "reject")
-    named = "*" if name == "open" else name
-    folders = [corpus, *sorted(path for home in homes for path in home.glob(named) if path.is_dir())]
+    named = ("*",) if name == "open" else (name, f"torch-{name}")
+    folders = [corpus, *sorted(path for home in homes for pattern in named
+                               for path in home.glob(pattern) if path.is_dir())]
     done = run(ctx, [program, *folders], timeout=600)
     if done.returncode != 0:
         raise Fail(f"exit {done.returncode}\n" + last_input(text_of(done.stderr)))

@@ -1,0 +1,92 @@
+/* open_format.h: opens bytes as a file of one format, for fuzz targets: to rows, values, the map of
+ * the file, and reading.
+ *
+ * What must hold: a map of the file can be drawn without overlaps, every row can be read or fails
+ * with an error, and the tree of values ends. */
+#ifndef OPEN_FORMAT_H
+#define OPEN_FORMAT_H
+
+#include <stdlib.h>
+
+#include "core/reader.h"
+#include "core/registry.h"
+
+#define MOST_READ 65536 /* bytes of a row: expanded strides may have terabytes */
+
+static inline void expect(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+static inline void expect_map(const struct heft_model *model)
+{
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    const struct heft_segment *segments;
+    size_t count;
+
+    expect(heft_model_map(model, &mem, &segments, &count, &err));
+    heft_arena_release(&mem);
+}
+
+/* Links go down and right, and end: as many steps as values, and values are limited. */
+static inline void expect_values(const struct heft_model *model)
+{
+    const struct heft_value *stack[20000];
+    size_t n = 0, seen = 0;
+
+    if (model->values)
+        stack[n++] = model->values;
+    while (n) {
+        const struct heft_value *v = stack[--n];
+
+        expect(v->key && ++seen < 20000);
+        if (v->next_sibling)
+            stack[n++] = v->next_sibling;
+        if (v->first_child)
+            stack[n++] = v->first_child;
+    }
+}
+
+static inline void read_rows(const struct heft_model *model)
+{
+    static uint8_t out[MOST_READ];
+    struct heft_error err = {0};
+    struct heft_reader reader = {0};
+
+    expect(heft_reader_init(&reader, model, false, &err));
+    for (size_t i = 0; i < model->n_rows && i < 64; i++) {
+        const struct heft_row *row = &model->rows[i];
+
+        if (row->bytes && row->bytes <= sizeof out &&
+            !heft_reader_row(&reader, row, 0, out, (size_t)row->bytes, &err))
+            expect(err.code != HEFT_OK);
+    }
+    heft_reader_release(&reader);
+}
+
+static inline void open_format(const struct heft_format *format, struct heft_bytes file)
+{
+    static const struct heft_limits limits = {
+        .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .entries = 1000, .expansion = 10000};
+    struct heft_error err = {0};
+    struct heft_model model;
+    struct heft_source source;
+    uint32_t index;
+
+    heft_model_init(&model, &limits);
+    heft_source_open_memory(&source, file, "input");
+    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
+        format->open(&model, index, &err) && heft_model_settle(&model, &err)) {
+        expect(err.code == HEFT_OK);
+        expect_map(&model);
+        expect_values(&model);
+        read_rows(&model);
+    } else {
+        expect(err.code != HEFT_OK && err.text[0]);
+    }
+    heft_model_release(&model);
+}
+
+#endif
