@@ -72,10 +72,13 @@ CONTAINERS = [(save_zip, ZIP_PROTOCOLS), (save_legacy, ALL_PROTOCOLS), (save_pic
 
 def expected_of(path, save, state):
     """What torch itself reads from the file, where it does: else what was saved."""
-    if save is save_pickle:
-        with open(path, "rb") as file:
-            return pickle.load(file)
-    return torch.load(path, weights_only=False)
+    try:
+        if save is save_pickle:
+            with open(path, "rb") as file:
+                return pickle.load(file)
+        return torch.load(path, weights_only=False)
+    except AttributeError:  # storages of bytes, which it writes into legacy streams and cannot read
+        return state
 
 
 def check(suite, path, what, state):
