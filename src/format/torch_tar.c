@@ -167,16 +167,20 @@ static bool add_key(struct member *m, int64_t key, uint32_t meaning, struct heft
 }
 
 /* The storage of a key; HEFT_MAP_NONE where there is none. */
-static uint32_t find_storage(const struct heft_torch *t, int64_t key)
+static bool find_storage(const struct heft_torch *t, int64_t key, uint32_t *found,
+                         struct heft_error *err)
 {
     struct heft_buf text = {0};
-    uint32_t found = HEFT_MAP_NONE;
+    bool ok;
 
     heft_buf_printf(&text, "%" PRId64, key);
-    if (!text.failed)
-        found = heft_strmap_get(&t->keys, (struct heft_str){text.p, text.n});
+    ok = heft_buf_ok(&text, err);
+    if (ok)
+        *found = heft_strmap_get(&t->keys, (struct heft_str){text.p, text.n});
+    if (ok && *found & HEFT_TORCH_IS_TENSOR)
+        *found = HEFT_MAP_NONE;
     heft_buf_release(&text);
-    return found != HEFT_MAP_NONE && found & HEFT_TORCH_IS_TENSOR ? HEFT_MAP_NONE : found;
+    return ok;
 }
 
 /* What the pickle's tuple names as its class; NULL for no such class. */
@@ -261,7 +265,8 @@ static bool read_view(struct member *m, uint32_t node, struct heft_error *err)
         if (!is_tuple(p, node, 4) || !integer(p, heft_pickle_item(p, node, i), &numbers[i]))
             return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                              "a storage view that is not (key, storage, first element, elements)");
-    root = find_storage(t, numbers[1]);
+    if (!find_storage(t, numbers[1], &root, err))
+        return false;
     if (root == HEFT_MAP_NONE)
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                          "view %" PRId64 " on the unknown storage %" PRId64, numbers[0],
@@ -431,7 +436,8 @@ static bool tensor_head(struct member *m, struct tensor *tensor, int64_t *key,
     if (!integer(p, named, &storage))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                          "tensor %" PRId64 " whose storage is no key", *key);
-    tensor->storage = find_storage(m->a->t, storage);
+    if (!find_storage(m->a->t, storage, &tensor->storage, err))
+        return false;
     return tensor->storage != HEFT_MAP_NONE ||
            heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                      "tensor %" PRId64 " on the unknown storage %" PRId64, *key, storage);

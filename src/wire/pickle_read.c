@@ -8,14 +8,37 @@
  * windows grow so fast that all of it takes a third more than the last run alone. */
 #include "wire/pickle.h"
 
-/* Opcodes whose arguments may be long; the others have eight bytes at most. */
-static const char LONG_ARGUMENTS[] = "XTBUCVSFLIPcipg\x8b\x8c\x8d\x8e\x95\x96";
+/* Opcodes with a length before their argument, and those whose argument is a line, or two. All
+ * others have eight bytes at most. */
+static const char LENGTHS[] = "XTBUC\x8b\x8c\x8d\x8e\x95\x96", LINES[] = "VSFLIPpg",
+                  TWO_LINES[] = "ci";
 #define SHORT_ARGUMENT 16
+
+static bool is_one_of(uint8_t opcode, const char *set)
+{
+    return memchr(set, opcode, strlen(set)) != NULL;
+}
+
+/* Whether so many lines end in data[at …). */
+static bool has_lines(struct heft_bytes data, size_t at, unsigned lines)
+{
+    for (; lines; lines--) {
+        const uint8_t *end = memchr(data.p + at, '\n', data.n - at);
+
+        if (!end)
+            return false;
+        at = (size_t)(end - data.p) + 1;
+    }
+    return true;
+}
 
 bool heft_pickle_wants_more(struct heft_bytes data, uint64_t at)
 {
-    return at >= data.n || data.n - at < SHORT_ARGUMENT ||
-           memchr(LONG_ARGUMENTS, data.p[at], sizeof LONG_ARGUMENTS - 1) != NULL;
+    if (at >= data.n || data.n - at < SHORT_ARGUMENT)
+        return true;
+    if (is_one_of(data.p[at], LINES) || is_one_of(data.p[at], TWO_LINES))
+        return !has_lines(data, (size_t)at, is_one_of(data.p[at], LINES) ? 1 : 2);
+    return is_one_of(data.p[at], LENGTHS);
 }
 
 static bool over_limit(const struct heft_pickle_place *place, struct heft_error *err)
