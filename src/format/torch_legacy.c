@@ -231,8 +231,8 @@ static bool read_prefaces(const struct heft_torch_stream *in, uint64_t *at, stru
     for (size_t i = 0; ok && i < HEFT_COUNT(PREFACES); i++) {
         ok = heft_torch_stream_pickle(in, *at, FIRST_SMALL, &pickle, &mem, err) &&
              PREFACES[i].read(in, &pickle, *at, err) &&
-             heft_torch_stream_claim(in, *at, pickle.length, "pickle ",
-                                     heft_str_of(PREFACES[i].name), err);
+             (in->is_nested || heft_torch_stream_claim(in, *at, pickle.length, "pickle ",
+                                                       heft_str_of(PREFACES[i].name), err));
         *at += ok ? pickle.length : 0;
         heft_arena_release(&mem);
     }
@@ -303,8 +303,8 @@ static bool read_keys(struct legacy *l, uint64_t *at, struct heft_error *err)
         while (ok && heft_pickle_next(&iter, &node))
             ok = take_key(l, &keys, node, *at, err);
         ok = ok && all_keys(l, *at, err) &&
-             heft_torch_stream_claim(l->in, *at, keys.length, "pickle ", HEFT_STR("storage keys"),
-                                     err);
+             (l->in->is_nested || heft_torch_stream_claim(l->in, *at, keys.length, "pickle ",
+                                                          HEFT_STR("storage keys"), err));
         *at += ok ? keys.length : 0;
     }
     heft_arena_release(&mem);
@@ -333,6 +333,26 @@ static bool cut_off(const struct legacy *l, size_t i, uint64_t at, struct heft_e
                      end, size, end - size, (int)heft_min_u64(key.n, 100), key.p);
 }
 
+/* The storage with its count. A nested stream is one claim up to its first storage, which has no
+ * label: there may be many of them. */
+static bool claim_storage(const struct legacy *l, size_t i, uint64_t at,
+                          struct heft_torch_storage *s, struct heft_error *err)
+{
+    const struct heft_torch_stream *in = l->in;
+    const uint64_t from = in->is_nested && i == 0 ? 0 : at;
+    struct heft_str label = HEFT_STR("");
+
+    if (!in->is_nested) {
+        label.p = heft_arena_text(&in->model->mem, s->key, err);
+        label.n = s->key.n;
+    }
+    return label.p && heft_torch_stream_storage(in, at, label, s, err) &&
+           (in->is_nested ? heft_torch_stream_claim(in, from, at + 8 - from, "torch stream in ",
+                                                    HEFT_STR("object"), err)
+                          : heft_torch_stream_claim(in, from, at + 8 - from, "count of storage ",
+                                                    label, err));
+}
+
 static bool place_storage(struct legacy *l, size_t i, uint64_t *at, struct heft_error *err)
 {
     struct heft_torch_storage *s = &l->t->storages[l->order[i]];
@@ -349,7 +369,7 @@ static bool place_storage(struct legacy *l, size_t i, uint64_t *at, struct heft_
                          (int)heft_min_u64(s->key.n, 100), s->key.p, count, s->elements);
     if (!heft_within(*at + 8, s->bytes, l->in->bytes.size))
         return cut_off(l, i, *at, err);
-    if (!heft_torch_stream_storage(l->in, *at, s, err))
+    if (!claim_storage(l, i, *at, s, err))
         return false;
     *at += 8 + s->bytes;
     return true;
@@ -359,6 +379,9 @@ static bool place_storages(struct legacy *l, uint64_t *at, struct heft_error *er
 {
     struct heft_torch *t = l->t;
 
+    if (l->n_order == 0 && l->in->is_nested &&
+        !heft_torch_stream_claim(l->in, 0, *at, "torch stream in ", HEFT_STR("object"), err))
+        return false;
     for (size_t i = 0; i < l->n_order; i++)
         if (!place_storage(l, i, at, err))
             return false;

@@ -9,6 +9,9 @@
  * most; it is smaller than the pickle around it. */
 #include "format/torch_parts.h"
 
+/* Of limits.tensors: each takes the memory of the pickle around it, too. */
+#define SHARE 6
+
 bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes)
 {
     return heft_u32map_get(&t->by_stream, bytes) != HEFT_MAP_NONE;
@@ -22,7 +25,8 @@ static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw
 {
     struct heft_str copy = {(const char *)raw->bytes.p, raw->bytes.n};
 
-    *in = (struct heft_torch_stream){.model = t->model, .source = t->source};
+    *in = (struct heft_torch_stream){
+        .model = t->model, .source = t->source, .is_nested = true, .is_claimed = t->depth > 0};
     if (raw->verbatim != SIZE_MAX && t->base != HEFT_NO_OFFSET &&
         heft_u32map_get(&t->raw, raw->node) == HEFT_MAP_NONE) {
         if (!heft_grow(&t->spans, &t->cap_spans, t->n_spans, 1, sizeof *t->spans, err))
@@ -46,12 +50,28 @@ static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw
 
 /* ---- what it is -------------------------------------------------------------------------- */
 
+/* The storage that the inner pickle is, if it is one: as an id, or as another stream. */
+static bool storage_at_root(struct heft_torch *inner, uint32_t *storage, struct heft_error *err)
+{
+    const uint32_t root = inner->pickle.root;
+    const struct heft_torch_nested *nested;
+
+    *storage = HEFT_NONE;
+    if (heft_torch_is_storage(inner, root))
+        *storage = inner->meanings[root];
+    if (!heft_torch_is(inner, root, HEFT_PICKLE_CALL) ||
+        heft_torch_callee(inner, root) != HEFT_TORCH_LOAD_BYTES)
+        return true;
+    if (!heft_torch_load_bytes(inner, root, &nested, err))
+        return false;
+    *storage = nested->storage;
+    return true;
+}
+
 /* The inner pickle goes; what is kept of its storage is the storage. */
-static bool keep_storage(struct heft_torch *t, const struct heft_torch *inner,
+static bool keep_storage(struct heft_torch *t, struct heft_torch_storage s,
                          struct heft_torch_nested *out, struct heft_error *err)
 {
-    struct heft_torch_storage s = inner->storages[inner->meanings[inner->pickle.root]];
-
     s.key.p = heft_arena_text(&t->scratch, s.key, err);
     if (!s.key.p || !heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof s, err))
         return false;
@@ -60,19 +80,35 @@ static bool keep_storage(struct heft_torch *t, const struct heft_torch *inner,
     return true;
 }
 
+/* What is no storage by itself: a tensor, or nothing that can be read. */
+static bool keep_made(struct heft_torch *t, struct heft_torch_made *made,
+                      struct heft_torch_nested *out, struct heft_error *err)
+{
+    struct heft_torch_made *kept = heft_arena_alloc(&t->scratch, sizeof *kept, err);
+
+    if (!kept)
+        return false;
+    if (made->found == HEFT_TORCH_OTHER)
+        *made = (struct heft_torch_made){
+            .found = HEFT_TORCH_UNREAD,
+            .reason = "built by torch.storage._load_from_bytes from what is no tensor"};
+    *kept = *made;
+    out->made = kept;
+    return true;
+}
+
 static bool understand(struct heft_torch *t, struct heft_torch *inner,
                        struct heft_torch_nested *out, struct heft_error *err)
 {
-    out->storage = HEFT_NONE;
-    if (!heft_torch_tensor(inner, inner->pickle.root, &out->made, err))
+    struct heft_torch_made made;
+    uint32_t storage;
+
+    if (!storage_at_root(inner, &storage, err))
         return false;
-    if (heft_torch_is_storage(inner, inner->pickle.root))
-        return keep_storage(t, inner, out, err);
-    if (out->made.found == HEFT_TORCH_OTHER)
-        out->made = (struct heft_torch_made){
-            .found = HEFT_TORCH_UNREAD,
-            .reason = "built by torch.storage._load_from_bytes from what is no tensor"};
-    return true;
+    if (storage != HEFT_NONE)
+        return keep_storage(t, inner->storages[storage], out, err);
+    return heft_torch_tensor(inner, inner->pickle.root, &made, err) &&
+           keep_made(t, &made, out, err);
 }
 
 static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_torch_stream *in,
@@ -86,7 +122,6 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
                          "torch streams within pickles nested deeper than %d", HEFT_TORCH_NESTED);
     ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, out, err) &&
-         (in->is_memory || heft_torch_claim_pickle(&inner, err)) &&
          heft_torch_stream_end(in, end, "the last storage", err);
     t->budget = inner.budget;
     heft_torch_release(&inner);
@@ -103,13 +138,19 @@ static bool is_zip(struct heft_bytes bytes)
 static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_torch_bytes *raw,
                        struct heft_error *err)
 {
-    struct heft_torch_nested nested = {.storage = HEFT_NONE};
+    static const struct heft_torch_made zip = {.found = HEFT_TORCH_UNREAD,
+                                               .reason = "a torch zip within the pickle"};
+    const uint64_t most = heft_limit_tensors(&t->model->limits, t->model->file_bytes) / SHARE;
+    struct heft_torch_nested nested = {.storage = HEFT_NONE, .made = &zip};
     struct heft_torch_stream in;
 
-    if (is_zip(raw->bytes))
-        nested.made = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD,
-                                               .reason = "a torch zip within the pickle"};
-    else if (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, &nested, err))
+    if (t->n_nested >= most)
+        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
+                         "more than %" PRIu64 " torch streams within the pickle: a sixth of "
+                         "limits.tensors",
+                         most);
+    if (!is_zip(raw->bytes) &&
+        (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, &nested, err)))
         return false;
     if (!heft_u32map_set(&t->by_stream, raw->node, (uint32_t)t->n_nested, err) ||
         !heft_grow(&t->nested, &t->cap_nested, t->n_nested, 1, sizeof nested, err))

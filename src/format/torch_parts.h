@@ -335,7 +335,9 @@ struct heft_torch_stream {
     struct heft_model *model;
     uint32_t source; /* of the model, that storages are placed in … */
     uint64_t origin; /* … from here on */
-    bool is_memory;  /* it is decoded bytes: errors have no offset, and nothing is claimed */
+    bool is_memory;  /* it is decoded bytes: errors have no offset */
+    bool is_nested;  /* within a pickle: what stands before its storages is one claim … */
+    bool is_claimed; /* … or is part of another already: nothing more is claimed */
 };
 /* A file from its beginning. */
 struct heft_torch_stream heft_torch_file_stream(struct heft_model *model, uint32_t source);
@@ -355,10 +357,11 @@ HEFT_CHECKED bool heft_torch_stream_claim(const struct heft_torch_stream *in, ui
 /* The int64 at a position that is inside. */
 HEFT_CHECKED bool heft_torch_stream_i64(const struct heft_torch_stream *in, uint64_t position,
                                         int64_t *out, struct heft_error *err);
-/* A storage there: its count and its bytes, claimed. s->storage is what it becomes. The caller has
- * seen to it that they are inside. */
+/* A storage: its count at a position, then its bytes. s->storage is what it becomes, `label` is in
+ * model->mem. The caller has seen to it that all are inside, and claims the count. */
 HEFT_CHECKED bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t position,
-                                            struct heft_torch_storage *s, struct heft_error *err);
+                                            struct heft_str label, struct heft_torch_storage *s,
+                                            struct heft_error *err);
 /* Findings about what follows the end of all that belongs to the format: `behind` says what that
  * was. */
 HEFT_CHECKED bool heft_torch_stream_end(const struct heft_torch_stream *in, uint64_t end,
@@ -388,8 +391,8 @@ HEFT_CHECKED bool heft_torch_read_legacy(const struct heft_torch_stream *in, str
 /* ---- torch_nested.c ---- */
 
 struct heft_torch_nested {
-    struct heft_torch_made made; /* what the call is by itself, all but a name */
-    uint32_t storage;            /* in storages, where the stream is a bare one; else HEFT_NONE */
+    uint32_t storage; /* in storages, where the stream is a bare one; else HEFT_NONE, and … */
+    const struct heft_torch_made *made; /* … what the call is by itself, all but a name */
 };
 /* A CALL of _load_from_bytes: reads the stream once. *out is valid until the next call. */
 HEFT_CHECKED bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,

@@ -277,10 +277,9 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
            keep_dims(t, &d, &out->row, err);
 }
 
-static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
-                         struct heft_error *err)
+static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_storage *s,
+                         struct heft_torch_made *out, struct heft_error *err)
 {
-    struct heft_torch_storage *s = &t->storages[t->meanings[node]];
     const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
     struct dims d;
 
@@ -471,7 +470,9 @@ static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_m
     if (kind == HEFT_TORCH_LOAD_BYTES && !wrapped) {
         if (!heft_torch_load_bytes(t, node, &nested, err))
             return false;
-        *out = nested->made;
+        if (nested->storage != HEFT_NONE)
+            return bare_storage(t, node, &t->storages[nested->storage], out, err);
+        *out = *nested->made;
         return true;
     }
     if (kind == HEFT_TORCH_UNREADABLE || kind == HEFT_TORCH_LOAD_BYTES ||
@@ -487,7 +488,7 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
     if (is_tensor_id(t, node))
         return t->container->tensor(t, node, out, err);
     if (heft_torch_is(t, node, HEFT_PICKLE_PERSID))
-        return bare_storage(t, node, out, err);
+        return bare_storage(t, node, &t->storages[t->meanings[node]], out, err);
     if (!heft_torch_is(t, node, HEFT_PICKLE_CALL))
         return true;
     if (!tensor_call(t, node, out, err))

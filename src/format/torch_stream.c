@@ -140,7 +140,7 @@ enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size)
 bool heft_torch_stream_claim(const struct heft_torch_stream *in, uint64_t position, uint64_t bytes,
                              const char *what, struct heft_str of, struct heft_error *err)
 {
-    return in->is_memory || bytes == 0 ||
+    return in->is_memory || in->is_claimed || bytes == 0 ||
            heft_model_claim_of(in->model, in->source, in->origin + position, bytes, what, of, err);
 }
 
@@ -156,17 +156,16 @@ bool heft_torch_stream_i64(const struct heft_torch_stream *in, uint64_t position
 }
 
 bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t position,
-                               struct heft_torch_storage *s, struct heft_error *err)
+                               struct heft_str label, struct heft_torch_storage *s,
+                               struct heft_error *err)
 {
-    const char *label = heft_arena_text(&in->model->mem, s->key, err);
     const struct heft_storage storage = {.off = in->origin + position + 8,
                                          .packed = s->bytes,
                                          .len = s->bytes,
-                                         .label = {label, s->key.n},
+                                         .label = label,
                                          .source = in->source};
 
-    return label && heft_model_add_storage(in->model, &storage, &s->storage, err) &&
-           heft_torch_stream_claim(in, position, 8, "count of storage ", storage.label, err);
+    return heft_model_add_storage(in->model, &storage, &s->storage, err);
 }
 
 /* ---- the end ----------------------------------------------------------------------------- */

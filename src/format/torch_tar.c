@@ -114,15 +114,21 @@ static bool open_member(struct archive *a, enum part part, struct member *m, str
 }
 
 /* The next pickle of a member; the one before is gone. */
-static bool next_pickle(struct member *m, const char *what, struct heft_error *err)
+static bool next_pickle(struct member *m, struct heft_error *err)
 {
     heft_arena_release(&m->mem);
-    if (!heft_torch_stream_pickle(&m->in, m->at, FIRST_SMALL, &m->pickle, &m->mem, err) ||
-        !heft_torch_stream_claim(&m->in, m->at, m->pickle.length, "pickle ", heft_str_of(what),
-                                 err))
+    if (!heft_torch_stream_pickle(&m->in, m->at, FIRST_SMALL, &m->pickle, &m->mem, err))
         return false;
     m->at += m->pickle.length;
     return true;
+}
+
+/* The same of a pickle that is a claim of its own. */
+static bool next_claimed(struct member *m, const char *what, struct heft_error *err)
+{
+    return next_pickle(m, err) &&
+           heft_torch_stream_claim(&m->in, m->at - m->pickle.length, m->pickle.length, "pickle ",
+                                   heft_str_of(what), err);
 }
 
 /* Where the last pickle began, for errors about what it says. */
@@ -141,10 +147,16 @@ static bool integer(const struct heft_pickle *p, uint32_t node, int64_t *out)
 
 static bool next_count(struct member *m, const char *what, int64_t *out, struct heft_error *err)
 {
-    if (!next_pickle(m, what, err))
+    const uint64_t most = heft_limit_tensors(&m->a->model->limits, m->a->model->file_bytes);
+
+    if (!next_claimed(m, what, err))
         return false;
-    return (integer(&m->pickle, m->pickle.root, out) && *out >= 0) ||
-           heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the %s is no integer from 0 on", what);
+    if (!integer(&m->pickle, m->pickle.root, out) || *out < 0)
+        return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the %s is no integer from 0 on", what);
+    return (uint64_t)*out <= most ||
+           heft_fail(err, HEFT_LIMIT, pickle_at(m),
+                     "%s: %" PRId64 ", at most %" PRIu64 " are allowed: limits.tensors", what, *out,
+                     most);
 }
 
 /* ---- keys -------------------------------------------------------------------------------- */
@@ -231,8 +243,9 @@ static bool read_storage(struct member *m, struct heft_error *err)
 {
     struct heft_torch_storage s = {.storage = HEFT_NONE};
     const uint64_t size = m->in.bytes.size;
+    uint64_t head;
 
-    if (!next_pickle(m, "storage", err) || !storage_head(m, &s, err))
+    if (!next_pickle(m, err) || !storage_head(m, &s, err))
         return false;
     if (!heft_within(m->at, 8, size))
         return heft_fail(err, HEFT_MALFORMED, m->in.origin + m->at,
@@ -246,7 +259,9 @@ static bool read_storage(struct member *m, struct heft_error *err)
                          "storage %s of %" PRId64 " elements of %u bytes: member storages has "
                          "%" PRIu64 " bytes left",
                          s.key.p, s.elements, heft_torch_element_bytes(s.type), size - m->at - 8);
-    if (!heft_torch_stream_storage(&m->in, m->at, &s, err))
+    head = pickle_at(m) - m->in.origin;
+    if (!heft_torch_stream_storage(&m->in, m->at, s.key, &s, err) ||
+        !heft_torch_stream_claim(&m->in, head, m->at + 8 - head, "head of storage ", s.key, err))
         return false;
     m->at += 8 + s.bytes;
     return add_storage(m->a, &s, HEFT_NONE, err);
@@ -294,7 +309,7 @@ static bool read_views(struct member *m, struct heft_error *err)
     struct heft_pickle_iter iter;
     uint32_t node;
 
-    if (!next_pickle(m, "storage views", err))
+    if (!next_claimed(m, "storage views", err))
         return false;
     if (m->pickle.nodes[m->pickle.root].kind != HEFT_PICKLE_LIST)
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the storage views are no list");
@@ -311,7 +326,7 @@ static bool read_storages(struct member *m, struct heft_error *err)
 
     if (!next_count(m, "number of storages", &count, err))
         return false;
-    for (int64_t i = 0; i < count; i++) /* each takes bytes of the member */
+    for (int64_t i = 0; i < count; i++)
         if (!read_storage(m, err))
             return false;
     return read_views(m, err) && heft_torch_stream_end(&m->in, m->at, "the storage views", err);
@@ -451,7 +466,7 @@ static bool read_tensor(struct member *m, struct heft_error *err)
     uint64_t bytes;
     int64_t key = 0;
 
-    if (!next_pickle(m, "tensor", err) || !tensor_head(m, &tensor, &key, err) ||
+    if (!next_pickle(m, err) || !tensor_head(m, &tensor, &key, err) ||
         !add_key(m, key, (uint32_t)a->n_tensors | HEFT_TORCH_IS_TENSOR, &text, err) ||
         !read_numbers(m, key, &tensor, err))
         return false;
@@ -461,7 +476,8 @@ static bool read_tensor(struct member *m, struct heft_error *err)
     if (!check_numbers(m, key, &tensor, err))
         return false;
     if (!heft_grow(&a->tensors, &a->cap_tensors, a->n_tensors, 1, sizeof tensor, err) ||
-        !heft_torch_stream_claim(&m->in, m->at, bytes, "shape of tensor ", text, err))
+        !heft_torch_stream_claim(&m->in, m->at - m->pickle.length, m->pickle.length + bytes,
+                                 "tensor ", text, err))
         return false;
     a->tensors[a->n_tensors++] = tensor;
     m->at += bytes;
@@ -562,7 +578,7 @@ static bool read_object(struct member *m, struct heft_error *err)
 /* torch does not read it; it says how wide integers were on that machine. */
 static bool read_system(struct member *m, struct heft_error *err)
 {
-    return next_pickle(m, "system", err) &&
+    return next_claimed(m, "system", err) &&
            heft_torch_stream_end(&m->in, m->at, "the pickle of the system", err);
 }
 

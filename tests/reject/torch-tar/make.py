@@ -197,6 +197,7 @@ def in_storages():
         sample(f"t2-{name}.tar", code, front + offset, wrong, tar(storages=data))
 
     bad("storages-negative", "malformed", 0, "no integer from 0", storages(storage(1, 2), n=-1))
+    bad("storages-2-to-40", "limit", 0, "number of storages: 1099511627776", storages(storage(1, 2), n=2**40))
     bad("storages-text", "malformed", 0, "no integer from 0", dump(text("1")))
     bad("storages-too-many", "malformed", counted + len(storage(1, 2)), "is not (key, location, class)", storages(storage(1, 2), n=2))
     bad("storage-key-text", "malformed", counted, "is not (key, location, class)", storages(storage(1, 2, node=text("1"))))
