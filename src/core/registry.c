@@ -16,6 +16,8 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_raw;
 
+#define SURE 90 /* of 100: no other format is asked */
+
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
     &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
@@ -126,7 +128,7 @@ static const struct heft_format *probe(const struct heft_source *source, struct 
         return NULL;
     }
     if (read_probe(source, &mem, &sample, err)) {
-        for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        for (size_t i = 0; i < HEFT_COUNT(formats) && score < SURE; i++) {
             const int bid = formats[i]->probe ? formats[i]->probe(&sample) : 0;
 
             if (bid > score) {

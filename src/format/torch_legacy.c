@@ -36,7 +36,9 @@ struct legacy {
 
 static int probe(const struct heft_probe *sample)
 {
-    return heft_torch_peek(sample->head, sample->size) == HEFT_TORCH_MAGIC ? 95 : 0;
+    const enum heft_torch_peek found = heft_torch_peek(sample->head, sample->size);
+
+    return found == HEFT_TORCH_MAGIC ? 95 : found == HEFT_TORCH_UNJUDGED;
 }
 
 /* ---- persistent ids ---------------------------------------------------------------------- */

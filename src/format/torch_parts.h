@@ -374,6 +374,7 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle);
 /* What the head of a file begins with, judged by running it. */
 enum heft_torch_peek {
     HEFT_TORCH_NO_PICKLE,
+    HEFT_TORCH_UNJUDGED,       /* for want of memory */
     HEFT_TORCH_PERHAPS_PICKLE, /* as far as the head goes */
     HEFT_TORCH_WHOLE_PICKLE,
     HEFT_TORCH_MAGIC /* a pickle that is the first integer of a legacy stream */

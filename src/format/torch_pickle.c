@@ -17,6 +17,8 @@ static int probe(const struct heft_probe *sample)
         return 20;
     case HEFT_TORCH_PERHAPS_PICKLE:
         return 10;
+    case HEFT_TORCH_UNJUDGED:
+        return 1; /* opening will tell */
     default:
         return 0;
     }

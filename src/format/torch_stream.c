@@ -110,6 +110,8 @@ static enum heft_torch_peek judge(const struct heft_pickle *pickle, bool done, u
         return named || pickle->length == size || pickle->length >= SURE_PICKLE
                    ? HEFT_TORCH_WHOLE_PICKLE
                    : HEFT_TORCH_NO_PICKLE;
+    if (why->code == HEFT_NOMEM)
+        return HEFT_TORCH_UNJUDGED;
     if (named)
         return HEFT_TORCH_PERHAPS_PICKLE;
     return head.n < size && why->code == HEFT_MALFORMED && pickle->opcodes >= SURE_OPCODES &&
