@@ -16,7 +16,7 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_raw;
 
-#define SURE 90 /* of 100: no other format is asked */
+#define SURE 95 /* of 100: no other format is asked */
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
@@ -74,6 +74,7 @@ static const struct {
     {0, 8, "{\"error\"", HEFT_MALFORMED, "a JSON error message, not a model: the download failed"},
     {0, 8, "PYTORCH1", HEFT_UNSUPPORTED, "the PyTorch preview container of 2018"},
     {0, 4, "PK\5\6", HEFT_MALFORMED, "an empty zip archive"},
+    {257, 5, "ustar", HEFT_MALFORMED, "a tar archive whose first header is damaged"},
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},

@@ -128,11 +128,6 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
     return ok;
 }
 
-static bool is_zip(struct heft_bytes bytes)
-{
-    return bytes.n >= 4 && memcmp(bytes.p, "PK\3\4", 4) == 0;
-}
-
 /* ---- calls ------------------------------------------------------------------------------- */
 
 static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_torch_bytes *raw,
@@ -149,7 +144,7 @@ static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_to
                          "more than %" PRIu64 " torch streams within the pickle: a sixth of "
                          "limits.tensors",
                          most);
-    if (!is_zip(raw->bytes) &&
+    if (!heft_torch_is_zip(raw->bytes) &&
         (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, &nested, err)))
         return false;
     if (!heft_u32map_set(&t->by_stream, raw->node, (uint32_t)t->n_nested, err) ||

@@ -371,6 +371,10 @@ bool heft_torch_is_python2(const struct heft_pickle *pickle);
 /* "pickle protocol 2" and the like, static. */
 const char *heft_torch_protocol(const struct heft_pickle *pickle);
 
+static inline bool heft_torch_is_zip(struct heft_bytes bytes)
+{
+    return bytes.n >= 4 && memcmp(bytes.p, "PK\3\4", 4) == 0;
+}
 /* What the head of a file begins with, judged by running it. */
 enum heft_torch_peek {
     HEFT_TORCH_NO_PICKLE,

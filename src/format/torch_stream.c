@@ -129,7 +129,8 @@ enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size)
     enum heft_torch_peek found;
     bool done;
 
-    if (head.n == 0 || !heft_pickle_opcode_name(head.p[0]))
+    if (head.n == 0 || !heft_pickle_opcode_name(head.p[0]) ||
+        heft_torch_is_zip(head)) /* 'P' is an opcode, too */
         return HEFT_TORCH_NO_PICKLE;
     done = heft_pickle_run(&pickle, head, 0, &limits, &mem, &why);
     found = judge(&pickle, done, size, &why);
