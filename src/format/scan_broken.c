@@ -106,6 +106,31 @@ static bool is_listed(const struct loose *l, const struct directory *d)
     return false;
 }
 
+/* Of very many, the last ones stay: readers begin at the end. */
+static void add_directory(struct loose *l, const struct directory *d)
+{
+    if (l->n_dirs == MOST_DIRS) {
+        memmove(l->dirs, l->dirs + 1, (MOST_DIRS - 1) * sizeof *l->dirs);
+        l->n_dirs--;
+    }
+    l->dirs[l->n_dirs++] = *d;
+}
+
+/* What stands before a directory that holds for the whole file is its records, also where one of
+ * them is an archive. */
+static void drop_inner(struct loose *l)
+{
+    const struct directory *last = l->n_dirs ? &l->dirs[l->n_dirs - 1] : NULL;
+    size_t kept = 0;
+
+    if (!last || last->shift)
+        return;
+    for (size_t i = 0; i < l->n_dirs; i++)
+        if (l->dirs[i].at >= last->at)
+            l->dirs[kept++] = l->dirs[i];
+    l->n_dirs = kept;
+}
+
 static bool find_directories(struct loose *l)
 {
     const struct heft_source *src = l->place->src;
@@ -115,10 +140,11 @@ static bool find_directories(struct loose *l)
     struct directory d;
     const bool ok = heft_source_fetch(src, src->size - n, n, &mem, &tail, l->err);
 
-    for (size_t i = 0; ok && i + END <= n && l->n_dirs < MOST_DIRS; i++)
+    for (size_t i = 0; ok && i + END <= n; i++)
         if (tail.p[i] == 'P' && memcmp(tail.p + i, "PK\5\6", 4) == 0 &&
             find_directory(src, src->size - n + i, tail.p + i, &d) && !is_listed(l, &d))
-            l->dirs[l->n_dirs++] = d;
+            add_directory(l, &d);
+    drop_inner(l);
     heft_arena_release(&mem);
     return ok;
 }
@@ -294,7 +320,8 @@ static bool add_entry(struct loose *l, const struct directory *d, const uint8_t 
                                  .header = heft_le32(p + 42),
                                  .is_folder = name_n && name[name_n - 1] == '/'};
     widen(e, p + CENTRAL + name_n, extra_n);
-    e->header += d->shift;
+    if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
+        e->header += d->shift; /* as Python does; others count from the beginning all the same */
     return check_name(l, e, p) && check_twice(l, e) && check_coding(l, e, heft_le16(p + 8)) &&
            find_payload(l, e);
 }
@@ -438,6 +465,18 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
                           heft_arena_printf(&s->mem, err,
                                             "a zip that other readers may open, heft refuses: %s",
                                             why->text));
+}
+
+bool heft_scan_second_zip(struct heft_scan *s, const struct heft_scan_place *place, bool *second,
+                          struct heft_error *err)
+{
+    struct loose l = {.s = s, .place = place, .err = err};
+
+    *second = false;
+    if (!find_directories(&l))
+        return false;
+    *second = l.n_dirs > 1;
+    return true;
 }
 
 bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_scan_place *place,

@@ -137,6 +137,9 @@ HEFT_CHECKED bool heft_scan_keep_storages(struct heft_scan *s, const struct heft
 /* A zip that the strict reader refuses, or that stands behind other bytes. */
 HEFT_CHECKED bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                        const struct heft_error *why, struct heft_error *err);
+/* Whether other bytes behind the archive hold another directory. */
+HEFT_CHECKED bool heft_scan_second_zip(struct heft_scan *s, const struct heft_scan_place *place,
+                                       bool *second, struct heft_error *err);
 HEFT_CHECKED bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_place *place,

@@ -320,12 +320,14 @@ bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, str
     struct heft_arena mem = {0};
     struct heft_error why = {0};
     struct heft_zip zip;
-    bool ok;
+    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why);
+    bool ok = true, second = false;
 
-    if (heft_zip_open(&zip, place->src, &limits, &mem, &why))
-        ok = heft_scan_entries(s, place, &zip, err);
-    else
-        ok = heft_scan_broken_zip(s, place, &why, err);
+    if (opens && zip.trailing)
+        ok = heft_scan_second_zip(s, place, &second, err);
+    if (ok)
+        ok = opens && !second ? heft_scan_entries(s, place, &zip, err)
+                              : heft_scan_broken_zip(s, place, &why, err);
     heft_arena_release(&mem);
     return ok;
 }
