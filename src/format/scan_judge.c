@@ -19,6 +19,7 @@
 #include "format/torch_globals.h"
 
 enum role { PLAIN, GETATTR, LOADER };
+enum { HANDED = 1, CALLED = 2 }; /* what is done with a GLOBAL */
 
 struct judged {
     struct heft_scan *scan;
@@ -32,7 +33,7 @@ struct judged {
     struct heft_arena *names; /* keys live as long as `seen` */
     uint32_t *inner;          /* of a CALL: the GLOBAL at the bottom of a chain of calls */
     uint8_t *danger;          /* of a CALL */
-    uint8_t *handed;          /* of a GLOBAL: it stands somewhere as a value */
+    uint8_t *uses;            /* of a GLOBAL: HANDED on as a value, CALLED */
 };
 
 /* ---- names ------------------------------------------------------------------------------- */
@@ -97,12 +98,12 @@ static enum heft_danger import_danger(const struct judged *j, uint32_t node)
 {
     const enum role role = role_of(j->pickle, node);
 
-    if (is_computed(j->pickle, node) || (role != PLAIN && j->handed[node]))
+    if (is_computed(j->pickle, node) || (role != PLAIN && (j->uses[node] & HANDED)))
         return HEFT_DANGER;
     if (role == GETATTR)
         return HEFT_UNKNOWN;
-    if (role == LOADER)
-        return HEFT_ALLOWED; /* the call is judged */
+    if (role == LOADER) /* its calls are judged */
+        return j->uses[node] & CALLED ? HEFT_ALLOWED : HEFT_UNKNOWN;
     return name_danger(j->place, module_of(j->pickle, node), heft_pickle_text(j->pickle, node));
 }
 
@@ -388,6 +389,27 @@ static bool judge_global(struct judged *j, uint32_t node, struct heft_error *err
     return report_node(j, node, "patch", HEFT_DANGER, err);
 }
 
+/* Bytes that were pickled as text, if they begin as a pickle: only then they are decoded. */
+static bool judge_encoded(struct judged *j, uint32_t call, struct heft_error *err)
+{
+    const struct heft_pickle_node *n = heft_pickle_at(j->pickle, call);
+    const uint32_t first = is_kind(j->pickle, n->u.call.args, HEFT_PICKLE_TUPLE)
+                               ? heft_pickle_item(j->pickle, n->u.call.args, 0)
+                               : HEFT_PICKLE_NIL;
+    struct heft_arena mem = {0};
+    struct heft_bytes bytes;
+    bool ok;
+
+    if (!is_kind(j->pickle, first, HEFT_PICKLE_STR) ||
+        !(heft_str_starts(heft_pickle_text(j->pickle, first), HEFT_STR("\xc2\x80")) ||
+          heft_str_starts(heft_pickle_text(j->pickle, first), HEFT_STR("PK\3\4"))))
+        return true;
+    ok = bytes_of(j, call, &mem, &bytes, err) &&
+         (!looks_packed(bytes) || judge_bytes(j, call, bytes, false, err));
+    heft_arena_release(&mem);
+    return ok;
+}
+
 static bool judge_node(struct judged *j, uint32_t node, struct heft_error *err)
 {
     struct heft_bytes bytes;
@@ -396,7 +418,7 @@ static bool judge_node(struct judged *j, uint32_t node, struct heft_error *err)
     case HEFT_PICKLE_GLOBAL:
         return judge_global(j, node, err);
     case HEFT_PICKLE_CALL:
-        return judge_call(j, node, err);
+        return judge_call(j, node, err) && judge_encoded(j, node, err);
     case HEFT_PICKLE_BYTES:
     case HEFT_PICKLE_BYTEARRAY:
     case HEFT_PICKLE_PY2STR:
@@ -410,14 +432,14 @@ static bool judge_node(struct judged *j, uint32_t node, struct heft_error *err)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-static void hand(struct judged *j, uint32_t node)
+static void use(struct judged *j, uint32_t node, unsigned how)
 {
     if (is_kind(j->pickle, node, HEFT_PICKLE_GLOBAL))
-        j->handed[node] = 1;
+        j->uses[node] |= (uint8_t)how;
 }
 
-/* Which globals stand anywhere but before their arguments. */
-static void find_handed(struct judged *j)
+/* Which globals stand before arguments, and which anywhere else. */
+static void find_uses(struct judged *j)
 {
     for (uint32_t i = 0; i < j->pickle->count; i++) {
         const struct heft_pickle_node *node = heft_pickle_at(j->pickle, i);
@@ -425,16 +447,18 @@ static void find_handed(struct judged *j)
         uint32_t item;
 
         while (heft_pickle_next(&iter, &item))
-            hand(j, item);
-        hand(j, node->state);
+            use(j, item, HANDED);
+        use(j, node->state, HANDED);
         if (node->kind == HEFT_PICKLE_CALL || node->kind == HEFT_PICKLE_PERSID)
-            hand(j, node->u.call.args);
-        if (node->kind == HEFT_PICKLE_CALL)
-            hand(j, node->module);
+            use(j, node->u.call.args, HANDED);
+        if (node->kind != HEFT_PICKLE_CALL)
+            continue;
+        use(j, node->module, HANDED);
+        use(j, node->u.call.callee, CALLED);
     }
 }
 
-static bool needs_handed(const struct heft_pickle *pickle)
+static bool needs_uses(const struct heft_pickle *pickle)
 {
     for (uint32_t i = 0; i < pickle->count; i++)
         if (is_kind(pickle, i, HEFT_PICKLE_GLOBAL) && role_of(pickle, i) != PLAIN)
@@ -453,12 +477,12 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
     j.names = place->seen ? &s->mem : &j.mem;
     j.inner = heft_arena_alloc(&j.mem, (size_t)pickle->count * sizeof *j.inner, err);
     j.danger = heft_arena_zero(&j.mem, pickle->count, 1, err);
-    j.handed = heft_arena_zero(&j.mem, pickle->count, 1, err);
-    ok = j.inner && j.danger && j.handed;
+    j.uses = heft_arena_zero(&j.mem, pickle->count, 1, err);
+    ok = j.inner && j.danger && j.uses;
     if (ok && pickle->count)
         memset(j.inner, 0xFF, (size_t)pickle->count * sizeof *j.inner); /* HEFT_PICKLE_NIL */
-    if (ok && needs_handed(pickle))
-        find_handed(&j);
+    if (ok && needs_uses(pickle))
+        find_uses(&j);
     s->pickles++;
     s->nodes -= taken; /* while its nodes are there, pickles within get the rest */
     for (uint32_t i = 0; ok && i < pickle->count; i++)

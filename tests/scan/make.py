@@ -207,6 +207,8 @@ def within():
          "os.system")
     case("encoded.pkl", b"\x80\x02" + glob("torch.storage._load_from_bytes") + glob("_codecs.encode")
          + u(EVIL.decode("latin1")) + u("latin1") + b"\x86R\x85R.", 1, "danger", "import", "os.system")
+    case("encoded-unloaded.pkl", b"\x80\x02" + glob("mylib.restore") + glob("_codecs.encode")
+         + u(EVIL.decode("latin1")) + u("latin1") + b"\x86R\x85R.", 1, "danger", "import", "os.system")
     case("load-from-bytes.pkl", b"\x80\x03" + glob("torch.storage._load_from_bytes") + inner + b"\x85R.", 1,
          "danger", "call", "torch.storage._load_from_bytes")
     case("load-from-computed.pkl", b"\x80\x03" + glob("torch.storage._load_from_bytes") + glob("mylib.f")
