@@ -322,6 +322,7 @@ static bool add_entry(struct loose *l, const struct directory *d, const uint8_t 
     widen(e, p + CENTRAL + name_n, extra_n);
     if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
         e->header += d->shift; /* as Python does; others count from the beginning all the same */
+    e->header = heft_min_u64(e->header, l->place->src->size);
     return check_name(l, e, p) && check_twice(l, e) && check_coding(l, e, heft_le16(p + 8)) &&
            find_payload(l, e);
 }
