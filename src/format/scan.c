@@ -65,6 +65,22 @@ bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uin
     return false;
 }
 
+#define LONGEST_OUTER 256
+
+const char *heft_scan_label(struct heft_buf *buf, const struct heft_scan_place *outer,
+                            struct heft_str name, struct heft_error *err)
+{
+    const size_t n = strlen(outer->record);
+
+    buf->n = 0;
+    heft_buf_text(buf, outer->record + (n > LONGEST_OUTER ? n - LONGEST_OUTER : 0));
+    if (n)
+        heft_buf_char(buf, ':');
+    heft_buf_str(buf, name);
+    heft_buf_char(buf, 0);
+    return heft_buf_ok(buf, err) ? buf->p : NULL;
+}
+
 /* ---- which of the others looks at it ----------------------------------------------------- */
 
 static bool read_head(const struct heft_scan_place *place, uint8_t room[HEAD],
@@ -161,7 +177,8 @@ bool heft_scan_file(const struct heft_source *src, const char *path,
                           .each = each,
                           .ctx = ctx,
                           .complete = true,
-                          .nodes = heft_limit_nodes(limits, src->size),
+                          /* scan keeps more for each than readers do */
+                          .nodes = heft_limit_nodes(limits, src->size) / 8 * 7,
                           .err = &first};
     const struct heft_scan_place place = {.src = src, .record = "", .packed = true};
     bool ok;
@@ -169,7 +186,7 @@ bool heft_scan_file(const struct heft_source *src, const char *path,
     *complete = false;
     if (src->size == 0)
         return heft_fail(err, HEFT_MALFORMED, 0, "the file is empty");
-    if (!heft_mul(src->size, 4, &s.budget) ||
+    if (!heft_mul(src->size, 3, &s.budget) ||
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
     ok = heft_scan_place(&s, &place, &fatal);

@@ -25,8 +25,9 @@
 #define REACH       65557   /* bytes before the end where an end record may be */
 #define SEALED      0x2061U /* flags: encrypted, patch, strong encryption, masked */
 #define MOST_DIRS   4
-#define MOST_CARVED 64 /* pickles looked at in a zip without a directory */
-#define MOST_TOLD   16 /* tricks of one archive */
+#define MOST_CARVED 64     /* pickles looked at in a zip without a directory */
+#define MOST_TOLD   16     /* tricks of one archive */
+#define MOST_LISTED 200000 /* records of one directory: memory */
 
 struct directory {
     uint64_t at, size, entries;
@@ -327,6 +328,15 @@ static bool add_entry(struct loose *l, const struct directory *d, const uint8_t 
            find_payload(l, e);
 }
 
+static void too_many(const struct loose *l, uint64_t at)
+{
+    struct heft_error why = {0};
+
+    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(l->place, at),
+              "more than %d entries in a directory that is not sound", MOST_LISTED);
+    heft_scan_break_off(l->s, &why);
+}
+
 /* The entries of one directory, as many as hold together. */
 static bool read_directory(struct loose *l, const struct directory *d)
 {
@@ -344,8 +354,12 @@ static bool read_directory(struct loose *l, const struct directory *d)
         const size_t whole =
             (size_t)CENTRAL + heft_le16(p + 28) + heft_le16(p + 30) + heft_le16(p + 32);
 
-        if (whole > bytes.n - at || l->zip.count >= l->s->limits->entries)
+        if (whole > bytes.n - at)
             break;
+        if (l->zip.count == MOST_LISTED) {
+            too_many(l, d->at + at);
+            break;
+        }
         ok = add_entry(l, d, p);
         at += whole;
     }
@@ -363,9 +377,10 @@ static int by_header(const void *a, const void *b)
     return (x->header > y->header) - (x->header < y->header);
 }
 
+/* Entries that share a local header are one record by several names: it is looked at once. */
 static bool check_overlap(struct loose *l)
 {
-    const struct heft_zip_entry **sorted =
+    struct heft_zip_entry **sorted =
         heft_arena_alloc(&l->mem, l->zip.count * sizeof *sorted, l->err);
 
     if (!sorted)
@@ -374,9 +389,15 @@ static bool check_overlap(struct loose *l)
         sorted[i] = &l->zip.entries[i];
     if (l->zip.count)
         qsort(sorted, l->zip.count, sizeof *sorted, by_header);
-    for (size_t i = 1; i < l->zip.count; i++)
-        if (sorted[i]->header < sorted[i - 1]->data + sorted[i - 1]->packed)
-            return tell(l, sorted[i], "it lies over another record");
+    for (size_t i = 1; i < l->zip.count; i++) {
+        const struct heft_zip_entry *before = sorted[i - 1];
+
+        if (sorted[i]->header < before->data + before->packed &&
+            !tell(l, sorted[i], "it lies over another record"))
+            return false;
+        if (sorted[i]->header == before->header && sorted[i]->packed == before->packed)
+            sorted[i]->is_folder = true;
+    }
     return true;
 }
 

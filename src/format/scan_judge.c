@@ -28,7 +28,8 @@ struct judged {
     const struct heft_pickle *pickle;
     struct heft_strmap *seen; /* "import module.name" → danger + 1 */
     struct heft_strmap own;
-    struct heft_buf key; /* of the node at hand */
+    struct heft_buf key;         /* of the node at hand */
+    struct heft_buf name, label; /* of bytes within */
     struct heft_arena mem;
     struct heft_arena *names; /* keys live as long as `seen` */
     uint32_t *inner;          /* of a CALL: the GLOBAL at the bottom of a chain of calls */
@@ -248,8 +249,13 @@ static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes
                                          "a pickle within pickles within others, not looked into");
     if (!heft_scan_pay(j->scan, j->place, bytes.n))
         return true;
-    place.record = heft_arena_printf(&j->scan->mem, err, "%s%sbytes at %" PRIu64, j->place->record,
-                                     *j->place->record ? ":" : "", j->at + at);
+    j->name.n = 0;
+    heft_buf_text(&j->name, "bytes at ");
+    heft_buf_u64(&j->name, j->at + at);
+    if (!heft_buf_ok(&j->name, err))
+        return false;
+    place.record =
+        heft_scan_label(&j->label, j->place, (struct heft_str){j->name.p, j->name.n}, err);
     place.base =
         verbatim ? heft_scan_offset(j->place, j->at + (uint64_t)(bytes.p - all.p)) : HEFT_NO_OFFSET;
     place.depth++;
@@ -466,6 +472,22 @@ static bool needs_uses(const struct heft_pickle *pickle)
     return false;
 }
 
+/* What is kept of each node, where there are any that need it. */
+static bool prepare(struct judged *j, struct heft_error *err)
+{
+    const size_t n = j->pickle->count;
+
+    j->inner = heft_arena_alloc(&j->mem, n * sizeof *j->inner, err);
+    j->danger = heft_arena_zero(&j->mem, n, 1, err);
+    j->uses = heft_arena_zero(&j->mem, n, 1, err);
+    if (!j->inner || !j->danger || !j->uses)
+        return false;
+    memset(j->inner, 0xFF, n * sizeof *j->inner); /* HEFT_PICKLE_NIL */
+    if (needs_uses(j->pickle))
+        find_uses(j);
+    return true;
+}
+
 bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                      const struct heft_pickle *pickle, struct heft_error *err)
 {
@@ -475,14 +497,7 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
 
     j.seen = place->seen ? place->seen : &j.own;
     j.names = place->seen ? &s->mem : &j.mem;
-    j.inner = heft_arena_alloc(&j.mem, (size_t)pickle->count * sizeof *j.inner, err);
-    j.danger = heft_arena_zero(&j.mem, pickle->count, 1, err);
-    j.uses = heft_arena_zero(&j.mem, pickle->count, 1, err);
-    ok = j.inner && j.danger && j.uses;
-    if (ok && pickle->count)
-        memset(j.inner, 0xFF, (size_t)pickle->count * sizeof *j.inner); /* HEFT_PICKLE_NIL */
-    if (ok && needs_uses(pickle))
-        find_uses(&j);
+    ok = !heft_scan_has_names(pickle) || prepare(&j, err);
     s->pickles++;
     s->nodes -= taken; /* while its nodes are there, pickles within get the rest */
     for (uint32_t i = 0; ok && i < pickle->count; i++)
@@ -495,6 +510,8 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
         ok = heft_scan_keep_storages(s, place, pickle, err);
     heft_strmap_release(&j.own);
     heft_buf_release(&j.key);
+    heft_buf_release(&j.name);
+    heft_buf_release(&j.label);
     heft_arena_release(&j.mem);
     return ok;
 }

@@ -268,31 +268,45 @@ static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
 
 /* ---- tar: members ------------------------------------------------------------------------ */
 
-static bool scan_member(struct heft_scan *s, const struct heft_scan_place *place,
-                        const struct member *m, bool is_torch, struct heft_error *err)
+static bool is_torch_name(const char *name)
+{
+    return strcmp(name, "sys_info") == 0 || strcmp(name, "pickle") == 0 ||
+           strcmp(name, "tensors") == 0 || strcmp(name, "storages") == 0;
+}
+
+static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *place,
+                          const struct member *m, struct heft_scan_place *member,
+                          struct heft_error *err)
 {
     const bool tensors = heft_str_is(m->name, "tensors");
-    struct heft_scan_place member = *place;
-    struct turns turns = {.s = s, .place = &member, .at = m->data, .end = m->data + m->size};
+    struct turns turns = {.s = s, .place = member, .at = m->data, .end = m->data + m->size};
 
-    member.record = *place->record
-                        ? heft_arena_printf(&s->mem, err, "%s:%s", place->record, m->name.p)
-                        : m->name.p;
-    if (!member.record)
-        return false;
     if ((m->type == '1' || m->type == '2') &&
-        !heft_scan_tell(s, &member, m->data - BLOCK, HEFT_DANGER, "trick", "a link"))
+        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick", "a link"))
         return false;
     if ((m->name.p[0] == '/' || strstr(m->name.p, "../")) &&
-        !heft_scan_tell(s, &member, m->data - BLOCK, HEFT_DANGER, "trick",
+        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick",
                         "its name leads out of the archive"))
         return false;
     if (m->size == 0 || m->type == '5' || !heft_scan_pay(s, place, heft_min_u64(m->size, BLOCK)))
         return true;
-    member.named = is_torch || heft_scan_is_named(m->name);
-    if (is_torch && (tensors || heft_str_is(m->name, "storages")))
+    if (is_torch_name(m->name.p) && (tensors || heft_str_is(m->name, "storages")))
         return scan_turns(&turns, tensors, err);
-    return heft_scan_within(s, &member, m->data, m->size, member.record, err);
+    return heft_scan_within(s, member, m->data, m->size, member->record, err);
+}
+
+static bool scan_member(struct heft_scan *s, const struct heft_scan_place *place,
+                        const struct member *m, struct heft_error *err)
+{
+    struct heft_scan_place member = *place;
+    struct heft_buf label = {0};
+    bool ok;
+
+    member.named = is_torch_name(m->name.p) || heft_scan_is_named(m->name);
+    member.record = heft_scan_label(&label, place, m->name, err);
+    ok = member.record && scan_labelled(s, place, m, &member, err);
+    heft_buf_release(&label);
+    return ok;
 }
 
 static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
@@ -303,12 +317,6 @@ static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, ui
               "a tar header that is none, or a member that reaches past the end");
     heft_scan_break_off(s, &why);
     return true;
-}
-
-static bool is_torch_name(const char *name)
-{
-    return strcmp(name, "sys_info") == 0 || strcmp(name, "pickle") == 0 ||
-           strcmp(name, "tensors") == 0 || strcmp(name, "storages") == 0;
 }
 
 bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
@@ -342,7 +350,7 @@ bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, str
             if (!m.name.p)
                 return false;
             m.name.n = strlen(m.name.p);
-            if (!scan_member(s, place, &m, is_torch_name(m.name.p), err))
+            if (!scan_member(s, place, &m, err))
                 return false;
         }
         padded = m.size + (BLOCK - m.size % BLOCK) % BLOCK;

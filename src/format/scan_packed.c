@@ -108,13 +108,11 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
                            const struct unpacking *u, const char *name, struct heft_error *err)
 {
     struct heft_scan_place inner = *place;
+    struct heft_buf label = {0};
+    bool ok;
 
-    inner.record =
-        heft_arena_printf(&s->mem, err, "%s%s%s", place->record, *place->record ? ":" : "", name);
-    inner.base = HEFT_NO_OFFSET;
-    inner.depth++;
-    if (!inner.record || !heft_scan_pay(s, place, u->out.n))
-        return inner.record != NULL;
+    if (!heft_scan_pay(s, place, u->out.n))
+        return true;
     if (!u->done &&
         !heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
                         heft_arena_printf(&s->mem, err,
@@ -122,8 +120,13 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
                                                  : "%s data, only its beginning was looked into",
                                           name)))
         return false;
-    return heft_scan_memory(s, &inner, (struct heft_bytes){(const uint8_t *)u->out.p, u->out.n},
-                            err);
+    inner.record = heft_scan_label(&label, place, heft_str_of(name), err);
+    inner.base = HEFT_NO_OFFSET;
+    inner.depth++;
+    ok = inner.record &&
+         heft_scan_memory(s, &inner, (struct heft_bytes){(const uint8_t *)u->out.p, u->out.n}, err);
+    heft_buf_release(&label);
+    return ok;
 }
 
 /* *real: the stream gave something. */

@@ -82,6 +82,10 @@ HEFT_CHECKED bool heft_scan_tell(struct heft_scan *s, const struct heft_scan_pla
 /* False where the budget is used up, which is told. */
 bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uint64_t n);
 uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position);
+/* The name of what is within a place, in buf; of a long outer name the end is enough. NULL for want
+ * of memory. */
+HEFT_CHECKED const char *heft_scan_label(struct heft_buf *buf, const struct heft_scan_place *outer,
+                                         struct heft_str name, struct heft_error *err);
 /* Looks at a place, whatever it holds. False only on lack of memory and failed reads. */
 HEFT_CHECKED bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
                                   struct heft_error *err);

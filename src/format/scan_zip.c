@@ -200,33 +200,41 @@ static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *
     return true;
 }
 
-static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
-                        const struct heft_zip_entry *entry, bool script, struct heft_error *err)
+static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *zip,
+                          const struct heft_zip_entry *entry, struct heft_scan_place *place,
+                          struct heft_error *err)
 {
     const bool stored = entry->method == HEFT_ZIP_STORED;
-    struct heft_scan_place place = *zip;
     bool idle = false;
 
-    place.named = heft_scan_is_named(entry->name);
-    place.script = script;
-    place.member = entry->name;
-    place.record = *zip->record
-                       ? heft_arena_printf(&s->mem, err, "%s:%s", zip->record, entry->name.p)
-                       : entry->name.p;
-    if (!place.record)
-        return false;
-    if (!place.named && !is_idle(zip->src, entry, &idle, err))
+    if (!place->named && !is_idle(zip->src, entry, &idle, err))
         return false;
     if (idle || !heft_scan_pay(s, zip, heft_min_u64(entry->size, s->limits->pickle)))
         return true;
     if (stored && entry->size > MOST_HELD && !zip->bytes.p)
-        return heft_scan_within(s, &place, entry->data, entry->size, place.record, err);
-    place.base = stored ? heft_scan_offset(zip, entry->data) : HEFT_NO_OFFSET;
-    place.depth++;
+        return heft_scan_within(s, place, entry->data, entry->size, place->record, err);
+    place->base = stored ? heft_scan_offset(zip, entry->data) : HEFT_NO_OFFSET;
+    place->depth++;
     if (stored && zip->bytes.p)
-        return scan_held(s, &place, entry,
+        return scan_held(s, place, entry,
                          (struct heft_bytes){zip->bytes.p + entry->data, (size_t)entry->size}, err);
-    return fetch_record(s, zip, entry, &place, err);
+    return fetch_record(s, zip, entry, place, err);
+}
+
+static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
+                        const struct heft_zip_entry *entry, bool script, struct heft_error *err)
+{
+    struct heft_scan_place place = *zip;
+    struct heft_buf label = {0};
+    bool ok;
+
+    place.named = heft_scan_is_named(entry->name);
+    place.script = script;
+    place.member = entry->name;
+    place.record = *zip->record ? heft_scan_label(&label, zip, entry->name, err) : entry->name.p;
+    ok = place.record && scan_labelled(s, zip, entry, &place, err);
+    heft_buf_release(&label);
+    return ok;
 }
 
 /* ---- storages ---------------------------------------------------------------------------- */
