@@ -196,7 +196,9 @@ static bool latin1(struct judged *j, struct heft_str text, struct heft_arena *me
 
         if (c >= 0x80 && (c > 0xC3 || i + 1 == text.n))
             return true; /* a character above 255: Python would not encode it */
-        bytes[n++] = c < 0x80 ? c : (uint8_t)(c << 6 | ((uint8_t)text.p[++i] & 0x3F));
+        bytes[n++] = c;
+        if (c >= 0x80) /* C2 or C3, and six bits */
+            bytes[n - 1] = (uint8_t)((c & 3) << 6 | ((uint8_t)text.p[++i] & 0x3F));
     }
     *out = (struct heft_bytes){bytes, n};
     return true;
