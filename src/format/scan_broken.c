@@ -27,6 +27,7 @@
 #define MOST_DIRS   4
 #define MOST_CARVED 64     /* pickles looked at in a zip without a directory */
 #define MOST_TOLD   16     /* tricks of one archive */
+#define MOST_IN_ROW 100000 /* archives one behind the other */
 #define MOST_LISTED 200000 /* records of one directory: memory */
 
 struct directory {
@@ -68,9 +69,9 @@ static void widen_end(const struct heft_source *src, uint64_t at, struct directo
     if (at < 76 || !heft_source_read(src, at - 20, locator, 20, &ignored) ||
         memcmp(locator, "PK\6\7", 4) != 0)
         return;
-    where = heft_le64(locator + 8);
+    where = at - 76; /* also where bytes were put before the archive */
     if (!has_magic(src, where, "PK\6\6"))
-        where = at - 76; /* bytes were put before the archive */
+        where = heft_le64(locator + 8);
     if (!heft_within(where, 56, src->size) || !heft_source_read(src, where, wide, 56, &ignored) ||
         memcmp(wide, "PK\6\6", 4) != 0)
         return;
@@ -399,6 +400,53 @@ static bool check_overlap(struct loose *l)
             sorted[i]->is_folder = true;
     }
     return true;
+}
+
+/* ---- archives in a row ------------------------------------------------------------------- */
+
+/* The first byte of the archive that ends at `end`, without a comment; false where none does. */
+static bool find_start(const struct heft_source *src, uint64_t end, uint64_t *start)
+{
+    struct heft_error ignored = {0}; /* what cannot be read is no archive */
+    struct directory d;
+    uint8_t record[END];
+
+    if (end < END || !heft_source_read(src, end - END, record, END, &ignored) ||
+        memcmp(record, "PK\5\6", 4) != 0 || record[20] || record[21] ||
+        !find_directory(src, end - END, record, &d))
+        return false;
+    *start = d.shift;
+    return d.shift < end && has_magic(src, d.shift, "PK\3\4");
+}
+
+static bool scan_starts(struct heft_scan *s, const struct heft_scan_place *place,
+                        const uint64_t *starts, size_t n, struct heft_error *err)
+{
+    uint64_t end = place->src->size;
+
+    for (size_t i = 0; i < n; end = starts[i], i++)
+        if (!heft_scan_within(s, place, starts[i], end - starts[i], place->record, err))
+            return false;
+    return true;
+}
+
+bool heft_scan_zip_row(struct heft_scan *s, const struct heft_scan_place *place, bool *is_row,
+                       struct heft_error *err)
+{
+    uint64_t end = place->src->size, start = 0, *starts = NULL;
+    size_t n = 0, cap = 0;
+    bool ok = true;
+
+    while (ok && end > 0 && n < MOST_IN_ROW && find_start(place->src, end, &start)) {
+        ok = heft_grow(&starts, &cap, n, 1, sizeof *starts, err);
+        if (ok)
+            end = starts[n++] = start;
+    }
+    *is_row = ok && end == 0 && n > 1;
+    if (*is_row)
+        ok = scan_starts(s, place, starts, n, err);
+    heft_free(starts);
+    return ok;
 }
 
 /* ---- archives ---------------------------------------------------------------------------- */

@@ -141,6 +141,10 @@ HEFT_CHECKED bool heft_scan_keep_storages(struct heft_scan *s, const struct heft
 /* A zip that the strict reader refuses, or that stands behind other bytes. */
 HEFT_CHECKED bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                        const struct heft_error *why, struct heft_error *err);
+/* Archives one behind the other, each complete in itself, as torch.distributed.checkpoint writes
+ * them: if the place is that, each is looked at, and nothing is hidden by any reader's choice. */
+HEFT_CHECKED bool heft_scan_zip_row(struct heft_scan *s, const struct heft_scan_place *place,
+                                    bool *is_row, struct heft_error *err);
 /* Whether other bytes behind the archive hold another directory. */
 HEFT_CHECKED bool heft_scan_second_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                        bool *second, struct heft_error *err);

@@ -329,11 +329,13 @@ bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, str
     struct heft_error why = {0};
     struct heft_zip zip;
     const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why);
-    bool ok = true, second = false;
+    bool ok = true, second = false, is_row = false;
 
-    if (opens && zip.trailing)
+    if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)
+        ok = heft_scan_zip_row(s, place, &is_row, err);
+    if (ok && !is_row && opens && zip.trailing)
         ok = heft_scan_second_zip(s, place, &second, err);
-    if (ok)
+    if (ok && !is_row)
         ok = opens && !second ? heft_scan_entries(s, place, &zip, err)
                               : heft_scan_broken_zip(s, place, &why, err);
     heft_arena_release(&mem);
