@@ -12,7 +12,7 @@
 #include "base/inflate.h"
 
 #define DIRECTORY ((uint64_t)256 << 20)
-#define MOST_HELD ((uint64_t)64 << 20) /* bytes of a stored record that is read whole */
+#define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record that is in memory */
 #define INNER     ((uint64_t)8 << 20)  /* bytes of a record of an archive that is in memory */
 #define HEAD      512
 
@@ -163,7 +163,7 @@ static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
                          const struct heft_zip_entry *entry, const struct heft_scan_place *place,
                          struct heft_error *err)
 {
-    const uint64_t unpacked = zip->bytes.p ? INNER : HEFT_SCAN_UNPACKED;
+    const uint64_t unpacked = zip->bytes.p ? INNER : MOST_HELD;
     const uint64_t cap = entry->method == HEFT_ZIP_STORED ? MOST_HELD : unpacked;
     struct heft_arena mem = {0};
     struct heft_error why = {0};
