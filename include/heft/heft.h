@@ -258,14 +258,16 @@ enum heft_danger { HEFT_ALLOWED, HEFT_UNKNOWN, HEFT_DANGER };
 struct heft_scan_item {
     enum heft_danger danger;
     const char *file;
-    const char *record; /* "archive/data.pkl" */
-    uint64_t offset;    /* in the file; HEFT_NO_OFFSET in a deflated record */
+    const char *record; /* "archive/data.pkl", "model.gz:bytes at 12"; "" for the file itself */
+    uint64_t offset;    /* in the file; HEFT_NO_OFFSET in bytes that are unpacked first */
     uint64_t position;  /* in the pickle */
-    const char *what;   /* "import" or "call" of a global, or a trick of the container */
+    const char *what;   /* "import" or "call" of a global, "patch": its attributes are replaced;
+                           "trick" of a container; "packed": not looked into */
     const char *name;   /* "module.name", or a sentence */
 };
-/* What executing the pickles of a file would import and call. Opens nothing else, needs no valid
- * tensors; judges also what stands before the place where a pickle breaks off (err then says where,
+/* What executing the pickles of a file would import and call: pickles in zips, .npy, tars, gzip and
+ * zlib data and in bytes within pickles, too. Opens nothing else, needs no valid tensors, and reads
+ * no storages; judges also what stands before the place where a pickle breaks off (err then says where,
  * and *complete is false). False only where nothing could be judged. A file without pickles has no
  * items. */
 HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,

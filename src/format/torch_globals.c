@@ -1,10 +1,8 @@
-/* torch_globals.c: the table of names that occur in torch pickles, and the judgement of others.
+/* torch_globals.c: the table of names that occur in torch pickles.
  *
  *     module  name  → kind, dtype, allowed      KNOWN, sorted by module, then name
- *     module [name] → danger                    DENIED: a module (with all below it) or one name
  *
- * Allowed is what torch.load(weights_only=True) lets pass (doc/format/torch.md). A deny-list is
- * never complete, so whatever stands in neither table is `unknown`, which scan reports as well. */
+ * Allowed is what torch.load(weights_only=True) lets pass (doc/format/torch.md). */
 #include "format/torch_globals.h"
 
 #include <stdlib.h>
@@ -80,7 +78,7 @@ static const struct heft_torch_global KNOWN[] = {
     {STORE_SCRIPT("UInt16Storage", HEFT_U16)},
     {STORE_SCRIPT("UInt32Storage", HEFT_U32)},
     {STORE_SCRIPT("UInt64Storage", HEFT_U64)},
-    {ALLOW("torch", "UntypedStorage", UNTYPED)},
+    {PLAIN("torch", "UntypedStorage", UNTYPED)},
     {DTYPE("bfloat16", HEFT_BF16)},
     {DTYPE("bits16", NO_DTYPE)},
     {DTYPE("bits1x8", NO_DTYPE)},
@@ -138,7 +136,7 @@ static const struct heft_torch_global KNOWN[] = {
     {ALLOW("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", UNREADABLE)},
     {ALLOW("torch._utils", "_rebuild_device_tensor_from_numpy", UNREADABLE)},
     {ALLOW("torch._utils", "_rebuild_meta_tensor_no_storage", UNREADABLE)},
-    {PLAIN("torch._utils", "_rebuild_nested_tensor", UNREADABLE)},
+    {ALLOW("torch._utils", "_rebuild_nested_tensor", UNREADABLE)},
     {ALLOW("torch._utils", "_rebuild_parameter", PARAMETER)},
     {PLAIN("torch._utils", "_rebuild_parameter_v2", PARAMETER)},
     {ALLOW("torch._utils", "_rebuild_parameter_with_state", PARAMETER)},
@@ -216,171 +214,6 @@ static const struct rename RENAMED[] = {
 static const char *const CUDA[][2] = {{"torch.cuda", "torch"},
                                       {"torch.cuda.sparse", "torch.sparse"}};
 
-/* Modules (with what is below them) and names that reach the system, other code or other files. */
-static const char *const DENIED[][2] = {
-    {"_aix_support", NULL},
-    {"_io", "FileIO"},
-    {"_io", "open"},
-    {"_io", "open_code"},
-    {"_osx_support", NULL},
-    {"_pickle", NULL},
-    {"_posixsubprocess", NULL},
-    {"_pyrepl", NULL},
-    {"_socket", NULL},
-    {"_thread", NULL},
-    {"aiohttp", NULL},
-    {"asyncio", NULL},
-    {"atexit", NULL},
-    {"bdb", NULL},
-    {"builtins", "__import__"},
-    {"builtins", "apply"},
-    {"builtins", "breakpoint"},
-    {"builtins", "compile"},
-    {"builtins", "delattr"},
-    {"builtins", "eval"},
-    {"builtins", "exec"},
-    {"builtins", "execfile"},
-    {"builtins", "exit"},
-    {"builtins", "file"},
-    {"builtins", "getattr"},
-    {"builtins", "globals"},
-    {"builtins", "help"},
-    {"builtins", "input"},
-    {"builtins", "locals"},
-    {"builtins", "open"},
-    {"builtins", "quit"},
-    {"builtins", "reload"},
-    {"builtins", "setattr"},
-    {"builtins", "vars"},
-    {"cProfile", NULL},
-    {"cffi", NULL},
-    {"cloudpickle", NULL},
-    {"code", NULL},
-    {"codeop", NULL},
-    {"commands", NULL},
-    {"concurrent", NULL},
-    {"ctypes", NULL},
-    {"dill", NULL},
-    {"distutils", NULL},
-    {"doctest", NULL},
-    {"ensurepip", NULL},
-    {"ftplib", NULL},
-    {"functools", "reduce"},
-    {"gc", NULL},
-    {"glob", NULL},
-    {"http", NULL},
-    {"httplib", NULL},
-    {"httpx", NULL},
-    {"idlelib", NULL},
-    {"imaplib", NULL},
-    {"imp", NULL},
-    {"importlib", NULL},
-    {"inspect", NULL},
-    {"io", "FileIO"},
-    {"io", "open"},
-    {"io", "open_code"},
-    {"joblib", "load"},
-    {"joblib.numpy_pickle", "load"},
-    {"lib2to3", NULL},
-    {"linecache", NULL},
-    {"logging.config", NULL},
-    {"mailcap", NULL},
-    {"marshal", NULL},
-    {"mmap", NULL},
-    {"multiprocessing", NULL},
-    {"nt", NULL},
-    {"ntpath", NULL},
-    {"numpy", "fromfile"},
-    {"numpy", "load"},
-    {"numpy", "loadtxt"},
-    {"numpy", "memmap"},
-    {"numpy", "save"},
-    {"numpy", "savetxt"},
-    {"numpy.distutils", NULL},
-    {"numpy.f2py", NULL},
-    {"numpy.lib", NULL},
-    {"numpy.testing", NULL},
-    {"operator", "attrgetter"},
-    {"operator", "methodcaller"},
-    {"os", NULL},
-    {"pdb", NULL},
-    {"pickle", NULL},
-    {"pickletools", NULL},
-    {"pip", NULL},
-    {"pkg_resources", NULL},
-    {"pkgutil", NULL},
-    {"platform", NULL},
-    {"plistlib", NULL},
-    {"popen2", NULL},
-    {"poplib", NULL},
-    {"posix", NULL},
-    {"posixpath", NULL},
-    {"posixsubprocess", NULL},
-    {"profile", NULL},
-    {"pstats", NULL},
-    {"pty", NULL},
-    {"py_compile", NULL},
-    {"pydoc", NULL},
-    {"requests", NULL},
-    {"resource", NULL},
-    {"rlcompleter", NULL},
-    {"runpy", NULL},
-    {"sched", NULL},
-    {"select", NULL},
-    {"setuptools", NULL},
-    {"shelve", NULL},
-    {"shlex", NULL},
-    {"shutil", NULL},
-    {"signal", NULL},
-    {"site", NULL},
-    {"smtplib", NULL},
-    {"socket", NULL},
-    {"socketserver", NULL},
-    {"sqlite3", NULL},
-    {"ssl", NULL},
-    {"subprocess", NULL},
-    {"sys", NULL},
-    {"sysconfig", NULL},
-    {"tarfile", NULL},
-    {"telnetlib", NULL},
-    {"tempfile", NULL},
-    {"test.support", NULL},
-    {"threading", NULL},
-    {"timeit", NULL},
-    {"torch", "hub"},
-    {"torch", "load"},
-    {"torch", "save"},
-    {"torch._dynamo", NULL},
-    {"torch._inductor", NULL},
-    {"torch.hub", NULL},
-    {"torch.jit", "load"},
-    {"torch.jit._serialization", NULL},
-    {"torch.package", NULL},
-    {"torch.serialization", "load"},
-    {"torch.serialization", "save"},
-    {"torch.utils.bottleneck", NULL},
-    {"torch.utils.collect_env", NULL},
-    {"torch.utils.cpp_extension", NULL},
-    {"torch.utils.data.datapipes", NULL},
-    {"torch.utils.model_dump", NULL},
-    {"trace", NULL},
-    {"types", "CodeType"},
-    {"types", "FunctionType"},
-    {"types", "LambdaType"},
-    {"types", "MethodType"},
-    {"urllib", NULL},
-    {"urllib2", NULL},
-    {"uuid", "_get_command_stdout"},
-    {"uuid", "_popen"},
-    {"venv", NULL},
-    {"webbrowser", NULL},
-    {"winreg", NULL},
-    {"xmlrpc", NULL},
-    {"zipapp", NULL},
-    {"zipfile", NULL},
-    {"zipimport", NULL},
-};
-
 struct key {
     struct heft_str module, name;
 };
@@ -432,87 +265,4 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
         return NULL;
     }
     return find(module, name);
-}
-
-/* `path` is `prefix` or begins with "prefix.". */
-static bool is_below(struct heft_str path, struct heft_str prefix)
-{
-    return heft_str_starts(path, prefix) && (path.n == prefix.n || path.p[prefix.n] == '.');
-}
-
-static bool is_denied(struct heft_str module, struct heft_str name)
-{
-    for (size_t i = 0; i < HEFT_COUNT(DENIED); i++) {
-        const struct heft_str denied = heft_str_of(DENIED[i][0]);
-
-        if (!DENIED[i][1]) {
-            if (is_below(module, denied))
-                return true;
-        } else if (heft_str_eq(module, denied) && is_below(name, heft_str_of(DENIED[i][1]))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The next piece of a dotted name; false at the end. */
-static bool next_piece(struct heft_str *rest, struct heft_str *piece)
-{
-    const char *dot;
-
-    if (!rest->p)
-        return false;
-    dot = memchr(rest->p, '.', rest->n);
-    *piece = (struct heft_str){rest->p, dot ? (size_t)(dot - rest->p) : rest->n};
-    if (dot)
-        *rest = (struct heft_str){dot + 1, rest->n - piece->n - 1};
-    else
-        *rest = (struct heft_str){NULL, 0};
-    return true;
-}
-
-/* A dotted name walks through attributes: through a denied module or builtin that some harmless
- * module happens to import, or through double-underscore attributes, it reaches anything. */
-static bool walks_into_danger(struct heft_str name)
-{
-    struct heft_str rest = name, piece;
-
-    while (next_piece(&rest, &piece)) {
-        if (heft_str_starts(piece, HEFT_STR("__")) || is_denied(piece, HEFT_STR("")) ||
-            is_denied(HEFT_STR("builtins"), piece))
-            return true;
-    }
-    return false;
-}
-
-/* `torch` + `_utils._rebuild_tensor_v2`: the same object by another spelling, to pass a filter. */
-static bool aliases_known(struct heft_str module, struct heft_str name)
-{
-    char path[128];
-    size_t n = module.n + 1 + name.n, dot;
-
-    if (n > sizeof path)
-        return false;
-    memcpy(path, module.p, module.n);
-    path[module.n] = '.';
-    memcpy(path + module.n + 1, name.p, name.n);
-    for (dot = n; dot-- > 0;)
-        if (path[dot] == '.')
-            break;
-    return find((struct heft_str){path, dot}, (struct heft_str){path + dot + 1, n - dot - 1});
-}
-
-enum heft_danger heft_torch_danger(struct heft_str module, struct heft_str name)
-{
-    const struct heft_torch_global *known = heft_torch_lookup(module, name);
-    const bool dotted = name.n && memchr(name.p, '.', name.n);
-
-    if (known && known->allowed)
-        return HEFT_ALLOWED;
-    heft_torch_rename(&module, &name);
-    if (is_denied(module, name))
-        return HEFT_DANGER;
-    if (dotted && (walks_into_danger(name) || aliases_known(module, name)))
-        return HEFT_DANGER;
-    return HEFT_UNKNOWN;
 }

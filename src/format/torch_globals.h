@@ -59,7 +59,5 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
 /* Entries by number, and the number of one: a byte holds it. NULL past the end. */
 const struct heft_torch_global *heft_torch_known(uint8_t number);
 uint8_t heft_torch_number(const struct heft_torch_global *known);
-/* What executing an import of that pair could do. */
-enum heft_danger heft_torch_danger(struct heft_str module, struct heft_str name);
 
 #endif

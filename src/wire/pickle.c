@@ -16,7 +16,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct heft_pickle_limits defaults = {50000000, 20000000, 1000000, 64 << 20, false};
+static const struct heft_pickle_limits defaults = {
+    .opcodes = 50000000, .nodes = 20000000, .marks = 1000000, .text = 64 << 20};
 
 bool heft_pickle_fail(struct heft_pickle_machine *m, enum heft_code code, const char *format, ...)
 {
@@ -170,6 +171,16 @@ static bool no_stop(struct heft_pickle_machine *m)
                             m->n ? "the pickle ends without STOP" : "the pickle is empty");
 }
 
+bool heft_pickle_bend(struct heft_pickle_machine *m)
+{
+    if (!m->limits.lenient)
+        return false;
+    if (m->bent == HEFT_PICKLE_NIL)
+        m->bent = (uint32_t)m->op_at;
+    m->frame_end = SIZE_MAX;
+    return true;
+}
+
 static bool step(struct heft_pickle_machine *m)
 {
     m->op_at = m->at;
@@ -180,7 +191,7 @@ static bool step(struct heft_pickle_machine *m)
         m->frame_end = SIZE_MAX;
     if (!take_argument(m, (enum heft_pickle_arg)m->op->arg))
         return false;
-    if (HEFT_UNLIKELY(m->at > m->frame_end))
+    if (HEFT_UNLIKELY(m->at > m->frame_end) && !heft_pickle_bend(m))
         return heft_pickle_fail(m, HEFT_MALFORMED, "reaches to %zu, its frame ends at %zu", m->at,
                                 m->frame_end);
     return m->op->run(m);
@@ -220,6 +231,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
     m->limits.marks = l.marks ? l.marks : defaults.marks;
     m->limits.bare = l.bare;
     m->limits.text = heft_min_u64(l.text ? l.text : defaults.text, INT32_MAX);
+    m->limits.lenient = l.lenient;
 }
 
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out)
@@ -231,6 +243,7 @@ void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pick
     out->memo_count = (uint32_t)heft_min_u64(m->n_memo + m->sparse.count, UINT32_MAX);
     out->length = m->at;
     out->protocol = m->protocol;
+    out->bent = m->bent;
     out->left_over = m->stopped ? (uint32_t)(m->depth - 1) : 0; /* at most data.n */
 }
 
@@ -243,10 +256,11 @@ bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_pickle *out,
                                       .n = data.n,
                                       .frame_end = SIZE_MAX,
                                       .root = HEFT_PICKLE_NIL,
+                                      .bent = HEFT_PICKLE_NIL,
                                       .base = base,
                                       .arena = arena,
                                       .err = err};
-    *out = (struct heft_pickle){.root = HEFT_PICKLE_NIL, .data = data};
+    *out = (struct heft_pickle){.root = HEFT_PICKLE_NIL, .bent = HEFT_PICKLE_NIL, .data = data};
     set_limits(m, limits);
     if (data.n >= UINT32_MAX) /* positions are kept in 32 bits */
         return heft_fail(err, HEFT_LIMIT, base, "a pickle of %zu bytes, the limit is 4 GiB",

@@ -75,6 +75,12 @@ struct heft_pickle_limits {
     uint64_t marks;   /* 1 million */
     uint64_t text;    /* one string or number: 64 MiB; integers 1 MiB */
     bool bare;        /* REDUCE may have one argument that is in no tuple, as in TorchScript */
+    /* For judging what a pickle would do: goes on wherever CPython may, also where nobody can say
+     * what comes of it. Then a GLOBAL whose name is computed, or is a code of copyreg's registry, has
+     * NIL for its module and no text; arguments and keywords may be of any kind; items and states
+     * are taken by any object, and a second state replaces the first; opcodes may straddle frames.
+     */
+    bool lenient;
 };
 
 struct heft_pickle {
@@ -86,6 +92,7 @@ struct heft_pickle {
     size_t length;       /* bytes up to and with STOP; what follows is not looked at */
     int protocol;        /* highest PROTO seen, 0 where there is none */
     uint32_t left_over;  /* values on the stack below STOP's: unusual */
+    uint32_t bent;       /* lenient: position of the first opcode that leaves its frame, else NIL */
     struct heft_bytes data;
     const uint32_t *items;         /* the segments' pool */
     struct heft_pickle_node *made; /* nodes, for heft_pickle_become */

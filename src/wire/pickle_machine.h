@@ -64,6 +64,7 @@ struct heft_pickle_machine {
     uint64_t number;                /* its argument … */
     struct heft_bytes text, second; /* … */
     size_t frame_end;               /* SIZE_MAX: outside any frame */
+    uint32_t bent;                  /* the first opcode that crossed it, leniently */
     bool stopped;
     int protocol;
     uint32_t root;
@@ -100,6 +101,8 @@ HEFT_CHECKED bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t 
 /* The graph so far. */
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out);
 void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out);
+/* pickle.c. An opcode leaves its frame: readers disagree about it. False where that is an error. */
+HEFT_CHECKED bool heft_pickle_bend(struct heft_pickle_machine *m);
 
 /* pickle_quick.c. Runs opcodes from m->at on, and stops before the first that is not common or not
  * plain. Adds how many to *opcodes. */

@@ -77,7 +77,7 @@ static bool op_proto(struct heft_pickle_machine *m)
 
 static bool op_frame(struct heft_pickle_machine *m)
 {
-    if (m->frame_end != SIZE_MAX)
+    if (m->frame_end != SIZE_MAX && !heft_pickle_bend(m))
         return heft_pickle_fail(m, HEFT_MALFORMED, "a frame within the frame that ends at %zu",
                                 m->frame_end);
     if (m->number > m->n - m->at)
@@ -110,6 +110,8 @@ static bool op_readonly(struct heft_pickle_machine *m)
 
 static bool op_ext(struct heft_pickle_machine *m)
 {
+    if (m->limits.lenient) /* the pickle itself may have put a class there */
+        return heft_pickle_new(m, HEFT_PICKLE_GLOBAL) != NULL;
     return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                             "code %" PRId64 " of a private registry of classes",
                             (int64_t)m->number);
@@ -232,6 +234,16 @@ static bool wrong_target(struct heft_pickle_machine *m, uint32_t node)
                             heft_pickle_kind_name(heft_pickle_kind(m, node)), m->nodes[node].at);
 }
 
+/* What CPython lets items be put into, beyond what a pickler does. */
+static bool takes_anything(const struct heft_pickle_machine *m, unsigned kind)
+{
+    const unsigned targets =
+        HEFT_PICKLE_BIT(HEFT_PICKLE_GLOBAL) | HEFT_PICKLE_BIT(HEFT_PICKLE_PERSID) |
+        HEFT_PICKLE_BIT(HEFT_PICKLE_LIST) | HEFT_PICKLE_BIT(HEFT_PICKLE_BYTEARRAY);
+
+    return m->limits.lenient && (HEFT_PICKLE_BIT(kind) & targets);
+}
+
 /* Moves the values from stack[from] on into the container below them: op->a is its kind, or an
  * object; op->b tells keys and values from items. */
 static bool fill(struct heft_pickle_machine *m, size_t from)
@@ -245,10 +257,10 @@ static bool fill(struct heft_pickle_machine *m, size_t from)
     }
     target = m->stack[from - 1];
     node = &m->nodes[target];
-    if (node->kind != m->op->a && node->kind != HEFT_PICKLE_CALL)
+    if (node->kind != m->op->a && node->kind != HEFT_PICKLE_CALL && !takes_anything(m, node->kind))
         return wrong_target(m, target);
     if (node->kind == HEFT_PICKLE_CALL && from < m->depth) {
-        if (node->count && node->pairs != (m->op->b != 0))
+        if (node->count && node->pairs != (m->op->b != 0) && !m->limits.lenient)
             return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                                     "an object takes both items and keys with values");
         node->pairs = m->op->b != 0;
@@ -288,9 +300,9 @@ static bool op_build(struct heft_pickle_machine *m)
     if (!heft_pickle_need(m, 2))
         return false;
     node = &m->nodes[heft_pickle_top(m, 1)];
-    if (!(HEFT_PICKLE_BIT(node->kind) & targets))
+    if (!(HEFT_PICKLE_BIT(node->kind) & targets) && !m->limits.lenient)
         return wrong_target(m, heft_pickle_top(m, 1));
-    if (node->state != HEFT_PICKLE_NIL)
+    if (node->state != HEFT_PICKLE_NIL && !m->limits.lenient)
         return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                                 "a second state for the value made at %" PRIu32, node->at);
     node->state = heft_pickle_top(m, 0);

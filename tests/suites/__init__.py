@@ -1,6 +1,6 @@
 """The suites by name, in the order in which they run: cheap and telling ones first."""
-from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, trace,
-               unit)
+from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, scan,
+               trace, unit)
 
 SUITES = {
     "includes": includes,
@@ -8,6 +8,7 @@ SUITES = {
     "unit": unit,
     "golden": golden,
     "reject": reject,
+    "scan": scan,
     "cli": cli,
     "trace": trace,
     "docs": docs,

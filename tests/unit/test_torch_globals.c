@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "format/scan_names.h"
 #include "format/torch_globals.h"
 
 static const struct heft_torch_global *look(const char *module, const char *name)
@@ -15,7 +16,7 @@ static const struct heft_torch_global *look(const char *module, const char *name
 
 static enum heft_danger judge(const char *module, const char *name)
 {
-    return heft_torch_danger(heft_str_of(module), heft_str_of(name));
+    return heft_scan_danger(heft_str_of(module), heft_str_of(name));
 }
 
 /* Every entry that the search would miss were the table out of order. */

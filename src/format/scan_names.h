@@ -1,0 +1,12 @@
+/* scan_names.h: how names that a pickle imports are judged. */
+#ifndef HEFT_SCAN_NAMES_H
+#define HEFT_SCAN_NAMES_H
+
+#include "base/base.h"
+#include "heft/heft.h"
+
+/* What an import of that pair could do: ALLOWED is what torch.load(weights_only=True) of torch 2.13
+ * lets pass, DANGER what reaches the system, other code or other files, UNKNOWN all else. */
+enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name);
+
+#endif

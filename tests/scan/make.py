@@ -1,0 +1,527 @@
+#!/usr/bin/env python3
+"""Writes tests/scan/cases, the rows of expect.tsv, and names.tsv: what scanners met or missed.
+
+    python tests/scan/make.py           needs torch 2.13 and numpy; everything is written anew
+
+Nothing here does harm if it is loaded: the programs that are named are `true`, and most calls lack
+the arguments they need. Nothing is ever loaded by the tests. Cases follow what the public tests and
+advisories of picklescan, fickling and modelscan describe, and pytorch's own of weights_only; the
+bytes are made here.
+
+A row: FILE, exit status, the worst that is found, WHAT and NAME of one finding (`-`: none at all, or
+none beyond allowed ones), its position in the pickle (`*`: any).
+"""
+import bz2
+import collections
+import gzip
+import io
+import lzma
+import pickle
+import struct
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy
+import torch
+
+HERE = Path(__file__).resolve().parent
+CASES = HERE / "cases"
+ROWS = []
+
+
+def case(name, data, status, worst, what="-", finding="-", position="*"):
+    (CASES / name).write_bytes(data)
+    ROWS.append((name, str(status), worst, what, finding, str(position)))
+
+
+# ---- pickles by hand ------------------------------------------------------------------------------
+
+def u(text):
+    return b"X" + struct.pack("<I", len(text.encode())) + text.encode()
+
+
+def s4(text):
+    return b"\x8c" + bytes([len(text)]) + text.encode()
+
+
+def glob(path):
+    module, name = path.rsplit(":", 1) if ":" in path else path.rsplit(".", 1)
+    return f"c{module}\n{name}\n".encode()
+
+
+def stack_glob(path):
+    module, name = path.rsplit(":", 1) if ":" in path else path.rsplit(".", 1)
+    return s4(module) + s4(name) + b"\x93"
+
+
+TRUE = b"\x8c\x04true\x85"
+SYSTEM = glob("os.system") + TRUE + b"R"          # one call, no STOP
+EVIL = b"\x80\x02" + SYSTEM + b"."
+PROTO0 = b"cos\nsystem\n(S'true'\ntR."
+NONE = b"\x80\x02N."
+
+NAMES = """os.system posix.system nt.system os.popen os.execv posixpath.join ntpath.join os.path.join
+subprocess.Popen subprocess.check_output subprocess.call pty.spawn commands.getoutput popen2.popen2
+builtins.eval builtins.exec builtins.compile builtins.open builtins.breakpoint builtins.__import__
+__builtin__.eval __builtin__.apply __builtin__.execfile __builtin__.file __builtin__.reduce
+runpy.run_path runpy._run_code importlib.import_module imp.load_source _imp.create_dynamic zipimport.zipimporter
+pkgutil.resolve_name pip.main pip._internal.main pip._internal.cli.main.main ensurepip._run_pip venv.create
+pydoc.pipepager pydoc.locate pydoc.tempfilepager pydoc.ttypager timeit.timeit timeit.main
+code:InteractiveInterpreter.runcode codeop.compile_command bdb:Bdb.run pdb.run pdb:Pdb.run cProfile.run cProfile.runctx
+profile.run profile:Profile.run trace:Trace.run trace:Trace.runctx doctest.debug_script cgitb.lookup
+idlelib.autocomplete:AutoComplete.get_entity idlelib.calltip:Calltip.fetch_tip idlelib.debugobj:ObjectTreeItem.SetText
+idlelib.pyshell:ModifiedInterpreter.runcode idlelib.run:Executive.runcode lib2to3.pgen2.grammar:Grammar.loads
+lib2to3.pgen2.pgen:ParserGenerator.make_label distutils.file_util.write_file distutils.spawn.spawn
+asyncio.unix_events:_UnixSubprocessTransport._start asyncio.subprocess.create_subprocess_shell ctypes.CDLL ctypes.util._findLib_gcc
+_osx_support._read_output _aix_support._read_cmd_output _pyrepl.pager.pipe_pager uuid._get_command_stdout uuid._popen
+numpy.f2py.crackfortran.getlincoef numpy.f2py.crackfortran:_eval_length numpy.testing._private.utils.runstring numpy.load
+torch.load torch.hub.load torch.jit.load torch.serialization.load torch.jit.unsupported_tensor_ops.execWrapper
+torch.utils.bottleneck.__main__.run_cprofile torch.utils.bottleneck.__main__.run_autograd_prof torch.utils.collect_env.run
+torch._dynamo.guards:GuardBuilder.get torch._inductor.codecache.compile_file torch.utils.cpp_extension.load
+torch.fx.experimental.symbolic_shapes:ShapeEnv.evaluate_guards_expression torch.utils._config_module:ConfigModule.load_config
+torch.utils.data.datapipes.utils.decoder.basichandlers torch.fx.graph_module.reduce_graph_module
+torch.distributed.elastic.rendezvous.api.basichandlers torch.compile
+operator.attrgetter _operator.attrgetter operator.methodcaller _operator.itemgetter functools.reduce
+types.CodeType types.FunctionType marshal.loads pickle.loads _pickle.loads cPickle.loads dill.loads joblib.load
+cloudpickle.cloudpickle._make_function cloudpickle.cloudpickle.subimport shelve.open linecache.getline
+shutil.rmtree socket.socket ssl.get_server_certificate http.client.HTTPSConnection httplib.HTTPSConnection
+urllib.request.urlopen urllib2.urlopen requests.api.get aiohttp.client.request httpx.get webbrowser.open
+smtplib.SMTP ftplib.FTP telnetlib.Telnet imaplib.IMAP4_stream nntplib.NNTP xmlrpc.client.ServerProxy
+tempfile.mkstemp glob.glob fileinput.input logging.FileHandler logging.config.listen logging.config.dictConfig
+multiprocessing.Process multiprocessing.util.spawnv_passfds threading.Thread _thread.start_new_thread signal.signal atexit.register
+test.support.script_helper.assert_python_ok unittest.main sqlite3.connect mmap.mmap io.FileIO _io.FileIO codecs.open
+sys.exit sys:modules.get sys.settrace gc.get_objects inspect.getattr_static site.addsitedir platform.popen
+copyreg.add_extension weakref.finalize typing.get_type_hints pandas.read_pickle yaml.unsafe_load
+tarfile.open zipfile.ZipFile compileall.compile_file py_compile.compile mailcap.findmatch socketserver.TCPServer""".split()
+
+UNKNOWN = """mylib.model.Net omegaconf.dictconfig.DictConfig pytorch_lightning.callbacks.model_checkpoint.ModelCheckpoint
+argparse.Namespace functools.partial numpy.core.multiarray._reconstruct uuid.UUID pathlib.PosixPath datetime.datetime
+copyreg._reconstructor typing.Any signal.Signals http.HTTPStatus urllib.parse.ParseResult torch.nn.modules.linear.Linear
+mylib.code.Net mylib.trace.Net osmnx.graph.Graph code_utils.Net transformers.training_args.TrainingArguments
+torch._dynamo.eval_frame.OptimizedModule logging.Logger io.BytesIO joblib.numpy_pickle.NumpyArrayWrapper""".split()
+
+
+def names():
+    """A table alone: the suite makes the pickles."""
+    lines = [f"danger\t{path}\n" for path in NAMES] + [f"unknown\t{path}\n" for path in UNKNOWN]
+    head = "# What importing MODULE.NAME (or MODULE:NAME.OF.SEVERAL) is judged. Written by make.py\n"
+    (HERE / "names.tsv").write_text(head + "".join(lines))
+
+
+def spellings():
+    """The same call in each way that a pickle can say it."""
+    ways = {
+        "reduce": b"\x80\x02" + SYSTEM + b".",
+        "stack-global": b"\x80\x04" + stack_glob("os.system") + TRUE + b"R.",
+        "memo": b"\x80\x04" + s4("os") + b"\x940" + s4("system") + b"\x940h\0h\1\x93" + TRUE + b"R.",
+        "inst": b"(S'true'\nios\nsystem\n.",
+        "obj": b"(" + glob("os.system") + b"S'true'\no.",
+        "newobj": b"\x80\x02" + glob("os.system") + TRUE + b"\x81.",
+        "newobj-ex": b"\x80\x04" + glob("os.system") + TRUE + b"}\x92.",
+        "popped": b"\x80\x02" + SYSTEM + b"0N.",
+        "popped-mark": b"\x80\x02(" + SYSTEM + b"1N.",
+        "in-dict-key": b"\x80\x02}" + SYSTEM + b"Ns.",
+        "in-state": b"\x80\x02" + glob("mylib.A") + b")\x81}X\1\0\0\0a" + SYSTEM + b"sb.",
+        "in-persid": b"\x80\x02" + SYSTEM + b"Q.",
+        "in-memo-only": b"\x80\x02" + SYSTEM + b"q\5" + b"0N.",
+        "py2-strings": b"\x80\x02U\x02osU\x06system\x93U\x04true\x85R.",
+        "python2-names": b"c__builtin__\neval\n(S'1'\ntR.",
+        "no-proto-binary": SYSTEM + b".",
+        "without-stop": b"\x80\x02" + SYSTEM,
+        "broken-after": b"\x80\x02" + SYSTEM + b"\xff.",
+        "frame": b"\x80\x04\x95" + struct.pack("<Q", 22) + stack_glob("os.system") + TRUE + b"R.",
+        "twice-proto": b"\x80\x02\x80\x04" + SYSTEM + b".",
+        "left-over": b"\x80\x02" + SYSTEM + b"N.",
+        "unused-stack-global": b"\x80\x04" + stack_glob("os.system") + b"0N.",
+        "cyclic": b"\x80\x02]q\0h\0a" + SYSTEM + b"a.",
+        "second-state": b"\x80\x02" + glob("mylib.A") + b")\x81}b}b" + SYSTEM + b"0.",
+        "list-setitem": b"\x80\x02]Na" + b"K\0" + SYSTEM + b"s.",
+        "args-computed": b"\x80\x02" + SYSTEM + b"0" + glob("mylib.f") + glob("mylib.args") + b")RR.",
+        "readonly": b"\x80\x05C\1a\x98" + b"0" + SYSTEM + b".",
+    }
+    for way, data in ways.items():
+        name = "__builtin__.eval" if way == "python2-names" else "os.system"
+        case(f"way-{way}.pkl", data, 1, "danger", "import", name)
+
+
+def flow():
+    """Where what a call is given decides."""
+    g = glob("builtins.getattr")
+    case("getattr-enum.pkl", b"\x80\x04" + stack_glob("builtins.getattr") + stack_glob("mylib.Kind")
+         + s4("BLUE") + b"\x86R.", 1, "unknown", "call", "builtins.getattr")
+    case("getattr-dunder.pkl", b"\x80\x02" + g + glob("mylib.Kind") + u("__globals__") + b"\x86R.", 1,
+         "danger", "call", "builtins.getattr")
+    case("getattr-of-os.pkl", b"\x80\x02" + g + glob("mylib.tools") + u("system") + b"\x86R.", 1, "danger",
+         "call", "builtins.getattr")
+    case("getattr-module.pkl", b"\x80\x02" + g + glob("torch.serialization") + u("load") + b"\x86R.", 1,
+         "danger", "call", "builtins.getattr")
+    case("getattr-of-import.pkl", b"\x80\x02" + g + glob("builtins.__import__") + u("os") + b"\x85R"
+         + u("name") + b"\x86R.", 1, "danger", "call", "builtins.getattr")
+    case("getattr-computed.pkl", b"\x80\x02" + g + glob("mylib.Kind") + glob("mylib.name") + b")R\x86R.", 1,
+         "danger", "call", "builtins.getattr")
+    case("getattr-handed-on.pkl", b"\x80\x02" + glob("functools.partial") + g + b"\x85R.", 1, "danger",
+         "import", "builtins.getattr")
+    case("getattr-called.pkl", b"\x80\x02" + g + glob("mylib.Kind") + u("__init__") + b"\x86R)R.", 1,
+         "danger", "call", "the result of builtins.getattr")
+    case("partial-of-danger.pkl", b"\x80\x02" + glob("functools.partial") + glob("os.system") + b"\x85R)R.", 1,
+         "danger", "import", "os.system")
+    case("map-of-danger.pkl", b"\x80\x02" + glob("builtins.map") + glob("os.system") + b"]\x86R.", 1, "danger",
+         "import", "os.system")
+    case("computed-module.pkl", b"\x80\x04" + stack_glob("builtins.str") + s4("os") + b"\x85R" + s4("system")
+         + b"\x93" + TRUE + b"R.", 1, "danger", "import", "a name that the pickle computes")
+    case("computed-name.pkl", b"\x80\x04" + s4("os") + stack_glob("mylib.f") + b")R\x93" + TRUE + b"R.", 1,
+         "danger", "import", "a name that the pickle computes")
+    case("computed-by-persid.pkl", b"\x80\x04NQ" + s4("system") + b"\x93" + TRUE + b"R.", 1, "danger",
+         "import", "a name that the pickle computes")
+    case("extension-code.pkl", b"\x80\x02\x82\x07" + TRUE + b"R.", 1, "danger", "import",
+         "a name that the pickle computes", 2)
+    case("dotted.pkl", b"\x80\x04" + s4("torch.serialization") + s4("os.system") + b"\x93" + TRUE + b"R.", 1,
+         "danger", "import", "torch.serialization.os.system")
+    case("module-as-attribute.pkl", b"\x80\x04" + s4("mylib") + s4("os") + b"\x93.", 1, "danger", "import",
+         "mylib.os")
+    case("alias.pkl", b"\x80\x04" + s4("torch") + s4("_utils._rebuild_tensor_v2") + b"\x93.", 1, "danger",
+         "import", "torch._utils._rebuild_tensor_v2")
+    case("patched-class.pkl", b"\x80\x02" + glob("mylib.Net") + b"}" + u("run") + b"Nsb.", 1, "danger", "patch",
+         "mylib.Net", 2)
+    case("patched-modules.pkl", b"\x80\x02" + glob("sys.modules") + u("os") + b"Ns.", 1, "danger", "patch",
+         "sys.modules")
+    case("dunder.pkl", b"\x80\x02" + glob("mylib.__loader__") + b".", 1, "danger", "import", "mylib.__loader__")
+    case("laughs.pkl", b"\x80\x02]q\0" + b"".join(b"(h" + bytes([i]) + b"2" * 9 + b"lq" + bytes([i + 1])
+                                                   for i in range(40)) + SYSTEM + b"a.", 1, "danger", "import",
+         "os.system")
+    case("frame-straddled.pkl", b"\x80\x04\x95" + struct.pack("<Q", 3) + stack_glob("os.system") + TRUE
+         + b"R." + bytes(4), 1, "danger", "trick", "an opcode that does not keep to its frame")
+    case("frame-nested.pkl", b"\x80\x04\x95" + struct.pack("<Q", 30) + b"\x95" + struct.pack("<Q", 8)
+         + stack_glob("os.system") + TRUE + b"R." + bytes(16), 1, "danger", "import", "os.system")
+
+
+def within():
+    """Pickles in bytes."""
+    inner = b"B" + struct.pack("<I", len(EVIL)) + EVIL
+    case("loads.pkl", b"\x80\x03" + glob("pickle.loads") + inner + b"\x85R.", 1, "danger", "import", "os.system")
+    case("loads-proto0.pkl", b"\x80\x03" + glob("pickle.loads") + b"B" + struct.pack("<I", len(PROTO0)) + PROTO0
+         + b"\x85R.", 1, "danger", "import", "os.system")
+    case("bytes-unloaded.pkl", b"\x80\x03" + glob("mylib.restore") + inner + b"\x85R.", 1, "danger", "import",
+         "os.system")
+    case("encoded.pkl", b"\x80\x02" + glob("torch.storage._load_from_bytes") + glob("_codecs.encode")
+         + u(EVIL.decode("latin1")) + u("latin1") + b"\x86R\x85R.", 1, "danger", "import", "os.system")
+    case("encoded-unloaded.pkl", b"\x80\x02" + glob("mylib.restore") + glob("_codecs.encode")
+         + u(EVIL.decode("latin1")) + u("latin1") + b"\x86R\x85R.", 1, "danger", "import", "os.system")
+    case("load-from-bytes.pkl", b"\x80\x03" + glob("torch.storage._load_from_bytes") + inner + b"\x85R.", 1,
+         "danger", "call", "torch.storage._load_from_bytes")
+    case("load-from-computed.pkl", b"\x80\x03" + glob("torch.storage._load_from_bytes") + glob("mylib.f")
+         + b")R\x85R.", 1, "danger", "call", "torch.storage._load_from_bytes")
+    case("load-from-handed-on.pkl", b"\x80\x03" + glob("builtins.map") + glob("torch.storage._load_from_bytes")
+         + b"]\x86R.", 1, "danger", "import", "torch.storage._load_from_bytes")
+    deep = EVIL
+    for _ in range(2):
+        deep = b"\x80\x03" + glob("pickle.loads") + b"B" + struct.pack("<I", len(deep)) + deep + b"\x85R."
+    case("loads-of-loads.pkl", deep, 1, "danger", "import", "os.system")
+
+
+def rows():
+    """Several pickles, and bytes behind them."""
+    case("behind-stop.pkl", NONE + EVIL, 1, "danger", "import", "os.system")
+    case("behind-stop-proto0.pkl", NONE + PROTO0, 1, "danger", "import", "os.system")
+    case("behind-proto0.pkl", b"I1\n." + EVIL, 1, "danger", "import", "os.system")
+    case("behind-two.pkl", NONE * 2 + EVIL, 1, "danger", "import", "os.system")
+    case("behind-stop-numbers.pkl", NONE + bytes(20), 1, "danger", "trick", "20 bytes after the pickle's STOP", 4)
+    case("broken-before.pkl", b"\x80\x02" + SYSTEM + b"\x00" + EVIL, 1, "danger", "import", "os.system")
+    case("text.txt", b"colour and size\nof what is sold\n", 0, "none")
+    case("text-stop.txt", b"N.B. this is a text\n", 0, "none")
+    case("code.py", b"class A:\n    pass\n", 0, "none")
+
+
+# ---- containers -----------------------------------------------------------------------------------
+
+def zipped(records, method=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in records:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return bytearray(out.getvalue())
+
+
+def torch_like(pickled, more=()):
+    return zipped([("a/data.pkl", pickled), ("a/version", b"3\n"), *more])
+
+
+def local_of(data, name):
+    return data.index(b"PK\3\4", data.index(name.encode()) - 30)
+
+
+def central_of(data, name):
+    return data.rindex(name.encode()) - 46
+
+
+def edit(data, at, value):
+    data[at:at + len(value)] = value
+    return bytes(data)
+
+
+def npy(array):
+    out = io.BytesIO()
+    numpy.save(out, array, allow_pickle=True)
+    return out.getvalue()
+
+
+class Payload:
+    def __reduce__(self):
+        import posix
+        return posix.system, ("true",)
+
+
+def containers():
+    case("zip-plain.pt", torch_like(EVIL), 1, "danger", "import", "os.system", 2)
+    case("zip-deflated.pt", zipped([("a/data.pkl", EVIL), ("a/version", b"3\n")], zipfile.ZIP_DEFLATED), 1,
+         "danger", "import", "os.system", 2)
+    case("zip-other-extension.pt", torch_like(NONE, [("a/config.p", EVIL)]), 1, "danger", "import", "os.system")
+    case("zip-no-extension.pt", torch_like(NONE, [("a/notes", EVIL)]), 1, "danger", "import", "os.system")
+    case("zip-proto0-txt.pt", torch_like(NONE, [("a/notes.txt", PROTO0)]), 1, "danger", "import", "os.system")
+    case("zip-proto0-pkl.pt", torch_like(PROTO0), 1, "danger", "import", "os.system")
+    case("zip-unclaimed-storage.pt", torch_like(NONE, [("a/data/0", EVIL)]), 1, "danger", "import", "os.system")
+    case("zip-outside.pt", torch_like(NONE, [("b.pkl", EVIL)]), 1, "danger", "trick",
+         "records outside of the archive's folder")
+    case("zip-two-roots.pt", torch_like(NONE, [("b/data.pkl", EVIL)]), 1, "danger", "trick",
+         "a second data.pkl, in another folder than the first")
+    case("zip-behind-stop.pt", torch_like(NONE + EVIL), 1, "danger", "import", "os.system")
+    case("zip-in-zip.pt", torch_like(NONE, [("a/inner.bin", bytes(torch_like(EVIL)))]), 1, "danger", "import",
+         "os.system")
+    case("zip-in-deflated.zip", zipped([("model.pt", bytes(torch_like(EVIL)))], zipfile.ZIP_DEFLATED), 1,
+         "danger", "import", "os.system")
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as out:
+        member(out, "model.pkl", EVIL)
+    case("tar-in-zip.zip", zipped([("x.tar", tar.getvalue())]), 1, "danger", "import", "os.system")
+    case("zip-in-tar.tar", tar_of([("model.pt", bytes(torch_like(EVIL)))]), 1, "danger", "import", "os.system")
+    case("zip-script.pt", zipped([("a/constants.pkl", EVIL), ("a/data.pkl", NONE), ("a/version", b"3\n")]), 1,
+         "danger", "import", "os.system")
+    case("zip-script-attributes.pt", zipped([("a/model.json", b"{}"), ("a/attributes.pkl", EVIL)]), 1, "danger",
+         "import", "os.system")
+    case("zip-script-names-elsewhere.pt", torch_like(b"\x80\x02" + glob("__torch__.Net") + b")\x81."), 1,
+         "unknown", "import", "__torch__.Net")
+
+
+def tricks():
+    def fresh():
+        return torch_like(EVIL, [("a/other", b"x")])
+    data = fresh()
+    case("trick-local-name.pt", edit(data, data.index(b"a/data.pkl"), b"a/date.pkl"), 1, "danger", "trick",
+         'its local header names it "a/date.pkl"')
+    for bit in (0x1, 0x20, 0x40):
+        data = fresh()
+        case(f"trick-local-flag-{bit:x}.pt", edit(data, 6, struct.pack("<H", bit)), 1, "danger", "trick",
+             f"its local header has flags 0x{bit:04x}")
+        case(f"trick-local-flag-{bit:x}-judged.pt", bytes(data), 1, "danger", "import", "os.system")
+    data = fresh()
+    case("trick-central-flag.pt", edit(data, central_of(data, "a/data.pkl") + 8, b"\1\0"), 1, "danger", "trick",
+         "the directory says that it is encrypted or a patch")
+    data = fresh()
+    data[14:18] = b"\1\2\3\4"
+    case("trick-crc.pt", edit(data, central_of(data, "a/data.pkl") + 16, b"\1\2\3\4"), 1, "danger", "trick",
+         "CRC-32 is ")
+    data = fresh()
+    case("trick-method.pt", edit(data, central_of(data, "a/other") + 10, b"\x0e\0"), 1, "danger", "trick",
+         "compression method 14, not looked into")
+    data = fresh()
+    case("trick-twins.pt", data.replace(b"a/other", b"A/OTHER"), 0 + 1, "danger", "trick", "records outside")
+    case("trick-same-name.pt", bytes(zipped([("a/data.pkl", NONE), ("a/other.p", EVIL), ("a/version", b"3\n")])
+                                     ).replace(b"a/other.p", b"a/data.pk"), 1, "danger", "import", "os.system")
+    data = zipped([("a/data.pkl", NONE), ("a/DATA.pkl", EVIL), ("a/version", b"3\n")])
+    case("trick-case.pt", bytes(data), 1, "danger", "trick",
+         "another record's name differs only in upper and lower case")
+    data = zipped([("a/data.pkl", NONE), ("a/date.pkl", EVIL), ("a/version", b"3\n")])
+    case("trick-twice.pt", data.replace(b"a/date.pkl", b"a/data.pkl"), 1, "danger", "trick",
+         "another record has the same name")
+    case("trick-prefix.pt", b"GIF89a" + bytes(10) + bytes(fresh()), 1, "danger", "trick",
+         "a zip behind other bytes")
+    case("trick-prefix-judged.bin", b"GIF89a" + bytes(10) + bytes(fresh()), 1, "danger", "import", "os.system")
+    case("trick-polyglot.pt", EVIL + bytes(torch_like(NONE)), 1, "danger", "import", "os.system", 2)
+    case("trick-pickle-then-zip.pt", NONE + bytes(torch_like(EVIL)), 1, "danger", "trick", "a zip behind other bytes")
+    data = fresh()
+    case("trick-overlap.pt", edit(data, central_of(data, "a/other") + 42, struct.pack("<I", 4)), 1, "danger",
+         "trick", "no local header where the directory has it")
+    data = torch_like(NONE, [("a/data.pkm", EVIL)])
+    inner = local_of(data, "a/data.pkm")
+    case("trick-same-header.pt", edit(data, central_of(data, "a/data.pkl") + 42, struct.pack("<I", inner)), 1,
+         "danger", "trick", "it lies over another record")
+    data = fresh()
+    at = central_of(data, "a/other")
+    data[at + 5] = 3
+    case("trick-link.pt", edit(data, at + 38, struct.pack("<I", 0xA1FF << 16)), 1, "danger", "trick",
+         "a symbolic link")
+    case("trick-dotdot.pt", torch_like(EVIL, [("a/../../x", b"x")]), 1, "danger", "trick",
+         "its name leads out of the archive")
+    case("trick-absolute.pt", torch_like(EVIL, [("/x", b"x")]), 1, "danger", "trick",
+         "its name leads out of the archive")
+    case("trick-backslash.pt", torch_like(EVIL, [("a\\x", b"x")]), 1, "danger", "trick", "a backslash in its name")
+    one, two = bytes(torch_like(NONE)), bytes(torch_like(EVIL))
+    case("zips-in-a-row.zip", one + two, 1, "danger", "import", "os.system", 2)
+    case("zips-in-a-row-first.zip", two + one, 1, "danger", "import", "os.system", 2)
+    case("trick-two-ends.pt", one + two + b"x", 1, "danger", "trick", "two directories")
+    case("trick-two-ends-judged.zip", one + two + b"x", 1, "danger", "import", "os.system")
+    data = fresh()
+    case("trick-cut.pt", bytes(data[:-30]), 1, "danger", "import", "os.system")
+    case("trick-bytes-between.pt", bytes(data[:local_of(data, "a/other")]) + bytes(7)
+         + bytes(data[local_of(data, "a/other"):]), 1, "danger", "import", "os.system")
+
+
+def member(out, name, data, **more):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in more.items():
+        setattr(info, key, value)
+    out.addfile(info, io.BytesIO(data))
+
+
+def tar_of(members, layout=tarfile.USTAR_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=layout) as tar:
+        for name, data in members:
+            member(tar, name, data)
+    return out.getvalue()[:-8192]
+
+
+def old_torch_tar(last=NONE):
+    """The layout of torch 0.1: pickles and numbers take turns in two members."""
+    def p(value):
+        return pickle.dumps(value, 2)
+    def with_class(key, where, name):
+        return b"\x80\x02(K" + bytes([key]) + where + glob("torch." + name) + b"t."
+    storages = (p(1) + with_class(11, u("cpu"), "FloatStorage") + struct.pack("<q6f", 6, *range(6)) + p([]))
+    tensors = (p(1) + with_class(101, b"K\x0b", "FloatTensor") + struct.pack("<iI5q", 2, 9, 2, 3, 3, 1, 0))
+    return tar_of([("sys_info", p({"protocol_version": 1000})), ("pickle", last), ("tensors", tensors),
+                   ("storages", storages)])
+
+
+def others():
+    case("tar-pickle.tar", tar_of([("notes.txt", b"text"), ("model", EVIL)]), 1, "danger", "import", "os.system")
+    case("tar-pax.tar", tar_of([("x" * 120 + ".pkl", EVIL)], tarfile.PAX_FORMAT), 1, "danger", "import",
+         "os.system")
+    case("tar-gnu.tar", tar_of([("x" * 120 + ".pkl", EVIL)], tarfile.GNU_FORMAT), 1, "danger", "import",
+         "os.system")
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        member(tar, "pickle", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+    case("tar-link.tar", out.getvalue()[:-8192], 1, "danger", "trick", "a link")
+    case("tar-dotdot.tar", tar_of([("../x", b"x")]), 1, "danger", "trick", "its name leads out of the archive")
+    case("tar-torch.pt", old_torch_tar(), 0, "none")
+    case("tar-torch-evil.pt", old_torch_tar(EVIL), 1, "danger", "import", "os.system")
+    objects = numpy.array([Payload()], dtype=object)
+    case("npy-objects.npy", npy(objects), 1, "danger", "import", "posix.system")
+    record = numpy.zeros(1, dtype=[("a", "O"), ("b", "<f4")])
+    record["a"][0] = Payload()
+    case("npy-record.npy", npy(record), 1, "danger", "import", "posix.system")
+    case("npy-numbers.npy", npy(numpy.arange(4)), 0, "none")
+    case("npy-numbers-like-pickle.npy", npy(numpy.frombuffer(EVIL + bytes(-len(EVIL) % 8), "<i8")), 0, "none")
+    out = io.BytesIO()
+    numpy.savez(out, a=numpy.arange(3), b=objects)
+    case("npz-objects.npz", out.getvalue(), 1, "danger", "import", "posix.system")
+    case("npy-in-torch.pt", torch_like(NONE, [("a/x.npy", npy(objects))]), 1, "danger", "import", "posix.system")
+    case("gzip.pkl.gz", gzip.compress(EVIL, mtime=0), 1, "danger", "import", "os.system", 2)
+    case("gzip-torch.pt.gz", gzip.compress(bytes(torch_like(EVIL)), mtime=0), 1, "danger", "import", "os.system")
+    case("gzip-cut.pkl.gz", gzip.compress(EVIL, mtime=0)[:-12], 1, "danger", "packed", "gzip data that is cut off")
+    case("gzip-fine.pkl.gz", gzip.compress(NONE, mtime=0), 0, "none")
+    case("zlib.pkl.z", zlib.compress(EVIL), 1, "danger", "import", "os.system", 2)
+    case("bzip2.pkl.bz2", bz2.compress(EVIL), 1, "unknown", "packed", "bzip2 data, not looked into")
+    case("xz.pkl.xz", lzma.compress(EVIL), 1, "unknown", "packed", "xz data, not looked into")
+    case("lzma.pkl.lzma", lzma.compress(EVIL, lzma.FORMAT_ALONE), 1, "unknown", "packed", "lzma data, not looked into")
+    case("lz4.pkl.lz4", b"\x04\x22\x4d\x18" + bytes(20), 1, "unknown", "packed", "lz4 data, not looked into")
+    case("7z.pt", b"7z\xbc\xaf\x27\x1c" + bytes(26), 1, "unknown", "packed", "7z data, not looked into")
+    case("bzip2-in-zip.pt", torch_like(NONE, [("a/x.bz2", bz2.compress(EVIL))]), 1, "unknown", "packed",
+         "bzip2 data, not looked into")
+    case("safetensors.bin", struct.pack("<Q", 2) + b"{}", 0, "none")
+    case("gguf.bin", b"GGUF\3\0\0\0" + bytes(16), 0, "none")
+    case("hdf5.bin", b"\x89HDF\r\n\x1a\n" + bytes(24), 0, "none")
+    case("picture.pt", b"\x89PNG\r\n\x1a\n" + bytes(24), 0, "none")
+
+
+# ---- files of torch -------------------------------------------------------------------------------
+
+def saved(value, **how):
+    out = io.BytesIO()
+    torch.save(value, out, **how)
+    return out.getvalue()
+
+
+def legacy():
+    model = {"w": torch.arange(4.0), "h": torch.arange(3).half()}
+    data = saved(model, _use_new_zipfile_serialization=False)
+    case("legacy.pt", data, 0, "none")
+    case("legacy-proto4.pt", saved(model, _use_new_zipfile_serialization=False, pickle_protocol=4), 0, "none")
+    case("legacy-trailing.pt", data + EVIL, 1, "danger", "trick", f"{len(EVIL)} bytes after the last storage")
+    case("legacy-trailing-judged.pt", data + EVIL, 1, "danger", "import", "os.system")
+    magic = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+    case("legacy-evil.pt", magic + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + EVIL + pickle.dumps([], 2), 1,
+         "danger", "import", "os.system")
+    bypass = b"\x80\x02" + glob("builtins.eval") + u("0x1950A86A20F9469CFC6C") + b"\x85R."
+    case("legacy-magic-by-eval.pt", bypass + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + NONE
+         + pickle.dumps([], 2), 1, "danger", "import", "builtins.eval")
+    case("legacy-fifth.pt", magic + pickle.dumps(1001, 2) + pickle.dumps({}, 2) + NONE + EVIL, 1, "danger",
+         "import", "os.system")
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Linear(2, 2)
+        self.n = [1, 2]
+
+    def forward(self, x):
+        return self.a(x)
+
+
+def nameless(archive):
+    """Without the place of this file, which torch writes into *.debug_pkl."""
+    here = __file__.encode()
+    with zipfile.ZipFile(archive) as old:
+        return bytes(zipped([(name, old.read(name).replace(here, b"x" * len(here))) for name in old.namelist()]))
+
+
+def benign():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(4, 2)).sum().backward()
+    optimizer.step()
+    dtypes = {str(d): torch.zeros(2, dtype=d) for d in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.complex128, torch.bool,
+        torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+        torch.float8_e4m3fn, torch.float8_e5m2)}
+    values = {
+        "state-dict": model.state_dict(), "optimizer": optimizer.state_dict(), "dtypes": dtypes,
+        "nested": {"model": model.state_dict(), "step": 3, "lr": [0.1, None, True], "name": "x", "raw": b"\x80\x02N.",
+                   "set": {1, 2}, "counter": collections.Counter("aab"), "size": torch.Size([1]), "c": 1j},
+        "sparse": torch.eye(2).to_sparse(), "csr": torch.eye(2).to_sparse_csr(),
+        "quantized": torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8),
+        "meta": torch.empty(2, device="meta"), "parameter": torch.nn.Parameter(torch.ones(1)),
+        "jagged": torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]),
+    }
+    for name, value in values.items():
+        data = saved(value)
+        torch.load(io.BytesIO(data), weights_only=True)
+        case(f"fine-{name}.pt", data, 0, "none")
+    case("fine-plain-pickle.pkl", pickle.dumps(model.state_dict(), 2), 0, "none")
+    case("fine-plain-pickle4.pkl", pickle.dumps({"w": torch.ones(2)}, 4), 0, "none")
+    row = saved(model.state_dict()) + saved({"step": 1}) + saved(torch.ones(2))  # as a .distcp file is
+    case("fine-row.distcp", row, 0, "none")
+    script = io.BytesIO()
+    torch.jit.save(torch.jit.script(Net()), script)
+    case("fine-script.pt", nameless(script), 0, "none")
+    case("module.pt", saved(torch.nn.Linear(1, 1)), 1, "unknown", "import", "torch.nn.modules.linear.Linear")
+
+
+def main():
+    for path in CASES.glob("*"):
+        path.unlink()
+    CASES.mkdir(exist_ok=True)
+    for part in (names, spellings, flow, within, rows, containers, tricks, others, legacy, benign):
+        part()
+    head = "# FILE, exit status, worst, WHAT, NAME of a finding (its beginning), position. Written by make.py\n"
+    (HERE / "expect.tsv").write_text(head + "".join("\t".join(row) + "\n" for row in ROWS))
+    print(len(ROWS), "cases,", sum(p.stat().st_size for p in CASES.iterdir()), "bytes")
+
+
+main()

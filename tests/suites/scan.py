@@ -1,0 +1,76 @@
+"""What `heft scan` finds in files that scanners met or missed: tests/scan (make.py wrote them).
+
+A row of expect.tsv: FILE, exit status, the worst danger, WHAT and the beginning of the NAME of one
+finding (`-`: nothing but allowed names), its position in the pickle (`*`: any). names.tsv: a danger,
+and a name that a pickle imports and calls.
+"""
+import json
+import re
+
+from .common import Fail, ROOT, TESTS, run, text_of
+
+FOLDER = TESTS / "scan"
+RANKS = ["none", "allowed", "unknown", "danger"]
+
+
+def jobs(ctx):
+    rows = table(FOLDER / "expect.tsv")
+    yield "samples and table agree", lambda: check_table(rows)
+    yield "the table of names is in order", check_names_sorted
+    for row in rows:
+        yield row[0], lambda row=row: check_case(ctx, FOLDER / "cases" / row[0], *row[1:])
+    for danger, name in table(FOLDER / "names.tsv"):
+        yield name, lambda danger=danger, name=name: check_name(ctx, danger, name)
+
+
+def table(path):
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def check_table(rows):
+    there = {path.name for path in (FOLDER / "cases").iterdir()}
+    if there != {row[0] for row in rows}:
+        raise Fail("expect.tsv and cases differ: " + " ".join(sorted(there ^ {row[0] for row in rows})))
+
+
+def check_names_sorted():
+    """The search by halves in src/format/scan_names.c misses what is out of order."""
+    text = (ROOT / "src/format/scan_names.c").read_text()
+    rows = re.findall(r'^ +\{"([^"]*)", "([^"]*)"\},$', text, re.M)
+    if len(rows) < 300 or rows != sorted(set(rows)):
+        wrong = [b for a, b in zip(rows, rows[1:]) if a >= b]
+        raise Fail(f"{len(rows)} names, out of order or twice: {wrong[:5]}")
+
+
+def scan(ctx, path):
+    done = run(ctx, [ctx.heft, "scan", "--json", path], timeout=60)
+    text = text_of(done.stdout)
+    return done.returncode, json.loads(text)["items"] if text else [], text_of(done.stderr)
+
+
+def check_case(ctx, path, status, worst, what, name, position):
+    code, items, errors = scan(ctx, path)
+    found = max((item["danger"] for item in items), key=RANKS.index, default="none")
+    problems = []
+    if str(code) != status:
+        problems.append(f"exit {code}, not {status}")
+    if found != worst and not (worst == "none" and found == "allowed"):
+        problems.append(f"the worst is {found}, not {worst}")
+    if what != "-" and not any(matches(item, what, name, position) for item in items):
+        problems.append(f"not found: {what} {name} at {position}")
+    if problems:
+        raise Fail("\n".join(problems + [str(item) for item in items[:20]] + [errors]))
+
+
+def matches(item, what, name, position):
+    return (item["what"] == what and item["name"].startswith(name) and item["danger"] != "allowed"
+            and position in ("*", str(item["position"])))
+
+
+def check_name(ctx, danger, name):
+    module, _, attribute = name.partition(":") if ":" in name else name.rpartition(".")
+    path = ctx.scratch / f"{name.replace(':', '.')}.pkl"
+    path.write_bytes(f"c{module}\n{attribute}\n(S'true'\ntR.".encode())
+    check_case(ctx, path, "1", danger, "import", f"{module}.{attribute}", "0")
+    check_case(ctx, path, "1", danger, "call", f"{module}.{attribute}", "*")

@@ -1,0 +1,282 @@
+/* test_scan_places.c: what scan reads of a large file, what it does where memory ends, and the
+ * pickle machine that goes on where CPython may. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/model.h"
+#include "format/scan.h"
+#include "torch_zip.h"
+#include "wire/pickle.h"
+
+#define SYSTEM "cos\nsystem\nX\2\0\0\0id\x85R"
+
+struct tally {
+    size_t items, dangers;
+};
+
+static void take(void *ctx, const struct heft_scan_item *item)
+{
+    struct tally *tally = ctx;
+
+    tally->items++;
+    tally->dangers += item->danger == HEFT_DANGER;
+}
+
+static bool scan(const struct heft_source *src, struct tally *tally, bool *complete,
+                 struct heft_error *err)
+{
+    struct heft_model model; /* for the default limits */
+    bool ok;
+
+    *tally = (struct tally){0};
+    *err = (struct heft_error){0};
+    heft_model_init(&model, NULL);
+    ok = heft_scan_file(src, "file", &model.limits, take, tally, complete, err);
+    heft_model_release(&model);
+    return ok;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+#define HOLE ((uint64_t)3 << 30)
+
+/* A zip of two records, the second with a hole of HOLE bytes for its payload. */
+struct holed {
+    struct heft_buf front, back; /* before and behind the hole */
+    uint64_t bytes_read;
+};
+
+static bool read_holed(const struct heft_source *src, uint64_t off, void *dst, size_t n,
+                       struct heft_error *err)
+{
+    struct holed *h = src->self;
+
+    (void)err;
+    h->bytes_read += n;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t at = off + i;
+
+        ((char *)dst)[i] = 0;
+        if (at < h->front.n)
+            ((char *)dst)[i] = h->front.p[at];
+        else if (at >= h->front.n + HOLE)
+            ((char *)dst)[i] = h->back.p[at - h->front.n - HOLE];
+    }
+    return true;
+}
+
+static void put_header(struct heft_buf *out, const char *name, uint32_t n)
+{
+    const struct torch_zip_record r = {.name = name, .data = {NULL, n}};
+
+    torch_zip_common(out, &r);
+}
+
+static void put_central(struct heft_buf *out, const char *name, uint32_t n, uint32_t at)
+{
+    static const uint8_t zeros[10] = {0};
+
+    heft_buf_put(out, "PK\1\2\0\0", 6);
+    put_header(out, name, n);
+    heft_buf_put(out, zeros, 10);
+    torch_zip_u32(out, at);
+    heft_buf_text(out, name);
+}
+
+static void make_holed(struct holed *h, const char *pickle, uint32_t n)
+{
+    uint32_t second, size;
+
+    *h = (struct holed){0};
+    heft_buf_put(&h->front, "PK\3\4", 4);
+    put_header(&h->front, "a/data.pkl", n);
+    heft_buf_text(&h->front, "a/data.pkl");
+    heft_buf_put(&h->front, pickle, n);
+    second = (uint32_t)h->front.n;
+    heft_buf_put(&h->front, "PK\3\4", 4);
+    put_header(&h->front, "a/data/0", (uint32_t)HOLE);
+    heft_buf_text(&h->front, "a/data/0");
+    put_central(&h->back, "a/data.pkl", n, 0);
+    put_central(&h->back, "a/data/0", (uint32_t)HOLE, second);
+    size = (uint32_t)h->back.n;
+    heft_buf_put(&h->back, "PK\5\6\0\0\0\0\2\0\2\0", 12);
+    torch_zip_u32(&h->back, size);
+    torch_zip_u32(&h->back, (uint32_t)(h->front.n + HOLE));
+    torch_zip_u16(&h->back, 0);
+}
+
+static void storages_are_not_read(void **state)
+{
+    static const char pickle[] = "\x80\2(X\7\0\0\0storagectorch\nByteStorage\nX\1\0\0\0"
+                                 "0X\3\0\0\0cpuJ\0\0\0\x7ftQ.";
+    static const struct heft_source_ops ops = {.read = read_holed};
+    struct holed h;
+    struct heft_source src;
+    struct heft_error err;
+    struct tally tally;
+    bool complete;
+
+    (void)state;
+    make_holed(&h, pickle, sizeof pickle - 1);
+    src = (struct heft_source){
+        .ops = &ops, .self = &h, .size = h.front.n + HOLE + h.back.n, .fd = -1, .label = "holed"};
+    assert_true(scan(&src, &tally, &complete, &err));
+    assert_true(complete);
+    assert_int_equal(tally.items, 1);
+    assert_in_range(h.bytes_read, 1, 1 << 20);
+    heft_buf_release(&h.front);
+    heft_buf_release(&h.back);
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+/* gzip of "\x80\2" "cos\nsystem\n." , as Python's gzip.compress(…, mtime=0) writes it. */
+static const uint8_t gzipped[] = {0x1f, 0x8b, 0x08, 0,    0,    0,    0,    0,    0,   0xff,
+                                  0x01, 0x0e, 0x00, 0xf1, 0xff, 0x80, 0x02, 'c',  'o', 's',
+                                  '\n', 's',  'y',  's',  't',  'e',  'm',  '\n', '.', 0,
+                                  0,    0,    0,    0x0e, 0,    0,    0};
+
+static const char npy[] = "\x93NUMPY\1\0\x14\0{'descr': '|O', }  \n\x80\2" SYSTEM ".";
+
+#define LOADED                                                                                     \
+    "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\2M\xe9\3.\x80\2}.\x80\2N.\x80\2]" \
+    "."
+static const char mixed[] = "\x80\3cbuiltins\ngetattr\ncm\nK\nX\1\0\0\0a\x86R"
+                            "ctorch.storage\n_load_from_bytes\nC\x21" LOADED "\x85R.N";
+
+static void make_mixed(struct heft_buf *zip, const char *last)
+{
+    struct torch_zip_record records[] = {
+        {.name = "a/data.pkl", .data = {(const uint8_t *)mixed, sizeof mixed - 1}},
+        {.name = "a/x.npy", .data = {(const uint8_t *)npy, sizeof npy - 1}},
+        {.name = "a/x.gz", .data = {gzipped, sizeof gzipped}},
+        {.name = last, .data = {(const uint8_t *)"N.", 2}},
+    };
+
+    torch_zip_records(zip, records, HEFT_COUNT(records));
+}
+
+/* With the n-th allocation failing, for each n: no memory, and nothing else. */
+static void starve(struct heft_bytes bytes, size_t dangers)
+{
+    struct heft_source src;
+    struct heft_error err;
+    struct tally tally;
+    bool complete, ok = false;
+
+    heft_source_open_memory(&src, bytes, "file");
+    for (uint64_t n = 1; !ok && n < 1000; n++) {
+        heft_alloc_fail_at(n);
+        ok = scan(&src, &tally, &complete, &err);
+        heft_alloc_fail_at(0);
+        if (!ok)
+            assert_int_equal(err.code, HEFT_NOMEM);
+    }
+    assert_true(ok && complete);
+    assert_int_equal(tally.dangers, dangers);
+    heft_source_close(&src);
+}
+
+static void memory_may_end_anywhere(void **state)
+{
+    static const char *const lasts[] = {"a/y", "a/DATA.pkl"}; /* fine, and refused by the reader */
+    static const size_t dangers[] = {4, 5};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(lasts); i++) {
+        struct heft_buf zip = {0};
+
+        make_mixed(&zip, lasts[i]);
+        starve((struct heft_bytes){(const uint8_t *)zip.p, zip.n}, dangers[i]);
+        heft_buf_release(&zip);
+    }
+}
+
+/* ---- the machine ------------------------------------------------------------------------- */
+
+#define RUN(p, literal, ...)                                                                       \
+    run(p, (struct heft_bytes){(const uint8_t *)(literal), sizeof(literal) - 1}, __VA_ARGS__)
+
+static bool run(struct heft_pickle *out, struct heft_bytes data, bool lenient,
+                struct heft_arena *arena)
+{
+    const struct heft_pickle_limits limits = {.lenient = lenient};
+    struct heft_error err = {0};
+
+    return heft_pickle_run(out, data, 0, &limits, arena, &err);
+}
+
+/* Refused by readers of checkpoints, run by CPython, and so by the machine when it is asked to. */
+static void what_cpython_runs_is_run(void **state)
+{
+    static const struct heft_bytes pickles[] = {
+#define PICKLE(literal) {(const uint8_t *)(literal), sizeof(literal) - 1}
+        PICKLE("\x80\4cm\nf\n)RX\1\0\0\0a\x93."), /* a module that a call gives */
+        PICKLE("\x80\4cm\nf\ncm\na\n)RR."),       /* arguments that a call gives */
+        PICKLE("\x80\4cm\nf\n)cm\nk\n)R\x92."),   /* keywords */
+        PICKLE("\x80\2\x82\1."),                  /* a code of copyreg's registry */
+        PICKLE("\x80\2cm\nC\n)\x81}b}b."),        /* a second state */
+        PICKLE("\x80\2cm\nC\n}b."),               /* a state for a class */
+        PICKLE("\x80\2cm\nd\nNNs."),              /* items for what a name stands for */
+        PICKLE("\x80\2]NaK\0Ns."),                /* item 0 of a list */
+        PICKLE("\x80\2cm\nC\n)\x81NaNNs."),       /* both kinds of items */
+        PICKLE("\x80\4\x95\2\0\0\0\0\0\0\0X\1\0\0\0a."),
+        PICKLE("\x80\4\x95\x0c\0\0\0\0\0\0\0\x95\2\0\0\0\0\0\0\0NN."),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(pickles); i++) {
+        struct heft_arena arena = {0};
+        struct heft_pickle p;
+
+        assert_false(run(&p, pickles[i], false, &arena));
+        assert_true(run(&p, pickles[i], true, &arena));
+        heft_arena_release(&arena);
+    }
+}
+
+static void what_cpython_refuses_is_refused(void **state)
+{
+    struct heft_arena arena = {0};
+    struct heft_pickle p;
+
+    (void)state;
+    assert_false(RUN(&p, "\x80\4K\1X\1\0\0\0a\x93.", true, &arena));
+    assert_false(RUN(&p, "\x80\2K\1)R.", true, &arena));
+    assert_false(RUN(&p, "\x80\2K\1NNs.", true, &arena));
+    assert_false(RUN(&p, "\x80\4\x95\xff\0\0\0\0\0\0\0N.", true, &arena));
+    assert_false(RUN(&p, "\x80\2h\1.", true, &arena));
+    heft_arena_release(&arena);
+}
+
+static void an_opcode_that_leaves_its_frame_is_marked(void **state)
+{
+    struct heft_arena arena = {0};
+    struct heft_pickle p;
+
+    (void)state;
+    assert_true(RUN(&p, "\x80\4\x95\3\0\0\0\0\0\0\0NX\1\0\0\0a.", true, &arena));
+    assert_int_equal(p.bent, 12);
+    assert_true(RUN(&p, "\x80\4\x95\1\0\0\0\0\0\0\0NX\1\0\0\0a.", true, &arena));
+    assert_int_equal(p.bent, HEFT_PICKLE_NIL);
+    heft_arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(storages_are_not_read),
+        cmocka_unit_test(memory_may_end_anywhere),
+        cmocka_unit_test(what_cpython_runs_is_run),
+        cmocka_unit_test(what_cpython_refuses_is_refused),
+        cmocka_unit_test(an_opcode_that_leaves_its_frame_is_marked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
