@@ -483,7 +483,7 @@ static bool call_leaf(struct heft_torch *t, uint32_t node, struct heft_value *ou
     case HEFT_TORCH_NP_SCALAR:
         return heft_torch_scalar(t, node, out, is_leaf, err);
     default:
-        return true;
+        return heft_torch_foreign(t, node, out, is_leaf, err);
     }
 }
 
