@@ -321,7 +321,7 @@ static bool fits_compressed(const struct heft_row *rows, const struct shape *sha
     if ((pointers->dtype != HEFT_I64 && pointers->dtype != HEFT_I32) ||
         indices->dtype != pointers->dtype || pointers->rank == 0 ||
         indices->rank != pointers->rank || values->rank < pointers->rank + block ||
-        shape->rank != values->rank + 1U - block / 2)
+        shape->rank != values->rank + 1U - block)
         return false;
     dense = values->rank - pointers->rank - block;
     return same_sizes(pointers->shape, shape->size, batch) &&
