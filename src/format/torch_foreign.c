@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "format/torch_parts.h"
 
+#define MOST_TEXT 48 /* bytes of a date, a fraction, an UUID */
+
 static bool take(struct heft_torch *t, struct heft_buf *buf, struct heft_value *out,
                  struct heft_error *err)
 {
@@ -55,7 +57,8 @@ static bool date_leaf(struct heft_torch *t, uint32_t args, struct heft_value *ou
         return true;
     if (!heft_torch_bytes_of(t, heft_torch_item(t, args, 0), &found, &bytes, err))
         return false;
-    if (!found || (bytes.bytes.n != 4 && bytes.bytes.n != 6 && bytes.bytes.n != 10))
+    if (!found || (bytes.bytes.n != 4 && bytes.bytes.n != 6 && bytes.bytes.n != 10) ||
+        !heft_torch_may_make(t, MOST_TEXT))
         return true;
     if (bytes.bytes.n != 6)
         put_date(&buf, bytes.bytes.p);
@@ -78,7 +81,7 @@ static bool number_leaf(struct heft_torch *t, uint32_t args, struct heft_value *
     if (heft_torch_count(t, args) == 1 && heft_torch_is_text(t, first))
         return heft_torch_leaf(t, first, out, is_leaf, err);
     if (heft_torch_count(t, args) != 2 || !heft_torch_is(t, first, HEFT_PICKLE_INT) ||
-        !heft_torch_is(t, second, HEFT_PICKLE_INT))
+        !heft_torch_is(t, second, HEFT_PICKLE_INT) || !heft_torch_may_make(t, MOST_TEXT))
         return true;
     heft_buf_printf(&buf, "%" PRId64 "/%" PRId64, heft_torch_node(t, first)->u.integer,
                     heft_torch_node(t, second)->u.integer);
@@ -117,7 +120,7 @@ static bool uuid_leaf(struct heft_torch *t, uint32_t state, struct heft_value *o
 
     if (!heft_torch_is(t, state, HEFT_PICKLE_DICT) || heft_torch_count(t, state) != 2 ||
         !heft_torch_is_word(t, heft_torch_item(t, state, 0), HEFT_STR("int")) ||
-        !read_128(t, heft_torch_item(t, state, 1), bits))
+        !read_128(t, heft_torch_item(t, state, 1), bits) || !heft_torch_may_make(t, MOST_TEXT))
         return true;
     for (unsigned i = 0; i < 16; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
@@ -144,7 +147,8 @@ static bool member_leaf(struct heft_torch *t, uint32_t args, struct heft_value *
     text = heft_pickle_text(&t->pickle, name);
     if (!type || text.n > 255)
         return type != NULL;
-    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)text.p, text.n}) < text.n)
+    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)text.p, text.n}) < text.n ||
+        !heft_torch_may_make(t, strlen(type) + text.n + 2))
         return true;
     out->kind = HEFT_VALUE_GLOBAL;
     out->type_name = heft_arena_printf(&t->model->mem, err, "%s.%.*s", type, (int)text.n, text.p);

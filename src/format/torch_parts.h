@@ -89,6 +89,7 @@ struct heft_torch {
     struct heft_u32map row_of;   /* in TorchScript: node of a tensor → its first row */
     uint64_t budget;             /* values that may still be made: limits.expansion */
     uint64_t names;              /* bytes that names and keys may still take */
+    uint64_t made_bytes;         /* of texts put together from pieces: see heft_torch_may_make */
     bool is_item; /* one of many objects of a checkpoint: budget and names are what others left, and
                      t->values is the object itself, also where that is no dict */
     struct heft_value *values; /* what heft_torch_walk found besides tensors; NULL: nothing */
@@ -346,6 +347,9 @@ HEFT_CHECKED bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct
  * is false for all others. */
 HEFT_CHECKED bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                   bool *is_leaf, struct heft_error *err);
+/* May so many bytes of a text be put together from pieces that the pickle may share? All such texts
+ * take at most 4 MiB and the length of the pickle; what comes then stays an object. */
+bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes);
 /* Appends a dictionary key as Python's str would show it. `ordinal` tells apart objects that have
  * no text of their own. Lists, dicts and sets are no keys. */
 HEFT_CHECKED bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal,
