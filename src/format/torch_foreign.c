@@ -160,8 +160,11 @@ bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *
                         struct heft_error *err)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
+    const enum heft_torch_kind kind = heft_torch_callee(t, node);
 
-    switch (heft_torch_callee(t, node)) {
+    if (n->count != 0 || (n->state != HEFT_PICKLE_NIL && kind != HEFT_TORCH_UUID))
+        return true; /* it has more than its arguments */
+    switch (kind) {
     case HEFT_TORCH_DATE:
         return date_leaf(t, n->u.call.args, out, is_leaf, err);
     case HEFT_TORCH_NUMBER:
