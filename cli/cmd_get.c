@@ -193,20 +193,28 @@ static bool get_value(struct request *r, const struct heft_value *value, struct 
 
 /* ---- by name -------------------------------------------------------------------------------- */
 
-static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
+/* Of a tensor that cannot be read there may be values, scales for one: they are not what was asked
+ * for. */
+static bool is_unread(const struct request *r, const char *name, struct heft_error *err)
 {
-    char near_names[300] = "";
-    size_t near[MAX_NEAR], used = 0;
     struct heft_unread unread;
-    struct heft_tensor t;
-    size_t n;
 
     for (size_t i = 0; heft_unread_at(r->c, i, &unread); i++)
         if (!strcmp(unread.name, name)) {
             usage_error(err, "%s cannot be read: %s", name, unread.reason);
             err->code = HEFT_UNSUPPORTED;
-            return false;
+            return true;
         }
+    return false;
+}
+
+static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
+{
+    char near_names[300] = "";
+    size_t near[MAX_NEAR], used = 0;
+    struct heft_tensor t;
+    size_t n;
+
     n = near_tensors(r->c, name, near);
     for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
         const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",
@@ -236,6 +244,8 @@ static bool get(struct request *r, struct heft_error *err)
     value = heft_value_find(r->c, name);
     if (heft_tensor_find(r->c, name, strlen(name), &r->index))
         fine = get_tensor(r, err);
+    else if (is_unread(r, name, err))
+        fine = false;
     else if (value)
         fine = get_value(r, value, err);
     else

@@ -8,11 +8,11 @@
  * (torch_keys.c). */
 #include "format/torch_walk.h"
 
-static bool add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value)
+bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value)
 {
     if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, 1, sizeof *w->entries, w->err))
         return false;
-    w->entries[w->n_entries++] = (struct heft_torch_entry){key, value};
+    w->entries[w->n_entries++] = (struct heft_torch_entry){key, value, false};
     return true;
 }
 
@@ -25,8 +25,7 @@ static bool pay_items(struct heft_torch_walk *w, uint32_t node)
     return true;
 }
 
-/* All items, as pairs or one by one. */
-static bool add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
+bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, node);
     uint32_t key = HEFT_TORCH_KEY_INDEX, value;
@@ -42,7 +41,7 @@ static bool add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
             if (!heft_pickle_next(&iter, &value))
                 break; /* the machine adds pairs only */
         }
-        w->entries[w->n_entries++] = (struct heft_torch_entry){key, value};
+        w->entries[w->n_entries++] = (struct heft_torch_entry){key, value, false};
     }
     return true;
 }
@@ -52,7 +51,7 @@ static bool is_sequence(const struct heft_torch *t, uint32_t node)
     return heft_torch_is(t, node, HEFT_PICKLE_LIST) || heft_torch_is(t, node, HEFT_PICKLE_TUPLE);
 }
 
-static bool is_nothing(const struct heft_torch *t, uint32_t node)
+bool heft_torch_is_nothing(const struct heft_torch *t, uint32_t node)
 {
     return node == HEFT_PICKLE_NIL || heft_torch_is(t, node, HEFT_PICKLE_NONE);
 }
@@ -69,50 +68,51 @@ static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
         if (!is_sequence(w->t, pair) || heft_torch_count(w->t, pair) != 2)
             return heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, list),
                              "a dictionary made from a list that holds no pairs");
-        if (!add_entry(w, heft_torch_item(w->t, pair, 0), heft_torch_item(w->t, pair, 1)))
+        if (!heft_torch_add_entry(w, heft_torch_item(w->t, pair, 0),
+                                  heft_torch_item(w->t, pair, 1)))
             return false;
     }
     return true;
 }
 
-/* Attributes: BUILD's dict, or a pair of dicts (attributes and slots), or anything. */
-static bool add_state(struct heft_torch_walk *w, uint32_t state)
+bool heft_torch_add_state(struct heft_torch_walk *w, uint32_t state)
 {
     const struct heft_torch *t = w->t;
     uint32_t first, second;
 
-    if (is_nothing(t, state))
+    if (heft_torch_is_nothing(t, state))
         return true;
     if (heft_torch_is(t, state, HEFT_PICKLE_DICT))
-        return add_items(w, state, true);
+        return heft_torch_add_items(w, state, true);
     first = heft_torch_item(t, state, 0);
     second = heft_torch_item(t, state, 1);
     if (heft_torch_is(t, state, HEFT_PICKLE_TUPLE) && heft_torch_count(t, state) == 2 &&
         heft_torch_is(t, second, HEFT_PICKLE_DICT) &&
-        (heft_torch_is(t, first, HEFT_PICKLE_DICT) || is_nothing(t, first)))
-        return add_state(w, is_nothing(t, first) ? HEFT_PICKLE_NIL : first) &&
-               add_items(w, second, true);
-    return add_entry(w, HEFT_TORCH_KEY_STATE, state);
+        (heft_torch_is(t, first, HEFT_PICKLE_DICT) || heft_torch_is_nothing(t, first)))
+        return heft_torch_add_state(w, heft_torch_is_nothing(t, first) ? HEFT_PICKLE_NIL : first) &&
+               heft_torch_add_items(w, second, true);
+    return heft_torch_add_entry(w, HEFT_TORCH_KEY_STATE, state);
 }
 
 /* What a mapping is called with: nothing, a dict, or pairs. */
 static bool add_mapping_argument(struct heft_torch_walk *w, uint32_t node)
 {
-    if (is_nothing(w->t, node))
+    if (heft_torch_is_nothing(w->t, node))
         return true;
     if (heft_torch_is(w->t, node, HEFT_PICKLE_DICT))
-        return add_items(w, node, true);
-    return is_sequence(w->t, node) ? add_pairs(w, node) : add_entry(w, HEFT_TORCH_KEY_ARGS, node);
+        return heft_torch_add_items(w, node, true);
+    return is_sequence(w->t, node) ? add_pairs(w, node)
+                                   : heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, node);
 }
 
 static bool add_sequence_argument(struct heft_torch_walk *w, uint32_t node)
 {
-    if (is_nothing(w->t, node))
+    if (heft_torch_is_nothing(w->t, node))
         return true;
     if (is_sequence(w->t, node) || heft_torch_is(w->t, node, HEFT_PICKLE_SET) ||
         heft_torch_is(w->t, node, HEFT_PICKLE_FROZENSET))
-        return add_items(w, node, false);
-    return add_entry(w, HEFT_TORCH_KEY_ARGS, node);
+        return heft_torch_add_items(w, node, false);
+    return heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, node);
 }
 
 /* copyreg's and numpy's ways to say "a new object of this class": it is the first argument. */
@@ -135,21 +135,75 @@ static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arg
     return *in_arguments ? first : callee;
 }
 
+bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t node)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, node);
+
+    if (heft_torch_is(w->t, node, HEFT_PICKLE_DICT))
+        return heft_torch_add_items(w, node, true);
+    return add_mapping_argument(w, heft_torch_item(w->t, n->u.call.args, 0)) &&
+           heft_torch_add_items(w, node, n->pairs);
+}
+
+/* The state of a quantized convolution is a tuple: its items have names in the state dict. */
+static bool gather_convolution(struct heft_torch_walk *w, uint32_t state)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, state);
+    uint32_t item, i = 0;
+
+    if (!heft_torch_is(w->t, state, HEFT_PICKLE_TUPLE) ||
+        heft_torch_count(w->t, state) != HEFT_TORCH_WORDS - HEFT_TORCH_CONV)
+        return heft_torch_add_state(w, state);
+    while (heft_pickle_next(&iter, &item))
+        if (!heft_torch_add_entry(w, HEFT_TORCH_KEY_WORD + HEFT_TORCH_CONV + i++, item))
+            return false;
+    return true;
+}
+
+/* BUILD's (what it holds, class): weights of quantized layers, a tuple. */
+static bool gather_script_object(struct heft_torch_walk *w, uint32_t state,
+                                 struct heft_value *value)
+{
+    const uint32_t held = heft_torch_item(w->t, state, 0), class = heft_torch_item(w->t, state, 1);
+    struct heft_value name = {0};
+    bool is_leaf;
+
+    if (!heft_torch_is(w->t, state, HEFT_PICKLE_TUPLE) || heft_torch_count(w->t, state) != 2 ||
+        !heft_torch_is_text(w->t, class))
+        return heft_torch_add_state(w, state);
+    if (!heft_torch_leaf(w->t, class, &name, &is_leaf, w->err))
+        return false;
+    value->type_name = name.text;
+    return is_sequence(w->t, held) ? heft_torch_add_items(w, held, false)
+                                   : heft_torch_add_entry(w, HEFT_TORCH_KEY_INDEX, held);
+}
+
 static bool gather_opaque(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
 {
     const struct heft_pickle_node *n = heft_torch_node(w->t, node);
-    bool in_arguments;
+    const enum heft_torch_kind kind = heft_torch_callee(w->t, node);
+    const uint32_t argument = heft_torch_item(w->t, n->u.call.args, 0);
+    const size_t first = w->n_entries;
+    bool in_arguments, ok;
     const uint32_t class = class_of(w->t, node, &in_arguments);
 
     value->kind = HEFT_VALUE_OPAQUE;
     value->type_name = heft_torch_type_name(w->t, class, w->err);
     if (!value->type_name)
         return false;
+    if (kind == HEFT_TORCH_GRAPH_MODULE && heft_torch_is(w->t, argument, HEFT_PICKLE_DICT))
+        return heft_torch_add_items(w, argument, true) && heft_torch_open_module(w, first);
     if (heft_torch_count(w->t, n->u.call.args) && !in_arguments &&
-        !add_entry(w, HEFT_TORCH_KEY_ARGS, n->u.call.args))
+        !heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, n->u.call.args))
         return false;
-    return (n->module == HEFT_PICKLE_NIL || add_items(w, n->module, true)) &&
-           add_state(w, n->state) && add_items(w, node, n->pairs);
+    ok = n->module == HEFT_PICKLE_NIL || heft_torch_add_items(w, n->module, true);
+    if (kind == HEFT_TORCH_QUANTIZED_CONV)
+        ok = ok && gather_convolution(w, n->state);
+    else if (kind == HEFT_TORCH_SCRIPT_OBJECT)
+        ok = ok && gather_script_object(w, n->state, value);
+    else
+        ok = ok && heft_torch_add_state(w, n->state) && heft_torch_open_module(w, first);
+    return ok && heft_torch_add_items(w, node, n->pairs);
 }
 
 static bool gather_call(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
@@ -165,19 +219,20 @@ static bool gather_call(struct heft_torch_walk *w, uint32_t node, struct heft_va
         return add_mapping_argument(w, kind == HEFT_TORCH_MAPPING
                                            ? first
                                            : heft_torch_item(w->t, n->u.call.args, 1)) &&
-               add_items(w, node, n->pairs) && add_state(w, n->state);
+               heft_torch_add_items(w, node, n->pairs) && heft_torch_add_state(w, n->state);
     case HEFT_TORCH_NAMESPACE:
         value->kind = HEFT_VALUE_DICT;
-        value->type_name = "argparse.Namespace";
-        return add_state(w, n->state) && add_items(w, node, n->pairs);
+        value->type_name = heft_torch_type_name(w->t, n->u.call.callee, w->err);
+        return value->type_name && heft_torch_add_state(w, n->state) &&
+               heft_torch_add_items(w, node, n->pairs);
     case HEFT_TORCH_LIST:
     case HEFT_TORCH_TUPLE:
     case HEFT_TORCH_SET:
         value->kind = kind == HEFT_TORCH_LIST    ? HEFT_VALUE_LIST
                       : kind == HEFT_TORCH_TUPLE ? HEFT_VALUE_TUPLE
                                                  : HEFT_VALUE_SET;
-        return add_sequence_argument(w, first) && add_items(w, node, n->pairs) &&
-               add_state(w, n->state);
+        return add_sequence_argument(w, first) && heft_torch_add_items(w, node, n->pairs) &&
+               heft_torch_add_state(w, n->state);
     default:
         return gather_opaque(w, node, value);
     }
@@ -190,7 +245,7 @@ bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node, struct heft_val
     switch ((enum heft_pickle_kind)n->kind) {
     case HEFT_PICKLE_DICT:
         value->kind = HEFT_VALUE_DICT;
-        return add_items(w, node, true) && add_state(w, n->state);
+        return heft_torch_add_items(w, node, true) && heft_torch_add_state(w, n->state);
     case HEFT_PICKLE_CALL:
         return gather_call(w, node, value);
     case HEFT_PICKLE_LIST:
@@ -203,5 +258,5 @@ bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node, struct heft_val
         value->kind = HEFT_VALUE_SET;
         break;
     }
-    return add_items(w, node, false) && add_state(w, n->state);
+    return heft_torch_add_items(w, node, false) && heft_torch_add_state(w, n->state);
 }

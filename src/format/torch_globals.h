@@ -14,7 +14,7 @@ enum heft_torch_kind {
     HEFT_TORCH_UNKNOWN,
     HEFT_TORCH_MAPPING,     /* OrderedDict, dict, Counter: (pairs or dict) and items */
     HEFT_TORCH_DEFAULTDICT, /* (factory) and items */
-    HEFT_TORCH_NAMESPACE,   /* attributes are the items */
+    HEFT_TORCH_NAMESPACE,   /* Namespace, SimpleNamespace: attributes are the items */
     HEFT_TORCH_LIST,        /* list, deque: (items) and appended ones */
     HEFT_TORCH_TUPLE,       /* tuple, torch.Size: (items) */
     HEFT_TORCH_SET,         /* set, frozenset: (items) */
@@ -37,11 +37,25 @@ enum heft_torch_kind {
     HEFT_TORCH_FROM_TYPE,  /* _rebuild_from_type(_v2): (function, type, arguments, state) */
     HEFT_TORCH_TAGGED,     /* restore_type_tag of TorchScript: (value, type) */
     HEFT_TORCH_LOAD_BYTES, /* _load_from_bytes: (a legacy stream) */
+    HEFT_TORCH_ON_DEVICE,  /* _rebuild_device_tensor_from_…: (array or tensor, dtype, …) */
+    HEFT_TORCH_QTENSOR,    /* _rebuild_qtensor: (storage, offset, size, stride, qparams, …) */
+    HEFT_TORCH_SPARSE,     /* _rebuild_sparse_tensor: (layout, parts) */
+    HEFT_TORCH_NESTED,     /* _rebuild_nested_tensor: (buffer, sizes, strides, offsets) */
+    HEFT_TORCH_JAGGED,     /* _rebuild_njt: (parts by name) */
+    HEFT_TORCH_META,       /* _rebuild_meta_tensor_no_storage */
+    HEFT_TORCH_WRAPPER,    /* _rebuild_wrapper_subclass: its tensors are attributes */
     HEFT_TORCH_UNREADABLE, /* makes a tensor that heft does not read */
     HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct + BUILD */
     HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */
     HEFT_TORCH_NP_SCALAR,
-    HEFT_TORCH_NP_DTYPE
+    HEFT_TORCH_NP_DTYPE,
+    HEFT_TORCH_DATE,          /* date, time, datetime: (bytes) */
+    HEFT_TORCH_NUMBER,        /* Decimal, Fraction: (text) or (numerator, denominator) */
+    HEFT_TORCH_UUID,          /* () and the attribute int */
+    HEFT_TORCH_GETATTR,       /* (class, name): a member of an enumeration */
+    HEFT_TORCH_GRAPH_MODULE,  /* torch.fx: (attributes of the module, …) */
+    HEFT_TORCH_SCRIPT_OBJECT, /* () and BUILD (what it holds, class) */
+    HEFT_TORCH_QUANTIZED_CONV /* () and BUILD (in_channels, … weight, bias …) */
 };
 
 struct heft_torch_global {

@@ -61,10 +61,10 @@ static bool drop_repeated(struct heft_torch_walk *w, struct dedupe *d, size_t fi
         uint32_t same = HEFT_MAP_NONE;
 
         w->entries[kept] = e;
-        if (e.key < HEFT_TORCH_KEY_STATE && !find_same(w, d, kept, &same))
+        if (heft_torch_is_node(e.key) && !find_same(w, d, kept, &same))
             return false;
         if (same != HEFT_MAP_NONE)
-            w->entries[same].value = e.value;
+            w->entries[same] = (struct heft_torch_entry){w->entries[same].key, e.value, e.outside};
         else
             kept++;
     }
@@ -82,7 +82,7 @@ static bool texts_differ(struct heft_torch_walk *w, struct dedupe *d, size_t fir
     for (; i < w->n_entries; i++) {
         const uint32_t key = w->entries[i].key;
 
-        if (key >= HEFT_TORCH_KEY_STATE || !heft_torch_is_text(w->t, key) ||
+        if (!heft_torch_is_node(key) || !heft_torch_is_text(w->t, key) ||
             !heft_differ_show(&d->differ, heft_pickle_text(&w->t->pickle, key)))
             break;
     }
@@ -98,12 +98,12 @@ static bool clearly_unique(const struct heft_torch_walk *w, size_t first)
     if (w->n_entries - first > FEW_KEYS)
         return false;
     for (size_t i = first; i < w->n_entries; i++) {
-        if (w->entries[i].key >= HEFT_TORCH_KEY_STATE)
+        if (!heft_torch_is_node(w->entries[i].key))
             continue;
         if (!heft_torch_is_text(w->t, w->entries[i].key))
             return w->n_entries - first == 1;
         for (size_t k = first; k < i; k++)
-            if (w->entries[k].key < HEFT_TORCH_KEY_STATE &&
+            if (heft_torch_is_node(w->entries[k].key) &&
                 heft_str_eq(heft_pickle_text(pickle, w->entries[i].key),
                             heft_pickle_text(pickle, w->entries[k].key)))
                 return false;
@@ -117,7 +117,7 @@ bool heft_torch_settle_keys(struct heft_torch_walk *w, size_t first)
     bool ok, unique, has_keys = false;
 
     for (size_t i = first; i < w->n_entries && !has_keys; i++)
-        has_keys = w->entries[i].key < HEFT_TORCH_KEY_STATE;
+        has_keys = heft_torch_is_node(w->entries[i].key);
     if (!has_keys || clearly_unique(w, first))
         return true;
     if (w->n_entries >= HEFT_MAP_NONE)

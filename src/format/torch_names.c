@@ -5,11 +5,16 @@
  * Two paths can give one name ("a.b" → c, a → "b.c"), which is an error that shows both. */
 #include "format/torch_walk.h"
 
-/* Remembers how a row's path is cut into segments, to show it should another give the same name. */
-static bool keep_cuts(struct heft_torch_walk *w)
+/* Remembers how a row's path is cut into segments, to show it should another give the same name,
+ * and the node it was made from. */
+static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
 {
     if (!heft_grow(&w->row_cuts, &w->cap_row_cuts, w->n_row_cuts, 1, sizeof *w->row_cuts, w->err))
         return false;
+    if (!heft_grow(&w->row_nodes, &w->cap_row_nodes, w->n_row_cuts, 1, sizeof *w->row_nodes,
+                   w->err))
+        return false;
+    w->row_nodes[w->n_row_cuts] = node;
     w->row_cuts[w->n_row_cuts++] = w->n_cuts;
     for (size_t i = 1; i < w->n_frames; i++) {
         if (!heft_grow(&w->cuts, &w->cap_cuts, w->n_cuts, 1, sizeof *w->cuts, w->err))
@@ -20,7 +25,7 @@ static bool keep_cuts(struct heft_torch_walk *w)
     return true;
 }
 
-bool heft_torch_add_row(struct heft_torch_walk *w, struct heft_torch_made *made,
+bool heft_torch_add_row(struct heft_torch_walk *w, uint32_t node, struct heft_torch_made *made,
                         struct heft_str *name)
 {
     const char *copy;
@@ -31,7 +36,7 @@ bool heft_torch_add_row(struct heft_torch_walk *w, struct heft_torch_made *made,
     if (!copy)
         return false;
     *name = made->row.name = (struct heft_str){copy, w->path.n};
-    return heft_model_add_row(w->t->model, &made->row, w->err) && keep_cuts(w);
+    return heft_model_add_row(w->t->model, &made->row, w->err) && keep_cuts(w, node);
 }
 
 static struct heft_str row_name(const struct heft_torch_walk *w, size_t row)

@@ -118,9 +118,9 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
     uint64_t end;
     bool ok;
 
-    if (inner.depth > HEFT_TORCH_NESTED)
+    if (inner.depth > HEFT_TORCH_STREAMS)
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
-                         "torch streams within pickles nested deeper than %d", HEFT_TORCH_NESTED);
+                         "torch streams within pickles nested deeper than %d", HEFT_TORCH_STREAMS);
     ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, out, err) &&
          heft_torch_stream_end(in, end, "the last storage", err);
     t->budget = inner.budget;

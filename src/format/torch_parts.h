@@ -3,9 +3,11 @@
  *   one pickle on its way to rows (struct heft_torch):
  *     torch_graph.c    runs it, looks up its names, gathers its storages
  *     torch_rebuild.c  _rebuild_… calls → rows
+ *     torch_compound.c tensors with parts: quantized, sparse, nested, subclasses
  *     torch_numpy.c    numpy arrays → rows, numpy scalars → values
- *     torch_value.c    leaves → values, dictionary keys → text
- *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_keys.c, torch_names.c
+ *     torch_value.c    leaves → values, dictionary keys → text; with torch_foreign.c
+ *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_module.c,
+ *                      torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
  *     torch_trail.c    which opcodes made a row, for those who ask
  *   containers, which say where the bytes behind a persistent id are:
@@ -70,7 +72,7 @@ struct heft_torch_container {
 #define HEFT_TORCH_IS_TENSOR 0x80000000U
 
 /* Streams within a pickle within a stream: how deep. */
-#define HEFT_TORCH_NESTED 2
+#define HEFT_TORCH_STREAMS 2
 
 struct heft_torch {
     struct heft_model *model;
@@ -105,6 +107,7 @@ struct heft_torch {
     struct heft_u32map row_of;   /* in TorchScript: node of a tensor → its first row */
     uint64_t budget;             /* values that may still be made: limits.expansion */
     uint64_t names;              /* bytes that names and keys may still take */
+    uint64_t made_bytes;         /* of texts put together from pieces: see heft_torch_may_make */
     bool is_item; /* one of many objects of a checkpoint: budget and names are what others left, and
                      t->values is the object itself, also where that is no dict */
     struct heft_value *values; /* what heft_torch_walk found besides tensors; NULL: nothing */
@@ -300,6 +303,7 @@ enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call
 enum heft_torch_found {
     HEFT_TORCH_OTHER, /* not a tensor */
     HEFT_TORCH_ROW,   /* a row, all but its name */
+    HEFT_TORCH_PARTS, /* a tensor whose parts are rows: sparse, nested, a subclass around others */
     HEFT_TORCH_UNREAD /* a tensor that cannot be read: reason */
 };
 struct heft_torch_made {
@@ -307,7 +311,23 @@ struct heft_torch_made {
     struct heft_row row;
     uint32_t from; /* ROW: the storage it looks into, from 1 on; 0: bytes without persistent id */
     const char *reason; /* in model->mem, or static */
+    bool has_more;      /* parts, scales, attributes: heft_torch_gather_tensor has them */
+    bool is_recast;     /* declared to be of another dtype than it is stored in */
 };
+
+/* A call, and what stands behind it when wrappers are taken off it one by one. */
+struct heft_torch_call {
+    uint32_t node, callee, args, state;
+};
+struct heft_torch_layer {
+    uint32_t state, type, dtype; /* attributes, class, declared dtype; NIL where there is none */
+    bool is_wrapper;
+};
+struct heft_torch_call heft_torch_call_of(const struct heft_torch *t, uint32_t node);
+/* Parameter(data), _rebuild_from_type(function …) …: *call becomes what it wraps. What is no
+ * wrapper is left as it is. */
+HEFT_CHECKED bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
+                                    struct heft_torch_layer *layer, struct heft_error *err);
 /* What tensor a node is, if it is one: a _rebuild_… call, a bare storage, a numpy array. */
 HEFT_CHECKED bool heft_torch_tensor(struct heft_torch *t, uint32_t node,
                                     struct heft_torch_made *out, struct heft_error *err);
@@ -416,12 +436,30 @@ HEFT_CHECKED bool heft_torch_array(struct heft_torch *t, uint32_t node, struct h
 HEFT_CHECKED bool heft_torch_scalar(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                     bool *known, struct heft_error *err);
 
+/* ---- torch_compound.c ---- */
+
+/* Are these quantization parameters as torch writes them: (scheme, scale, zero point [, axis])? */
+bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node);
+/* Are the arguments of a sparse or nested tensor those that its kind takes? */
+bool heft_torch_has_parts(const struct heft_torch *t, const struct heft_torch_call *call);
+/* Attributes, but for none: a dict that is not empty, a pair of such, anything else. */
+bool heft_torch_has_state(const struct heft_torch *t, uint32_t state);
+
+/* ---- torch_foreign.c ---- */
+
+/* Objects of the standard library that are a text: dates, numbers, members of enumerations. */
+HEFT_CHECKED bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *out,
+                                     bool *is_leaf, struct heft_error *err);
+
 /* ---- torch_value.c ---- */
 
 /* Fills a value from a node that has no children: numbers, texts, names, devices, paths … *is_leaf
  * is false for all others. */
 HEFT_CHECKED bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                   bool *is_leaf, struct heft_error *err);
+/* May so many bytes of a text be put together from pieces that the pickle may share? All such texts
+ * take at most 4 MiB and the length of the pickle; what comes then stays an object. */
+bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes);
 /* Appends a dictionary key as Python's str would show it. `ordinal` tells apart objects that have
  * no text of their own. Lists, dicts and sets are no keys. */
 HEFT_CHECKED bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal,

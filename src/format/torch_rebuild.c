@@ -32,6 +32,7 @@ enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call
 struct view {
     uint32_t call; /* for errors */
     uint32_t storage, offset, size, stride, dtype, metadata;
+    bool is_quantized;
 };
 
 struct dims {
@@ -229,6 +230,15 @@ static bool no_data(struct heft_torch_made *out)
     return true;
 }
 
+/* The integers that a quantized storage holds; those of less than a byte have no dtype of ours. */
+static uint8_t integers_of(const struct heft_torch_global *type)
+{
+    return strcmp(type->name, "QInt8Storage") == 0    ? HEFT_I8
+           : strcmp(type->name, "QUInt8Storage") == 0 ? HEFT_U8
+           : strcmp(type->name, "QInt32Storage") == 0 ? HEFT_I32
+                                                      : HEFT_DTYPE_COUNT;
+}
+
 /* The dtype of a row; *out becomes UNREAD where it is one of torch's that heft does not have. */
 static bool choose_dtype(struct heft_torch *t, const struct view *v,
                          const struct heft_torch_storage *s, struct heft_torch_made *out,
@@ -242,7 +252,12 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
             return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
                              "a dtype argument that is no torch dtype");
     }
-    out->row.dtype = type->kind == HEFT_TORCH_UNTYPED ? HEFT_U8 : type->dtype;
+    if (v->is_quantized && type->dtype != HEFT_DTYPE_COUNT)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
+                         "a quantized tensor on a storage of type torch.%s", type->name);
+    out->row.dtype = type->kind == HEFT_TORCH_UNTYPED ? HEFT_U8
+                     : v->is_quantized                ? integers_of(type)
+                                                      : type->dtype;
     if (out->row.dtype != HEFT_DTYPE_COUNT)
         return true;
     out->found = HEFT_TORCH_UNREAD;
@@ -280,7 +295,9 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
 static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_storage *s,
                          struct heft_torch_made *out, struct heft_error *err)
 {
-    const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
+    const bool is_quantized = s->type->kind == HEFT_TORCH_STORAGE &&
+                              s->type->dtype == HEFT_DTYPE_COUNT; /* others all have a dtype */
+    const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL, .is_quantized = is_quantized};
     struct dims d;
 
     d.rank = 1;
@@ -298,15 +315,18 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
 
 /* ---- rebuild functions ------------------------------------------------------------------- */
 
-struct call {
-    uint32_t node, callee, args, state;
-};
-
-static struct call call_of(const struct heft_torch *t, uint32_t node)
+struct heft_torch_call heft_torch_call_of(const struct heft_torch *t, uint32_t node)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
 
-    return (struct call){node, n->u.call.callee, n->u.call.args, n->state};
+    return (struct heft_torch_call){node, n->u.call.callee, n->u.call.args, n->state};
+}
+
+static enum heft_torch_kind kind_of(const struct heft_torch *t, const struct heft_torch_call *call)
+{
+    const struct heft_torch_global *known = heft_torch_global_of(t, call->callee);
+
+    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
 }
 
 /* Where each function has what: how many arguments, and where dtype and metadata stand. */
@@ -316,6 +336,7 @@ static const struct signature {
     {HEFT_TORCH_REBUILD, 4, 4, 0, 0},
     {HEFT_TORCH_REBUILD_V2, 6, 7, 0, 6},
     {HEFT_TORCH_REBUILD_V3, 7, 8, 6, 7},
+    {HEFT_TORCH_QTENSOR, 7, 7, 0, 0},
 };
 
 static uint32_t optional(const uint32_t *items, uint32_t count, uint8_t index)
@@ -336,8 +357,8 @@ static bool from_nested(struct heft_torch *t, const struct view *v, struct heft_
     return unread(t, v->storage, "its storage is built by", out, err);
 }
 
-static bool from_view(struct heft_torch *t, const struct call *call, const struct view *v,
-                      struct heft_torch_made *out, struct heft_error *err)
+static bool from_view(struct heft_torch *t, const struct heft_torch_call *call,
+                      const struct view *v, struct heft_torch_made *out, struct heft_error *err)
 {
     if (heft_torch_is_storage(t, v->storage))
         return make_row(t, v, &t->storages[t->meanings[v->storage]], out, err);
@@ -350,8 +371,8 @@ static bool from_view(struct heft_torch *t, const struct call *call, const struc
 }
 
 /* BUILD with (storage, offset, size, stride): Tensor.set_, as the first releases wrote it. */
-static bool from_state(struct heft_torch *t, const struct call *call, struct heft_torch_made *out,
-                       struct heft_error *err)
+static bool from_state(struct heft_torch *t, const struct heft_torch_call *call,
+                       struct heft_torch_made *out, struct heft_error *err)
 {
     const struct view v = {.call = call->node,
                            .storage = heft_torch_item(t, call->state, 0),
@@ -364,14 +385,15 @@ static bool from_state(struct heft_torch *t, const struct call *call, struct hef
     return from_view(t, call, &v, out, err);
 }
 
-static bool has_set_state(const struct heft_torch *t, const struct call *call)
+static bool has_set_state(const struct heft_torch *t, const struct heft_torch_call *call)
 {
     return heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
            heft_torch_count(t, call->state) == 4;
 }
 
-static bool from_arguments(struct heft_torch *t, const struct call *call, const struct signature *s,
-                           struct heft_torch_made *out, struct heft_error *err)
+static bool from_arguments(struct heft_torch *t, const struct heft_torch_call *call,
+                           const struct signature *s, struct heft_torch_made *out,
+                           struct heft_error *err)
 {
     const uint32_t count = heft_torch_count(t, call->args);
     const uint32_t *items = heft_torch_items(t, call->args);
@@ -379,20 +401,24 @@ static bool from_arguments(struct heft_torch *t, const struct call *call, const 
 
     if (has_set_state(t, call))
         return from_state(t, call, out, err);
-    if (count < s->least || count > s->most)
+    if (count < s->least || count > s->most ||
+        (s->kind == HEFT_TORCH_QTENSOR && !heft_torch_has_qparams(t, items[4])))
         return bad_arguments(t, call->node, call->callee, err);
+    out->has_more = s->kind == HEFT_TORCH_QTENSOR;
     v = (struct view){.call = call->node,
                       .storage = items[0],
                       .offset = items[1],
                       .size = items[2],
                       .stride = items[3],
                       .dtype = optional(items, count, s->dtype),
-                      .metadata = optional(items, count, s->metadata)};
+                      .metadata = optional(items, count, s->metadata),
+                      .is_quantized = s->kind == HEFT_TORCH_QTENSOR};
     return from_view(t, call, &v, out, err);
 }
 
 /* Takes one wrapper off: *call becomes what it wraps. False where its arguments are wrong. */
-static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind, struct call *call)
+static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind,
+                   struct heft_torch_call *call)
 {
     uint32_t inner = heft_torch_item(t, call->args, 0);
 
@@ -401,8 +427,8 @@ static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind, struct
             !heft_torch_is(t, heft_torch_item(t, call->args, 2), HEFT_PICKLE_TUPLE) ||
             !heft_torch_is(t, inner, HEFT_PICKLE_GLOBAL))
             return false;
-        *call =
-            (struct call){call->node, inner, heft_torch_item(t, call->args, 2), HEFT_PICKLE_NIL};
+        *call = (struct heft_torch_call){call->node, inner, heft_torch_item(t, call->args, 2),
+                                         HEFT_PICKLE_NIL};
         return true;
     }
     if (inner == HEFT_PICKLE_NIL && heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
@@ -410,7 +436,7 @@ static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind, struct
         inner = heft_torch_item(t, call->state, 0);
     if (!heft_torch_is(t, inner, HEFT_PICKLE_CALL) || inner >= call->node)
         return false;
-    *call = call_of(t, inner);
+    *call = heft_torch_call_of(t, inner);
     return true;
 }
 
@@ -422,11 +448,100 @@ static const struct signature *signature_of(enum heft_torch_kind kind)
     return NULL;
 }
 
-static bool is_wrapper(enum heft_torch_kind kind, const struct heft_torch *t,
-                       const struct call *call)
+bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
+                       struct heft_torch_layer *layer, struct heft_error *err)
 {
-    return kind == HEFT_TORCH_FROM_TYPE ||
-           (kind == HEFT_TORCH_PARAMETER && !has_set_state(t, call));
+    const struct heft_torch_call outer = *call;
+    const enum heft_torch_kind kind = kind_of(t, call);
+
+    *layer = (struct heft_torch_layer){HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, false};
+    if (kind != HEFT_TORCH_FROM_TYPE && kind != HEFT_TORCH_ON_DEVICE &&
+        (kind != HEFT_TORCH_PARAMETER || has_set_state(t, call)))
+        return true;
+    if (!unwrap(t, kind, call))
+        return bad_arguments(t, outer.node, outer.callee, err);
+    if (t->budget == 0)
+        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, outer.node),
+                         "more wrappers around tensors than limits.expansion allows");
+    t->budget--;
+    layer->is_wrapper = true;
+    if (kind == HEFT_TORCH_ON_DEVICE)
+        layer->dtype = heft_torch_item(t, outer.args, 1);
+    else
+        layer->state = heft_torch_item(t, outer.args, 3);
+    if (kind == HEFT_TORCH_FROM_TYPE)
+        layer->type = heft_torch_item(t, outer.args, 1);
+    return true;
+}
+
+/* An array of numpy that a function casts to a dtype: BF16 travels as F32. The row has what is
+ * stored, the declared dtype stands beside it. */
+static bool is_recast(const struct heft_torch *t, uint32_t dtype, const struct heft_torch_made *out)
+{
+    const struct heft_torch_global *known = heft_torch_global_of(t, dtype);
+
+    return out->found == HEFT_TORCH_ROW && known && known->kind == HEFT_TORCH_DTYPE &&
+           known->dtype != out->row.dtype;
+}
+
+/* What is neither a row nor an array: tensors of several parts, or of none. */
+static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
+                         struct heft_torch_made *out, struct heft_error *err)
+{
+    switch (kind_of(t, call)) {
+    case HEFT_TORCH_SPARSE:
+    case HEFT_TORCH_NESTED:
+    case HEFT_TORCH_JAGGED:
+        out->has_more = true;
+        out->found = HEFT_TORCH_PARTS;
+        return heft_torch_has_parts(t, call) || bad_arguments(t, call->node, call->callee, err);
+    case HEFT_TORCH_META:
+        return no_data(out);
+    case HEFT_TORCH_WRAPPER:
+        out->has_more = wrapped;
+        if (!wrapped)
+            return unread(t, call->callee, "built by", out, err);
+        out->found = HEFT_TORCH_PARTS;
+        return true;
+    case HEFT_TORCH_UNREADABLE:
+    case HEFT_TORCH_CLASS:
+        return unread(t, call->callee, "built by", out, err);
+    default:
+        out->has_more = wrapped;
+        return !wrapped || unread(t, call->callee, "built by", out, err);
+    }
+}
+
+/* What stands as bytes in the pickle, by itself. */
+static bool nested_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                          struct heft_error *err)
+{
+    const struct heft_torch_nested *nested;
+
+    if (!heft_torch_load_bytes(t, node, &nested, err))
+        return false;
+    if (nested->storage != HEFT_NONE)
+        return bare_storage(t, node, &t->storages[nested->storage], out, err);
+    *out = *nested->made;
+    return true;
+}
+
+static bool innermost(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
+                      struct heft_torch_made *out, struct heft_error *err)
+{
+    const enum heft_torch_kind kind = kind_of(t, call);
+
+    if (signature_of(kind))
+        return from_arguments(t, call, signature_of(kind), out, err);
+    if ((kind == HEFT_TORCH_NP_ARRAY || kind == HEFT_TORCH_NP_BUFFER) &&
+        call->callee == heft_torch_node(t, call->node)->u.call.callee)
+        return heft_torch_array(t, call->node, out, err);
+    if ((kind == HEFT_TORCH_CLASS || kind == HEFT_TORCH_TENSOR || kind == HEFT_TORCH_PARAMETER) &&
+        has_set_state(t, call))
+        return from_state(t, call, out, err);
+    if (kind == HEFT_TORCH_LOAD_BYTES && !wrapped)
+        return nested_tensor(t, call->node, out, err);
+    return other_tensor(t, call, wrapped, out, err);
 }
 
 /* A persistent id that is a tensor by itself, not a storage. */
@@ -435,49 +550,35 @@ static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
     return heft_torch_is(t, node, HEFT_PICKLE_PERSID) && !heft_torch_is_storage(t, node);
 }
 
+static bool wraps_tensor_id(const struct heft_torch *t, const struct heft_torch_call *call)
+{
+    return kind_of(t, call) == HEFT_TORCH_PARAMETER &&
+           is_tensor_id(t, heft_torch_item(t, call->args, 0));
+}
+
 static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                         struct heft_error *err)
 {
-    struct call call = call_of(t, node);
-    const struct heft_torch_global *known = heft_torch_global_of(t, call.callee);
-    enum heft_torch_kind kind = known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-    const struct heft_torch_nested *nested;
-    bool wrapped = false;
+    struct heft_torch_call call = heft_torch_call_of(t, node);
+    uint32_t dtype = HEFT_PICKLE_NIL;
+    bool wrapped = false, has_state = false;
+    struct heft_torch_layer layer;
 
-    while (is_wrapper(kind, t, &call)) {
-        const uint32_t callee = call.callee;
-
-        if (is_tensor_id(t, heft_torch_item(t, call.args, 0)))
+    for (;;) {
+        if (wraps_tensor_id(t, &call))
             return t->container->tensor(t, heft_torch_item(t, call.args, 0), out, err);
-        if (!unwrap(t, kind, &call))
-            return bad_arguments(t, call.node, callee, err);
-        if (t->budget == 0)
-            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
-                             "more wrappers around tensors than limits.expansion allows");
-        t->budget--;
-        known = heft_torch_global_of(t, call.callee);
-        kind = known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-        wrapped = true;
-    }
-    if (signature_of(kind))
-        return from_arguments(t, &call, signature_of(kind), out, err);
-    if (kind == HEFT_TORCH_NP_ARRAY || kind == HEFT_TORCH_NP_BUFFER)
-        return wrapped ? unread(t, call.callee, "built by", out, err)
-                       : heft_torch_array(t, node, out, err);
-    if ((kind == HEFT_TORCH_CLASS || kind == HEFT_TORCH_TENSOR || kind == HEFT_TORCH_PARAMETER) &&
-        has_set_state(t, &call))
-        return from_state(t, &call, out, err);
-    if (kind == HEFT_TORCH_LOAD_BYTES && !wrapped) {
-        if (!heft_torch_load_bytes(t, node, &nested, err))
+        if (!heft_torch_unwrap(t, &call, &layer, err))
             return false;
-        if (nested->storage != HEFT_NONE)
-            return bare_storage(t, node, &t->storages[nested->storage], out, err);
-        *out = *nested->made;
-        return true;
+        if (!layer.is_wrapper)
+            break;
+        wrapped = true;
+        has_state |= heft_torch_has_state(t, layer.state);
+        dtype = dtype == HEFT_PICKLE_NIL ? layer.dtype : dtype;
     }
-    if (kind == HEFT_TORCH_UNREADABLE || kind == HEFT_TORCH_LOAD_BYTES ||
-        kind == HEFT_TORCH_CLASS || wrapped)
-        return unread(t, call.callee, "built by", out, err);
+    if (!innermost(t, &call, wrapped, out, err))
+        return false;
+    out->is_recast = is_recast(t, dtype, out);
+    out->has_more |= has_state || out->is_recast;
     return true;
 }
 

@@ -34,6 +34,14 @@ bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)
     return true;
 }
 
+/* What is being visited, and where. */
+struct place {
+    uint32_t node;
+    size_t segment;    /* where its own name begins in the path */
+    unsigned segments; /* of the path */
+    bool outside;      /* of the state dict of the module that it is in */
+};
+
 /* ---- values ------------------------------------------------------------------------------ */
 
 static struct heft_torch_frame *top_frame(struct heft_torch_walk *w)
@@ -63,14 +71,14 @@ static bool set_key(struct heft_torch_walk *w, size_t segment, struct heft_value
     return true;
 }
 
-static struct heft_value *new_value(struct heft_torch_walk *w, uint32_t node, size_t segment)
+static struct heft_value *new_value(struct heft_torch_walk *w, const struct place *at)
 {
     struct heft_value *value;
 
-    if (!heft_torch_spend(w, node, 1))
+    if (!heft_torch_spend(w, at->node, 1))
         return NULL;
     value = heft_arena_zero(&w->t->model->mem, 1, sizeof *value, w->err);
-    return value && set_key(w, segment, value) ? value : NULL;
+    return value && set_key(w, at->segment, value) ? value : NULL;
 }
 
 static void attach(struct heft_torch_frame *parent, struct heft_value *child)
@@ -82,14 +90,13 @@ static void attach(struct heft_torch_frame *parent, struct heft_value *child)
     parent->last = child;
 }
 
-static bool attach_named(struct heft_torch_walk *w, uint32_t node, size_t segment,
-                         enum heft_value_kind kind, const char *type_name)
+static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, const char *type_name)
 {
-    struct heft_value *value = new_value(w, node, segment);
+    struct heft_value *value = new_value(w, at);
 
     if (!value)
         return false;
-    value->kind = kind;
+    value->kind = HEFT_VALUE_OPAQUE;
     value->type_name = type_name;
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
@@ -99,62 +106,31 @@ static bool attach_named(struct heft_torch_walk *w, uint32_t node, size_t segmen
 /* For those who ask: which opcodes made the row that was just added. */
 static bool keep_trail(struct heft_torch_walk *w, uint32_t node, const struct heft_torch_made *made)
 {
-    const struct heft_torch_frame *f = w->n_frames ? top_frame(w) : NULL;
-    const uint32_t key = f ? w->entries[f->next - 1].key : HEFT_PICKLE_NIL;
+    const uint32_t key = w->entries[top_frame(w)->next - 1].key;
 
     return !w->t->model->trail || heft_torch_keep_trail(w->t, key, node, made, w->err);
 }
 
-static bool visit_tensor(struct heft_torch_walk *w, uint32_t node, size_t segment,
-                         struct heft_torch_made *made)
-{
-    struct heft_torch_frame *f = w->n_frames ? top_frame(w) : NULL;
-    struct heft_value *value;
-    struct heft_str name;
-
-    if (made->found == HEFT_TORCH_UNREAD) {
-        if (!heft_torch_spend_name(w, w->path.n) ||
-            !heft_model_add_unreadable(w->t->model, (struct heft_str){w->path.p, w->path.n},
-                                       w->t->source, heft_torch_where(w->t, node), made->reason,
-                                       w->err))
-            return false;
-        if (f && !is_keyed(f))
-            return attach_named(w, node, segment, HEFT_VALUE_OPAQUE, made->reason);
-    } else {
-        const bool again =
-            f && f->value->kind != HEFT_VALUE_OPAQUE && heft_torch_has_row(w->t, node, &name);
-
-        if (!again && (!heft_torch_add_row(w, made, &name) || !keep_trail(w, node, made) ||
-                       !heft_torch_remember_row(w->t, node, w->err)))
-            return false;
-        if (again || (f && !is_keyed(f))) {
-            value = new_value(w, node, segment);
-            if (!value)
-                return false;
-            value->kind = HEFT_VALUE_TENSOR;
-            value->text = name.p;
-            value->text_len = name.n;
-            attach(f, value);
-            f->has_other |= again;
-        }
-    }
-    if (f)
-        f->has_tensor = true;
-    return true;
-}
-
 /* ---- the walk ---------------------------------------------------------------------------- */
 
-static bool push_frame(struct heft_torch_walk *w, uint32_t node, size_t segment, unsigned segments)
+static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool is_tensor)
 {
-    struct heft_torch_frame f = {
-        .node = node, .path = w->path.n, .segments = segments, .first = w->n_entries};
+    const uint32_t node = at->node;
+    struct heft_torch_frame f = {.node = node,
+                                 .path = w->path.n,
+                                 .segments = at->segments,
+                                 .outside = at->outside,
+                                 .is_tensor = is_tensor,
+                                 .rows = w->t->model->n_rows,
+                                 .unreadable = w->t->model->n_unreadable,
+                                 .first = w->n_entries};
 
     if (w->n_frames >= w->t->model->limits.depth)
         return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
                          "values nested deeper than %" PRIu64, w->t->model->limits.depth);
-    f.value = new_value(w, node, segment);
-    if (!f.value || !heft_torch_gather(w, node, f.value) || !heft_torch_settle_keys(w, f.first) ||
+    f.value = new_value(w, at);
+    if (!f.value || !(is_tensor ? heft_torch_gather_tensor : heft_torch_gather)(w, node, f.value) ||
+        !heft_torch_settle_keys(w, f.first) ||
         !heft_grow(&w->frames, &w->cap_frames, w->n_frames, 1, sizeof *w->frames, w->err))
         return false;
     f.next = f.first;
@@ -184,24 +160,101 @@ static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame 
 }
 
 /* A dictionary leaves out what holds nothing but tensors; a list keeps its places. */
-static void pop_frame(struct heft_torch_walk *w)
+static bool pop_frame(struct heft_torch_walk *w)
 {
     const struct heft_torch_frame f = w->frames[--w->n_frames];
     struct heft_torch_frame *parent = w->n_frames ? top_frame(w) : NULL;
     const bool is_opaque = f.value->kind == HEFT_VALUE_OPAQUE;
     const bool only_tensors = f.has_tensor && !f.has_other && !is_opaque;
 
-    w->marks[f.node] &= (uint8_t)~HEFT_TORCH_MARK_OPEN;
+    if (f.node != HEFT_PICKLE_NIL)
+        w->marks[f.node] &= (uint8_t)~HEFT_TORCH_MARK_OPEN;
     w->n_entries = f.first;
+    if (f.is_tensor && !heft_torch_check_parts(w, &f))
+        return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, f.path});
     if (!parent) {
-        if (f.has_other || is_opaque)
-            w->t->values = f.value;
-        return;
+        if (f.has_other || is_opaque) /* of an item, what the tensor has besides its row */
+            w->t->values = w->t->is_item && f.node == HEFT_PICKLE_NIL ? f.last : f.value;
+        return true;
     }
     parent->has_tensor |= f.has_tensor;
     parent->has_other |= !only_tensors;
     if (!only_tensors || !is_keyed(parent))
         attach(parent, f.value);
+    return true;
+}
+
+/* A tensor that is a row already. */
+static bool refer(struct heft_torch_walk *w, const struct place *at, struct heft_str name)
+{
+    struct heft_value *value = new_value(w, at);
+
+    if (!value)
+        return false;
+    value->kind = HEFT_VALUE_TENSOR;
+    value->text = name.p;
+    value->text_len = name.n;
+    attach(top_frame(w), value);
+    return true;
+}
+
+/* In a list, the place that a tensor has there. Whatever else it holds takes that place itself. */
+static bool keep_place(struct heft_torch_walk *w, const struct place *at,
+                       const struct heft_torch_made *made, struct heft_str name)
+{
+    if (is_keyed(top_frame(w)) || made->has_more)
+        return true;
+    return made->found == HEFT_TORCH_UNREAD ? attach_opaque(w, at, made->reason)
+                                            : refer(w, at, name);
+}
+
+static bool add_unreadable(struct heft_torch_walk *w, const struct place *at,
+                           const struct heft_torch_made *made)
+{
+    return heft_torch_spend_name(w, w->path.n) &&
+           heft_model_add_unreadable(w->t->model, (struct heft_str){w->path.p, w->path.n},
+                                     w->t->source, heft_torch_where(w->t, at->node), made->reason,
+                                     w->err);
+}
+
+static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
+                           const struct heft_torch_made *made)
+{
+    struct heft_value *value;
+
+    if (made->found == HEFT_TORCH_PARTS)
+        return push_frame(w, at, true);
+    if (made->found == HEFT_TORCH_UNREAD)
+        return attach_opaque(w, at, made->reason);
+    value = new_value(w, at);
+    if (!value || !heft_torch_add_outsider(w, at->node, &made->row, value))
+        return false;
+    attach(top_frame(w), value);
+    top_frame(w)->has_other = true;
+    return true;
+}
+
+static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
+                         struct heft_torch_made *made)
+{
+    struct heft_str name = {0};
+
+    if (at->outside)
+        return visit_outsider(w, at, made);
+    if (made->found == HEFT_TORCH_UNREAD && !add_unreadable(w, at, made))
+        return false;
+    if (made->found == HEFT_TORCH_ROW && top_frame(w)->value->kind != HEFT_VALUE_OPAQUE &&
+        heft_torch_has_row(w->t, at->node, &name)) {
+        top_frame(w)->has_tensor = top_frame(w)->has_other = true;
+        return refer(w, at, name);
+    }
+    if (made->found == HEFT_TORCH_ROW &&
+        (!heft_torch_add_row(w, at->node, made, &name) || !keep_trail(w, at->node, made) ||
+         !heft_torch_remember_row(w->t, at->node, w->err)))
+        return false;
+    w->n_recast += made->is_recast;
+    top_frame(w)->has_tensor = true;
+    return keep_place(w, at, made, name) && (!made->has_more || push_frame(w, at, true));
 }
 
 /* A number for the node that no other pickle of the model has; 0 where they have run out. */
@@ -212,16 +265,18 @@ static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
     return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsigned segments)
+static bool visit(struct heft_torch_walk *w, struct place *at)
 {
+    uint32_t node;
     struct heft_torch_made made;
     struct heft_value leaf = {0}, *value;
     bool is_leaf;
 
-    if (!heft_torch_untag(w->t, &node, w->err))
+    if (!heft_torch_untag(w->t, &at->node, w->err))
         return false;
+    node = at->node;
     if (w->marks[node] & HEFT_TORCH_MARK_OPEN)
-        return attach_named(w, node, segment, HEFT_VALUE_OPAQUE, "cycle");
+        return attach_opaque(w, at, "cycle");
     if (w->marks[node] & HEFT_TORCH_MARK_SEEN && !heft_torch_spend(w, node, 1))
         return false;
     w->marks[node] |= HEFT_TORCH_MARK_SEEN;
@@ -229,13 +284,13 @@ static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsi
         return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, w->path.n});
     if (made.found != HEFT_TORCH_OTHER) {
         made.row.object = object_of(w, node);
-        return visit_tensor(w, node, segment, &made);
+        return visit_tensor(w, at, &made);
     }
     if (!heft_torch_leaf(w->t, node, &leaf, &is_leaf, w->err))
         return heft_error_about(w->err, "value", (struct heft_str){w->path.p, w->path.n});
     if (!is_leaf)
-        return push_frame(w, node, segment, segments);
-    value = new_value(w, node, segment);
+        return push_frame(w, at, false);
+    value = new_value(w, at);
     if (!value)
         return false;
     leaf.key = value->key;
@@ -244,6 +299,58 @@ static bool visit(struct heft_torch_walk *w, uint32_t node, size_t segment, unsi
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
     return true;
+}
+
+/* What entries are called whose key is no node. */
+static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
+{
+    static const char *const words[HEFT_TORCH_WORDS] = {
+        [HEFT_TORCH_AXIS] = "axis",
+        [HEFT_TORCH_CCOL_INDICES] = "ccol_indices",
+        [HEFT_TORCH_COL_INDICES] = "col_indices",
+        [HEFT_TORCH_CROW_INDICES] = "crow_indices",
+        [HEFT_TORCH_DECLARED] = "dtype",
+        [HEFT_TORCH_INDICES] = "indices",
+        [HEFT_TORCH_IS_COALESCED] = "is_coalesced",
+        [HEFT_TORCH_LAYOUT_NAME] = "layout",
+        [HEFT_TORCH_OFFSETS] = "offsets",
+        [HEFT_TORCH_QSCHEME] = "qscheme",
+        [HEFT_TORCH_ROW_INDICES] = "row_indices",
+        [HEFT_TORCH_SCALE] = "scale",
+        [HEFT_TORCH_SCALES] = "scales",
+        [HEFT_TORCH_SHAPE] = "size",
+        [HEFT_TORCH_SIZES] = "sizes",
+        [HEFT_TORCH_STRIDES] = "strides",
+        [HEFT_TORCH_VALUES] = "values",
+        [HEFT_TORCH_ZERO_POINT] = "zero_point",
+        [HEFT_TORCH_ZERO_POINTS] = "zero_points",
+        [HEFT_TORCH_CONV] = "in_channels",
+        "out_channels",
+        "kernel_size",
+        "stride",
+        "padding",
+        "dilation",
+        "transposed",
+        "output_padding",
+        "groups",
+        "padding_mode",
+        "weight",
+        "bias",
+        "scale",
+        "zero_point",
+        "training",
+    };
+
+    switch (key) {
+    case HEFT_TORCH_KEY_ARGS:
+        return "args";
+    case HEFT_TORCH_KEY_STATE:
+        return "state";
+    case HEFT_TORCH_KEY_ROOT:
+        return w->t->prefix.n ? w->t->prefix.p : "tensor";
+    default:
+        return words[key - HEFT_TORCH_KEY_WORD];
+    }
 }
 
 /* Appends an entry's own name to the path; *segment is where it begins. */
@@ -256,8 +363,8 @@ static bool name_entry(struct heft_torch_walk *w, struct heft_torch_frame *f,
     *segment = w->path.n;
     if (e->key == HEFT_TORCH_KEY_INDEX) {
         heft_buf_u64(&w->path, f->index++);
-    } else if (e->key == HEFT_TORCH_KEY_ARGS || e->key == HEFT_TORCH_KEY_STATE) {
-        heft_buf_text(&w->path, e->key == HEFT_TORCH_KEY_ARGS ? "args" : "state");
+    } else if (!heft_torch_is_node(e->key)) {
+        heft_buf_text(&w->path, word_of(w, e->key));
         w->is_ambiguous = true;
     } else {
         const bool is_text = heft_torch_is_text(w->t, e->key);
@@ -281,19 +388,34 @@ static bool walk_frames(struct heft_torch_walk *w)
     while (w->n_frames) {
         struct heft_torch_frame *f = top_frame(w);
         struct heft_torch_entry e;
-        size_t segment;
+        struct place at;
 
         if (f->next == f->end) {
-            if (!keep_class(w, f))
+            if (!keep_class(w, f) || !pop_frame(w))
                 return false;
-            pop_frame(w);
             continue;
         }
         e = w->entries[f->next++];
-        if (!name_entry(w, f, &e, &segment) || !visit(w, e.value, segment, f->segments + 1))
+        at = (struct place){
+            .node = e.value, .segments = f->segments + 1, .outside = f->outside || e.outside};
+        if (!name_entry(w, f, &e, &at.segment) || !visit(w, &at))
             return false;
     }
     return true;
+}
+
+/* The root is a tensor: the only entry of a dictionary that is not in the file. */
+static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
+{
+    struct heft_torch_frame f = {.node = HEFT_PICKLE_NIL, .end = 1};
+
+    f.value = heft_arena_zero(&w->t->model->mem, 1, sizeof *f.value, w->err);
+    if (!f.value || !heft_torch_add_entry(w, HEFT_TORCH_KEY_ROOT, root) ||
+        !heft_grow(&w->frames, &w->cap_frames, w->n_frames, 1, sizeof *w->frames, w->err))
+        return false;
+    f.value->kind = HEFT_VALUE_DICT;
+    w->frames[w->n_frames++] = f;
+    return walk_frames(w);
 }
 
 /* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
@@ -302,24 +424,23 @@ static bool walk_root(struct heft_torch_walk *w)
     struct heft_torch *t = w->t;
     uint32_t root = t->pickle.root;
     struct heft_torch_made made;
+    struct place at = {.segments = t->prefix.n != 0};
     struct heft_value leaf = {0};
     bool is_leaf;
 
     if (!heft_torch_untag(t, &root, w->err))
         return false;
+    at.node = root;
     if (!heft_torch_tensor(t, root, &made, w->err))
         return heft_error_about(w->err, "tensor", HEFT_STR("tensor"));
-    if (made.found != HEFT_TORCH_OTHER) {
-        heft_buf_text(&w->path, t->prefix.n ? "" : "tensor");
-        return heft_buf_ok(&w->path, w->err) && visit_tensor(w, root, 0, &made);
-    }
+    if (made.found != HEFT_TORCH_OTHER)
+        return walk_tensor(w, root);
     if (!heft_torch_leaf(t, root, &leaf, &is_leaf, w->err))
         return false;
     if (!is_leaf) {
         heft_buf_char(&w->path, '.'); /* so that it has memory, though its length may be 0 */
         w->path.n = t->prefix.n;
-        return heft_buf_ok(&w->path, w->err) && push_frame(w, root, 0, t->prefix.n != 0) &&
-               walk_frames(w);
+        return heft_buf_ok(&w->path, w->err) && push_frame(w, &at, false) && walk_frames(w);
     }
     leaf.key = t->prefix.n ? t->prefix.p : "value";
     leaf.key_len = strlen(leaf.key);
@@ -330,6 +451,22 @@ static bool walk_root(struct heft_torch_walk *w)
     if (!t->is_item)
         t->values->first_child = &t->values[1];
     return true;
+}
+
+static bool note_tensors(struct heft_torch_walk *w)
+{
+    struct heft_model *model = w->t->model;
+
+    if (w->n_recast &&
+        !heft_model_note(model, HEFT_NOTE, w->t->source, HEFT_NO_OFFSET, w->err,
+                         "%" PRIu64 " tensor%s stored in another dtype than declared (which is "
+                         "the value NAME.dtype)",
+                         w->n_recast, w->n_recast == 1 ? " is" : "s are"))
+        return false;
+    return w->n_doubts <= HEFT_TORCH_MOST_NOTES ||
+           heft_model_note(model, HEFT_FINDING, w->t->source, HEFT_NO_OFFSET, w->err,
+                           "%" PRIu64 " quantized tensors in all have such parameters",
+                           w->n_doubts);
 }
 
 bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
@@ -347,7 +484,9 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
          heft_grow(&t->model->rows, &t->model->cap_rows, begin, t->n_storages,
                    sizeof *t->model->rows, err) &&
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
-         walk_root(&w) && heft_torch_check_names(&w, begin);
+         heft_grow(&w.row_nodes, &w.cap_row_nodes, 0, t->n_storages, sizeof *w.row_nodes, err) &&
+         walk_root(&w) && heft_torch_check_names(&w, begin) &&
+         heft_torch_settle_outsiders(&w, begin) && note_tensors(&w);
     t->names = heft_min_u64(t->names, w.name_bytes);
     if (ok && t->values && !t->is_item) { /* its root is a dict, whatever the pickle's was */
         t->values->kind = HEFT_VALUE_DICT;
@@ -360,6 +499,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
     heft_free(w.entries);
     heft_free(w.cuts);
     heft_free(w.row_cuts);
+    heft_free(w.row_nodes);
+    heft_free(w.outsiders);
     heft_buf_release(&w.path);
     heft_arena_release(&t->graph);
     return ok;

@@ -452,8 +452,16 @@ static bool joined_leaf(struct heft_torch *t, uint32_t args, const char *between
     return take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
+bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes)
+{
+    if (bytes > ((uint64_t)4 << 20) + t->pickle.length - t->made_bytes)
+        return false;
+    t->made_bytes += bytes;
+    return true;
+}
+
 /* Longer ones stay opaque objects: joining a shared long text again and again is no leaf's work. */
-static bool is_short(const struct heft_torch *t, uint32_t args)
+static bool is_short(struct heft_torch *t, uint32_t args)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&t->pickle, args);
     size_t bytes = 0;
@@ -463,7 +471,7 @@ static bool is_short(const struct heft_torch *t, uint32_t args)
         return false;
     while (heft_pickle_next(&iter, &item))
         bytes += heft_torch_is_text(t, item) ? heft_torch_node(t, item)->len : 0;
-    return bytes <= 4096;
+    return bytes <= 4096 && heft_torch_may_make(t, bytes + heft_torch_count(t, args) * 20);
 }
 
 static bool call_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out, bool *is_leaf,
@@ -483,7 +491,7 @@ static bool call_leaf(struct heft_torch *t, uint32_t node, struct heft_value *ou
     case HEFT_TORCH_NP_SCALAR:
         return heft_torch_scalar(t, node, out, is_leaf, err);
     default:
-        return true;
+        return heft_torch_foreign(t, node, out, is_leaf, err);
     }
 }
 
