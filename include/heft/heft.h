@@ -343,7 +343,7 @@ struct heft_trace_tensor {
     uint64_t made_position; /* of the opcode that made it; before its key where it is shared */
     const char *id;         /* its persistent id: ("storage", BFloat16Storage, "0", "cpu", 64);
                                "" where it has none */
-    const char *record;     /* "archive/data/0"; "" where the file is no archive */
+    const char *record;     /* "archive/data/0", safe to show; "" where the file is no archive */
 };
 
 struct heft_trace_total {
