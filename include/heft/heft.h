@@ -362,7 +362,7 @@ struct heft_trace_watcher {
     bool (*tensor)(void *ctx, const struct heft_trace_tensor *tensor);
 };
 
-/* The pickle of a torch archive, of a plain file, or the five of a legacy stream. Where one breaks
+/* The pickle of a torch archive (zip or tar), of a plain file, or the five of a legacy stream. Where one breaks
  * off, its steps up to there are handed out, then false is returned. Tensors are not looked for
  * where only a range is wanted. options may be NULL. */
 HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *options,
