@@ -51,7 +51,7 @@ static bool put_record(struct tensors *t, const struct heft_storage *storage,
     while (root && pickle.p[root - 1] != '/')
         root--;
     if (t->tr->is_zip) {
-        heft_buf_put(&t->record, pickle.p, root);
+        heft_buf_escaped(&t->record, (struct heft_str){pickle.p, root});
         heft_buf_escaped(&t->record, storage->label);
     }
     heft_buf_char(&t->record, '\0');

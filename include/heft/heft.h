@@ -343,7 +343,7 @@ struct heft_trace_tensor {
     uint64_t made_position; /* of the opcode that made it; before its key where it is shared */
     const char *id;         /* its persistent id: ("storage", BFloat16Storage, "0", "cpu", 64);
                                "" where it has none */
-    const char *record;     /* "archive/data/0"; "" where the file is no archive */
+    const char *record;     /* "archive/data/0", safe to show; "" where the file is no archive */
 };
 
 struct heft_trace_total {
@@ -362,7 +362,7 @@ struct heft_trace_watcher {
     bool (*tensor)(void *ctx, const struct heft_trace_tensor *tensor);
 };
 
-/* The pickle of a torch archive, of a plain file, or the five of a legacy stream. Where one breaks
+/* The pickle of a torch archive (zip or tar), of a plain file, or the five of a legacy stream. Where one breaks
  * off, its steps up to there are handed out, then false is returned. Tensors are not looked for
  * where only a range is wanted. options may be NULL. */
 HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *options,

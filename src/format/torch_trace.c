@@ -1,6 +1,7 @@
 /* torch_trace.c: finds the pickles of a file, and walks them one after the other.
  *
  *     zip        the record data.pkl of the archive's folder, or the one that was named
+ *     tar        the member pickle, or the one that was named
  *     stream     the five pickles of a legacy file: magic, version, sizes, object, keys
  *     else       one pickle
  *
@@ -10,6 +11,7 @@
 #include "format/torch_trace.h"
 
 #include "core/model.h"
+#include "wire/tar.h"
 
 #define FIRST_WINDOW    (UINT64_C(1) << 20) /* of a pickle whose end is not known */
 #define DEFLATED_RECORD (UINT64_C(64) << 20)
@@ -146,17 +148,6 @@ static bool walk(struct heft_tracer *tr, const struct heft_trace_pickle *announc
 
 /* ---- files that are no archive ----------------------------------------------------------- */
 
-/* Whether a pickle that failed at data[at] may have failed for want of bytes. */
-static bool wants_more(struct heft_bytes data, const struct heft_error *why, uint64_t base)
-{
-    static const char long_arguments[] = "XTBUCVSFLIPcipg\x8b\x8c\x8d\x8e\x95\x96";
-    const uint64_t at = why->offset - base;
-
-    return why->code == HEFT_MALFORMED &&
-           (at >= data.n || data.n - at < 16 ||
-            memchr(long_arguments, data.p[at], sizeof long_arguments - 1));
-}
-
 static bool is_magic(const struct heft_pickle *pickle)
 {
     static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
@@ -166,10 +157,12 @@ static bool is_magic(const struct heft_pickle *pickle)
            memcmp(root->u.text.p, magic, sizeof magic) == 0;
 }
 
-/* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read. */
-static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t *length, bool *magic)
+/* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read of what
+ * is before `end`. */
+static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
+                    bool *magic)
 {
-    const uint64_t cap = heft_min_u64(tr->src->size - off, tr->limits->pickle);
+    const uint64_t cap = heft_min_u64(end - off, tr->limits->pickle);
     const struct heft_pickle_limits limits = pickle_limits(tr);
     uint64_t n = heft_min_u64(cap, FIRST_WINDOW);
     bool done = false, more = true;
@@ -184,7 +177,8 @@ static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t *length, bool
         done = got && heft_pickle_run(&pickle, data, off, &limits, &mem, &why);
         *length = done ? pickle.length : n;
         *magic = done && is_magic(&pickle);
-        more = got && !done && n < cap && wants_more(data, &why, off);
+        more = got && !done && n < cap && why.code == HEFT_MALFORMED &&
+               heft_pickle_wants_more(data, why.offset - off);
         n = heft_min_u64(cap, 4 * n);
         heft_arena_release(&mem);
         if (!got)
@@ -199,7 +193,7 @@ static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsig
     static const char *const parts[] = {"magic number", "version of the protocol",
                                         "sizes of the writer's numbers", "the object",
                                         "keys of the storages"};
-    const struct heft_trace_pickle pickle = {.record = "",
+    const struct heft_trace_pickle pickle = {.record = tr->record,
                                              .what = count > 1 ? parts[number - 1] : "",
                                              .number = number,
                                              .count = count,
@@ -212,7 +206,6 @@ static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsig
     tr->base = off;
     if (number == count || number == OBJECT)
         tr->at = number <= OBJECT ? off : tr->at;
-    tr->record = "";
     ok = heft_source_fetch(tr->src, off, length, &mem, &data, tr->err) &&
          walk(tr, &pickle, data, &mem);
     heft_arena_release(&mem);
@@ -229,7 +222,7 @@ static bool walk_stream(struct heft_tracer *tr)
         if (at == tr->src->size)
             return heft_fail(tr->err, HEFT_MALFORMED, at, "the file ends before pickle %u of %u", i,
                              count);
-        if (!measure(tr, at, &length, &magic))
+        if (!measure(tr, at, tr->src->size, &length, &magic))
             return false;
         if (i == 1 && magic)
             count = STREAM_PICKLES;
@@ -237,6 +230,37 @@ static bool walk_stream(struct heft_tracer *tr)
             return false;
     }
     return true;
+}
+
+/* ---- tars of torch's first year ----------------------------------------------------------- */
+
+static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, const char *name)
+{
+    const struct heft_tar_member *found = NULL;
+    uint64_t length;
+    bool magic;
+
+    for (size_t i = 0; i < tar->count && !found; i++)
+        if (heft_str_is(tar->members[i].name, name) && !tar->members[i].is_folder)
+            found = &tar->members[i];
+    if (!found)
+        return heft_fail(tr->err, tr->options->record ? HEFT_USAGE : HEFT_UNSUPPORTED,
+                         HEFT_NO_OFFSET, "the tar has no member %.200s", name);
+    tr->record = found->name.p;
+    return measure(tr, found->data, found->data + found->size, &length, &magic) &&
+           walk_at(tr, found->data, length, 1, 1);
+}
+
+/* The object; of the other members, which hold several pickles with other bytes between, the first
+ * one. */
+static bool walk_tar(struct heft_tracer *tr)
+{
+    struct heft_tar tar;
+    const bool ok = heft_tar_open(&tar, tr->src, tr->limits->entries, &tr->mem, tr->err) &&
+                    walk_member(tr, &tar, tr->options->record ? tr->options->record : "pickle");
+
+    heft_tar_release(&tar);
+    return ok;
 }
 
 /* ---- archives ---------------------------------------------------------------------------- */
@@ -362,19 +386,27 @@ static bool walk_zip(struct heft_tracer *tr)
     return keep_places(tr) && walk_record(tr, entry);
 }
 
+static bool walk_file(struct heft_tracer *tr)
+{
+    uint8_t head[HEFT_TAR_BLOCK] = {0};
+    const size_t n = (size_t)heft_min_u64(tr->src->size, sizeof head);
+
+    if (tr->src->size == 0)
+        return heft_fail(tr->err, HEFT_MALFORMED, 0, "the file is empty");
+    if (!heft_source_read(tr->src, 0, head, n, tr->err))
+        return false;
+    if (memcmp(head, "PK\3\4", 4) == 0)
+        return walk_zip(tr);
+    return n == sizeof head && heft_tar_is_header(head) ? walk_tar(tr) : walk_stream(tr);
+}
+
 bool heft_torch_trace(struct heft_tracer *tr)
 {
-    uint8_t head[4] = {0};
-
     tr->work = MOST_WORK;
     tr->entries = HEFT_TRACE_ENTRIES;
     tr->folder = HEFT_STR("");
-    if (tr->src->size == 0)
-        return heft_fail(tr->err, HEFT_MALFORMED, 0, "the file is empty");
-    if (!heft_source_read(tr->src, 0, head, (size_t)heft_min_u64(tr->src->size, sizeof head),
-                          tr->err))
-        return false;
-    if (memcmp(head, "PK\3\4", 4) == 0 ? !walk_zip(tr) : !walk_stream(tr))
+    tr->record = "";
+    if (!walk_file(tr))
         return false;
     return !is_ranged(tr) || tr->shown || tr->is_stopped ||
            heft_fail(tr->err, HEFT_USAGE, HEFT_NO_OFFSET,

@@ -25,6 +25,7 @@ def jobs(ctx):
             yield f"{folder.name}/{name}", lambda f=folder, n=name: check_golden(ctx, f / n)
     for name, data in samples():
         yield f"pickle {name}", lambda n=name, d=data: check_sample(ctx, n, d)
+    yield "names with escapes", lambda: check_escapes(ctx)
     yield "100 000 opcodes in a second", lambda: check_speed(ctx)
     yield "Llama-2-7B, sparse", lambda: check_llama(ctx)
 
@@ -159,6 +160,26 @@ def check_sample(ctx, name, data):
     if len(pickles) != 1:
         raise Fail(f"{len(pickles)} pickles, {document['total']}")
     compare(data, pickles[0][1], 0)
+
+
+def check_escapes(ctx):
+    """Control characters in the archive's folder, in a key and in a tensor's name: never shown raw."""
+    hostile = "\x1b[31m"
+    root, key = "a" + hostile, "0" + hostile
+    shapes = [(f"w{hostile}", (2, 3))]
+    data = llama.pickle_of(shapes).replace(b"X\1\0\0\x000q", b"X\6\0\0\0" + key.encode() + b"q")
+    path = ctx.folder("escapes") / "escapes.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{root}/data.pkl", data)
+        archive.writestr(f"{root}/data/{key}", bytes(12))
+        archive.writestr(f"{root}/version", "3\n")
+    for options in ([], ["--state"], ["--jsonl"]):
+        done = run(ctx, [ctx.heft, "explain", "--trace", *options, path])
+        if done.returncode != 0 or b"tensor" not in done.stdout:
+            raise Fail(f"exit {done.returncode}\n" + text_of(done.stderr))
+        raw = [byte for byte in done.stdout if byte < 0x20 and byte != 0x0A]
+        if raw:
+            raise Fail(f"{options}: bytes {raw[:10]}")
 
 
 # ---- the Llama ------------------------------------------------------------------------------------
