@@ -59,6 +59,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
         return NULL;
     heft_model_init(&c->model, o->limits);
     c->model.trail = trail;
+    c->model.salvage = o->salvage;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
