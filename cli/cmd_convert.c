@@ -3,7 +3,7 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
-#include "salvage.h"
+#include "losses.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -222,10 +222,10 @@ static bool bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
            heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call), "bad arguments for %s", name);
 }
 
-static bool no_data(struct heft_torch_made *out)
+static bool no_data(const struct heft_torch_storage *s, struct heft_torch_made *out)
 {
     out->found = HEFT_TORCH_UNREAD;
-    out->reason = "on the meta device: the file has no data for it";
+    out->reason = s->lost ? s->lost : "on the meta device: the file has no data for it";
     return true;
 }
 
@@ -266,12 +266,14 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
     struct heft_torch_storage *s = &t->storages[t->meanings[v->storage]]; /* it is a PERSID */
     struct dims d;
 
+    if (s->lost)
+        return no_data(s, out);
     if (!choose_dtype(t, v, s, out, err) || !read_dims(t, v, &d, err))
         return false;
     if (out->found == HEFT_TORCH_UNREAD)
         return true;
     if (s->storage == HEFT_NONE)
-        return no_data(out);
+        return no_data(s, out);
     set_storage(t, s, out);
     out->found = HEFT_TORCH_ROW;
     return check_range(t, v, &d, s, &out->row, err) && read_metadata(t, v, &out->row, err) &&
@@ -285,13 +287,15 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
     const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
     struct dims d;
 
+    if (s->lost)
+        return no_data(s, out);
     d.rank = 1;
     d.size[0] = (uint64_t)s->elements;
     d.stride[0] = 1;
     if (!choose_dtype(t, &v, s, out, err) || out->found == HEFT_TORCH_UNREAD)
         return out->found == HEFT_TORCH_UNREAD;
     if (s->storage == HEFT_NONE)
-        return no_data(out);
+        return no_data(s, out);
     set_storage(t, s, out);
     out->row.offset = s->begin;
     out->found = HEFT_TORCH_ROW;
@@ -449,8 +453,8 @@ static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_m
     return true;
 }
 
-bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
-                       struct heft_error *err)
+static bool find_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                        struct heft_error *err)
 {
     *out = (struct heft_torch_made){.found = HEFT_TORCH_OTHER};
     if (heft_torch_is(t, node, HEFT_PICKLE_PERSID))
@@ -462,4 +466,22 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
     return out->found == HEFT_TORCH_OTHER || heft_torch_count(t, node) == 0 ||
            heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
                      "items set on a tensor, which the pickle machine of torch refuses");
+}
+
+bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                       struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (!t->model->salvage)
+        return find_tensor(t, node, out, err);
+    if (find_tensor(t, node, out, &found))
+        return true;
+    if (!heft_model_forgives(t->model, &found)) {
+        *err = found;
+        return false;
+    }
+    out->found = HEFT_TORCH_UNREAD;
+    out->reason = heft_model_reason(t->model, &found, err);
+    return out->reason != NULL;
 }

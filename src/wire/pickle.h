@@ -97,6 +97,14 @@ HEFT_CHECKED bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes dat
                                   const struct heft_pickle_limits *limits, struct heft_arena *arena,
                                   struct heft_error *err);
 
+/* The same for a pickle that may break off or be damaged: then *why says where and how (else its code
+ * is HEFT_OK), and the root is what was built up to there: containers that were being filled hold
+ * what was complete of them. Fails where that is nothing. */
+HEFT_CHECKED bool heft_pickle_salvage(struct heft_pickle *out, struct heft_bytes data,
+                                      uint64_t base, const struct heft_pickle_limits *limits,
+                                      struct heft_arena *arena, struct heft_error *why,
+                                      struct heft_error *err);
+
 /* Walks a container's items (or a CALL's). Linear. */
 struct heft_pickle_iter {
     const struct heft_pickle *pickle;

@@ -1,5 +1,5 @@
-/* salvage.c: what a conversion with --salvage has to say of what is lost. */
-#include "salvage.h"
+/* losses.c: what a conversion with --salvage has to say of what is lost. */
+#include "losses.h"
 #include "output.h"
 #include "report.h"
 

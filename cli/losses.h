@@ -1,6 +1,6 @@
-/* salvage.h: what a conversion with --salvage has to say of what is lost. */
-#ifndef CLI_SALVAGE_H
-#define CLI_SALVAGE_H
+/* losses.h: what a conversion with --salvage has to say of what is lost. */
+#ifndef CLI_LOSSES_H
+#define CLI_LOSSES_H
 
 #include "options.h"
 
