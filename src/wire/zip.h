@@ -14,10 +14,11 @@ enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 };
 /* Of entries that heft_zip_salvage gives; heft_zip_open knows only sound ones. */
 enum heft_zip_fault {
     HEFT_ZIP_SOUND = 0,
+    HEFT_ZIP_MENDED, /* the local header is damaged, but descriptor or checksum prove the payload */
+    HEFT_ZIP_DOUBTFUL, /* directory and descriptor differ, and the checksum is neither's */
     HEFT_ZIP_OPEN, /* nothing says where the payload ends: [data, data+packed) is what the file has
                       from there on, and size is as much */
-    HEFT_ZIP_DOUBTFUL, /* directory and descriptor differ, and the checksum is neither's */
-    HEFT_ZIP_LOST      /* the local header is damaged, and the payload was not found: packed is 0 */
+    HEFT_ZIP_LOST  /* the local header is damaged, and the payload was not found: packed is 0 */
 };
 
 struct heft_zip_entry {

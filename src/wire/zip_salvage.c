@@ -426,12 +426,15 @@ static bool find_payload(const struct heft_source *src, uint64_t limit, struct h
     if (found) {
         if (e->packed == e->size) /* the two headers may disagree: so much is stored */
             e->method = HEFT_ZIP_STORED;
+        e->fault = HEFT_ZIP_MENDED;
         return true;
     }
     if (!find_before(src, limit, 0, e, &found, err) || (found && !prove(src, e, &proven, err)))
         return false;
-    if (found && proven)
+    if (found && proven) {
+        e->fault = HEFT_ZIP_MENDED;
         return true;
+    }
     e->data = e->end = e->header;
     e->packed = 0;
     e->fault = HEFT_ZIP_LOST;
@@ -470,12 +473,45 @@ bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *e, bool
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool is_sound(const struct heft_zip *zip)
+/* The worst that an entry is. */
+static enum heft_zip_fault worst(const struct heft_zip *zip)
 {
+    enum heft_zip_fault fault = HEFT_ZIP_SOUND;
+
     for (size_t i = 0; i < zip->count; i++)
-        if (zip->entries[i].fault != HEFT_ZIP_SOUND)
-            return false;
-    return true;
+        if (zip->entries[i].fault > fault)
+            fault = (enum heft_zip_fault)zip->entries[i].fault;
+    return fault;
+}
+
+/* Adds to `base` the records of `other` whose names it lacks: where one of two names of the same
+ * record is damaged, both are there. */
+static bool unite(struct heft_zip *base, const struct heft_zip *other, struct heft_arena *arena,
+                  struct heft_error *err)
+{
+    struct heft_strmap names = {0};
+    struct heft_zip_entry *all =
+        heft_arena_alloc(arena, (base->count + other->count) * sizeof *all, err);
+    size_t n = base->count;
+    uint32_t same;
+    bool ok = all != NULL;
+
+    if (ok && n)
+        memcpy(all, base->entries, n * sizeof *all);
+    for (uint32_t i = 0; ok && i < base->count; i++)
+        ok = heft_strmap_add(&names, base->entries[i].name, i, &same, err);
+    for (uint32_t i = 0; ok && i < other->count; i++) {
+        const struct heft_zip_entry *e = &other->entries[i];
+
+        ok = heft_strmap_add(&names, e->name, i, &same, err);
+        if (ok && same == HEFT_MAP_NONE &&
+            (e->fault == HEFT_ZIP_SOUND || e->fault == HEFT_ZIP_MENDED))
+            all[n++] = *e;
+    }
+    base->entries = all;
+    base->count = n;
+    heft_strmap_release(&names);
+    return ok;
 }
 
 bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
@@ -486,7 +522,7 @@ bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
     struct heft_zip walked;
     bool whole;
 
-    if (has_directory && is_sound(out))
+    if (has_directory && worst(out) == HEFT_ZIP_SOUND)
         return true;
     if (!has_directory && (why->code == HEFT_NOMEM || why->code == HEFT_IO)) {
         *err = *why;
@@ -494,9 +530,16 @@ bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
     }
     if (!walk(&walked, src, limits, arena, &whole, err))
         return false;
-    if (!has_directory || (whole && walked.count >= out->count))
+    if (!has_directory) {
         *out = walked;
-    if (!has_directory && walked.count == 0)
-        *err = *why;
-    return has_directory || walked.count > 0;
+        if (walked.count == 0)
+            *err = *why;
+        return walked.count > 0;
+    }
+    if (!whole || walked.count < out->count || worst(out) == HEFT_ZIP_MENDED)
+        return unite(out, &walked, arena, err);
+    if (!unite(&walked, out, arena, err))
+        return false;
+    *out = walked;
+    return true;
 }

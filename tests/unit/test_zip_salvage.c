@@ -48,9 +48,9 @@ static const struct heft_zip_entry *find_at(const struct heft_zip *zip, uint64_t
 
 static bool is_whole(const struct heft_zip_entry *found, const struct heft_zip_entry *want)
 {
-    return found && found->fault == HEFT_ZIP_SOUND && found->data == want->data &&
-           found->packed == want->packed && found->size == want->size &&
-           found->method == want->method;
+    return found && (found->fault == HEFT_ZIP_SOUND || found->fault == HEFT_ZIP_MENDED) &&
+           found->data == want->data && found->packed == want->packed &&
+           found->size == want->size && found->method == want->method;
 }
 
 /* Of every archive: a record that ends before the cut is whole, one that the cut is in is open, one
