@@ -5,6 +5,7 @@
 #include "checkpoint.h"
 #include "core/registry.h"
 #include "core/select.h"
+#include "core/usage.h"
 
 #define STREAM_PIECE (4u << 20)
 
@@ -239,6 +240,12 @@ bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t 
         return false;
     *index = found;
     return true;
+}
+
+bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                      struct heft_error *err)
+{
+    return heft_model_usage(&c->model, stored, used, err);
 }
 
 size_t heft_unread_count(const struct heft_checkpoint *c)

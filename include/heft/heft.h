@@ -151,6 +151,12 @@ HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index,
 HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                                size_t *index);
 
+/* Bytes of all storages, unpacked, and how many of them tensors see: from the first element of a
+ * strided tensor to its last, overlaps counted once. What no tensor sees, as where slices of large
+ * tensors were saved, is not converted. What only unreadable tensors see counts as unseen. */
+HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                               struct heft_error *err);
+
 /* Tensors that the file holds but heft cannot read, and why. */
 struct heft_unread {
     const char *name;

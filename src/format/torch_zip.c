@@ -228,8 +228,8 @@ static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str k
     const struct heft_torch_zip *z = t->inside;
 
     return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                     "storage %.*s: %s no record %.*s/%.*s%.*s", (int)heft_min_u64(key.n, 100),
-                     key.p, z->zip.walked ? "the file ends where there is" : "the archive has",
+                     "storage %.*s: %s record %.*s/%.*s%.*s", (int)heft_min_u64(key.n, 100), key.p,
+                     z->zip.walked ? "the file ends before its" : "the archive has no",
                      (int)heft_min_u64(z->root.n, 100), z->root.p, (int)z->folder.n, z->folder.p,
                      (int)heft_min_u64(key.n, 100), key.p);
 }
