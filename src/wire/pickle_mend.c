@@ -48,11 +48,12 @@ static bool takes_items(const struct heft_pickle_machine *m, uint32_t node)
            m->nodes[node].count % BATCH == 0;
 }
 
-/* A global at the end, or before what is no key, is about to be called. */
-static bool is_callee(const struct heft_pickle_machine *m, size_t at)
+/* A global at the end, or before what is no key like the first, is about to be called. */
+static bool is_callee(const struct heft_pickle_machine *m, size_t at, size_t first)
 {
     return heft_pickle_kind(m, m->stack[at]) == HEFT_PICKLE_GLOBAL &&
-           (at + 1 == m->depth || !is_key(m, m->stack[at + 1]));
+           (at + 1 == m->depth ||
+            heft_pickle_kind(m, m->stack[at + 1]) != heft_pickle_kind(m, m->stack[first]));
 }
 
 /* BUILD: the dict on top are the attributes of the object under it. */
@@ -76,7 +77,7 @@ static bool add_pairs(struct heft_pickle_machine *m, uint32_t node, size_t from)
 
     if ((m->depth - from) % 2)
         build_top(m, from);
-    while (from + n + 1 < m->depth && !is_callee(m, from + n + 1))
+    while (from + n + 1 < m->depth && !is_callee(m, from + n + 1, from))
         n += 2;
     if (n && m->nodes[node].kind == HEFT_PICKLE_CALL)
         m->nodes[node].pairs = true;
@@ -87,7 +88,7 @@ static bool add_items(struct heft_pickle_machine *m, uint32_t node, size_t from)
 {
     size_t n = 0;
 
-    while (from + n < m->depth && !is_callee(m, from + n))
+    while (from + n < m->depth && !is_callee(m, from + n, from + n))
         n++;
     return heft_pickle_add(m, node, m->stack + from, n);
 }
@@ -118,7 +119,8 @@ static bool close_rest(struct heft_pickle_machine *m)
         if (m->depth < before)
             continue;
         if (m->depth > 2 && is_key(m, heft_pickle_top(m, 1)) &&
-            takes_pairs(m, heft_pickle_top(m, 2)) && !is_callee(m, m->depth - 1)) {
+            takes_pairs(m, heft_pickle_top(m, 2)) &&
+            heft_pickle_kind(m, heft_pickle_top(m, 0)) != HEFT_PICKLE_GLOBAL) {
             ok = add_pairs(m, heft_pickle_top(m, 2), m->depth - 2);
             m->depth--;
         }
