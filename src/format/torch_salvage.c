@@ -227,23 +227,31 @@ static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits
     return true;
 }
 
+/* The storages that it lacks, in the order of their use. Where those that it has do not lie in that
+ * order, in front of the others, the padding between the others is not known. */
 static bool add_absent(struct layout *l, const struct heft_torch *t, bool *fits,
                        struct heft_error *err)
 {
     const uint64_t root = l->z->root.n + 1;
-    uint32_t found;
+    uint32_t found, last = 0;
+    bool is_missing = false;
 
     for (size_t i = 0; *fits && i < t->n_storages; i++) {
         const struct heft_torch_storage *s = &t->storages[i];
 
-        if (!s->lost)
+        if (!s->lost && s->storage == HEFT_NONE) /* meta device */
             continue;
         l->exact &= s->type != NULL;
         if (!heft_torch_find_entry(l->z, s->key, &found, err))
             return false;
-        if (s->type && found == HEFT_NONE)
+        if (found != HEFT_NONE) {
+            l->exact &= !is_missing && found >= last;
+            last = found;
+        } else if (s->type) {
+            is_missing = true;
             *fits = add_record(l, root + l->z->folder.n + s->key.n, s->bytes) &&
                     heft_add(l->lacking, s->bytes, &l->lacking);
+        }
     }
     if (heft_torch_record(l->z, HEFT_STR("version")) == HEFT_NONE &&
         heft_torch_record(l->z, HEFT_STR(".data/version")) == HEFT_NONE)
