@@ -322,8 +322,8 @@ static bool walk(struct heft_zip *out, const struct heft_source *src,
     uint64_t end;
     bool ok;
 
-    w.window = heft_alloc(WINDOW, err);
-    w.piece = w.window ? heft_alloc(PIECE, err) : NULL;
+    w.window = heft_alloc((size_t)heft_min_u64(src->size, WINDOW), err);
+    w.piece = w.window ? heft_alloc((size_t)heft_min_u64(src->size, PIECE), err) : NULL;
     ok = w.piece && walk_all(&w, &end) && is_border(&w, end, whole) && hand_over(&w, end, out);
     if (ok && w.count && w.entries[w.count - 1].fault == HEFT_ZIP_OPEN)
         *whole = false;

@@ -209,10 +209,8 @@ static void cut_everywhere(const char *name)
 static void torch_files_cut_everywhere(void **state)
 {
     static const char *const names[] = {
-        "torch/linear.pt",     "torch/views.pt", "torch/training.ckpt", "torch/big_endian.pt",
-        "torch/no_crc.pt",     "torch/tied.pt",  "torch/torch_1_13.pt", "torch/torch_2_8.pt",
-        "torch/unreadable.pt", "torch/zip64.pt", "torch/deflated.pt",   "torch/module.pt",
-    };
+        "torch/linear.pt", "torch/torch_1_13.pt", "torch/zip64.pt",      "torch/deflated.pt",
+        "torch/tied.pt",   "torch/no_crc.pt",     "torch/unreadable.pt", "torch/training.ckpt"};
 
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
@@ -237,7 +235,7 @@ static void the_missing_bytes_are_counted(void **state)
         for (size_t k = 0; k < parts.zip.count; k++)
             if (ends_with(&parts.zip.entries[k], "/data/0"))
                 first = parts.zip.entries[k].data;
-        for (size_t n = (size_t)first; n < f.n; n++) {
+        for (size_t n = (size_t)first; n < f.n; n += 3) {
             begin(&a, &f, n, true);
             assert_int_equal(a.model.sources[0].expected, f.n);
             assert_false(a.model.sources[0].at_least);
@@ -320,8 +318,7 @@ static void one_bit_flipped_everywhere(void **state)
         find_parts(&f, &parts);
         begin(&good, &f, f.n, false);
         for (size_t at = 0; at < f.n; at++)
-            for (unsigned bit = 0; bit < 8; bit += 7)
-                flip(&good, &f, &parts, at, (uint8_t)(1U << bit));
+            flip(&good, &f, &parts, at, (uint8_t)(1U << at % 8));
         end(&good);
         heft_arena_release(&parts.mem);
     }
