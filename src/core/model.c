@@ -297,8 +297,14 @@ bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint
 bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, uint32_t source,
                                uint64_t offset, const char *reason, struct heft_error *err)
 {
-    const char *n = heft_arena_text(&model->mem, name, err);
-    const char *why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
+    const uint64_t most = heft_limit_tensors(&model->limits, model->file_bytes);
+    const char *n, *why;
+
+    if (model->n_unreadable >= most)
+        return heft_fail(err, HEFT_LIMIT, offset,
+                         "more than %" PRIu64 " tensors that cannot be read: limits.tensors", most);
+    n = heft_arena_text(&model->mem, name, err);
+    why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
 
     if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
                            sizeof *model->unreadable, err))

@@ -22,6 +22,9 @@
 #define PIECE  ((size_t)64 << 10)
 #define NARROW 16
 #define WIDE   24
+#define LEAST  96 /* bytes that a record takes, on average: no more than this are kept in memory */
+#define RATIO  16 /* inflated to packed, of what is inflated only to prove it … */
+#define SMALL  4096 /* … unless it is small */
 
 struct walk {
     const struct heft_source *src;
@@ -85,11 +88,13 @@ static bool has_crc(struct walk *w, uint64_t data, uint64_t end, uint32_t crc, b
         w->crc = 0;
     }
     while (w->crc_at < end) {
-        const size_t n = (size_t)heft_min_u64(end - w->crc_at, PIECE);
+        const bool seen = w->crc_at >= w->at && w->crc_at - w->at < w->n;
+        const size_t skip = seen ? (size_t)(w->crc_at - w->at) : 0;
+        const size_t n = (size_t)heft_min_u64(end - w->crc_at, seen ? w->n - skip : PIECE);
 
-        if (!heft_source_read(w->src, w->crc_at, w->piece, n, w->err))
+        if (!seen && !heft_source_read(w->src, w->crc_at, w->piece, n, w->err))
             return false;
-        w->crc = heft_crc32(w->crc, w->piece, n);
+        w->crc = heft_crc32(w->crc, seen ? w->window + skip : w->piece, n);
         w->crc_at += n;
     }
     *yes = w->crc == crc;
@@ -264,6 +269,22 @@ static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
+/* Large arrays grow in place. */
+static bool make_room(struct walk *w)
+{
+    const size_t each = sizeof *w->entries, cap = w->cap ? 2 * w->cap : 256;
+    struct heft_zip_entry *wider;
+
+    if (w->count < w->cap)
+        return true;
+    wider = heft_arena_widen(w->arena, w->entries, w->cap * each, cap * each, w->err);
+    if (!wider)
+        return false;
+    w->entries = wider;
+    w->cap = cap;
+    return true;
+}
+
 /* A second record of a name is passed over: the first one stands. */
 static bool keep_step(struct walk *w, const struct step *s)
 {
@@ -273,7 +294,7 @@ static bool keep_step(struct walk *w, const struct step *s)
         return heft_fail(w->err, HEFT_LIMIT, s->entry.header,
                          "more than %" PRIu64 " records, which is the limit", w->limits.entries);
     if (!heft_strmap_add(&w->names, s->entry.name, (uint32_t)w->count, &same, w->err) ||
-        !heft_grow(&w->entries, &w->cap, w->count, 1, sizeof *w->entries, w->err))
+        !make_room(w))
         return false;
     w->zip64 |= s->is_wide;
     if (same == HEFT_MAP_NONE)
@@ -297,20 +318,15 @@ static bool walk_all(struct walk *w, uint64_t *end)
     return true;
 }
 
-static bool hand_over(const struct walk *w, uint64_t end, struct heft_zip *out)
+static void hand_over(const struct walk *w, uint64_t end, struct heft_zip *out)
 {
-    const size_t n = w->count * sizeof *w->entries;
-
-    *out = (struct heft_zip){.count = w->count,
+    *out = (struct heft_zip){.entries = w->entries,
+                             .count = w->count,
                              .directory = end,
                              .tail = end,
                              .trailing = w->src->size - end,
                              .zip64 = w->zip64,
                              .walked = true};
-    out->entries = heft_arena_alloc(w->arena, n, w->err);
-    if (out->entries && n)
-        memcpy(out->entries, w->entries, n);
-    return out->entries != NULL;
 }
 
 /* *whole: the walk came to where the directory begins, or should have begun. */
@@ -324,12 +340,14 @@ static bool walk(struct heft_zip *out, const struct heft_source *src,
 
     w.window = heft_alloc((size_t)heft_min_u64(src->size, WINDOW), err);
     w.piece = w.window ? heft_alloc((size_t)heft_min_u64(src->size, PIECE), err) : NULL;
-    ok = w.piece && walk_all(&w, &end) && is_border(&w, end, whole) && hand_over(&w, end, out);
+    w.limits.entries = heft_min_u64(w.limits.entries, src->size / LEAST + 256);
+    ok = w.piece && walk_all(&w, &end) && is_border(&w, end, whole);
+    if (ok)
+        hand_over(&w, end, out);
     if (ok && w.count && w.entries[w.count - 1].fault == HEFT_ZIP_OPEN)
         *whole = false;
     heft_free(w.window);
     heft_free(w.piece);
-    heft_free(w.entries);
     heft_strmap_release(&w.names);
     return ok;
 }
@@ -399,7 +417,7 @@ static bool prove(const struct heft_source *src, const struct heft_zip_entry *e,
     uint32_t crc;
 
     *proven = false;
-    if (e->crc == 0)
+    if (e->crc == 0 || (e->size > SMALL && e->size / RATIO > e->packed))
         return true;
     if (e->method == HEFT_ZIP_STORED) {
         if (!crc_of(src, e->data, e->packed, &crc, err))
