@@ -31,6 +31,7 @@ struct heft_storage {
     uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
     uint8_t coding;
     bool has_crc;
+    bool is_other; /* a record that is known to be no tensor's: code, say */
 };
 
 /* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */

@@ -95,7 +95,8 @@ bool heft_model_usage(const struct heft_model *model, uint64_t *stored, uint64_t
     *used = sum_union(spans, n);
     *stored = 0;
     for (size_t i = 0; i < model->n_storages; i++)
-        *stored = add(*stored, model->storages[i].len);
+        if (!model->storages[i].is_other)
+            *stored = add(*stored, model->storages[i].len);
     heft_free(spans);
     return true;
 }

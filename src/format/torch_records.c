@@ -306,7 +306,13 @@ static bool claim_entry(struct heft_torch_zip *z, uint32_t index, struct heft_er
     if (z->marks[index] == HEFT_TORCH_PARSED || entry->is_folder)
         return claim_named(z, entry->data, entry->packed, "record ",
                            heft_torch_inner_name(z, entry), err);
-    return z->marks[index] == HEFT_TORCH_STORED || heft_torch_store_record(z, index, &storage, err);
+    if (z->marks[index] == HEFT_TORCH_STORED)
+        return true;
+    if (!heft_torch_store_record(z, index, &storage, err))
+        return false;
+    z->model->storages[storage].is_other =
+        !heft_str_starts(heft_torch_inner_name(z, entry), HEFT_STR("data/"));
+    return true;
 }
 
 bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err)
