@@ -3,8 +3,10 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
+#include "losses.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,8 +120,9 @@ static void tell_text(struct out *out, const struct heft_conversion *conversion)
     }
 }
 
-static void tell_json(struct out *out, const struct heft_conversion *conversion,
-                      const struct progress *progress)
+static void tell_json(const struct options *options, struct out *out,
+                      const struct heft_checkpoint *c, const struct heft_conversion *conversion,
+                      const struct progress *progress, bool written)
 {
     struct heft_planned planned;
     struct heft_file file;
@@ -127,14 +130,16 @@ static void tell_json(struct out *out, const struct heft_conversion *conversion,
     json_open(out, '{');
     json_key(out, "files");
     json_open(out, '[');
-    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
+    for (size_t i = 0; written && heft_convert_file(conversion, i, &file); i++)
         json_text(out, file.path, strlen(file.path));
     json_close(out, ']');
     json_member_u64(out, "tensors", planned.tensors);
-    json_member_u64(out, "bytes", planned.bytes);
+    json_member_u64(out, "bytes", written ? planned.bytes : 0);
     json_key(out, "seconds");
     json_seconds(out, progress_seconds(progress));
     json_member_u64(out, "peak_rss", peak_memory());
+    if (options->salvage)
+        salvage_json(out, c, conversion);
     json_close(out, '}');
     out_char(out, '\n');
 }
@@ -159,8 +164,17 @@ static bool check(const struct options *options, struct heft_conversion *convers
     return false;
 }
 
-static bool run(const struct options *options, struct out *out, struct heft_conversion *conversion,
-                struct progress *progress, struct heft_error *err)
+/* Nothing is left to write: no file is better than an empty one. */
+static bool is_empty(const struct heft_conversion *conversion)
+{
+    struct heft_planned planned;
+    struct heft_unread lost;
+    heft_convert_summary(conversion, &planned);
+    return planned.tensors == 0 && heft_convert_lost_at(conversion, 0, &lost);
+}
+
+static bool write_files(const struct options *options, struct heft_conversion *conversion,
+                        struct progress *progress, struct heft_error *err)
 {
     uint64_t overflowed = 0;
     bool fine = heft_convert_run(conversion, &overflowed, err);
@@ -171,17 +185,28 @@ static bool run(const struct options *options, struct out *out, struct heft_conv
     progress->what = "verify";
     fine = fine && check(options, conversion, err);
     progress_end(progress);
-    if (!fine)
+    return fine;
+}
+
+static bool run(const struct options *options, struct out *out, struct heft_checkpoint *c,
+                struct heft_conversion *conversion, struct progress *progress,
+                struct heft_error *err)
+{
+    const bool written = !is_empty(conversion);
+    if (written && !write_files(options, conversion, progress, err))
         return false;
+    if (!written)
+        fprintf(stderr, "heft: nothing is left to write\n");
     if (options->json)
-        tell_json(out, conversion, progress);
-    else
+        tell_json(options, out, c, conversion, progress, written);
+    else if (written)
         tell_text(out, conversion);
     return true;
 }
 
+/* *status: EXIT_NO where something is lost. */
 static bool convert(const struct options *options, struct out *out, struct heft_checkpoint *c,
-                    struct progress *progress, struct heft_error *err)
+                    struct progress *progress, int *status, struct heft_error *err)
 {
     const struct heft_convert_options how = {
         .output = options->output,
@@ -197,19 +222,26 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .overwrite = options->overwrite,
         .no_sync = options->no_sync,
         .no_verify = options->no_verify,
+        .salvage = options->salvage,
         .progress = progress_step,
         .progress_ctx = progress,
     };
-    struct heft_conversion *const conversion = heft_convert_plan(c, &how, err);
-    bool fine = conversion != NULL;
+    struct heft_conversion *conversion;
+    bool fine = true;
 
-    if (!fine)
+    progress->what = options->salvage ? "check" : "convert";
+    conversion = heft_convert_plan(c, &how, err);
+    progress_end(progress);
+    progress->what = "convert";
+    if (!conversion)
         return false;
     tell_notes(options, conversion);
+    if (options->salvage && salvage_report(c, conversion))
+        *status = EXIT_NO;
     if (options->dry_run)
         (options->json ? plan_json : plan_text)(out, conversion);
     else
-        fine = run(options, out, conversion, progress, err);
+        fine = run(options, out, c, conversion, progress, err);
     heft_convert_free(conversion);
     return fine;
 }
@@ -219,12 +251,13 @@ int cmd_convert(const struct options *options, struct out *out)
     struct heft_error err = {0};
     struct heft_checkpoint *c = NULL;
     struct progress progress;
+    int status = EXIT_SOUND;
     bool fine;
 
     progress_begin(&progress, options, "convert");
     fine = options->output ? true : usage_error(&err, "convert: -o PATH is wanted");
     c = fine ? open_inputs(options, 0, &err) : NULL;
-    fine = c && convert(options, out, c, &progress, &err);
+    fine = c && convert(options, out, c, &progress, &status, &err);
     heft_close(c);
-    return fine ? EXIT_SOUND : report_error(&err);
+    return fine ? status : report_error(&err);
 }

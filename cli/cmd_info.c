@@ -15,15 +15,16 @@ struct tally {
     uint64_t tensors, parameters, bytes;
 };
 
-/* What one row sees of a storage in the file. */
+/* A row that shares its storage. */
 struct view {
-    uint64_t file, storage, begin, end, bytes, stored;
+    uint64_t storage, bytes, stored;
 };
 
 struct summary {
     struct tally total, dtypes[HEFT_DTYPE_COUNT];
-    uint64_t shared_storages, shared_tensors, saved, wasted;
-    struct view *views; /* of rows that share their storage */
+    uint64_t shared_storages, shared_tensors, saved;
+    uint64_t storage_bytes, used_bytes; /* of the whole checkpoint */
+    struct view *views;                 /* of rows that share their storage */
     size_t n_views;
 };
 
@@ -43,64 +44,35 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Bytes from the first to behind the last element, as they lie in the storage. */
-static uint64_t span(const struct heft_tensor *t)
-{
-    uint64_t last = 0;
-    if (!t->strides || !t->bytes)
-        return t->bytes;
-    for (unsigned i = 0; i < t->rank; i++)
-        last = add(last, (t->shape[i] - 1) * t->strides[i]); /* within the storage: settled */
-    return (last + 1) * (heft_dtype_bits(t->dtype) / 8);
-}
-
 static void count_row(struct summary *s, const struct heft_tensor *t)
 {
     struct tally *const both[] = {&s->total, &s->dtypes[t->dtype]};
-    const uint64_t n = elements(t), seen = span(t);
+    const uint64_t n = elements(t);
     for (size_t i = 0; i < 2; i++) {
         both[i]->tensors++;
         both[i]->parameters = add(both[i]->parameters, n);
         both[i]->bytes = add(both[i]->bytes, t->bytes);
     }
     if (t->storage >= 0)
-        s->views[s->n_views++] =
-            (struct view){t->file,   (uint64_t)t->storage,
-                          t->offset, t->stored == HEFT_STORED_PLAIN ? t->offset + seen : UINT64_MAX,
-                          t->bytes,  t->stored_bytes};
-    else if (t->stored == HEFT_STORED_PLAIN && t->stored_bytes > seen)
-        s->wasted = add(s->wasted, t->stored_bytes - seen);
+        s->views[s->n_views++] = (struct view){(uint64_t)t->storage, t->bytes, t->stored_bytes};
 }
 
 static int by_storage(const void *a, const void *b)
 {
     const struct view *const x = a, *const y = b;
-    if (x->storage != y->storage)
-        return x->storage < y->storage ? -1 : 1;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
+    return (x->storage > y->storage) - (x->storage < y->storage);
 }
 
-/* Views of one storage, by begin: what they would take apart, what they see together. */
+/* Views of one storage: what they would take apart. */
 static void count_storage(struct summary *s, const struct view *views, size_t n)
 {
-    const uint64_t stored = views[0].stored;
-    uint64_t apart = 0, seen = 0, reached = 0;
-    bool whole = false;
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t begin = views[i].begin > reached ? views[i].begin : reached;
+    uint64_t apart = 0;
+    for (size_t i = 0; i < n; i++)
         apart = add(apart, views[i].bytes);
-        whole |= views[i].end == UINT64_MAX; /* deflated: where in the storage is not told */
-        if (views[i].end > begin && !whole)
-            seen += views[i].end - begin;
-        if (views[i].end > reached)
-            reached = views[i].end;
-    }
     s->shared_storages++;
     s->shared_tensors += n;
-    if (apart > stored)
-        s->saved = add(s->saved, apart - stored);
-    if (!whole && stored > seen)
-        s->wasted = add(s->wasted, stored - seen);
+    if (apart > views[0].stored)
+        s->saved = add(s->saved, apart - views[0].stored);
 }
 
 static bool summarize(struct summary *s, const struct rows *rows, struct heft_error *err)
@@ -158,7 +130,9 @@ static void json_shared(struct out *out, const struct summary *s)
     json_member_u64(out, "tensors", s->shared_tensors);
     json_member_u64(out, "saved", s->saved);
     json_close(out, '}');
-    json_member_u64(out, "wasted", s->wasted);
+    json_member_u64(out, "storage_bytes", s->storage_bytes);
+    json_member_u64(out, "used_bytes", s->used_bytes);
+    json_member_u64(out, "wasted", s->storage_bytes - s->used_bytes);
 }
 
 static void json_ties(struct out *out, const struct heft_checkpoint *c)
@@ -322,11 +296,22 @@ static void print_sharing(struct out *out, const struct summary *s)
         }
         out_char(out, '\n');
     }
-    if (s->wasted) {
-        label(out, "wasted");
-        print_bytes(out, s->wasted);
-        out_text(out, " stored that no tensor sees\n");
-    }
+}
+
+/* Storages that hold more than tensors see; what unreadable tensors see is not known. */
+static void print_use(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+{
+    const uint64_t unused = s->storage_bytes - s->used_bytes;
+    if (!unused || heft_unread_count(c))
+        return;
+    label(out, "storages");
+    out_size(out, s->storage_bytes);
+    out_text(out, ", of which tensors use ");
+    out_size(out, s->used_bytes);
+    out_text(out, " (");
+    out_u64(out, unused > UINT64_MAX / 100 ? unused / (s->storage_bytes / 100)
+                                           : unused * 100 / s->storage_bytes);
+    out_text(out, "% unused: convert writes only what is used)\n");
 }
 
 typedef bool pair_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
@@ -367,6 +352,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_totals(out, c, s);
     print_dtypes(out, s);
     print_sharing(out, s);
+    print_use(out, c, s);
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
     print_unread(out, c, all);
@@ -382,7 +368,8 @@ int cmd_info(const struct options *options, struct out *out)
     struct rows rows = {0};
     struct summary summary = {0};
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
-    bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err);
+    bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err) &&
+                heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
 
     if (fine && !(options->json ? info_json(out, c, &summary)
                                 : info_text(out, c, &summary, options->all))) {

@@ -18,7 +18,7 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool trace, state;
-    bool strict, overwrite, no_sync, no_verify, dry_run, verify;
+    bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     uint64_t threads;                /* 0: not given */

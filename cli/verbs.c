@@ -112,7 +112,7 @@ static const struct option_spec convert_own[] = {
          "the torch whose records to write; else the newest"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
-    LATER("salvage", NULL),
+    FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
     LATER("into", "MODELDIR"),
     END,
 };
@@ -199,9 +199,12 @@ const struct verb verbs[] = {
      "  heft convert model.safetensors -o model.pth                 as torch.save would\n"
      "  heft convert last.ckpt --root state_dict -o model.safetensors\n"
      "  heft convert model.pth -o half.safetensors --cast '*=F16' --rename '^model\\.=>'\n"
-     "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n",
+     "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n"
+     "  heft convert --salvage broken.pth -o rest.safetensors       what a cut download still "
+     "has\n",
      "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
-     "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n",
+     "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n"
+     "With --salvage the exit status is 1 if anything is lost.\n",
      {writing, convert_own, selection, document, reading, common},
      1,
      ANY,

@@ -5,6 +5,7 @@
 #include "checkpoint.h"
 #include "core/registry.h"
 #include "core/select.h"
+#include "core/usage.h"
 
 #define STREAM_PIECE (4u << 20)
 
@@ -59,6 +60,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
         return NULL;
     heft_model_init(&c->model, o->limits);
     c->model.trail = trail;
+    c->model.salvage = o->salvage;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
@@ -238,6 +240,12 @@ bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t 
         return false;
     *index = found;
     return true;
+}
+
+bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                      struct heft_error *err)
+{
+    return heft_model_usage(&c->model, stored, used, err);
 }
 
 size_t heft_unread_count(const struct heft_checkpoint *c)

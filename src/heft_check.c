@@ -203,6 +203,35 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
            heft_error_about(err, "tensor", row->name);
 }
 
+/* ---- damage ------------------------------------------------------------------------------ */
+
+bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *expected,
+                     bool *at_least)
+{
+    const struct heft_model_source *source;
+
+    if (file >= c->model.n_files)
+        return false;
+    source = &c->model.sources[c->file_sources[file]];
+    *expected = source->expected;
+    *at_least = source->at_least;
+    return source->expected > source->source.size;
+}
+
+bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
+{
+    for (size_t i = 0; i < c->model.n_notes; i++) {
+        const struct heft_note *note = &c->model.notes[i];
+
+        if (!note->is_damage || index-- > 0)
+            continue;
+        *out = (struct heft_finding){note->severity, path_of(&c->model, note->source), note->offset,
+                                     note->text};
+        return true;
+    }
+    return false;
+}
+
 /* ---- scanning ---------------------------------------------------------------------------- */
 
 bool heft_scan(const char *path, const struct heft_limits *limits,

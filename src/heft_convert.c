@@ -70,6 +70,15 @@ const char *heft_convert_note(const struct heft_conversion *conversion, size_t i
     return index < conversion->n_notes ? conversion->notes[index] : NULL;
 }
 
+bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
+                          struct heft_unread *out)
+{
+    if (index >= conversion->n_lost)
+        return false;
+    *out = conversion->lost[index];
+    return true;
+}
+
 bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                       struct heft_error *err)
 {

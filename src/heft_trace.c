@@ -90,7 +90,8 @@ static bool hand_out(struct tensors *t, struct heft_error *err)
  * by name may be of an archive that heft does not open: then its steps are the answer. */
 static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
 {
-    const struct heft_open_options how = {tr->options->format, tr->options->limits};
+    const struct heft_open_options how = {.format = tr->options->format,
+                                          .limits = tr->options->limits};
     struct tensors t = {.tr = tr};
     struct heft_error why = {0};
     bool ok;
@@ -110,7 +111,8 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
  * goes. A file of another format has no pickle. */
 static bool find_places(struct heft_tracer *tr, const char *path)
 {
-    const struct heft_open_options how = {tr->options->format, tr->options->limits};
+    const struct heft_open_options how = {.format = tr->options->format,
+                                          .limits = tr->options->limits};
     struct heft_error ignored = {0}; /* the walk shows where it breaks off */
     struct heft_trail trail = {0};
     struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &trail, &ignored);

@@ -67,6 +67,11 @@ struct heft_limits {
 struct heft_open_options {
     const char *format; /* override the probe: "torch", "safetensors"; NULL: by content */
     const struct heft_limits *limits; /* NULL: defaults */
+    /* Opens files that are cut off or damaged, where it can be told what is whole. Tensors that are
+     * lost are no tensors: heft_unread_at names them, heft_missing_at and heft_damage_at say what is
+     * wrong with the files. What is there is as it always is; but nothing but a checksum can tell
+     * that bytes are right: heft_tensor_check, heft_convert_options. */
+    bool salvage;
 };
 
 struct heft_checkpoint;
@@ -145,6 +150,12 @@ HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index,
 /* By name, also by the dropped name of a recorded tie. False where there is none. */
 HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                                size_t *index);
+
+/* Bytes of all storages, unpacked, and how many of them tensors see: from the first element of a
+ * strided tensor to its last, overlaps counted once. What no tensor sees, as where slices of large
+ * tensors were saved, is not converted. What only unreadable tensors see counts as unseen. */
+HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                               struct heft_error *err);
 
 /* Tensors that the file holds but heft cannot read, and why. */
 struct heft_unread {
@@ -253,6 +264,15 @@ struct heft_verify_options {
 HEFT_API bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *options,
                           void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                           struct heft_error *err);
+
+/* Of a checkpoint that was opened to be salvaged: how many bytes a file should have, where that is
+ * more than it has; *at_least: or more. False where nothing is known to be missing. */
+HEFT_API bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *expected,
+                              bool *at_least);
+/* Damage by which more may be lost, or wrong, than the tensors that are named: to the names
+ * themselves. False past the end. */
+HEFT_API bool heft_damage_at(const struct heft_checkpoint *c, size_t index,
+                             struct heft_finding *out);
 
 enum heft_danger { HEFT_ALLOWED, HEFT_UNKNOWN, HEFT_DANGER };
 struct heft_scan_item {
@@ -409,6 +429,11 @@ struct heft_convert_options {
     size_t n_ranges;
     unsigned threads;
     bool overwrite, no_sync, no_verify;
+    /* Tensors that are lost or cannot be read are left out and named by heft_convert_lost_at. Stored
+     * checksums are compared while planning, which reads all that is to be converted: tensors whose
+     * bytes differ are lost, too (no_verify: they are not looked at). For checkpoints that were
+     * opened so. */
+    bool salvage;
     /* From any thread, one at a time; false stops. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
@@ -442,6 +467,9 @@ HEFT_API bool heft_convert_tensor(const struct heft_conversion *conversion, size
  * out". */
 HEFT_API size_t heft_convert_note_count(const struct heft_conversion *conversion);
 HEFT_API const char *heft_convert_note(const struct heft_conversion *conversion, size_t index);
+/* Tensors that are selected and lost, and why: salvage. False past the end. */
+HEFT_API bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
+                                   struct heft_unread *out);
 /* Writes the files: all of them, or none under its final name. *overflowed: values a cast made
  * infinite. */
 HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,

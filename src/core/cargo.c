@@ -215,9 +215,9 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
-         refuse_unreadable(model, options, err) && take_rows(out, options, selected, err) &&
-         rename_items(out, options, err) && heft_cargo_check_names(out, err) &&
-         collect_metadata(out, options, err);
+         (options->salvage || refuse_unreadable(model, options, err)) &&
+         take_rows(out, options, selected, err) && rename_items(out, options, err) &&
+         heft_cargo_check_names(out, err) && collect_metadata(out, options, err);
     heft_free(selected);
     return ok;
 }

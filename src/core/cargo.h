@@ -42,7 +42,8 @@ struct heft_cargo {
 };
 
 /* Select (--root, -g, -e), rename, cast, metadata; duplicates after renaming are HEFT_USAGE with
- * both names. An unreadable tensor among what is selected is an error that names it. */
+ * both names. An unreadable tensor among what is selected is an error that names it, unless
+ * options->salvage. */
 HEFT_CHECKED bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
                                   const struct heft_convert_options *options,
                                   struct heft_arena *mem, struct heft_error *err);

@@ -251,7 +251,10 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
 static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
                          struct heft_error *err)
 {
+    if (options->salvage && !heft_conversion_lose_unreadable(c, options, err))
+        return false;
     return heft_cargo_load(&c->cargo, c->model, options, &c->mem, err) &&
+           (!options->salvage || heft_conversion_lose_damaged(c, err)) &&
            (c->format->no_ties || c->format->one_tensor ||
             heft_cargo_retie(&c->cargo, options, err));
 }
@@ -267,7 +270,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
     if (!take_tensors(c, options, err))
         return false;
     all = c->cargo.n_items;
-    if (all == 0 && c->model->n_rows > 0)
+    if (all == 0 && c->model->n_rows > 0 && c->n_lost == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",
                          c->model->n_rows);
     if (c->format->one_tensor && all != 1)
@@ -426,6 +429,7 @@ void heft_conversion_release(struct heft_conversion *c)
     heft_cargo_release(&c->cargo);
     heft_plan_release(&c->plan);
     heft_free(c->notes);
+    heft_free(c->lost);
     heft_arena_release(&c->mem);
     *c = (struct heft_conversion){0};
 }

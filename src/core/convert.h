@@ -18,6 +18,8 @@ struct heft_conversion {
     const char *prefix, *suffix; /* of the shard pattern; NULL where there is one file */
     const char **notes;
     size_t n_notes, cap_notes;
+    struct heft_unread *lost; /* salvage */
+    size_t n_lost, cap_lost;
 };
 
 HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct heft_model *model,
@@ -25,6 +27,12 @@ HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                       struct heft_error *err);
+/* lost.c. Before the cargo is loaded: what is selected and cannot be read. */
+HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
+                                                  const struct heft_convert_options *options,
+                                                  struct heft_error *err);
+/* … and after it: takes out of the cargo what lies on storages whose checksums are wrong. */
+HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err);
 void heft_conversion_release(struct heft_conversion *conversion);
 
 #endif

@@ -454,6 +454,11 @@ static bool check_deflated(struct heft_exec *x, const struct heft_exec_judge *j,
     return false;
 }
 
+static bool is_wanted(const struct heft_exec_options *options, uint32_t storage)
+{
+    return !options->wanted || options->wanted[storage];
+}
+
 bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
                       const struct heft_exec_options *options,
                       bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
@@ -468,14 +473,15 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
     for (uint32_t k = 0; ok && k < n; k++) {
         const uint32_t s = only ? heft_row_storage(only, k) : k;
 
-        if (is_checkable(&x, s))
+        if (is_checkable(&x, s) && is_wanted(options, s))
             ok = cut_storage(&x, s, err);
     }
     ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err);
     for (uint32_t k = 0; ok && k < n; k++) {
         const uint32_t s = only ? heft_row_storage(only, k) : k;
 
-        if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0)
+        if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0 &&
+            is_wanted(options, s))
             ok = check_deflated(&x, &j, s, err);
     }
     exec_release(&x);

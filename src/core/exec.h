@@ -8,6 +8,7 @@
 struct heft_exec_options {
     unsigned threads; /* 0: one a core, at most 4 */
     bool overwrite, no_sync, no_verify;
+    const bool *wanted;        /* heft_exec_verify: storages to look at; NULL: all */
     const char *folder;        /* made where it is missing; NULL: none */
     const char *const *retire; /* stale files, deleted after the renames */
     size_t n_retire;

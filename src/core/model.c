@@ -290,15 +290,21 @@ bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint
         !heft_grow(&model->notes, &model->cap_notes, model->n_notes, 1, sizeof *model->notes, err))
         return false;
     translate(model, &source, &offset);
-    model->notes[model->n_notes++] = (struct heft_note){severity, source, offset, copy};
+    model->notes[model->n_notes++] = (struct heft_note){severity, source, offset, copy, false};
     return true;
 }
 
 bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, uint32_t source,
                                uint64_t offset, const char *reason, struct heft_error *err)
 {
-    const char *n = heft_arena_text(&model->mem, name, err);
-    const char *why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
+    const uint64_t most = heft_limit_tensors(&model->limits, model->file_bytes);
+    const char *n, *why;
+
+    if (model->n_unreadable >= most)
+        return heft_fail(err, HEFT_LIMIT, offset,
+                         "more than %" PRIu64 " tensors that cannot be read: limits.tensors", most);
+    n = heft_arena_text(&model->mem, name, err);
+    why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
 
     if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
                            sizeof *model->unreadable, err))
@@ -409,7 +415,7 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     return true;
 }
 
-static bool check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+bool heft_model_check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
 {
     const struct heft_storage *storage;
 
@@ -432,8 +438,8 @@ static bool check_row(struct heft_model *model, struct heft_row *row, struct hef
                       : heft_model_check_geometry(model, row, err);
 }
 
-static bool check_storage(const struct heft_model *model, const struct heft_storage *storage,
-                          struct heft_error *err)
+bool heft_model_check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                              struct heft_error *err)
 {
     const struct heft_source *source;
 
@@ -486,7 +492,7 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
     for (size_t i = 0; i < model->n_rows; i++) {
         struct heft_row *row = &model->rows[i];
 
-        if (!check_row(model, row, err))
+        if (!heft_model_check_row(model, row, err))
             return blame_row(model, row, err);
         ascend = ascend && (i == 0 || heft_str_cmp(row[-1].name, row->name) < 0);
         apart = apart && !row->parts && row->storage == i;
@@ -498,8 +504,10 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
 
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
 {
+    if (model->salvage && !heft_model_drop_lost(model, err))
+        return false;
     for (size_t i = 0; i < model->n_storages; i++)
-        if (!check_storage(model, &model->storages[i], err))
+        if (!heft_model_check_storage(model, &model->storages[i], err))
             return false;
     if (!check_rows(model, err) || !check_unique(model, err))
         return false;

@@ -31,6 +31,7 @@ struct heft_storage {
     uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
     uint8_t coding;
     bool has_crc;
+    bool is_other; /* a record that is known to be no tensor's: code, say */
 };
 
 /* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */
@@ -92,6 +93,8 @@ struct heft_model_source {
     bool is_file;    /* a file of its own, listed by ls; else bytes decoded from one: */
     uint32_t origin; /* … from [origin_off, +origin_len) of this source */
     uint64_t origin_off, origin_len;
+    uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
+    bool at_least;     /* … and maybe more */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 
@@ -111,6 +114,7 @@ struct heft_note {
     uint32_t source; /* HEFT_NONE: about no file */
     uint64_t offset;
     const char *text; /* escaped */
+    bool is_damage;   /* salvaging: more may be lost by it than the tensors that are named */
 };
 
 /* A tensor that cannot be read, and why: never dropped in silence. */
@@ -153,6 +157,8 @@ struct heft_model {
     bool apart;        /* no two rows share a storage: row i has storage i */
     bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
     bool settled;
+    bool salvage; /* set before opening: readers go on where they can tell what is whole, and name
+                     what is lost: see below */
 };
 
 void heft_model_init(struct heft_model *model,
@@ -213,7 +219,42 @@ HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct hef
 HEFT_CHECKED bool heft_model_add_ordered(struct heft_model *model, struct heft_str path,
                                          struct heft_error *err);
 bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path);
+
+/* ---- salvage.c: for readers of files that are cut off or damaged ----
+ *
+ * A reader that finds something wrong asks heft_model_forgives, and if so names what is lost and
+ * goes on. It may leave rows and storages that reach beyond the end of the file: settling sorts
+ * them out. What is not lost is as it always is. */
+
+/* Whether to go on after that error: salvage is set, and the file is at fault. */
+bool heft_model_forgives(const struct heft_model *model, const struct heft_error *found);
+/* "text, at offset 0x1a2b" in the model's memory: an error as the reason of a loss. */
+HEFT_CHECKED const char *heft_model_reason(struct heft_model *model, const struct heft_error *found,
+                                           struct heft_error *err);
+/* A tensor is lost by that error. */
+HEFT_CHECKED bool heft_model_lose(struct heft_model *model, struct heft_str name, uint32_t source,
+                                  const struct heft_error *found, struct heft_error *err);
+/* More may be lost by that error than is named, as by damage to the names themselves. */
+HEFT_CHECKED bool heft_model_damage(struct heft_model *model, uint32_t source, const char *what,
+                                    const struct heft_error *found, struct heft_error *err);
+/* The source should have so many bytes (or more), by what is in it. */
+void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes, bool at_least);
+/* Where the model is, to come back to if one of several files fails in its middle. Files stay. */
+struct heft_model_place {
+    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable;
+};
+struct heft_model_place heft_model_here(const struct heft_model *model);
+void heft_model_back(struct heft_model *model, const struct heft_model_place *place);
+/* The first step of settling: rows that cannot be true become unreadable. */
+HEFT_CHECKED bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err);
+
 HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
+/* Whether a row, or a storage, is what settling asks for. */
+HEFT_CHECKED bool heft_model_check_row(struct heft_model *model, struct heft_row *row,
+                                       struct heft_error *err);
+HEFT_CHECKED bool heft_model_check_storage(const struct heft_model *model,
+                                           const struct heft_storage *storage,
+                                           struct heft_error *err);
 /* Whether a row of that shape, dtype, offset and strides lies inside its storage. Sets bytes; makes
  * strides NULL where they are row-major. For settling. */
 HEFT_CHECKED bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *row,

@@ -229,6 +229,40 @@ static bool load_text(struct reader *r)
 
 /* ---- the shards ----------------------------------------------------------------------------- */
 
+/* Salvaging: a shard that cannot be opened. Its tensors are lost, and what was read of it goes. */
+static bool lose_shard(struct reader *r, uint32_t number, const struct heft_model_place *place,
+                       const struct heft_error *found)
+{
+    struct heft_error why = {.code = found->code, .offset = HEFT_NO_OFFSET};
+    char line[sizeof why.text];
+
+    heft_model_back(r->model, place);
+    heft_error_format(found, line, sizeof line);
+    heft_fail(&why, found->code, HEFT_NO_OFFSET, "its shard is lost: %s", line + strlen("heft: "));
+    for (size_t i = 0; i < r->n_map; i++) {
+        if (r->map[i].shard != number)
+            continue;
+        r->map[i].found = true;
+        if (!heft_model_lose(r->model, r->map[i].name, r->source, &why, r->err))
+            return false;
+    }
+    return true;
+}
+
+static bool open_shard(struct reader *r, uint32_t number)
+{
+    const struct heft_model_place place = heft_model_here(r->model);
+    struct heft_error found = {0};
+    uint32_t source;
+
+    if (heft_registry_open_sibling(r->model, r->source, r->shards[number].path, &source, &found))
+        return true;
+    if (heft_model_forgives(r->model, &found) || (r->model->salvage && found.code == HEFT_IO))
+        return lose_shard(r, number, &place, &found);
+    *r->err = found;
+    return false;
+}
+
 /* A shard that is itself an index could name itself: never followed. */
 static bool open_shards(struct reader *r)
 {
@@ -238,13 +272,10 @@ static bool open_shards(struct reader *r)
     if (model->inside_index)
         return heft_fail(r->err, HEFT_UNSAFE, 0, "an index stands where a shard was expected");
     model->inside_index = true;
-    for (size_t i = 0; ok && i < r->n_shards; i++) {
-        struct shard *shard = &r->shards[i];
-        uint32_t source;
-
-        shard->first = model->n_rows;
-        ok = heft_registry_open_sibling(model, r->source, shard->path, &source, r->err);
-        shard->end = model->n_rows;
+    for (uint32_t i = 0; ok && i < r->n_shards; i++) {
+        r->shards[i].first = model->n_rows;
+        ok = open_shard(r, i);
+        r->shards[i].end = model->n_rows;
     }
     model->inside_index = false;
     return ok;
@@ -271,6 +302,17 @@ static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
            note(r, map->where, name, "not where the index says, but in", r->shards[shard].path);
 }
 
+/* Salvaging: the index has it, its shard does not. */
+static bool lose_missing(struct reader *r, const struct mapping *map)
+{
+    const struct heft_str path = r->shards[map->shard].path;
+    struct heft_error why = {0};
+
+    heft_fail(&why, HEFT_MALFORMED, map->where, "the index has it in %.*s, which does not",
+              (int)heft_min_u64(path.n, 200), path.p);
+    return heft_model_lose(r->model, map->name, r->source, &why, r->err);
+}
+
 static bool check_shards(struct reader *r)
 {
     const struct heft_model *model = r->model;
@@ -288,6 +330,8 @@ static bool check_shards(struct reader *r)
     for (size_t i = 0; i < r->n_map; i++) {
         const struct mapping *map = &r->map[i];
 
+        if (!map->found && r->model->salvage && !lose_missing(r, map))
+            return false;
         if (!map->found &&
             !note(r, map->where, map->name, "the index has it in", r->shards[map->shard].path))
             return false;

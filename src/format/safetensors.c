@@ -495,6 +495,17 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
     return true;
 }
 
+/* A file that ends before its last tensor, and is to be salvaged: settling finds what is whole. */
+static bool is_cut(struct reader *r, uint64_t end)
+{
+    uint64_t bytes;
+
+    if (!r->model->salvage || !heft_add(PREFIX + r->header_n, end, &bytes))
+        return false;
+    heft_model_expect(r->model, r->source, bytes, false);
+    return true;
+}
+
 static bool check_tensors(struct reader *r, const uint32_t *order)
 {
     struct progress at = {0, 0};
@@ -502,10 +513,10 @@ static bool check_tensors(struct reader *r, const uint32_t *order)
     for (size_t i = 0; i < r->n; i++)
         if (!check_tensor(r, order ? order[i] : i, &at))
             return false;
-    if (at.next > r->data_n)
+    if (at.next > r->data_n && !is_cut(r, at.next))
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
                          "file ends %" PRIu64 " bytes before its last tensor", at.next - r->data_n);
-    return at.next == r->data_n ||
+    return at.next >= r->data_n ||
            heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + at.next,
                      "%" PRIu64 " bytes follow the last tensor; every byte must belong to one",
                      r->data_n - at.next);

@@ -14,6 +14,7 @@
 void heft_torch_release(struct heft_torch *t)
 {
     heft_strmap_release(&t->keys);
+    heft_strmap_release(&t->lost);
     heft_u32map_release(&t->raw);
     heft_u32map_release(&t->by_text);
     heft_u32map_release(&t->by_bytes);
@@ -158,6 +159,20 @@ static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
     return (uint32_t)(node - pickle->nodes);
 }
 
+static bool find_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (!t->model->salvage)
+        return t->container->storage(t, id, err);
+    if (t->container->storage(t, id, &found))
+        return true;
+    if (heft_model_forgives(t->model, &found))
+        return heft_torch_lose_storage(t, id, &found, err);
+    *err = found;
+    return false;
+}
+
 /* A persistent id is made after the class it names, so one pass is enough. */
 static bool find_meanings(struct heft_torch *t, struct heft_error *err)
 {
@@ -168,7 +183,7 @@ static bool find_meanings(struct heft_torch *t, struct heft_error *err)
         if (heft_torch_is(t, i, HEFT_PICKLE_GLOBAL))
             t->meanings[i] = meaning_of(t, i);
         else
-            ok = t->container->storage(t, i, err);
+            ok = find_storage(t, i, err);
     }
     return ok;
 }
@@ -180,8 +195,10 @@ bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_er
                                               .nodes = heft_limit_nodes(l, t->model->file_bytes),
                                               .bare = t->is_script};
 
-    return heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err) &&
-           heft_torch_look_up(t, err);
+    if (t->model->salvage ? !heft_torch_run_damaged(t, data, &limits, err)
+                          : !heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err))
+        return false;
+    return heft_torch_look_up(t, err);
 }
 
 bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err)
@@ -197,8 +214,9 @@ static bool note_pickle(struct heft_torch *t, struct heft_error *err)
     const size_t extra = t->pickle.data.n - t->pickle.length;
     const uint64_t at = t->base == HEFT_NO_OFFSET ? t->pickle_at : t->base + t->pickle.length;
 
-    if (extra && !heft_model_note(t->model, HEFT_FINDING, t->source, at, err,
-                                  "%zu bytes after the pickle's STOP", extra))
+    if (extra && !t->broken &&
+        !heft_model_note(t->model, HEFT_FINDING, t->source, at, err,
+                         "%zu bytes after the pickle's STOP", extra))
         return false;
     return t->pickle.left_over == 0 ||
            heft_model_note(t->model, HEFT_NOTE, t->source, at, err,

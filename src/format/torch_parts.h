@@ -16,6 +16,7 @@
  *     torch_export.c   the zip of torch.export.save
  *     torch_zip.c      its root and its records, which are the storages
  *     torch_records.c  its small records, the map of its bytes, notes
+ *     torch_salvage.c  what is whole of one that is cut off or damaged
  *     torch_dcp.c      folders of torch.distributed.checkpoint: many zips in few files
  *     torch_dcp_meta.c what their .metadata says
  *     torch_verify.c   what only verify reads of it
@@ -43,7 +44,9 @@ struct heft_torch_storage {
     uint64_t bytes;                       /* elements times their size */
     int64_t elements;
     uint64_t begin;   /* of a view on a storage: bytes from that storage's begin */
-    uint32_t storage; /* in the model; HEFT_NONE: there is no data (meta device) */
+    uint32_t storage; /* in the model; HEFT_NONE: there is no data (meta device), or it is lost */
+    const char *lost; /* salvaging: why; all else but key, type and bytes is unknown then, and those
+                         where type is NULL */
     uint32_t id;      /* the PERSID that was met first, from 1 on; 0: there is none */
     uint32_t trail;   /* its number in the model's trail, from 1 on; 0: none */
     bool used;        /* by a row */
@@ -93,6 +96,8 @@ struct heft_torch {
     struct heft_torch_storage *storages;
     size_t n_storages, cap_storages;
     struct heft_strmap keys; /* of storages, for containers that find them by key → storages */
+    struct heft_strmap lost; /* keys of storages that are lost → storages */
+    bool broken;             /* salvaging: the pickle breaks off */
     struct heft_torch_span *spans;
     size_t n_spans, cap_spans;
     struct heft_u32map raw; /* node of raw bytes → storage in the model */
@@ -214,6 +219,9 @@ void heft_torch_release_kept(struct heft_torch_kept *kept);
 /* The entry of the root's record of that name ("data.pkl"), HEFT_NONE where there is none. Not for
  * data/0, data/1 …: those are `numbered`. */
 uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name);
+/* The entry of the storage of that key, HEFT_NONE where there is none. */
+HEFT_CHECKED bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key,
+                                        uint32_t *entry, struct heft_error *err);
 /* A record that becomes a storage of the model, once. */
 HEFT_CHECKED bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t entry,
                                           uint32_t *storage, struct heft_error *err);
@@ -235,6 +243,33 @@ HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_
 /* After all walks: records without a tensor, notes, and a claim for every byte that is understood.
  */
 HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
+
+/* Where torch puts the payload of a record of `size` bytes that follows `end`, under a name of n
+ * bytes. */
+uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
+                                    uint64_t size);
+
+/* ---- torch_salvage.c: only where model->salvage is set ---- */
+
+/* A record that a pickle asks for as `bytes` bytes, and that may be cut off or lost: true where it
+ * is whole; its entry says so then. */
+HEFT_CHECKED bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *entry,
+                                          uint64_t bytes, struct heft_error *err);
+/* A persistent id whose storage is lost by that error. */
+HEFT_CHECKED bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id,
+                                          const struct heft_error *found, struct heft_error *err);
+/* The bytes of a record that holds a pickle, whatever its checksum; damage is named. */
+HEFT_CHECKED bool heft_torch_fetch_damaged(struct heft_torch_zip *z,
+                                           const struct heft_zip_entry *entry, const char *what,
+                                           uint64_t cap, struct heft_arena *arena,
+                                           struct heft_bytes *out, struct heft_error *err);
+/* Runs a pickle that may break off. */
+HEFT_CHECKED bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes data,
+                                         const struct heft_pickle_limits *limits,
+                                         struct heft_error *err);
+/* After a pickle was read: how long the file should be. */
+HEFT_CHECKED bool heft_torch_measure(struct heft_torch_zip *z, struct heft_torch *t,
+                                     struct heft_error *err);
 
 /* ---- torch_script.c ---- */
 

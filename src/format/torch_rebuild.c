@@ -223,10 +223,10 @@ static bool bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
            heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call), "bad arguments for %s", name);
 }
 
-static bool no_data(struct heft_torch_made *out)
+static bool no_data(const char *lost, struct heft_torch_made *out)
 {
     out->found = HEFT_TORCH_UNREAD;
-    out->reason = "on the meta device: the file has no data for it";
+    out->reason = lost ? lost : "on the meta device: the file has no data for it";
     return true;
 }
 
@@ -280,12 +280,14 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
 {
     struct dims d;
 
+    if (s->lost)
+        return no_data(s->lost, out);
     if (!choose_dtype(t, v, s, out, err) || !read_dims(t, v, &d, err))
         return false;
     if (out->found == HEFT_TORCH_UNREAD)
         return true;
     if (s->storage == HEFT_NONE)
-        return no_data(out);
+        return no_data(s->lost, out);
     set_storage(t, s, out);
     out->found = HEFT_TORCH_ROW;
     return check_range(t, v, &d, s, &out->row, err) && read_metadata(t, v, &out->row, err) &&
@@ -300,13 +302,15 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
     const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL, .is_quantized = is_quantized};
     struct dims d;
 
+    if (s->lost)
+        return no_data(s->lost, out);
     d.rank = 1;
     d.size[0] = (uint64_t)s->elements;
     d.stride[0] = 1;
     if (!choose_dtype(t, &v, s, out, err) || out->found == HEFT_TORCH_UNREAD)
         return out->found == HEFT_TORCH_UNREAD;
     if (s->storage == HEFT_NONE)
-        return no_data(out);
+        return no_data(s->lost, out);
     set_storage(t, s, out);
     out->row.offset = s->begin;
     out->found = HEFT_TORCH_ROW;
@@ -496,7 +500,7 @@ static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *cal
         out->found = HEFT_TORCH_PARTS;
         return heft_torch_has_parts(t, call) || bad_arguments(t, call->node, call->callee, err);
     case HEFT_TORCH_META:
-        return no_data(out);
+        return no_data(NULL, out);
     case HEFT_TORCH_WRAPPER:
         out->has_more = wrapped;
         if (!wrapped)
@@ -582,8 +586,8 @@ static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_m
     return true;
 }
 
-bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
-                       struct heft_error *err)
+static bool find_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                        struct heft_error *err)
 {
     *out = (struct heft_torch_made){.found = HEFT_TORCH_OTHER};
     if (is_tensor_id(t, node))
@@ -597,4 +601,22 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
     return out->found == HEFT_TORCH_OTHER || heft_torch_count(t, node) == 0 ||
            heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
                      "items set on a tensor, which the pickle machine of torch refuses");
+}
+
+bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                       struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (!t->model->salvage)
+        return find_tensor(t, node, out, err);
+    if (find_tensor(t, node, out, &found))
+        return true;
+    if (!heft_model_forgives(t->model, &found)) {
+        *err = found;
+        return false;
+    }
+    out->found = HEFT_TORCH_UNREAD;
+    out->reason = heft_model_reason(t->model, &found, err);
+    return out->reason != NULL;
 }

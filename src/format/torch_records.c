@@ -32,6 +32,9 @@ static bool fetch_small(struct heft_torch_zip *z, const char *name,
     if (found == HEFT_NONE)
         return true;
     *entry = &z->zip.entries[found];
+    if ((*entry)->fault == HEFT_ZIP_LOST || (*entry)->fault == HEFT_ZIP_OPEN)
+        return heft_fail(err, HEFT_MALFORMED, (*entry)->header, "record %s is %s", name,
+                         (*entry)->fault == HEFT_ZIP_OPEN ? "cut off" : "damaged");
     if ((*entry)->size > SMALL_RECORD)
         return heft_fail(err, HEFT_MALFORMED, (*entry)->data,
                          "record %s has %" PRIu64 " bytes, at most %d make sense", name,
@@ -123,18 +126,59 @@ static bool read_number(struct heft_torch_zip *z, const char *name, uint64_t mos
     return true;
 }
 
-bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_error *err)
+static bool read_format(struct heft_torch_zip *z, struct heft_error *err)
+{
+    return read_number(z, ".format_version", UINT32_MAX, "a number from 1 on is allowed",
+                       &z->format, err);
+}
+
+static bool read_alignment(struct heft_torch_zip *z, struct heft_error *err)
+{
+    return read_number(z, ".storage_alignment", MOST_ALIGN, "1 to 2^30 are allowed", &z->alignment,
+                       err);
+}
+
+static bool read_id(struct heft_torch_zip *z, struct heft_error *err)
 {
     const struct heft_zip_entry *entry;
     struct heft_str text;
 
+    return fetch_small(z, ".data/serialization_id", &entry, &text, err);
+}
+
+static const struct {
+    bool (*read)(struct heft_torch_zip *z, struct heft_error *err);
+    const char *if_damaged; /* what is then assumed; NULL: nothing depends on it */
+} SMALL[] = {
+    {read_version, NULL}, {read_byteorder, "taken for little-endian"},
+    {read_format, NULL},  {read_alignment, NULL},
+    {read_id, NULL},
+};
+
+/* Salvaging: a small record that is damaged or missing does not matter, but for one. */
+static bool read_damaged(struct heft_torch_zip *z, size_t i, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (SMALL[i].read(z, &found))
+        return true;
+    if (!heft_model_forgives(z->model, &found)) {
+        *err = found;
+        return false;
+    }
+    return SMALL[i].if_damaged
+               ? heft_model_damage(z->model, z->source, SMALL[i].if_damaged, &found, err)
+               : heft_model_note(z->model, HEFT_FINDING, z->source, found.offset, err, "%s",
+                                 found.text);
+}
+
+bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_error *err)
+{
     z->alignment = 64;
-    return read_version(z, err) && read_byteorder(z, err) &&
-           read_number(z, ".format_version", UINT32_MAX, "a number from 1 on is allowed",
-                       &z->format, err) &&
-           read_number(z, ".storage_alignment", MOST_ALIGN, "1 to 2^30 are allowed", &z->alignment,
-                       err) &&
-           fetch_small(z, ".data/serialization_id", &entry, &text, err);
+    for (size_t i = 0; i < HEFT_COUNT(SMALL); i++)
+        if (!(z->model->salvage ? read_damaged(z, i, err) : SMALL[i].read(z, err)))
+            return false;
+    return true;
 }
 
 /* ---- notes ------------------------------------------------------------------------------- */
@@ -195,10 +239,8 @@ static bool note_crc(struct heft_torch_zip *z, struct heft_error *err)
                                      n == 1 ? " has" : "s have");
 }
 
-/* Where torch would look for the payload after `end` under a name of n bytes, without reading the
- * local header. */
-static uint64_t computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
-                                uint64_t size)
+uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
+                                    uint64_t size)
 {
     const bool is_large = size >= UINT32_MAX, is_far = end >= UINT32_MAX;
     const uint64_t zip64 = is_large || is_far ? 4 + (is_large ? 16U : 0U) + (is_far ? 8U : 0U) : 0;
@@ -224,7 +266,8 @@ static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)
                                    "no record data/%zu: .format_version promises storages numbered "
                                    "in the order of their use",
                                    i);
-        want = last ? computed_offset(z, last->end, entry->name.n, entry->size) : entry->data;
+        want = last ? heft_torch_computed_offset(z, last->end, entry->name.n, entry->size)
+                    : entry->data;
         if (entry->data != want)
             return heft_model_note(z->model, HEFT_NOTE, z->source, entry->data, err,
                                    "record data/%zu begins here, .format_version promises it at "
@@ -263,7 +306,13 @@ static bool claim_entry(struct heft_torch_zip *z, uint32_t index, struct heft_er
     if (z->marks[index] == HEFT_TORCH_PARSED || entry->is_folder)
         return claim_named(z, entry->data, entry->packed, "record ",
                            heft_torch_inner_name(z, entry), err);
-    return z->marks[index] == HEFT_TORCH_STORED || heft_torch_store_record(z, index, &storage, err);
+    if (z->marks[index] == HEFT_TORCH_STORED)
+        return true;
+    if (!heft_torch_store_record(z, index, &storage, err))
+        return false;
+    z->model->storages[storage].is_other =
+        !heft_str_starts(heft_torch_inner_name(z, entry), HEFT_STR("data/"));
+    return true;
 }
 
 bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err)

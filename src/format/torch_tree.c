@@ -265,6 +265,23 @@ static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
     return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
+/* Salvaging: a value that makes no sense stands as an opaque one. */
+static bool read_leaf(struct heft_torch_walk *w, uint32_t node, struct heft_value *leaf,
+                      bool *is_leaf)
+{
+    struct heft_error found = {0};
+
+    if (heft_torch_leaf(w->t, node, leaf, is_leaf, &found))
+        return true;
+    if (!heft_model_forgives(w->t->model, &found)) {
+        *w->err = found;
+        return false;
+    }
+    *leaf = (struct heft_value){.kind = HEFT_VALUE_OPAQUE, .type_name = "damaged"};
+    *is_leaf = true;
+    return true;
+}
+
 static bool visit(struct heft_torch_walk *w, struct place *at)
 {
     uint32_t node;
@@ -286,7 +303,7 @@ static bool visit(struct heft_torch_walk *w, struct place *at)
         made.row.object = object_of(w, node);
         return visit_tensor(w, at, &made);
     }
-    if (!heft_torch_leaf(w->t, node, &leaf, &is_leaf, w->err))
+    if (!read_leaf(w, node, &leaf, &is_leaf))
         return heft_error_about(w->err, "value", (struct heft_str){w->path.p, w->path.n});
     if (!is_leaf)
         return push_frame(w, at, false);
@@ -485,7 +502,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
                    sizeof *t->model->rows, err) &&
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
          heft_grow(&w.row_nodes, &w.cap_row_nodes, 0, t->n_storages, sizeof *w.row_nodes, err) &&
-         walk_root(&w) && heft_torch_check_names(&w, begin) &&
+         walk_root(&w) &&
+         (t->model->salvage || heft_torch_check_names(&w, begin)) && /* salvaging, one stays */
          heft_torch_settle_outsiders(&w, begin) && note_tensors(&w);
     t->names = heft_min_u64(t->names, w.name_bytes);
     if (ok && t->values && !t->is_item) { /* its root is a dict, whatever the pickle's was */

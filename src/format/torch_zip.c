@@ -215,8 +215,8 @@ static bool look_in(const struct heft_torch_zip *z, struct heft_str folder, stru
 }
 
 /* The entry of the storage's record, HEFT_NONE where there is none. */
-static bool look_up(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
-                    struct heft_error *err)
+bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
+                           struct heft_error *err)
 {
     return look_in(z, z->folder, key, entry, err) && (*entry != HEFT_NONE || z->elsewhere.n == 0 ||
                                                       look_in(z, z->elsewhere, key, entry, err));
@@ -228,18 +228,20 @@ static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str k
     const struct heft_torch_zip *z = t->inside;
 
     return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                     "storage %.*s: the archive has no record %.*s/%.*s%.*s",
-                     (int)heft_min_u64(key.n, 100), key.p, (int)heft_min_u64(z->root.n, 100),
-                     z->root.p, (int)z->folder.n, z->folder.p, (int)heft_min_u64(key.n, 100),
-                     key.p);
+                     "storage %.*s: %s record %.*s/%.*s%.*s", (int)heft_min_u64(key.n, 100), key.p,
+                     z->zip.walked ? "the file ends before its" : "the archive has no",
+                     (int)heft_min_u64(z->root.n, 100), z->root.p, (int)z->folder.n, z->folder.p,
+                     (int)heft_min_u64(key.n, 100), key.p);
 }
 
 static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_storage *s,
                         struct heft_error *err)
 {
     struct heft_torch_zip *z = t->inside;
-    const struct heft_zip_entry *entry = &z->zip.entries[index];
+    struct heft_zip_entry *entry = &z->zip.entries[index];
 
+    if (entry->fault != HEFT_ZIP_SOUND && !heft_torch_close_record(z, entry, s->bytes, err))
+        return false;
     if (entry->size != s->bytes)
         return heft_fail(
             err, HEFT_MALFORMED, entry->data,
@@ -277,7 +279,7 @@ static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *er
                          "is all a torch zip may have");
     if (is_meta)
         return add_meta(t, id, &s, err);
-    if (!look_up(z, s.key, &entry, err))
+    if (!heft_torch_find_entry(z, s.key, &entry, err))
         return false;
     if (entry == HEFT_NONE)
         return no_record(t, id, s.key, err);
@@ -303,6 +305,9 @@ static bool read_pickle(struct heft_torch_zip *z, const struct heft_zip_entry *e
     t->base = is_stored ? entry->data : HEFT_NO_OFFSET;
     t->pickle_at = entry->data;
     t->pickle_packed = entry->packed;
+    if (z->model->salvage)
+        return heft_torch_fetch_damaged(z, entry, t->what, cap, &t->graph, &data, err) &&
+               heft_torch_run(t, data, err);
     return heft_zip_fetch(&z->model->sources[z->source].source, entry, cap, entry->crc != 0,
                           &t->graph, &data, err) &&
            heft_torch_run(t, data, err);
@@ -326,7 +331,7 @@ bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t index, const char 
     if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
         return false;
     z->marks[index] = HEFT_TORCH_CLAIMED;
-    return read_pickle(z, entry, t, err);
+    return read_pickle(z, entry, t, err) && (!z->model->salvage || heft_torch_measure(z, t, err));
 }
 
 bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
@@ -344,9 +349,14 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
 {
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
+    struct heft_error why = {0};
 
-    if (!heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits, &z->scratch,
-                             kept ? &z->scratch : &z->model->mem, err)) /* names become labels */
+    if (z->model->salvage
+            ? !heft_zip_salvage(&z->zip, &z->model->sources[z->source].source, &limits,
+                                kept ? &z->scratch : &z->model->mem, &why, err)
+            : !heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits,
+                                   &z->scratch, kept ? &z->scratch : &z->model->mem,
+                                   err)) /* names become labels */
         return false;
     return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
 }

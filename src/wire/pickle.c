@@ -211,7 +211,7 @@ bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes)
     return step(m);
 }
 
-static bool loop(struct heft_pickle_machine *m, uint64_t *opcodes)
+bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes)
 {
     while (!m->stopped) {
         if (!heft_pickle_step_once(m, opcodes))
@@ -282,8 +282,8 @@ bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes data, uint64_t b
                      struct heft_error *err)
 {
     struct heft_pickle_machine m;
-    const bool done =
-        heft_pickle_begin(&m, out, data, base, limits, arena, err) && loop(&m, &out->opcodes);
+    const bool done = heft_pickle_begin(&m, out, data, base, limits, arena, err) &&
+                      heft_pickle_loop(&m, &out->opcodes);
 
     heft_pickle_end(&m, out);
     return done;

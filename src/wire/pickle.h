@@ -122,6 +122,13 @@ HEFT_CHECKED bool heft_pickle_read(struct heft_pickle *out, const struct heft_so
 bool heft_pickle_wants_more(struct heft_bytes data, uint64_t at);
 /* Makes a PERSID the same as the GLOBAL that it stands for: callees are looked at once. */
 void heft_pickle_become(struct heft_pickle *pickle, uint32_t persid, uint32_t global);
+/* The same for a pickle that may break off or be damaged: then *why says where and how (else its code
+ * is HEFT_OK), and the root is what was built up to there: containers that were being filled hold
+ * what was complete of them. Fails where that is nothing. */
+HEFT_CHECKED bool heft_pickle_salvage(struct heft_pickle *out, struct heft_bytes data,
+                                      uint64_t base, const struct heft_pickle_limits *limits,
+                                      struct heft_arena *arena, struct heft_error *why,
+                                      struct heft_error *err);
 
 /* Walks a container's items (or a CALL's). Linear. */
 struct heft_pickle_iter {

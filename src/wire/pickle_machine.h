@@ -8,6 +8,7 @@
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
  *   pickle_nodes.c   the store of nodes and items
  *   pickle_watch.c   a run that shows every step
+ *   pickle_mend.c    a run that makes something of a pickle that breaks off
  *
  * State of a run:
  *
@@ -98,6 +99,8 @@ HEFT_CHECKED bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_p
                                     const struct heft_pickle_limits *limits,
                                     struct heft_arena *arena, struct heft_error *err);
 HEFT_CHECKED bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes);
+/* All of them, faster. */
+HEFT_CHECKED bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes);
 /* The graph so far. */
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out);
 void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out);

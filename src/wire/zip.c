@@ -42,11 +42,10 @@ struct opening {
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool bad_name(struct opening *o, enum heft_code code, uint64_t where, struct heft_str name,
-                     const char *what)
+static bool bad_name(struct heft_error *err, enum heft_code code, uint64_t where,
+                     struct heft_str name, const char *what)
 {
-    return heft_fail(o->err, code, where, "record \"%.*s\": %s", heft_zip_shown(name), name.p,
-                     what);
+    return heft_fail(err, code, where, "record \"%.*s\": %s", heft_zip_shown(name), name.p, what);
 }
 
 static bool has_parent(struct heft_str name)
@@ -92,20 +91,21 @@ static bool is_plain(struct heft_str name)
     return odd == 0;
 }
 
-static bool check_name(struct opening *o, uint64_t where, struct heft_str name)
+bool heft_zip_check_name(uint64_t where, struct heft_str name, struct heft_error *err)
 {
     if (name.n == 0)
-        return heft_fail(o->err, HEFT_MALFORMED, where, "a record without a name");
+        return heft_fail(err, HEFT_MALFORMED, where, "a record without a name");
     if (memchr(name.p, 0, name.n))
-        return bad_name(o, HEFT_UNSAFE, where, name, "a NUL in a name");
+        return bad_name(err, HEFT_UNSAFE, where, name, "a NUL in a name");
     if (memchr(name.p, '\\', name.n))
-        return bad_name(o, HEFT_UNSAFE, where, name, "a backslash in a name");
+        return bad_name(err, HEFT_UNSAFE, where, name, "a backslash in a name");
     if (name.p[0] == '/')
-        return bad_name(o, HEFT_UNSAFE, where, name, "an absolute path, a relative one is needed");
+        return bad_name(err, HEFT_UNSAFE, where, name,
+                        "an absolute path, a relative one is needed");
     if (has_parent(name))
-        return bad_name(o, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
+        return bad_name(err, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
-        return bad_name(o, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
+        return bad_name(err, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
     return true;
 }
 
@@ -172,7 +172,7 @@ static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bo
         return true;
     other = &o->zip->entries[found];
     if (heft_str_eq(other->name, name))
-        return bad_name(o, HEFT_MALFORMED, where, name, "two records have this name");
+        return bad_name(o->err, HEFT_MALFORMED, where, name, "two records have this name");
     return heft_fail(o->err, HEFT_MALFORMED, where,
                      "records \"%.*s\" and \"%.*s\" differ only in upper and lower case",
                      heft_zip_shown(other->name), other->name.p, heft_zip_shown(name), name.p);
@@ -216,11 +216,11 @@ static bool read_zip64(struct opening *o, uint64_t where, const uint8_t *p, stru
     uint64_t disk = heft_le16(p + 34);
 
     if (!heft_zip_find_zip64(extra.p, extra.n, &field))
-        return bad_name(o, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
+        return bad_name(o->err, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
                         "extra fields that do not fit together");
     if (!widen(&field, &entry->size) || !widen(&field, &entry->packed) ||
         !widen(&field, &entry->header))
-        return bad_name(o, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
+        return bad_name(o->err, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
                         "the zip64 field lacks a number that its 32-bit field leaves to it");
     if (disk == 0xFFFF && field.n >= 4)
         disk = heft_le32(field.p);
@@ -270,9 +270,9 @@ static bool check_kind(struct opening *o, uint64_t where, const uint8_t *p,
     const uint32_t type = heft_le32(p + 38) >> 28;
 
     if (unix_made && type == 0xA)
-        return bad_name(o, HEFT_UNSAFE, where + 38, e->name, "a symbolic link");
+        return bad_name(o->err, HEFT_UNSAFE, where + 38, e->name, "a symbolic link");
     if (e->is_folder && e->size)
-        return bad_name(o, HEFT_MALFORMED, where + 24, e->name, "a folder that holds bytes");
+        return bad_name(o->err, HEFT_MALFORMED, where + 24, e->name, "a folder that holds bytes");
     return true;
 }
 
@@ -295,7 +295,7 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
                                  .is_folder = name.n && name.p[name.n - 1] == '/'};
     o->names += name.n + 1;
     plain = is_plain(e->name);
-    if ((!plain && !check_name(o, where + CENTRAL, e->name)) ||
+    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->err)) ||
         !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
         !check_kind(o, where, p, e) || !add_name(o, where + CENTRAL, e->name, plain, index))
         return false;
@@ -346,7 +346,7 @@ static bool read_entries(struct opening *o, struct heft_bytes bytes, uint64_t en
 
 static bool check_limits(struct opening *o, const struct heft_zip_end *end)
 {
-    const uint64_t most = heft_min_u64(o->limits.entries, UINT32_MAX - 1);
+    const uint64_t most = o->limits.entries;
 
     if (end->entries > most)
         return heft_fail(o->err, HEFT_LIMIT, end->at + 10,
@@ -386,26 +386,29 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     return done;
 }
 
-bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
-                   const struct heft_zip_limits *limits, struct heft_arena *arena,
-                   struct heft_error *err)
+struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits)
 {
-    return heft_zip_open_apart(out, src, limits, arena, arena, err);
+    struct heft_zip_limits l = limits ? *limits : defaults;
+
+    l.entries = heft_min_u64(l.entries ? l.entries : defaults.entries, UINT32_MAX - 1);
+    l.directory = heft_min_u64(l.directory ? l.directory : defaults.directory, PTRDIFF_MAX);
+    l.ratio = l.ratio ? l.ratio : defaults.ratio;
+    return l;
 }
 
-bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
-                         const struct heft_zip_limits *limits, struct heft_arena *arena,
-                         struct heft_arena *names, struct heft_error *err)
+bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
+                   const struct heft_zip_limits *limits, bool mending, struct heft_arena *arena,
+                   struct heft_arena *names, struct heft_error *err)
 {
-    const struct heft_zip_limits l = limits ? *limits : defaults;
-    struct opening o = {.zip = out, .arena = arena, .for_names = names, .err = err};
+    struct opening o = {.zip = out,
+                        .limits = heft_zip_complete(limits),
+                        .arena = arena,
+                        .for_names = names,
+                        .err = err};
     struct heft_zip_end end = {0};
     bool done = false;
 
     *out = (struct heft_zip){0};
-    o.limits.entries = l.entries ? l.entries : defaults.entries;
-    o.limits.directory = heft_min_u64(l.directory ? l.directory : defaults.directory, PTRDIFF_MAX);
-    o.limits.ratio = l.ratio ? l.ratio : defaults.ratio;
     if (heft_zip_find_end(&o.tail, src, &end, err) && check_limits(&o, &end)) {
         out->directory = end.directory;
         out->directory_size = end.size;
@@ -413,7 +416,7 @@ bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
         out->tail_size = end.after - end.tail;
         out->trailing = src->size - end.after;
         out->zip64 = end.zip64;
-        done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, err);
+        done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, mending, err);
     }
     heft_free(o.tail.bytes);
     heft_free(o.directory);
@@ -421,6 +424,20 @@ bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
     heft_free(o.numbered);
     heft_strmap_release(&o.seen);
     return done;
+}
+
+bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
+                   const struct heft_zip_limits *limits, struct heft_arena *arena,
+                   struct heft_error *err)
+{
+    return heft_zip_read(out, src, limits, false, arena, arena, err);
+}
+
+bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
+                         const struct heft_zip_limits *limits, struct heft_arena *arena,
+                         struct heft_arena *names, struct heft_error *err)
+{
+    return heft_zip_read(out, src, limits, false, arena, names, err);
 }
 
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name)

@@ -11,6 +11,15 @@
 #include "io/source.h"
 
 enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 };
+/* Of entries that heft_zip_salvage gives; heft_zip_open knows only sound ones. */
+enum heft_zip_fault {
+    HEFT_ZIP_SOUND = 0,
+    HEFT_ZIP_MENDED, /* the local header is damaged, but descriptor or checksum prove the payload */
+    HEFT_ZIP_DOUBTFUL, /* directory and descriptor differ, and the checksum is neither's */
+    HEFT_ZIP_OPEN, /* nothing says where the payload ends: [data, data+packed) is what the file has
+                      from there on, and size is as much */
+    HEFT_ZIP_LOST  /* the local header is damaged, and the payload was not found: packed is 0 */
+};
 
 struct heft_zip_entry {
     struct heft_str
@@ -23,6 +32,7 @@ struct heft_zip_entry {
     uint32_t crc;    /* CRC-32 of the unpacked bytes; 0 with size > 0: not computed */
     uint16_t method;
     bool is_folder; /* name ends in '/' */
+    uint8_t fault;  /* enum heft_zip_fault */
 };
 
 struct heft_zip {
@@ -34,6 +44,8 @@ struct heft_zip {
     uint64_t trailing; /* bytes after the end record and its comment (torch tolerates up to 65557):
                           reported */
     bool zip64;
+    bool walked; /* by heft_zip_salvage, without the directory: it and its tail are empty, and begin
+                    where the last record that was found ends */
 };
 
 /* Zero means the default. */
@@ -51,6 +63,15 @@ HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_so
                                       const struct heft_zip_limits *limits,
                                       struct heft_arena *arena, struct heft_arena *names,
                                       struct heft_error *err);
+/* Opens an archive that may be cut off or damaged. By its directory, where that is whole: then
+ * payloads whose local headers are not are found by what follows them. Else by walking from one
+ * local header to the next, from the beginning of the file to the first place where none follows:
+ * only the last record of such a walk may be OPEN. Linear in the file. What is wrong with the
+ * directory is in *why (its code is HEFT_OK where nothing is), also where nothing could be found and
+ * the call fails with it. */
+HEFT_CHECKED bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
+                                   const struct heft_zip_limits *limits, struct heft_arena *arena,
+                                   struct heft_error *why, struct heft_error *err);
 /* The entry of exactly that name, or NULL. Linear: callers that look up many keep a heft_strmap. */
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name);
 /* A whole record in memory, inflated if need be, at most `cap` bytes (HEFT_LIMIT), CRC checked

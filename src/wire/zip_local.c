@@ -257,8 +257,26 @@ static bool prepare(struct locals *l)
     return l->room != NULL;
 }
 
+/* The same of a file that may be damaged there: what is wrong with the header is no error. */
+static bool mend_local(struct locals *l, struct local *h, const struct heft_zip_entry *next,
+                       struct heft_zip_entry *entry)
+{
+    struct heft_error *const err = l->err;
+    struct heft_error found = {0};
+    bool has_header;
+
+    l->err = &found;
+    has_header = do_local(l, h, next, entry);
+    l->err = err;
+    if (!has_header && (found.code == HEFT_NOMEM || found.code == HEFT_IO)) {
+        *err = found;
+        return false;
+    }
+    return heft_zip_mend(l->src, entry, has_header, h->flags, h->limit, err);
+}
+
 bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
-                     struct heft_zip_place *places, struct heft_error *err)
+                     struct heft_zip_place *places, bool mending, struct heft_error *err)
 {
     struct locals l = {.zip = zip, .src = src, .err = err};
     bool done = prepare(&l);
@@ -271,7 +289,8 @@ bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
                           .limit = last ? zip->directory : places[i + 1].header,
                           .flags = places[i].flags};
 
-        done = do_local(&l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
+        done = (mending ? mend_local : do_local)(
+            &l, &h, last ? NULL : &zip->entries[places[i + 1].index], entry);
     }
     heft_free(l.whole);
     heft_free(l.room);
@@ -396,8 +415,7 @@ bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* Whether a descriptor of `length` bytes at p says what the directory says. */
-static bool is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry)
+bool heft_zip_is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry)
 {
     const bool wide = length >= 20, signed_too = length % 8 == 0;
     uint64_t packed, size;
@@ -425,7 +443,7 @@ bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_
     if (!heft_source_read(src, at, bytes, n, err))
         return false;
     for (size_t i = 0; i < HEFT_COUNT(forms); i++)
-        if (forms[i] <= n && is_descriptor(bytes, forms[i], entry)) {
+        if (forms[i] <= n && heft_zip_is_descriptor(bytes, forms[i], entry)) {
             *length = forms[i];
             return true;
         }

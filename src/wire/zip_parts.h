@@ -1,5 +1,5 @@
-/* zip_parts.h: what zip_end.c (end records), zip.c (directory) and zip_local.c (local headers,
- * payloads) share. */
+/* zip_parts.h: what zip_end.c (end records), zip.c (directory), zip_local.c (local headers,
+ * payloads) and zip_salvage.c (damaged archives) share. */
 #ifndef HEFT_ZIP_PARTS_H
 #define HEFT_ZIP_PARTS_H
 
@@ -54,9 +54,30 @@ struct heft_zip_place {
 };
 
 /* zip_local.c. Checks all local headers, payload ranges and overlaps, and sets data and end of
- * every entry. Sorts `places`, which has zip->count of them. */
+ * every entry. Sorts `places`, which has zip->count of them. Mending: an entry whose local header
+ * is damaged goes through heft_zip_mend instead of being an error. */
 HEFT_CHECKED bool heft_zip_locals(struct heft_zip *zip, const struct heft_source *src,
-                                  struct heft_zip_place *places, struct heft_error *err);
+                                  struct heft_zip_place *places, bool mending,
+                                  struct heft_error *err);
+/* Whether a descriptor of `length` bytes at p says what the directory says. */
+bool heft_zip_is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry);
+
+/* zip_salvage.c. An entry of a sound directory: `has_header` where its local header was believed
+ * (data and end are set). Finds the payload by what follows it where the header is damaged, or says
+ * so in entry->fault. `limit` is where the next record begins. */
+HEFT_CHECKED bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *entry,
+                                bool has_header, unsigned flags, uint64_t limit,
+                                struct heft_error *err);
+
+/* zip.c. Opens by the directory. */
+HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
+                                const struct heft_zip_limits *limits, bool mending,
+                                struct heft_arena *arena, struct heft_arena *names,
+                                struct heft_error *err);
+/* Limits with the defaults filled in. */
+struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
+/* Whether a name is one that heft_zip_entry may have. */
+HEFT_CHECKED bool heft_zip_check_name(uint64_t where, struct heft_str name, struct heft_error *err);
 
 /* zip.c. Finds the zip64 field (id 1) among the `n` bytes of extra fields at p. `field` is empty
  * where there is none. False where the fields do not fit together. */

@@ -1,0 +1,106 @@
+/* fuzz_salvage.c: files that may be cut off or damaged, opened to be salvaged and planned to be
+ * converted. An input that begins as a zip is one, one that begins as a safetensors file is that;
+ * any other is a pickle, and gets a zip around it that ends where its first byte says, within the
+ * records behind the pickle.
+ *
+ * What must hold: opening fails with an error, or every tensor that is kept can be read, and every
+ * one that is not has a name and a reason. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "../tests/unit/torch_zip.h"
+#include "core/convert.h"
+#include "core/reader.h"
+
+extern const struct heft_format heft_format_torch, heft_format_safetensors;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MOST_READ 65536 /* bytes of a row: expanded strides may have terabytes */
+
+static const struct heft_limits limits = {
+    .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .entries = 1000, .expansion = 10000};
+
+static void expect(bool truth)
+{
+    if (!truth)
+        abort();
+}
+
+static void read_kept(const struct heft_conversion *c)
+{
+    static uint8_t out[MOST_READ];
+    struct heft_error err = {0};
+    struct heft_reader reader = {0};
+
+    expect(heft_reader_init(&reader, c->model, false, &err));
+    for (size_t i = 0; i < c->cargo.n_items && i < 64; i++) {
+        const struct heft_row *row = c->cargo.items[i].row;
+
+        if (row->bytes <= sizeof out)
+            expect(heft_reader_row(&reader, row, 0, out, (size_t)row->bytes, &err));
+    }
+    heft_reader_release(&reader);
+}
+
+static void convert_it(const struct heft_model *model)
+{
+    const struct heft_convert_options how = {
+        .output = "never-written.safetensors", .threads = 1, .salvage = true};
+    struct heft_error err = {0};
+    struct heft_conversion c;
+
+    if (heft_conversion_plan(&c, model, &how, &err)) {
+        expect(err.code == HEFT_OK);
+        read_kept(&c);
+        for (size_t i = 0; i < c.n_lost; i++)
+            expect(c.lost[i].name && c.lost[i].reason && c.lost[i].reason[0]);
+    } else {
+        expect(err.code != HEFT_OK && err.text[0]);
+    }
+    heft_conversion_release(&c);
+}
+
+static void salvage_it(const struct heft_format *format, struct heft_bytes file)
+{
+    struct heft_error err = {0};
+    struct heft_model model;
+    struct heft_source source;
+    uint32_t index;
+
+    heft_model_init(&model, &limits);
+    model.salvage = true;
+    heft_source_open_memory(&source, file, "input");
+    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
+        format->open(&model, index, &err) && heft_model_settle(&model, &err)) {
+        expect(err.code == HEFT_OK);
+        expect(model.sources[index].expected == 0 || model.sources[index].expected > file.n);
+        convert_it(&model);
+    } else {
+        expect(err.code != HEFT_OK && err.text[0]);
+    }
+    heft_model_release(&model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct heft_bytes file = {data, size};
+    struct heft_buf zip = {0};
+
+    if (size > 1 << 20 || size < 9)
+        return 0;
+    if (data[0] == 'P' && data[1] == 'K') {
+        salvage_it(&heft_format_torch, file);
+        return 0;
+    }
+    if (data[8] == '{') {
+        salvage_it(&heft_format_safetensors, file);
+        return 0;
+    }
+    torch_zip_of(&zip, (struct heft_bytes){data + 1, size - 1});
+    if (!zip.failed)
+        salvage_it(&heft_format_torch,
+                   (struct heft_bytes){(const uint8_t *)zip.p, zip.n - zip.n % (data[0] + 1U)});
+    heft_buf_release(&zip);
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* lost.c: conversions of what is left: tensors that are lost are named and left out. */
+#include "core/convert.h"
+#include "core/select.h"
+
+static bool add_lost(struct heft_conversion *c, const char *name, const char *reason,
+                     struct heft_error *err)
+{
+    if (!heft_grow(&c->lost, &c->cap_lost, c->n_lost, 1, sizeof *c->lost, err))
+        return false;
+    c->lost[c->n_lost++] = (struct heft_unread){name, reason};
+    return true;
+}
+
+bool heft_conversion_lose_unreadable(struct heft_conversion *c,
+                                     const struct heft_convert_options *options,
+                                     struct heft_error *err)
+{
+    for (size_t i = 0; i < c->model->n_unreadable; i++) {
+        const struct heft_unreadable *lost = &c->model->unreadable[i];
+        bool selected;
+
+        if (!heft_select_name(lost->name, options->root, options->rules, options->n_rules,
+                              &selected, err) ||
+            (selected && !add_lost(c, lost->name.p, lost->reason, err)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- checksums --------------------------------------------------------------------------- */
+
+struct check {
+    struct heft_conversion *c;
+    bool *wanted;         /* storages of the cargo */
+    const char **reasons; /* a storage: why what lies on it is lost, or NULL */
+};
+
+static bool note_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+{
+    const struct check *check = ctx;
+    const struct heft_storage *s = &check->c->model->storages[storage];
+    char *reason;
+
+    if (s->coding == HEFT_CODING_DEFLATE)
+        reason = heft_arena_printf(&check->c->mem, err,
+                                   "%.*s is damaged: it does not inflate to what the file says, at "
+                                   "offset 0x%" PRIx64,
+                                   (int)heft_min_u64(s->label.n, 200), s->label.p, s->off);
+    else
+        reason = heft_arena_printf(&check->c->mem, err,
+                                   "%.*s is damaged: CRC-32 is %08" PRIx32
+                                   ", the file says %08" PRIx32 ", at offset 0x%" PRIx64,
+                                   (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc,
+                                   s->off);
+    check->reasons[storage] = reason;
+    return reason != NULL;
+}
+
+static const char *reason_of(const struct check *check, const struct heft_row *row)
+{
+    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+        if (row->bytes && check->reasons[heft_row_storage(row, k)])
+            return check->reasons[heft_row_storage(row, k)];
+    return NULL;
+}
+
+static bool take_out(const struct check *check, struct heft_error *err)
+{
+    struct heft_cargo *cargo = &check->c->cargo;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        const struct heft_item item = cargo->items[i];
+        const char *reason = reason_of(check, item.row);
+
+        if (!reason)
+            cargo->items[kept++] = item;
+        else if (!add_lost(check->c, item.row->name.p, reason, err))
+            return false;
+    }
+    cargo->n_items = kept;
+    return true;
+}
+
+bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err)
+{
+    const size_t n = c->model->n_storages + 1;
+    struct heft_exec_options how = c->exec;
+    struct check check = {.c = c};
+    bool ok;
+
+    if (how.no_verify)
+        return true;
+    check.wanted = heft_calloc(n, sizeof *check.wanted, err);
+    check.reasons = check.wanted ? heft_calloc(n, sizeof *check.reasons, err) : NULL;
+    for (size_t i = 0; check.reasons && i < c->cargo.n_items; i++)
+        for (uint32_t k = 0; k < heft_row_pieces(c->cargo.items[i].row); k++)
+            check.wanted[heft_row_storage(c->cargo.items[i].row, k)] = true;
+    how.wanted = check.wanted;
+    ok = check.reasons && heft_exec_verify(c->model, NULL, &how, note_bad, &check, err) &&
+         take_out(&check, err);
+    heft_free(check.wanted);
+    heft_free((void *)check.reasons);
+    return ok;
+}

@@ -1,0 +1,563 @@
+/* zip_salvage.c: archives that were cut off, or damaged in places.
+ *
+ *     ┌ local header ┐┌ payload ┐┌ PK\7\8 crc packed size ┐┌ local header ┐┌ payl│ the file ends
+ *     │ name, extra  ││         ││ the descriptor         ││ …            ││     │ here
+ *
+ * A download that broke off has no directory, but a chain of records: each begins where the one
+ * before ends. Where a local header leaves the sizes to a descriptor, as torch's do, the descriptor
+ * is looked for: it is only one if its packed size is the distance from the payload's begin, and if
+ * a record or a directory follows it, or its CRC-32 is that of the payload. So bytes of a payload
+ * that look like a zip's are passed over: a header counts only where the chain comes to it. Where
+ * the chain breaks the walk ends; what lies behind it is not guessed at.
+ *
+ * A directory that is whole knows all but where exactly a payload begins: that stands in the local
+ * header alone. If that one is damaged, the payload is what lies before the descriptor that
+ * precedes the next record. */
+#include "wire/zip_parts.h"
+
+#include "base/checksum.h"
+#include "base/map.h"
+
+#define WINDOW ((size_t)1 << 20)
+#define PIECE  ((size_t)64 << 10)
+#define NARROW 16
+#define WIDE   24
+#define LEAST  96 /* bytes that a record takes, on average: no more than this are kept in memory */
+#define RATIO  16 /* inflated to packed, of what is inflated only to prove it … */
+#define SMALL  4096 /* … unless it is small */
+
+struct walk {
+    const struct heft_source *src;
+    struct heft_zip_limits limits;
+    struct heft_arena *arena;
+    struct heft_error *err;
+    uint8_t *window; /* bytes [at, at+n) of the file */
+    uint64_t at;
+    size_t n;
+    uint8_t *piece;  /* of a payload whose checksum is being computed … */
+    uint64_t crc_at; /* … up to here … */
+    uint32_t crc;    /* … to this */
+    struct heft_zip_entry *entries;
+    size_t count, cap;
+    struct heft_strmap names;
+    bool zip64;
+};
+
+/* A record that the walk has come to. */
+struct step {
+    struct heft_zip_entry entry;
+    unsigned flags;
+    bool is_wide; /* has a zip64 field */
+};
+
+/* n bytes at off, which the file has; n is far below a window's. */
+static const uint8_t *look(struct walk *w, uint64_t off, size_t n)
+{
+    if (off >= w->at && heft_within(off - w->at, n, w->n))
+        return w->window + (off - w->at);
+    w->at = off;
+    w->n = (size_t)heft_min_u64(w->src->size - off, WINDOW);
+    if (!heft_source_read(w->src, off, w->window, w->n, w->err)) {
+        w->n = 0;
+        return NULL;
+    }
+    return w->window;
+}
+
+/* ---- what follows ---------------------------------------------------------------------------- */
+
+/* Whether a record, the directory, the end records or the end of the file is at `off`. */
+static bool is_border(struct walk *w, uint64_t off, bool *yes)
+{
+    static const char *const signatures[] = {"PK\3\4", "PK\1\2", "PK\6\6", "PK\5\6"};
+    const size_t n = (size_t)heft_min_u64(w->src->size - off, 4);
+    const uint8_t *p = n ? look(w, off, n) : NULL;
+
+    *yes = n == 0;
+    for (size_t i = 0; p && i < HEFT_COUNT(signatures); i++)
+        *yes |= memcmp(p, signatures[i], n) == 0;
+    return p || n == 0;
+}
+
+/* Whether the payload from `data` to `end` has that CRC-32. It is computed on from where an earlier
+ * question for the same payload has come to. */
+static bool has_crc(struct walk *w, uint64_t data, uint64_t end, uint32_t crc, bool *yes)
+{
+    if (w->crc_at < data) {
+        w->crc_at = data;
+        w->crc = 0;
+    }
+    while (w->crc_at < end) {
+        const bool seen = w->crc_at >= w->at && w->crc_at - w->at < w->n;
+        const size_t skip = seen ? (size_t)(w->crc_at - w->at) : 0;
+        const size_t n = (size_t)heft_min_u64(end - w->crc_at, seen ? w->n - skip : PIECE);
+
+        if (!seen && !heft_source_read(w->src, w->crc_at, w->piece, n, w->err))
+            return false;
+        w->crc = heft_crc32(w->crc, seen ? w->window + skip : w->piece, n);
+        w->crc_at += n;
+    }
+    *yes = w->crc == crc;
+    return true;
+}
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static bool fits_ratio(const struct walk *w, const struct heft_zip_entry *e)
+{
+    uint64_t most;
+
+    return !heft_mul(e->packed, w->limits.ratio, &most) || e->size <= most;
+}
+
+/* A descriptor of `form` bytes at `at` whose sizes are right; fills the entry from it. */
+static bool take_form(const struct walk *w, const uint8_t *p, unsigned form, uint64_t at,
+                      struct heft_zip_entry *e)
+{
+    const bool is_wide = form == WIDE;
+    struct heft_zip_entry found = *e;
+
+    found.crc = heft_le32(p + 4);
+    found.packed = is_wide ? heft_le64(p + 8) : heft_le32(p + 8);
+    found.size = is_wide ? heft_le64(p + 16) : heft_le32(p + 12);
+    found.end = at + form;
+    if (found.packed != at - e->data)
+        return false;
+    if (e->method == HEFT_ZIP_STORED ? found.size != found.packed : !fits_ratio(w, &found))
+        return false;
+    *e = found;
+    return true;
+}
+
+/* Whether the place `at`, which bears the signature, holds the entry's descriptor: then the entry is
+ * complete. Its sizes have 64 bits where the local header has a zip64 field. */
+static bool judge_place(struct walk *w, uint64_t at, struct step *s, bool *yes)
+{
+    const unsigned form = s->is_wide ? WIDE : NARROW;
+    struct heft_zip_entry e = s->entry;
+    const uint8_t *p;
+
+    *yes = false;
+    if (!heft_within(at, form, w->src->size))
+        return true;
+    p = look(w, at, form);
+    if (!p || !take_form(w, p, form, at, &e))
+        return p != NULL;
+    /* The end of the file proves less: it may be anywhere. */
+    *yes = e.end == w->src->size && (e.method != HEFT_ZIP_STORED || !e.crc);
+    if (e.end < w->src->size && !is_border(w, e.end, yes))
+        return false;
+    if (!*yes && e.method == HEFT_ZIP_STORED && e.crc && !has_crc(w, e.data, at, e.crc, yes))
+        return false;
+    if (*yes)
+        s->entry = e;
+    return true;
+}
+
+/* The next place from *at on that bears a descriptor's signature, UINT64_MAX where there is none. */
+static bool next_place(struct walk *w, uint64_t *at)
+{
+    while (heft_within(*at, NARROW, w->src->size)) {
+        const uint8_t *const p = look(w, *at, 4);
+        const size_t n = p ? w->n - (size_t)(*at - w->at) : 0;
+        const uint8_t *const found = p ? memchr(p, 'P', n - 3) : NULL;
+
+        if (!p)
+            return false;
+        *at += found ? (size_t)(found - p) : n - 3;
+        if (found && heft_le32(found) == HEFT_ZIP_SIG_DATA)
+            return true;
+        *at += found != NULL;
+    }
+    *at = UINT64_MAX;
+    return true;
+}
+
+/* Looks for the descriptor behind the payload; without one the entry is open. */
+static bool find_descriptor(struct walk *w, struct step *s)
+{
+    uint64_t at = s->entry.data;
+    bool found = false;
+
+    for (; !found; at++) {
+        if (!next_place(w, &at))
+            return false;
+        if (at == UINT64_MAX)
+            break;
+        if (!judge_place(w, at, s, &found))
+            return false;
+    }
+    if (!found) {
+        s->entry.fault = HEFT_ZIP_OPEN;
+        s->entry.packed = s->entry.size = w->src->size - s->entry.data;
+        s->entry.end = w->src->size;
+    }
+    return true;
+}
+
+/* ---- local headers --------------------------------------------------------------------------- */
+
+/* Sizes that the local header has itself. */
+static bool take_sizes(const struct walk *w, const uint8_t *p, struct heft_bytes field,
+                       struct heft_zip_entry *e)
+{
+    e->crc = heft_le32(p + 14);
+    e->packed = heft_le32(p + 18);
+    e->size = heft_le32(p + 22);
+    if ((e->packed == HEFT_ZIP_MANY || e->size == HEFT_ZIP_MANY) && field.n >= 16) {
+        e->size = heft_le64(field.p);
+        e->packed = heft_le64(field.p + 8);
+    }
+    if (e->method == HEFT_ZIP_STORED ? e->size != e->packed : !fits_ratio(w, e))
+        return false;
+    if (!heft_within(e->data, e->packed, w->src->size)) {
+        e->fault = HEFT_ZIP_OPEN;
+        e->crc = 0;
+        e->packed = e->size = w->src->size - e->data;
+    }
+    e->end = e->data + e->packed;
+    return true;
+}
+
+/* Fills the step from a local header of n bytes, with name and extra fields; false where it makes
+ * no sense. */
+static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, struct step *s)
+{
+    const size_t name = heft_le16(p + 26), extra = heft_le16(p + 28);
+    struct heft_error ignored = {0};
+    struct heft_bytes field;
+
+    s->flags = heft_le16(p + 6);
+    s->entry = (struct heft_zip_entry){
+        .name = {(const char *)p + HEFT_ZIP_LOCAL_HEAD, name},
+        .header = at,
+        .data = at + HEFT_ZIP_LOCAL_HEAD + name + extra,
+        .method = heft_le16(p + 8),
+        .is_folder = name && p[HEFT_ZIP_LOCAL_HEAD + name - 1] == '/',
+    };
+    if ((s->flags & HEFT_ZIP_SEALED) ||
+        (s->entry.method != HEFT_ZIP_STORED && s->entry.method != HEFT_ZIP_DEFLATED) ||
+        !heft_zip_check_name(at, s->entry.name, &ignored) ||
+        !heft_zip_find_zip64(p + HEFT_ZIP_LOCAL_HEAD + name, extra, &field))
+        return false;
+    s->is_wide = field.p != NULL;
+    return (s->flags & HEFT_ZIP_DESCRIPTOR) || take_sizes(w, p, field, &s->entry);
+}
+
+/* The record at `at`; *there is false where none begins. */
+static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
+{
+    const uint8_t *p;
+    size_t n;
+
+    *there = false;
+    if (!heft_within(at, HEFT_ZIP_LOCAL_HEAD, w->src->size))
+        return true;
+    p = look(w, at, HEFT_ZIP_LOCAL_HEAD);
+    if (!p || heft_le32(p) != HEFT_ZIP_SIG_LOCAL)
+        return p != NULL;
+    n = (size_t)HEFT_ZIP_LOCAL_HEAD + heft_le16(p + 26) + heft_le16(p + 28);
+    if (!heft_within(at, n, w->src->size))
+        return true;
+    p = look(w, at, n);
+    if (!p || !take_header(w, p, at, s))
+        return p != NULL;
+    s->entry.name.p = heft_arena_text(w->arena, s->entry.name, w->err);
+    *there = s->entry.name.p != NULL;
+    return *there && (!(s->flags & HEFT_ZIP_DESCRIPTOR) || find_descriptor(w, s));
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+/* Large arrays grow in place. */
+static bool make_room(struct walk *w)
+{
+    const size_t each = sizeof *w->entries, cap = w->cap ? 2 * w->cap : 256;
+    struct heft_zip_entry *wider;
+
+    if (w->count < w->cap)
+        return true;
+    wider = heft_arena_widen(w->arena, w->entries, w->cap * each, cap * each, w->err);
+    if (!wider)
+        return false;
+    w->entries = wider;
+    w->cap = cap;
+    return true;
+}
+
+/* A second record of a name is passed over: the first one stands. */
+static bool keep_step(struct walk *w, const struct step *s)
+{
+    uint32_t same;
+
+    if (w->count >= w->limits.entries)
+        return heft_fail(w->err, HEFT_LIMIT, s->entry.header,
+                         "more than %" PRIu64 " records, which is the limit", w->limits.entries);
+    if (!heft_strmap_add(&w->names, s->entry.name, (uint32_t)w->count, &same, w->err) ||
+        !make_room(w))
+        return false;
+    w->zip64 |= s->is_wide;
+    if (same == HEFT_MAP_NONE)
+        w->entries[w->count++] = s->entry;
+    return true;
+}
+
+static bool walk_all(struct walk *w, uint64_t *end)
+{
+    struct step s;
+    bool there = true;
+
+    *end = 0;
+    while (there) {
+        s = (struct step){0};
+        if (!read_step(w, *end, &s, &there) || (there && !keep_step(w, &s)))
+            return false;
+        if (there)
+            *end = s.entry.end;
+    }
+    return true;
+}
+
+static void hand_over(const struct walk *w, uint64_t end, struct heft_zip *out)
+{
+    *out = (struct heft_zip){.entries = w->entries,
+                             .count = w->count,
+                             .directory = end,
+                             .tail = end,
+                             .trailing = w->src->size - end,
+                             .zip64 = w->zip64,
+                             .walked = true};
+}
+
+/* *whole: the walk came to where the directory begins, or should have begun. */
+static bool walk(struct heft_zip *out, const struct heft_source *src,
+                 const struct heft_zip_limits *limits, struct heft_arena *arena, bool *whole,
+                 struct heft_error *err)
+{
+    struct walk w = {.src = src, .limits = heft_zip_complete(limits), .arena = arena, .err = err};
+    uint64_t end;
+    bool ok;
+
+    w.window = heft_alloc((size_t)heft_min_u64(src->size, WINDOW), err);
+    w.piece = w.window ? heft_alloc((size_t)heft_min_u64(src->size, PIECE), err) : NULL;
+    w.limits.entries = heft_min_u64(w.limits.entries, src->size / LEAST + 256);
+    ok = w.piece && walk_all(&w, &end) && is_border(&w, end, whole);
+    if (ok)
+        hand_over(&w, end, out);
+    if (ok && w.count && w.entries[w.count - 1].fault == HEFT_ZIP_OPEN)
+        *whole = false;
+    heft_free(w.window);
+    heft_free(w.piece);
+    heft_strmap_release(&w.names);
+    return ok;
+}
+
+/* ---- entries of a directory ------------------------------------------------------------------ */
+
+static bool is_described(const struct heft_source *src, const struct heft_zip_entry *e,
+                         struct heft_error *err, bool *yes)
+{
+    struct heft_error found = {0};
+    uint64_t length;
+
+    *yes = heft_zip_check_descriptor(src, e, &length, &found);
+    if (*yes || found.code == HEFT_MALFORMED)
+        return true;
+    *err = found;
+    return false;
+}
+
+/* The payload whose descriptor of `form` bytes ends at `limit`. */
+static bool find_before(const struct heft_source *src, uint64_t limit, unsigned form,
+                        struct heft_zip_entry *e, bool *found, struct heft_error *err)
+{
+    const uint64_t low = e->header + HEFT_ZIP_LOCAL_HEAD;
+    uint8_t bytes[WIDE];
+
+    *found = false;
+    if (low > limit || limit - low < form || limit - low - form < e->packed)
+        return true;
+    if (form && !heft_source_read(src, limit - form, bytes, form, err))
+        return false;
+    if (form && !heft_zip_is_descriptor(bytes, form, e))
+        return true;
+    *found = true;
+    e->data = limit - form - e->packed;
+    e->end = limit;
+    return true;
+}
+
+static bool crc_of(const struct heft_source *src, uint64_t at, uint64_t left, uint32_t *crc,
+                   struct heft_error *err)
+{
+    uint8_t *const piece = heft_alloc(PIECE, err);
+    bool ok = piece != NULL;
+
+    *crc = 0;
+    while (ok && left) {
+        const size_t n = (size_t)heft_min_u64(left, PIECE);
+
+        ok = heft_source_read(src, at, piece, n, err);
+        if (ok)
+            *crc = heft_crc32(*crc, piece, n);
+        at += n;
+        left -= n;
+    }
+    heft_free(piece);
+    return ok;
+}
+
+/* Whether the payload at e->data has the checksum that the directory gives; never where that is 0,
+ * not computed. */
+static bool prove(const struct heft_source *src, const struct heft_zip_entry *e, bool *proven,
+                  struct heft_error *err)
+{
+    const struct heft_stream stream = {src, e->data, e->packed, e->size, e->crc, true};
+    struct heft_error found = {0};
+    uint32_t crc;
+
+    *proven = false;
+    if (e->crc == 0 || (e->size > SMALL && e->size / RATIO > e->packed))
+        return true;
+    if (e->method == HEFT_ZIP_STORED) {
+        if (!crc_of(src, e->data, e->packed, &crc, err))
+            return false;
+        *proven = crc == e->crc;
+        return true;
+    }
+    *proven = heft_stream_check(&stream, &found);
+    if (found.code == HEFT_NOMEM || found.code == HEFT_IO)
+        *err = found;
+    return found.code != HEFT_NOMEM && found.code != HEFT_IO;
+}
+
+/* Looks for the payload behind a header that cannot be believed: by a descriptor, whatever the flags
+ * say, or else where there should be none. */
+static bool find_payload(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
+                         struct heft_error *err)
+{
+    bool found, proven;
+
+    if (!find_before(src, limit, NARROW, e, &found, err) ||
+        (!found && !find_before(src, limit, WIDE, e, &found, err)))
+        return false;
+    if (found) {
+        if (e->packed == e->size) /* the two headers may disagree: so much is stored */
+            e->method = HEFT_ZIP_STORED;
+        e->fault = HEFT_ZIP_MENDED;
+        return true;
+    }
+    if (!find_before(src, limit, 0, e, &found, err) || (found && !prove(src, e, &proven, err)))
+        return false;
+    if (found && proven) {
+        e->fault = HEFT_ZIP_MENDED;
+        return true;
+    }
+    e->data = e->end = e->header;
+    e->packed = 0;
+    e->fault = HEFT_ZIP_LOST;
+    return true;
+}
+
+/* A header that is as it should be, but not the descriptor: one of the two, or the directory, lies. */
+static bool doubt(const struct heft_source *src, uint64_t limit, struct heft_zip_entry *e,
+                  struct heft_error *err)
+{
+    const struct heft_zip_entry as_read = *e;
+    bool proven;
+
+    if (!find_payload(src, limit, e, err))
+        return false;
+    if (e->fault != HEFT_ZIP_LOST)
+        return true;
+    *e = as_read;
+    if (!prove(src, e, &proven, err))
+        return false;
+    e->fault = proven || e->crc == 0 ? HEFT_ZIP_SOUND : HEFT_ZIP_DOUBTFUL;
+    return true;
+}
+
+bool heft_zip_mend(const struct heft_source *src, struct heft_zip_entry *e, bool has_header,
+                   unsigned flags, uint64_t limit, struct heft_error *err)
+{
+    bool fine = has_header;
+
+    if (!has_header)
+        return find_payload(src, limit, e, err);
+    if ((flags & HEFT_ZIP_DESCRIPTOR) && e->size && !is_described(src, e, err, &fine))
+        return false;
+    return fine || doubt(src, limit, e, err);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* The worst that an entry is. */
+static enum heft_zip_fault worst(const struct heft_zip *zip)
+{
+    enum heft_zip_fault fault = HEFT_ZIP_SOUND;
+
+    for (size_t i = 0; i < zip->count; i++)
+        if (zip->entries[i].fault > fault)
+            fault = (enum heft_zip_fault)zip->entries[i].fault;
+    return fault;
+}
+
+/* Adds to `base` the records of `other` whose names it lacks: where one of two names of the same
+ * record is damaged, both are there. */
+static bool unite(struct heft_zip *base, const struct heft_zip *other, struct heft_arena *arena,
+                  struct heft_error *err)
+{
+    struct heft_strmap names = {0};
+    struct heft_zip_entry *all =
+        heft_arena_alloc(arena, (base->count + other->count) * sizeof *all, err);
+    size_t n = base->count;
+    uint32_t same;
+    bool ok = all != NULL;
+
+    if (ok && n)
+        memcpy(all, base->entries, n * sizeof *all);
+    for (uint32_t i = 0; ok && i < base->count; i++)
+        ok = heft_strmap_add(&names, base->entries[i].name, i, &same, err);
+    for (uint32_t i = 0; ok && i < other->count; i++) {
+        const struct heft_zip_entry *e = &other->entries[i];
+
+        ok = heft_strmap_add(&names, e->name, i, &same, err);
+        if (ok && same == HEFT_MAP_NONE &&
+            (e->fault == HEFT_ZIP_SOUND || e->fault == HEFT_ZIP_MENDED))
+            all[n++] = *e;
+    }
+    base->entries = all;
+    base->count = n;
+    heft_strmap_release(&names);
+    return ok;
+}
+
+bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
+                      const struct heft_zip_limits *limits, struct heft_arena *arena,
+                      struct heft_error *why, struct heft_error *err)
+{
+    const bool has_directory = heft_zip_read(out, src, limits, true, arena, arena, why);
+    struct heft_zip walked;
+    bool whole;
+
+    if (has_directory && worst(out) == HEFT_ZIP_SOUND)
+        return true;
+    if (!has_directory && (why->code == HEFT_NOMEM || why->code == HEFT_IO)) {
+        *err = *why;
+        return false;
+    }
+    if (!walk(&walked, src, limits, arena, &whole, err))
+        return false;
+    if (!has_directory) {
+        *out = walked;
+        if (walked.count == 0)
+            *err = *why;
+        return walked.count > 0;
+    }
+    if (!whole || walked.count < out->count || worst(out) == HEFT_ZIP_MENDED)
+        return unite(out, &walked, arena, err);
+    if (!unite(&walked, out, arena, err))
+        return false;
+    *out = walked;
+    return true;
+}

@@ -1,0 +1,380 @@
+/* test_salvage.c: golden files cut off at every length, and with a bit flipped at every place, are
+ * opened to be salvaged and planned to be converted. What is kept has the original's bytes; what is
+ * not is named; where the pickle itself is damaged, that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/convert.h"
+#include "core/reader.h"
+#include "wire/zip.h"
+
+extern const struct heft_format heft_format_torch, heft_format_safetensors;
+
+#define MOST_FILE 16384
+#define MOST_ROW  4096
+
+struct file {
+    const char *path;
+    const struct heft_format *format;
+    uint8_t bytes[MOST_FILE];
+    size_t n;
+};
+
+/* A file, whole or damaged, as far as a conversion is planned. */
+struct attempt {
+    struct heft_model model;
+    struct heft_conversion conversion;
+    struct heft_reader reader;
+    struct heft_error err;
+    bool opened, planned;
+};
+
+static void load(struct file *f, const char *name)
+{
+    char path[512];
+    FILE *file;
+
+    snprintf(path, sizeof path, HEFT_TESTS "/golden/%s", name);
+    f->path = name;
+    f->format = strstr(name, ".safetensors") ? &heft_format_safetensors : &heft_format_torch;
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    f->n = fread(f->bytes, 1, sizeof f->bytes, file);
+    assert_in_range(f->n, 1, MOST_FILE - 1);
+    fclose(file);
+}
+
+static void begin(struct attempt *a, const struct file *f, size_t n, bool salvage)
+{
+    const struct heft_convert_options how = {
+        .output = "never-written.safetensors", .threads = 1, .salvage = salvage};
+    struct heft_source source;
+    uint32_t index;
+
+    *a = (struct attempt){0};
+    heft_model_init(&a->model, NULL);
+    a->model.salvage = salvage;
+    heft_source_open_memory(&source, (struct heft_bytes){f->bytes, n}, "file");
+    a->opened = heft_model_add_file(&a->model, &source, "file", &index, &a->err) &&
+                f->format->open(&a->model, index, &a->err) &&
+                heft_model_settle(&a->model, &a->err) &&
+                heft_reader_init(&a->reader, &a->model, false, &a->err);
+    a->planned = a->opened && heft_conversion_plan(&a->conversion, &a->model, &how, &a->err);
+}
+
+static void end(struct attempt *a)
+{
+    heft_reader_release(&a->reader);
+    heft_conversion_release(&a->conversion);
+    heft_model_release(&a->model);
+}
+
+static bool is_damaged(const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (model->notes[i].is_damage)
+            return true;
+    return false;
+}
+
+static bool has_same_bytes(struct attempt *a, const struct heft_row *x, struct attempt *b,
+                           const struct heft_row *y)
+{
+    static uint8_t p[MOST_ROW], q[MOST_ROW];
+
+    if (x->dtype != y->dtype || x->rank != y->rank || x->bytes != y->bytes || x->bytes > sizeof p ||
+        (x->rank && memcmp(x->shape, y->shape, x->rank * sizeof *x->shape) != 0))
+        return false;
+    return heft_reader_row(&a->reader, x, 0, p, (size_t)x->bytes, &a->err) &&
+           heft_reader_row(&b->reader, y, 0, q, (size_t)x->bytes, &b->err) &&
+           memcmp(p, q, (size_t)x->bytes) == 0;
+}
+
+static bool is_accounted(const struct attempt *a, struct heft_str name)
+{
+    const struct heft_conversion *c = &a->conversion;
+
+    for (size_t i = 0; i < c->cargo.n_items; i++)
+        if (heft_str_eq(c->cargo.items[i].name, name))
+            return true;
+    for (size_t i = 0; i < c->n_lost; i++)
+        if (strcmp(name.p, c->lost[i].name) == 0)
+            return true;
+    return heft_strmap_get(&c->cargo.keys, name) != HEFT_MAP_NONE; /* dropped as tied */
+}
+
+/* Everything that is kept is true … */
+static void expect_kept(struct attempt *good, struct attempt *a, const char *what, size_t at)
+{
+    const struct heft_cargo *cargo = &a->conversion.cargo;
+
+    if (!a->planned)
+        fail_msg("%s at %zu: %s", what, at, a->err.text);
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        const uint32_t row = heft_model_row(&good->model, cargo->items[i].row->name);
+
+        if (row == HEFT_NONE ||
+            !has_same_bytes(a, cargo->items[i].row, good, &good->model.rows[row]))
+            fail_msg("%s at %zu: %s is not what it was", what, at, cargo->items[i].name.p);
+    }
+}
+
+/* … and everything else is named. */
+static void expect_truth(struct attempt *good, struct attempt *a, const char *what, size_t at)
+{
+    expect_kept(good, a, what, at);
+    for (size_t i = 0; i < good->model.n_rows; i++)
+        if (!is_accounted(a, good->model.rows[i].name))
+            fail_msg("%s at %zu: nothing is said of %s", what, at, good->model.rows[i].name.p);
+}
+
+/* ---- cut off --------------------------------------------------------------------------------- */
+
+/* Where the payloads of the records of a torch zip are. */
+struct parts {
+    struct heft_arena mem;
+    struct heft_zip zip;
+    const struct heft_zip_entry *pickle, *byteorder;
+};
+
+static bool ends_with(const struct heft_zip_entry *e, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+
+    return e->name.n > n && strcmp(e->name.p + e->name.n - n, suffix) == 0;
+}
+
+static void find_parts(const struct file *f, struct parts *p)
+{
+    struct heft_error err = {0};
+    struct heft_source src;
+
+    *p = (struct parts){0};
+    heft_source_open_memory(&src, (struct heft_bytes){f->bytes, f->n}, "file");
+    assert_true(heft_zip_open(&p->zip, &src, NULL, &p->mem, &err));
+    for (size_t i = 0; i < p->zip.count; i++) {
+        if (ends_with(&p->zip.entries[i], "/data.pkl"))
+            p->pickle = &p->zip.entries[i];
+        if (ends_with(&p->zip.entries[i], "/byteorder"))
+            p->byteorder = &p->zip.entries[i];
+    }
+    assert_non_null(p->pickle);
+}
+
+static bool is_in(const struct heft_zip_entry *e, size_t at)
+{
+    return e && at >= e->data && at < e->data + e->packed;
+}
+
+static void cut_everywhere(const char *name)
+{
+    static struct file f;
+    struct attempt good, a;
+    struct parts parts;
+    size_t kept = 0, more = 0;
+
+    load(&f, name);
+    find_parts(&f, &parts);
+    begin(&good, &f, f.n, false);
+    assert_true(good.opened);
+    for (size_t n = 0; n < f.n; n++) {
+        begin(&a, &f, n, true);
+        if (n >= parts.pickle->data + parts.pickle->packed) {
+            expect_truth(&good, &a, name, n);
+            assert_true(!is_damaged(&a.model) ||
+                        (n >= parts.byteorder->data && n < parts.byteorder->end));
+            if (a.conversion.cargo.n_items < kept)
+                fail_msg("%s: %zu bytes keep less than one byte less", name, n);
+            more += a.conversion.cargo.n_items > kept;
+            kept = a.conversion.cargo.n_items;
+        } else if (a.opened) { /* names may be missing, and that is said */
+            if (!is_damaged(&a.model))
+                fail_msg("%s at %zu: no word of the damage", name, n);
+            expect_kept(&good, &a, name, n);
+        }
+        end(&a);
+    }
+    assert_true(more > 0);
+    if (good.planned) /* what cannot be read at all is refused where nothing is salvaged */
+        assert_int_equal(kept, good.conversion.cargo.n_items);
+    end(&good);
+    heft_arena_release(&parts.mem);
+}
+
+static void torch_files_cut_everywhere(void **state)
+{
+    static const char *const names[] = {
+        "torch/linear.pt", "torch/torch_1_13.pt", "torch/zip64.pt",      "torch/deflated.pt",
+        "torch/tied.pt",   "torch/no_crc.pt",     "torch/unreadable.pt", "torch/training.ckpt"};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        cut_everywhere(names[i]);
+}
+
+/* As torch lays files out, their length is known to the byte once the first storage has begun. */
+static void the_missing_bytes_are_counted(void **state)
+{
+    static const char *const names[] = {"torch/linear.pt", "torch/torch_1_13.pt",
+                                        "torch/training.ckpt", "torch/views.pt"};
+    static struct file f;
+    struct attempt a;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        struct parts parts;
+        uint64_t first = UINT64_MAX;
+
+        load(&f, names[i]);
+        find_parts(&f, &parts);
+        for (size_t k = 0; k < parts.zip.count; k++)
+            if (ends_with(&parts.zip.entries[k], "/data/0"))
+                first = parts.zip.entries[k].data;
+        for (size_t n = (size_t)first; n < f.n; n += 3) {
+            begin(&a, &f, n, true);
+            assert_int_equal(a.model.sources[0].expected, f.n);
+            assert_false(a.model.sources[0].at_least);
+            end(&a);
+        }
+        begin(&a, &f, (size_t)parts.pickle->data + 80, true);
+        assert_true(!a.opened || a.model.sources[0].expected == 0 || a.model.sources[0].at_least);
+        end(&a);
+        heft_arena_release(&parts.mem);
+    }
+}
+
+static void safetensors_cut_everywhere(void **state)
+{
+    static const char *const names[] = {"safetensors/dtypes.safetensors",
+                                        "safetensors/names.safetensors",
+                                        "safetensors/tied.safetensors"};
+    static struct file f;
+    struct attempt good, a;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        load(&f, names[i]);
+        begin(&good, &f, f.n, false);
+        for (size_t n = 0; n < f.n; n++) {
+            begin(&a, &f, n, true);
+            assert_int_equal(a.opened, n >= 8 + f.bytes[0] + 256U * f.bytes[1]);
+            if (a.opened) {
+                expect_truth(&good, &a, names[i], n);
+                assert_int_equal(a.model.sources[0].expected, f.n);
+            }
+            end(&a);
+        }
+        end(&good);
+    }
+}
+
+/* ---- flipped --------------------------------------------------------------------------------- */
+
+/* Bytes that no other bytes vouch for: without a checksum a payload may be anything. */
+static bool is_vouched(const struct parts *p, size_t at)
+{
+    for (size_t i = 0; i < p->zip.count; i++)
+        if (is_in(&p->zip.entries[i], at))
+            return p->zip.entries[i].crc != 0;
+    return true;
+}
+
+static void flip(struct attempt *good, struct file *f, const struct parts *parts, size_t at,
+                 uint8_t bits)
+{
+    struct attempt a;
+
+    f->bytes[at] ^= bits;
+    begin(&a, f, f->n, true);
+    f->bytes[at] ^= bits;
+    if (is_in(parts->pickle, at) && parts->pickle->crc) /* names may be wrong: that is said */
+        assert_true(!a.opened || is_damaged(&a.model));
+    else if (is_in(parts->byteorder, at))
+        assert_true(is_damaged(&a.model));
+    else if (is_vouched(parts, at))
+        expect_truth(good, &a, f->path, at);
+    end(&a);
+}
+
+/* The byte is flipped back before rows are read: what is read is where the attempt believes it to
+ * be. */
+static void one_bit_flipped_everywhere(void **state)
+{
+    static const char *const names[] = {"torch/linear.pt", "torch/no_crc.pt", "torch/torch_1_13.pt",
+                                        "torch/zip64.pt"};
+    static struct file f;
+    struct attempt good;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        struct parts parts;
+
+        load(&f, names[i]);
+        find_parts(&f, &parts);
+        begin(&good, &f, f.n, false);
+        for (size_t at = 0; at < f.n; at++)
+            flip(&good, &f, &parts, at, (uint8_t)(1U << at % 8));
+        end(&good);
+        heft_arena_release(&parts.mem);
+    }
+}
+
+/* ---- whole, and without memory --------------------------------------------------------------- */
+
+static void what_is_whole_loses_nothing(void **state)
+{
+    static struct file f;
+    struct attempt good, a;
+
+    (void)state;
+    load(&f, "torch/training.ckpt");
+    begin(&good, &f, f.n, false);
+    begin(&a, &f, f.n, true);
+    expect_truth(&good, &a, f.path, f.n);
+    assert_int_equal(a.conversion.n_lost, 0);
+    assert_int_equal(a.conversion.cargo.n_items, good.conversion.cargo.n_items);
+    assert_int_equal(a.model.sources[0].expected, 0);
+    assert_false(is_damaged(&a.model));
+    end(&a);
+    end(&good);
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    static struct file f;
+    bool done = false;
+
+    (void)state;
+    load(&f, "torch/linear.pt");
+    f.bytes[900] ^= 1; /* storage 0 is damaged … */
+    for (uint64_t nth = 1; !done; nth++) {
+        struct attempt a;
+
+        heft_alloc_fail_at(nth);
+        begin(&a, &f, 960, true); /* … and storage 1 cut off */
+        heft_alloc_fail_at(0);
+        done = a.planned;
+        if (!done)
+            assert_int_equal(a.err.code, HEFT_NOMEM);
+        end(&a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(torch_files_cut_everywhere),
+        cmocka_unit_test(the_missing_bytes_are_counted),
+        cmocka_unit_test(safetensors_cut_everywhere),
+        cmocka_unit_test(one_bit_flipped_everywhere),
+        cmocka_unit_test(what_is_whole_loses_nothing),
+        cmocka_unit_test(every_failing_allocation_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
