@@ -222,21 +222,13 @@ static bool read_items(struct reader *r)
 
 /* ---- rows and values --------------------------------------------------------------------- */
 
-static bool is_empty(const struct heft_part *part, unsigned rank)
-{
-    for (unsigned d = 0; d < rank; d++)
-        if (part->extent[d] == 0)
-            return true;
-    return false;
-}
-
 /* The chunks that hold something; each must have been met. *storage gets one of the others'. */
 static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint32_t *storage)
 {
     uint32_t kept = 0;
 
     for (uint32_t k = 0; k < e->n_parts; k++) {
-        if (is_empty(&e->parts[k], e->rank)) {
+        if (heft_dcp_is_empty(&e->parts[k], e->rank)) {
             *storage = e->parts[k].storage;
             continue;
         }

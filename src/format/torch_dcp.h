@@ -45,6 +45,8 @@ struct heft_dcp_input {
     struct heft_arena *scratch; /* entries and items; what the model keeps is in model->mem */
 };
 
+/* Whether a chunk has no elements. */
+bool heft_dcp_is_empty(const struct heft_part *chunk, unsigned rank);
 /* Interprets the pickle. */
 HEFT_CHECKED bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in,
                                 struct heft_error *err);

@@ -45,6 +45,11 @@ static bool is_kind(const struct reader *r, uint32_t node, enum heft_pickle_kind
     return node != HEFT_PICKLE_NIL && node_at(r, node)->kind == kind;
 }
 
+static bool is_sequence(const struct reader *r, uint32_t node)
+{
+    return is_kind(r, node, HEFT_PICKLE_TUPLE) || is_kind(r, node, HEFT_PICKLE_LIST);
+}
+
 static uint64_t where(const struct reader *r, uint32_t node)
 {
     return node == HEFT_PICKLE_NIL ? 0 : node_at(r, node)->at;
@@ -117,9 +122,7 @@ static uint32_t size_items(const struct reader *r, uint32_t node)
                    ? heft_pickle_item(&r->pickle, args, 0)
                    : HEFT_PICKLE_NIL;
     }
-    return is_kind(r, node, HEFT_PICKLE_TUPLE) || is_kind(r, node, HEFT_PICKLE_LIST)
-               ? node
-               : HEFT_PICKLE_NIL;
+    return is_sequence(r, node) ? node : HEFT_PICKLE_NIL;
 }
 
 /* The numbers of a torch.Size; `rank` of them are wanted, or any where it is HEFT_NONE. Behind a
@@ -193,6 +196,14 @@ static struct heft_str chunk_key(uint64_t *numbers, uint32_t entry, uint32_t ran
     return (struct heft_str){(const char *)numbers, (rank + 1) * sizeof *numbers};
 }
 
+bool heft_dcp_is_empty(const struct heft_part *chunk, unsigned rank)
+{
+    for (unsigned d = 0; d < rank; d++)
+        if (chunk->extent[d] == 0)
+            return true;
+    return false;
+}
+
 static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t number)
 {
     const struct heft_dcp_entry *e = &r->out->entries[entry];
@@ -209,8 +220,11 @@ static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t
     if (!extent)
         return false;
     *part = (struct heft_part){.start = start + 1, .extent = extent + 1, .storage = HEFT_NONE};
-    /* Empty chunks, of ranks without a share, may all stand at one place: the first one counts. */
-    return heft_strmap_add(&r->chunks, chunk_key(start, entry, e->rank), number, &before, r->err);
+    if (!heft_strmap_add(&r->chunks, chunk_key(start, entry, e->rank), number, &before, r->err))
+        return false;
+    /* Empty chunks, of ranks without a share, may stand where others do: those count. */
+    return before == HEFT_MAP_NONE || !heft_dcp_is_empty(&e->parts[before], e->rank) ||
+           heft_strmap_set(&r->chunks, chunk_key(start, entry, e->rank), number, r->err);
 }
 
 static bool read_chunks(struct reader *r, uint32_t list, uint32_t entry)
@@ -248,6 +262,14 @@ static bool read_tensor(struct reader *r, uint32_t node, uint32_t entry)
     return read_chunks(r, chunks, entry);
 }
 
+static bool read_kind(struct reader *r, uint32_t value, uint32_t entry)
+{
+    if (is_object(r, value, "TensorStorageMetadata"))
+        return read_tensor(r, value, entry);
+    return is_object(r, value, "BytesStorageMetadata") ||
+           bad(r, value, "neither TensorStorageMetadata nor BytesStorageMetadata");
+}
+
 static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
 {
     const uint32_t index = r->out->n_entries;
@@ -264,16 +286,11 @@ static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
         return false;
     heft_torch_mend(copy, name.n);
     *e = (struct heft_dcp_entry){.name = {copy, name.n}, .at = where(r, key)};
-    if (before != HEFT_MAP_NONE)
-        heft_fail(r->err, HEFT_MALFORMED, e->at, "a second entry of this name");
-    else if (is_object(r, value, "TensorStorageMetadata") ? read_tensor(r, value, index)
-             : is_object(r, value, "BytesStorageMetadata")
-                 ? true
-                 : bad(r, value, "neither TensorStorageMetadata nor BytesStorageMetadata")) {
-        r->out->n_entries++;
-        return true;
-    }
-    return heft_error_about(r->err, "entry", e->name);
+    if ((before != HEFT_MAP_NONE && !bad(r, key, "a second entry of this name")) ||
+        !read_kind(r, value, index))
+        return heft_error_about(r->err, "entry", e->name);
+    r->out->n_entries++;
+    return true;
 }
 
 static bool read_entries(struct reader *r, uint32_t dict)
@@ -316,14 +333,10 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
 
     if (!attribute(r, info, "transform_descriptors", &list))
         return false;
-    if (list == HEFT_PICKLE_NIL || is_kind(r, list, HEFT_PICKLE_NONE))
+    if (list == HEFT_PICKLE_NIL || is_kind(r, list, HEFT_PICKLE_NONE) ||
+        (is_sequence(r, list) && node_at(r, list)->count == 0))
         return true;
-    if ((is_kind(r, list, HEFT_PICKLE_LIST) || is_kind(r, list, HEFT_PICKLE_TUPLE)) &&
-        node_at(r, list)->count == 0)
-        return true;
-    first = is_kind(r, list, HEFT_PICKLE_LIST) || is_kind(r, list, HEFT_PICKLE_TUPLE)
-                ? heft_pickle_item(&r->pickle, list, 0)
-                : HEFT_PICKLE_NIL;
+    first = is_sequence(r, list) ? heft_pickle_item(&r->pickle, list, 0) : HEFT_PICKLE_NIL;
     if (is_kind(r, first, HEFT_PICKLE_STR))
         name = heft_pickle_text(&r->pickle, first);
     return heft_fail(r->err, HEFT_UNSUPPORTED, where(r, info),

@@ -253,6 +253,23 @@ def no_chunks(f):
 
 
 @folder
+def sound_with_empty_chunks(f):
+    """Ranks without a share may name any place: before the tensor's chunks, and behind its end."""
+    def change(metadata):
+        tensor = metadata.state_dict_metadata["w"]
+        for at in ((2, 0), (3, 0)):
+            tensor.chunks.insert(0, ChunkStorageMetadata(torch.Size(at), torch.Size((0, 2))))
+    f.change = change
+
+
+@folder
+def chunk_twice(f):
+    def change(metadata):
+        metadata.state_dict_metadata["w"].chunks *= 2
+    f.change = change
+
+
+@folder
 def chunk_other_shape(f):
     f.items[SECOND] = saved(torch.zeros(2, 1))
 
