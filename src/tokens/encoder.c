@@ -6,19 +6,22 @@
  * A word is certain once nothing that may follow can change where it ends. */
 #include "tokens/encoder.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #include "base/endian.h"
 #include "base/text.h"
-#include "tokens/word_scan.h"
 #include "tokens/pattern.h"
+#include "tokens/utf8.h"
+#include "tokens/word_scan.h"
 #include "tokens/words.h"
 
-#define CACHE   ((size_t)48 << 20)
-#define ROOM    16 /* bytes behind text and ids that may be touched */
-#define DOUBT   8  /* a word that ends so far before the end of the text is certain */
-#define PIECE   ((size_t)1 << 18) /* of a text that is there whole */
-#define HANDFUL 1024              /* ids handed out at once where they must be widened */
+#define CACHE    ((size_t)48 << 20)
+#define ROOM     16 /* bytes behind text and ids that may be touched */
+#define DOUBT    8  /* a word that ends so far before the end of the text is certain */
+#define PIECE    ((size_t)1 << 18) /* of a text that is there whole */
+#define NO_GIANT UINT_MAX
+#define HANDFUL  1024 /* ids handed out at once where they must be widened */
 
 struct heft_encoder {
     const struct heft_vocab *v;
@@ -30,22 +33,61 @@ struct heft_encoder {
     uint64_t offset; /* of text[0] in the whole */
     uint8_t *ids;
     size_t cap_ids;
+    unsigned giant; /* the class of the word that has begun and has no end yet, or NO_GIANT */
     uint32_t starts[HEFT_SCAN_WINDOW + 2];
 };
 
 /* ---- words ------------------------------------------------------------------------------- */
 
-/* A word that fills a window and more. NULL and no error: it is not certain yet. */
-static uint8_t *encode_giant(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
-                             size_t *at, uint8_t *out, struct heft_error *err)
+/* The word that is open goes on to `end`. */
+static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, size_t end,
+                       uint8_t **out, struct heft_error *err)
 {
-    const size_t end = heft_split_word(&e->classes, text, n, *at);
+    for (size_t n; at < end; at += n) {
+        n = heft_min_u64(end - at, HEFT_LONG_WHOLE);
+        if (!heft_long_feed(&e->words.longer, text + at, n, err))
+            return false;
+        *out = heft_words_put(&e->words, e->words.longer.ids, e->words.longer.n_ids, *out);
+    }
+    return true;
+}
 
-    if (!is_last && end + DOUBT > n)
-        return NULL;
-    out = heft_words_one(&e->words, text + *at, end - *at, out, err);
+/* Text from *at on belongs to the word that is open; *at becomes where it ends, as far as that is
+ * known. Of white space the last character begins the next word, if there is one. */
+static bool continue_giant(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                           size_t *at, uint8_t **out, struct heft_error *err)
+{
+    size_t last = *at;
+    size_t end = heft_run_end(&e->classes, text, n, *at, e->giant, &last);
+    const bool is_over = end < n || is_last;
+
+    if (e->giant == HEFT_CLASS_SPACE && (end < n || !is_last))
+        end = last;
+    if (!feed_giant(e, text, *at, end, out, err))
+        return false;
     *at = end;
-    return out;
+    if (!is_over)
+        return true;
+    e->giant = NO_GIANT;
+    if (!heft_long_end(&e->words.longer, err))
+        return false;
+    *out = heft_words_put(&e->words, e->words.longer.ids, e->words.longer.n_ids, *out);
+    return true;
+}
+
+/* A word that fills a window and more is encoded as it comes. */
+static bool begin_giant(struct heft_encoder *e, const uint8_t *text, size_t *at, uint8_t **out,
+                        struct heft_error *err)
+{
+    const size_t first = *at + (text[*at] == ' ');
+    unsigned width;
+
+    e->giant = heft_class_of(&e->classes, heft_utf8_at(text + first, &width));
+    heft_long_begin(&e->words.longer);
+    if (e->giant == HEFT_CLASS_SPACE || first == *at)
+        return true;
+    *at = first;
+    return feed_giant(e, text, first - 1, first, out, err);
 }
 
 /* Words of text[0, n), behind which there are ROOM readable bytes: all where `is_last`, else those
@@ -53,26 +95,24 @@ static uint8_t *encode_giant(struct heft_encoder *e, const uint8_t *text, size_t
 static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
                          uint8_t **out, size_t *done, struct heft_error *err)
 {
-    uint8_t *to = *out;
     size_t at = 0, count = 2;
 
-    while (at < n && count > 1) {
+    if (e->giant != NO_GIANT && !continue_giant(e, text, n, is_last, &at, out, err))
+        return false;
+    while (at < n && count > 1 && e->giant == NO_GIANT) {
         count = heft_scan_words(&e->scan, text, n, at, is_last, e->starts);
         if (count > 1) {
-            to = heft_words_encode(&e->words, text, e->starts, count - 1, to, err);
+            *out = heft_words_encode(&e->words, text, e->starts, count - 1, *out, err);
             at = e->starts[count - 1];
+            if (!*out)
+                return false;
         } else if (n - at > HEFT_SCAN_WINDOW) {
-            uint8_t *const giant = encode_giant(e, text, n, is_last, &at, to, err);
-
-            if (!giant && err->code == HEFT_OK)
-                break;
-            to = giant;
             count = 2;
+            if (!begin_giant(e, text, &at, out, err) ||
+                !continue_giant(e, text, n, is_last, &at, out, err))
+                return false;
         }
-        if (!to)
-            return false;
     }
-    *out = to;
     *done = at;
     return true;
 }
@@ -81,7 +121,8 @@ static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, 
 
 static bool reserve(struct heft_encoder *e, size_t more, struct heft_error *err)
 {
-    const size_t n = e->n_text + more; /* both are in memory, so their sum is a size */
+    /* All are in memory, so their sum is a size. */
+    const size_t n = e->n_text + more + e->words.longer.n;
 
     return heft_grow(&e->text, &e->cap_text, e->n_text, more + ROOM, 1, err) &&
            heft_grow(&e->ids, &e->cap_ids, 0, (n << e->words.width) + ROOM, 1, err);
@@ -91,6 +132,8 @@ static void begin_again(struct heft_encoder *e)
 {
     e->n_text = 0;
     e->offset = 0;
+    e->giant = NO_GIANT;
+    heft_long_begin(&e->words.longer);
 }
 
 static bool fail_text(struct heft_encoder *e, size_t bad, struct heft_error *err)
@@ -172,8 +215,9 @@ bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
                       struct heft_error *err)
 {
     const size_t open = open_character(e->text, e->n_text);
-    const bool ok = open ? fail_text(e, e->n_text - open, err)
-                         : e->n_text == 0 || hand_out(e, e->n_text, true, taker, err);
+    const bool ok =
+        open ? fail_text(e, e->n_text - open, err)
+             : (e->n_text == 0 && e->giant == NO_GIANT) || hand_out(e, e->n_text, true, taker, err);
 
     begin_again(e);
     return ok;
@@ -265,7 +309,8 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
     const size_t bytes = options && options->cache ? options->cache : CACHE;
 
     e->v = v;
-    e->scan = (struct heft_scan){&e->classes, heft_scan_kernel()};
+    e->giant = NO_GIANT;
+    e->scan = (struct heft_scan){&e->classes, heft_scan_kernel(), &e->words.joints};
     return heft_words_init(&e->words, v, bytes, err) && reserve(e, 0, err) &&
            heft_classes_init(&e->classes, options ? options->unicode : NULL, err);
 }

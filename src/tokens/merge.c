@@ -4,8 +4,7 @@
  * ids are no longer those of the symbols, and it is passed over. */
 #include "tokens/merge.h"
 
-#define SHORT_WORD 24 /* bytes: below it, looking is quicker than a heap */
-#define NO_RANK    UINT32_MAX
+#define NO_RANK UINT32_MAX
 
 struct heft_merge_symbol {
     uint32_t id;
@@ -30,21 +29,22 @@ struct rule {
     uint32_t rank, id;
 };
 
-static struct rule rule_of(const struct heft_vocab *v, uint32_t left, uint32_t right)
+static struct rule rule_of(const struct heft_pairs *pairs, uint32_t left, uint32_t right)
 {
-    const struct heft_pair_slot *slot = heft_vocab_pair(v, left, right);
+    const struct heft_pair_slot *slot = heft_pairs_find(pairs, left, right);
 
     return slot ? (struct rule){slot->rank, slot->id} : (struct rule){NO_RANK, 0};
 }
 
-static size_t merge_short(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
+size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
+                        uint32_t *ids)
 {
-    struct rule rules[SHORT_WORD];
+    struct rule rules[HEFT_MERGE_SHORT];
 
     for (size_t i = 0; i < n; i++)
-        ids[i] = v->byte_ids[word[i]];
+        ids[i] = pairs->v->byte_ids[word[i]];
     for (size_t i = 0; i + 1 < n; i++)
-        rules[i] = rule_of(v, ids[i], ids[i + 1]);
+        rules[i] = rule_of(pairs, ids[i], ids[i + 1]);
     while (n > 1) {
         size_t best = 0;
 
@@ -58,9 +58,9 @@ static size_t merge_short(const struct heft_vocab *v, const uint8_t *word, size_
         memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
         memmove(rules + best, rules + best + 1, (n - best - 1) * sizeof *rules);
         if (best + 1 < n)
-            rules[best] = rule_of(v, ids[best], ids[best + 1]);
+            rules[best] = rule_of(pairs, ids[best], ids[best + 1]);
         if (best > 0)
-            rules[best - 1] = rule_of(v, ids[best - 1], ids[best]);
+            rules[best - 1] = rule_of(pairs, ids[best - 1], ids[best]);
     }
     return n;
 }
@@ -95,7 +95,7 @@ static void sift_down(struct heft_merge_pair *heap, size_t n, size_t i)
 }
 
 struct merging {
-    const struct heft_vocab *v;
+    const struct heft_pairs *pairs;
     struct heft_merge_symbol *symbols;
     struct heft_merge_pair *heap;
     size_t n_heap;
@@ -110,7 +110,7 @@ static void offer(struct merging *m, uint32_t at)
 
     if (left->next == UINT32_MAX)
         return;
-    rule = rule_of(m->v, left->id, right);
+    rule = rule_of(m->pairs, left->id, right);
     if (rule.rank == NO_RANK)
         return;
     m->heap[m->n_heap] = (struct heft_merge_pair){rule.rank, at, left->id, right, rule.id};
@@ -155,15 +155,15 @@ static bool reserve(struct heft_merger *merger, size_t n, struct heft_error *err
            heft_grow(&merger->heap, &merger->cap_heap, 0, 3 * n, sizeof *merger->heap, err);
 }
 
-static size_t merge_long(struct heft_merger *merger, const struct heft_vocab *v,
+static size_t merge_long(struct heft_merger *merger, const struct heft_pairs *pairs,
                          const uint8_t *word, size_t n, uint32_t *ids)
 {
-    struct merging m = {.v = v, .symbols = merger->symbols, .heap = merger->heap};
+    struct merging m = {.pairs = pairs, .symbols = merger->symbols, .heap = merger->heap};
     size_t count = 0;
 
     for (uint32_t i = 0; i < n; i++)
         m.symbols[i] = (struct heft_merge_symbol){
-            v->byte_ids[word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
+            pairs->v->byte_ids[word[i]], i + 1 < n ? i + 1 : UINT32_MAX, i ? i - 1 : UINT32_MAX};
     for (uint32_t i = 0; i < n; i++)
         offer(&m, i);
     while (m.n_heap)
@@ -173,11 +173,13 @@ static size_t merge_long(struct heft_merger *merger, const struct heft_vocab *v,
     return count;
 }
 
-bool heft_merge_word(struct heft_merger *merger, const struct heft_vocab *v, const uint8_t *word,
-                     size_t n, uint32_t *ids, size_t *count, struct heft_error *err)
+bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
+                     const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
+                     struct heft_error *err)
 {
-    if (n > SHORT_WORD && !reserve(merger, n, err))
+    if (n > HEFT_MERGE_SHORT && !reserve(merger, n, err))
         return false;
-    *count = n <= SHORT_WORD ? merge_short(v, word, n, ids) : merge_long(merger, v, word, n, ids);
+    *count = n <= HEFT_MERGE_SHORT ? heft_merge_short(pairs, word, n, ids)
+                                   : merge_long(merger, pairs, word, n, ids);
     return true;
 }

@@ -3,7 +3,7 @@
 #ifndef HEFT_MERGE_H
 #define HEFT_MERGE_H
 
-#include "tokens/vocab.h"
+#include "tokens/pairs.h"
 
 /* Room that merging needs; grows with the longest word it has met. */
 struct heft_merger {
@@ -13,8 +13,12 @@ struct heft_merger {
 };
 void heft_merger_release(struct heft_merger *merger);
 
-/* ids gets at most n of them; *count is how many. */
-HEFT_CHECKED bool heft_merge_word(struct heft_merger *merger, const struct heft_vocab *v,
+#define HEFT_MERGE_SHORT 24 /* bytes: up to them, looking is quicker than what is linear */
+/* ids gets at most n of them. Returns how many. */
+size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
+                        uint32_t *ids);
+/* A word of any length. ids gets at most n of them; *count is how many. */
+HEFT_CHECKED bool heft_merge_word(struct heft_merger *merger, const struct heft_pairs *pairs,
                                   const uint8_t *word, size_t n, uint32_t *ids, size_t *count,
                                   struct heft_error *err);
 

@@ -8,10 +8,8 @@ static unsigned class_at(const struct heft_classes *classes, const uint8_t *p, u
     return heft_class_of(classes, heft_utf8_at(p, width));
 }
 
-/* The end of the run of that class, which begins at `at`. *last is where its last character begins.
- */
-static size_t run_end(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at,
-                      unsigned class, size_t *last)
+size_t heft_run_end(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at,
+                    unsigned class, size_t *last)
 {
     unsigned width;
 
@@ -45,7 +43,7 @@ size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, 
         return at + short_form;
     class = class_at(classes, text + from, &width);
     if (class != HEFT_CLASS_SPACE)
-        return run_end(classes, text, n, from, class, &last);
-    end = run_end(classes, text, n, at, HEFT_CLASS_SPACE, &last);
+        return heft_run_end(classes, text, n, from, class, &last);
+    end = heft_run_end(classes, text, n, at, HEFT_CLASS_SPACE, &last);
     return end == n || last == at ? end : last; /* the last one begins the next word */
 }

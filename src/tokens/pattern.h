@@ -15,5 +15,9 @@
 /* The end of the word that begins at `at` (below n) of a text of valid UTF-8. */
 size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, size_t n,
                        size_t at);
+/* The end of the run of characters of that class which begins at `at`; *last is where its last one
+ * begins, untouched where there is none. */
+size_t heft_run_end(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at,
+                    unsigned class, size_t *last);
 
 #endif

@@ -49,8 +49,18 @@ static void put(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
 struct place {
     const struct heft_classes *classes;
     const uint8_t *text;
-    size_t left; /* bytes of the text from text[0] on */
+    const struct heft_joints *joints;
+    uint8_t before; /* the byte before text[0] */
+    size_t left;    /* bytes of the text from text[0] on */
 };
+
+/* Nothing can merge the byte at i with the one before it. */
+static bool is_joint_free(const struct place *at, unsigned i)
+{
+    const uint8_t before = i ? at->text[i - 1] : at->before;
+
+    return at->joints && !heft_can_join(at->joints, before, at->text[i]);
+}
 
 static void put_character(const struct place *at, struct block *b, struct carry *next, unsigned i)
 {
@@ -62,6 +72,8 @@ static void put_character(const struct place *at, struct block *b, struct carry 
     switch (heft_class_of(at->classes, c)) {
     case HEFT_CLASS_LETTER:
         put(&b->m.letter, &next->letter, bits, i);
+        if (width > 2 && is_joint_free(at, i))
+            b->extra |= UINT64_C(1) << i;
         break;
     case HEFT_CLASS_NUMBER:
         put(&b->m.number, &next->number, bits, i);
@@ -180,7 +192,7 @@ static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t
                        struct carry *c, uint32_t *starts)
 {
     uint8_t copy[2 * HEFT_SCAN_BLOCK];
-    const struct place place = {scan->classes, copy, n - at};
+    const struct place place = {scan->classes, copy, scan->joints, at ? text[at - 1] : 0, n - at};
     uint64_t begin;
 
     memset(copy, ' ', sizeof copy);
@@ -200,7 +212,8 @@ size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t
 
     carry.begin = 1;
     for (size_t i = at; i < end; i += HEFT_SCAN_BLOCK) {
-        const struct place place = {scan->classes, text + i, n - i};
+        const struct place place = {scan->classes, text + i, scan->joints, i ? text[i - 1] : 0,
+                                    n - i};
 
         if (n - i > HEFT_SCAN_BLOCK + AHEAD)
             count += put_begins(scan_block(scan, &place, &carry), i, starts + count);

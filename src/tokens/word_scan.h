@@ -11,6 +11,7 @@
 #define HEFT_WORD_SCAN_H
 
 #include "tokens/classes.h"
+#include "tokens/joints.h"
 
 #define HEFT_SCAN_BLOCK  64
 #define HEFT_SCAN_WINDOW 16384 /* bytes looked at in one go, a multiple of the block */
@@ -32,9 +33,13 @@ void heft_masks_plain(const uint8_t *text, struct heft_masks *out);
 struct heft_scan {
     const struct heft_classes *classes;
     heft_masks_fn *masks;
+    const struct heft_joints *joints; /* NULL: words are not cut further */
 };
 
-/* Begins of words in text[at, n), valid UTF-8, where a word begins at `at`: the first is `at`, and
+/* With joints, words are also cut before letters of 3 bytes and more that cannot have merged with
+ * what is before them: what Chinese and Japanese write is long and never the same, its letters are.
+ *
+ * Begins of words in text[at, n), valid UTF-8, where a word begins at `at`: the first is `at`, and
  * the last is where the next window shall begin, or n. Without is_last the text goes on behind n,
  * and only what nothing there can change is told. Fewer than 2: no word ends within the window.
  * starts has room for HEFT_SCAN_WINDOW + 2. */

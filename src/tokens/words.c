@@ -58,7 +58,7 @@ static size_t most_ids(const struct heft_words *w)
     return w->width == 1 ? 7 : 3;
 }
 
-static uint8_t *put_ids(const struct heft_words *w, const uint32_t *ids, size_t count, uint8_t *out)
+uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++, out += (size_t)1 << w->width)
         if (w->width == 1)
@@ -68,11 +68,18 @@ static uint8_t *put_ids(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
-static bool merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
-                  struct heft_error *err)
+/* The ids live until the next one. NULL on failure. */
+static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
+                             struct heft_error *err)
 {
-    return heft_grow(&w->ids, &w->cap_ids, 0, n, sizeof *w->ids, err) &&
-           heft_merge_word(&w->merger, w->v, word, n, w->ids, count, err);
+    if (n <= HEFT_MERGE_SHORT) {
+        *count = heft_merge_short(&w->pairs, word, n, w->ids);
+        return w->ids;
+    }
+    if (!heft_long_whole(&w->longer, word, n, err))
+        return NULL;
+    *count = w->longer.n_ids;
+    return w->longer.ids;
 }
 
 static void remember(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
@@ -81,7 +88,7 @@ static void remember(struct heft_words *w, struct key key, const uint32_t *ids, 
 
     line->entries[1] = line->entries[0];
     line->entries[0] = (struct entry){.low = key.low, .high = key.high};
-    put_ids(w, ids, count, line->entries[0].value);
+    heft_words_put(w, ids, count, line->entries[0].value);
     heft_put_le16(line->entries[0].value + VALUE_BYTES - 2, (uint16_t)count);
 }
 
@@ -109,7 +116,7 @@ static void forget_longs(struct heft_words *w)
 }
 
 static void remember_long(struct heft_words *w, struct heft_long_word *slot, uint64_t hash,
-                          const uint8_t *word, size_t n, size_t count)
+                          const uint8_t *word, size_t n, const uint32_t *ids, size_t count)
 {
     const size_t bytes = n + (count << w->width);
     uint8_t *to;
@@ -118,7 +125,7 @@ static void remember_long(struct heft_words *w, struct heft_long_word *slot, uin
         forget_longs(w);
     to = w->store + w->store_used;
     memcpy(to, word, n);
-    put_ids(w, w->ids, count, to + n);
+    heft_words_put(w, ids, count, to + n);
     *slot = (struct heft_long_word){hash, (uint32_t)w->store_used, (uint16_t)n, (uint16_t)count};
     w->store_used += bytes;
 }
@@ -128,6 +135,7 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
 {
     const uint64_t hash = n <= LONG_MOST ? hash_of(word, n) : 0;
     struct heft_long_word *slot = &w->longs[hash >> (64 - w->long_bits)];
+    const uint32_t *ids;
     size_t count;
 
     if (hash && slot->hash == hash && slot->n == n && memcmp(w->store + slot->at, word, n) == 0) {
@@ -136,11 +144,12 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
         memcpy(out, w->store + slot->at + n, bytes);
         return out + bytes;
     }
-    if (!merge(w, word, n, &count, err))
+    ids = merge(w, word, n, &count, err);
+    if (!ids)
         return NULL;
     if (hash)
-        remember_long(w, slot, hash, word, n, count);
-    return put_ids(w, w->ids, count, out);
+        remember_long(w, slot, hash, word, n, ids, count);
+    return heft_words_put(w, ids, count, out);
 }
 
 /* ---- batches ----------------------------------------------------------------------------- */
@@ -152,12 +161,11 @@ static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n,
 
     if (n > HEFT_WORD_KEY)
         return heft_words_one(w, word, n, out, err);
-    if (!merge(w, word, n, &count, err))
-        return NULL;
+    count = heft_merge_short(&w->pairs, word, n, w->ids);
     if (count > most_ids(w))
         return heft_words_one(w, word, n, out, err);
     remember(w, key, w->ids, count);
-    return put_ids(w, w->ids, count, out);
+    return heft_words_put(w, w->ids, count, out);
 }
 
 struct asked {
@@ -239,6 +247,10 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->line_bits = bits_below(bytes / 2, sizeof *w->lines);
     w->long_bits = bits_below(bytes / 8, sizeof *w->longs);
     w->store_cap = bytes / 4;
+    if (!heft_pairs_init(&w->pairs, v, err))
+        return false;
+    heft_joints_init(&w->joints, v);
+    heft_long_init(&w->longer, &w->pairs, &w->joints, &w->merger);
     w->lines = heft_calloc((size_t)1 << w->line_bits, sizeof *w->lines, err);
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
@@ -255,6 +267,7 @@ void heft_words_release(struct heft_words *w)
     heft_free(w->lines);
     heft_free(w->longs);
     heft_free(w->store);
-    heft_free(w->ids);
+    heft_long_release(&w->longer);
+    heft_pairs_release(&w->pairs);
     *w = (struct heft_words){0};
 }

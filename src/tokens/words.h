@@ -9,7 +9,7 @@
 #ifndef HEFT_WORDS_H
 #define HEFT_WORDS_H
 
-#include "tokens/merge.h"
+#include "tokens/long_word.h"
 
 #define HEFT_WORD_KEY  15 /* bytes of a word in a line: the sixteenth holds their number */
 #define HEFT_WORD_ROOM 16 /* bytes behind a word, and behind the ids, that may be touched */
@@ -18,7 +18,10 @@ struct heft_word_line;
 struct heft_long_word;
 struct heft_words {
     const struct heft_vocab *v;
+    struct heft_pairs pairs;
     struct heft_merger merger;
+    struct heft_joints joints;
+    struct heft_long longer;
     struct heft_word_line *lines;
     unsigned line_bits;
     unsigned width; /* log2 of the bytes of an id: 1 or 2 */
@@ -26,8 +29,7 @@ struct heft_words {
     unsigned long_bits;
     uint8_t *store; /* of long words: bytes, then ids */
     size_t store_used, store_cap;
-    uint32_t *ids; /* of the word being merged */
-    size_t cap_ids;
+    uint32_t ids[HEFT_MERGE_SHORT]; /* of a short word being merged */
 };
 
 /* cache: bytes that it may take. The vocabulary's own tokens are known from the start. */
@@ -39,8 +41,11 @@ void heft_words_release(struct heft_words *words);
 HEFT_CHECKED uint8_t *heft_words_encode(struct heft_words *words, const uint8_t *text,
                                         const uint32_t *starts, size_t n, uint8_t *out,
                                         struct heft_error *err);
-/* One word, of any length. */
+/* One word, of up to HEFT_LONG_WHOLE bytes. */
 HEFT_CHECKED uint8_t *heft_words_one(struct heft_words *words, const uint8_t *word, size_t n,
                                      uint8_t *out, struct heft_error *err);
+/* Ids, each as wide as the vocabulary needs. Returns where they end. */
+uint8_t *heft_words_put(const struct heft_words *words, const uint32_t *ids, size_t count,
+                        uint8_t *out);
 
 #endif

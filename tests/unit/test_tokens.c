@@ -70,7 +70,7 @@ static void test_scan_is_pattern(void **unused)
     (void)unused;
     assert_true(heft_classes_init(&classes, NULL, &err));
     for (size_t kernel = 0; (masks = heft_scan_kernel_at(kernel)) != NULL; kernel++) {
-        const struct heft_scan scan = {&classes, masks};
+        const struct heft_scan scan = {&classes, masks, NULL};
 
         for (unsigned round = 0; round < 3000; round++) {
             const size_t n = random_text(text, 1 + any(round % 100 ? 200 : 20000));
@@ -99,7 +99,7 @@ static void test_scan_of_open_text(void **unused)
     (void)unused;
     assert_true(heft_classes_init(&classes, NULL, &err));
     for (unsigned round = 0; round < 20000; round++) {
-        const struct heft_scan scan = {&classes, heft_scan_kernel()};
+        const struct heft_scan scan = {&classes, heft_scan_kernel(), NULL};
         const size_t n = random_text(text, 1 + any(300));
         size_t cut = any((uint32_t)n + 1);
         size_t words;

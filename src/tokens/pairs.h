@@ -1,0 +1,31 @@
+/* pairs.h: what two ids merge into, asked quickly: most pairs that are asked for do not merge, and a
+ * few bits say so without a look at the vocabulary's table. */
+#ifndef HEFT_PAIRS_H
+#define HEFT_PAIRS_H
+
+#include "tokens/vocab.h"
+
+struct heft_pairs {
+    const struct heft_vocab *v;
+    uint64_t *filter; /* bits; a pair that merges has its bit set, few others have */
+    unsigned bits;    /* log2 of how many */
+};
+
+HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,
+                                  struct heft_error *err);
+void heft_pairs_release(struct heft_pairs *pairs);
+
+static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t left, uint32_t right)
+{
+    return (size_t)(heft_pair_of(left, right) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - pairs->bits));
+}
+/* NULL: they do not merge. */
+static inline const struct heft_pair_slot *heft_pairs_find(const struct heft_pairs *pairs,
+                                                           uint32_t left, uint32_t right)
+{
+    const size_t bit = heft_pairs_bit(pairs, left, right);
+
+    return pairs->filter[bit / 64] >> bit % 64 & 1 ? heft_vocab_pair(pairs->v, left, right) : NULL;
+}
+
+#endif

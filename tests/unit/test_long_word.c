@@ -1,0 +1,313 @@
+/* test_long_word.c: tokens by the ways back against the definition, one merge after the other, and
+ * against the heap; over vocabularies made at random. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tokens/long_word.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static uint32_t state = 7;
+
+static uint32_t any(uint32_t below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+}
+
+/* ---- vocabularies ------------------------------------------------------------------------ */
+
+#define TOKENS  64
+#define LONGEST 40
+
+struct made {
+    char tokens[TOKENS][LONGEST + 1];
+    size_t n;
+};
+
+static bool is_there(const struct made *made, const char *token)
+{
+    for (size_t i = 0; i < made->n; i++)
+        if (strcmp(made->tokens[i], token) == 0)
+            return true;
+    return false;
+}
+
+/* Merges over the first letters of the alphabet, whose parts are made before them. */
+static struct heft_vocab *random_vocab(unsigned letters, size_t tokens)
+{
+    struct made made = {.n = letters};
+    char lines[TOKENS][2 * LONGEST + 4];
+    char path[] = "/tmp/heft-long-XXXXXX";
+    struct heft_error err = {0};
+    struct heft_vocab *v;
+    size_t n_lines = 0;
+    FILE *f;
+
+    for (unsigned i = 0; i < letters; i++)
+        made.tokens[i][0] = (char)('a' + i);
+    for (unsigned tries = 0; tries < 1000 && made.n < tokens; tries++) {
+        const char *left = made.tokens[any((uint32_t)made.n)];
+        const char *right = made.tokens[any((uint32_t)made.n)];
+        char token[2 * LONGEST + 1];
+
+        if (strlen(left) + strlen(right) > LONGEST)
+            continue;
+        snprintf(token, sizeof token, "%s%s", left, right);
+        if (is_there(&made, token))
+            continue;
+        snprintf(lines[n_lines++], sizeof lines[0], "%s %s\n", left, right);
+        memcpy(made.tokens[made.n++], token, strlen(token) + 1);
+    }
+    f = fdopen(mkstemp(path), "w");
+    assert_non_null(f);
+    fputs("#version: 0.2\n", f);
+    for (size_t i = 0; i < n_lines; i++)
+        fputs(lines[i], f);
+    fclose(f);
+    v = heft_vocab_open(path, &err);
+    unlink(path);
+    return v;
+}
+
+/* The same merges in any order, which vocabularies in use never have. */
+static struct heft_vocab *shuffled(struct heft_vocab *v)
+{
+    if (!v)
+        return NULL;
+    for (uint32_t i = v->n_merges; i > 1; i--) {
+        const uint32_t other = any(i);
+        const struct heft_merge merge = v->merges[i - 1];
+
+        v->merges[i - 1] = v->merges[other];
+        v->merges[other] = merge;
+    }
+    for (uint32_t rank = 0; rank < v->n_merges; rank++) {
+        const struct heft_merge *merge = &v->merges[rank];
+        const struct heft_pair_slot *slot = heft_vocab_pair(v, merge->left, merge->right);
+
+        v->slots[slot - v->slots].rank = rank;
+    }
+    return v;
+}
+
+/* ---- the definition ---------------------------------------------------------------------- */
+
+static size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
+{
+    for (size_t i = 0; i < n; i++)
+        ids[i] = v->byte_ids[word[i]];
+    for (;;) {
+        const struct heft_pair_slot *best = NULL;
+        size_t at = 0;
+
+        for (size_t i = 0; i + 1 < n; i++) {
+            const struct heft_pair_slot *slot = heft_vocab_pair(v, ids[i], ids[i + 1]);
+
+            if (slot && (!best || slot->rank < best->rank)) {
+                best = slot;
+                at = i;
+            }
+        }
+        if (!best)
+            return n;
+        ids[at] = best->id;
+        memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+/* ---- the word in pieces ------------------------------------------------------------------ */
+
+#define MOST 100000
+
+struct setting {
+    struct heft_vocab *v;
+    struct heft_pairs pairs;
+    struct heft_joints joints;
+    struct heft_merger merger;
+    struct heft_long l;
+};
+
+static bool set_up(struct setting *s, struct heft_vocab *v)
+{
+    struct heft_error err = {0};
+
+    *s = (struct setting){.v = v};
+    if (!v)
+        return false;
+    heft_joints_init(&s->joints, v);
+    assert_true(heft_pairs_init(&s->pairs, v, &err));
+    heft_long_init(&s->l, &s->pairs, &s->joints, &s->merger);
+    return true;
+}
+
+static void tear_down(struct setting *s)
+{
+    heft_long_release(&s->l);
+    heft_merger_release(&s->merger);
+    heft_pairs_release(&s->pairs);
+    heft_vocab_close(s->v);
+}
+
+static size_t take(const struct heft_long *l, uint32_t *ids, size_t count)
+{
+    assert_true(count + l->n_ids <= MOST);
+    if (l->n_ids)
+        memcpy(ids + count, l->ids, l->n_ids * sizeof *ids);
+    return count + l->n_ids;
+}
+
+static size_t encode_in_pieces(struct heft_long *l, const uint8_t *word, size_t n, size_t most,
+                               uint32_t *ids)
+{
+    struct heft_error err = {0};
+    size_t count = 0;
+
+    heft_long_begin(l);
+    for (size_t at = 0, k; at < n; at += k) {
+        k = 1 + any((uint32_t)most);
+        k = k < n - at ? k : n - at;
+        assert_true(heft_long_feed(l, word + at, k, &err));
+        count = take(l, ids, count);
+        assert_true(l->n <= 2 * HEFT_LONG_WHOLE || !l->is_linear);
+    }
+    assert_true(heft_long_end(l, &err));
+    return take(l, ids, count);
+}
+
+static void random_word(uint8_t *word, size_t n, unsigned letters)
+{
+    const uint32_t period = any(3) ? (uint32_t)n : 1 + any(12);
+
+    for (size_t i = 0; i < n; i++)
+        word[i] = i < period ? (uint8_t)('a' + any(letters)) : word[i - period];
+}
+
+static void check_words(struct setting *s, unsigned letters, unsigned words, size_t longest)
+{
+    static uint8_t word[MOST];
+    static uint32_t ids[MOST], wanted[MOST];
+
+    for (unsigned i = 0; i < words; i++) {
+        const size_t n = 1 + any((uint32_t)longest);
+        struct heft_error err = {0};
+        size_t count, n_wanted;
+
+        random_word(word, n, letters);
+        if (n < 100)
+            n_wanted = merge_slowly(s->v, word, n, wanted);
+        else
+            assert_true(heft_merge_word(&s->merger, &s->pairs, word, n, wanted, &n_wanted, &err));
+        count = encode_in_pieces(&s->l, word, n, any(2) ? 7 : 5000, ids);
+        assert_int_equal(count, n_wanted);
+        assert_memory_equal(ids, wanted, count * sizeof *ids);
+    }
+}
+
+static void test_random_vocabularies(void **unused)
+{
+    struct setting s;
+    unsigned linear = 0;
+
+    (void)unused;
+    for (unsigned round = 0; round < 1500; round++) {
+        const unsigned letters = 1 + any(4);
+
+        if (!set_up(&s, random_vocab(letters, letters + 1 + any(TOKENS - 5))))
+            continue;
+        check_words(&s, letters, 100, 60);
+        linear += s.l.is_linear;
+        tear_down(&s);
+    }
+    assert_true(linear > 1000);
+}
+
+/* Orders in which a merge comes before those of its parts are not for this method: it must notice. */
+static void test_any_order(void **unused)
+{
+    struct setting s;
+    unsigned linear = 0, others = 0;
+
+    (void)unused;
+    for (unsigned round = 0; round < 1500; round++) {
+        const unsigned letters = 1 + any(3);
+
+        if (!set_up(&s, shuffled(random_vocab(letters, letters + 1 + any(10)))))
+            continue;
+        check_words(&s, letters, 100, 40);
+        linear += s.l.is_linear;
+        others += !s.l.is_linear;
+        tear_down(&s);
+    }
+    assert_true(linear > 100 && others > 100);
+}
+
+/* Longer than what is looked at in one go: tokens are handed over on the way. */
+static void test_very_long(void **unused)
+{
+    struct setting s;
+
+    (void)unused;
+    for (unsigned round = 0; round < 20; round++) {
+        const unsigned letters = 1 + any(4);
+
+        assert_true(set_up(&s, random_vocab(letters, letters + 1 + any(TOKENS - 5))));
+        check_words(&s, letters, 3, MOST - 1);
+        tear_down(&s);
+    }
+}
+
+static void test_joints(void **unused)
+{
+    struct setting s;
+
+    (void)unused;
+    assert_true(set_up(&s, random_vocab(2, 3))); /* one merge, of a and b */
+    for (unsigned left = 0; left < 256; left++)
+        for (unsigned right = 0; right < 256; right++) {
+            const struct heft_pair_slot *slot =
+                heft_vocab_pair(s.v, s.v->byte_ids[left], s.v->byte_ids[right]);
+
+            assert_int_equal(heft_can_join(&s.joints, (uint8_t)left, (uint8_t)right), slot != NULL);
+        }
+    tear_down(&s);
+}
+
+/* Each allocation fails once: it is told, and nothing is lost. */
+static void test_no_memory(void **unused)
+{
+    static uint8_t word[40000];
+    struct setting s;
+    bool ok = false;
+
+    (void)unused;
+    random_word(word, sizeof word, 2);
+    for (unsigned nth = 1; !ok; nth++) {
+        struct heft_error err = {0};
+
+        assert_true(nth < 100);
+        assert_true(set_up(&s, random_vocab(2, 20)));
+        heft_alloc_fail_at(nth);
+        heft_long_begin(&s.l);
+        ok = heft_long_feed(&s.l, word, sizeof word, &err) && heft_long_end(&s.l, &err);
+        heft_alloc_fail_at(0);
+        assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+        tear_down(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_vocabularies), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_very_long),           cmocka_unit_test(test_joints),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
