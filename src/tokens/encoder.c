@@ -19,7 +19,8 @@
 #define CACHE    ((size_t)48 << 20)
 #define ROOM     16 /* bytes behind text and ids that may be touched */
 #define DOUBT    8  /* a word that ends so far before the end of the text is certain */
-#define PIECE    ((size_t)1 << 18) /* of a text that is there whole */
+#define PIECE    ((size_t)1 << 18) /* of a long piece, so that it stays in the processor's cache */
+#define JOIN     256               /* bytes of a piece that are put behind what is kept */
 #define NO_GIANT UINT_MAX
 #define HANDFUL  1024 /* ids handed out at once where they must be widened */
 
@@ -34,7 +35,7 @@ struct heft_encoder {
     uint8_t *ids;
     size_t cap_ids;
     unsigned giant; /* the class of the word that has begun and has no end yet, or NO_GIANT */
-    uint32_t starts[HEFT_SCAN_WINDOW + 2];
+    uint32_t starts[HEFT_SCAN_ROOM];
 };
 
 /* ---- words ------------------------------------------------------------------------------- */
@@ -119,15 +120,6 @@ static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, 
 
 /* ---- a text in pieces -------------------------------------------------------------------- */
 
-static bool reserve(struct heft_encoder *e, size_t more, struct heft_error *err)
-{
-    /* All are in memory, so their sum is a size. */
-    const size_t n = e->n_text + more + e->words.longer.n;
-
-    return heft_grow(&e->text, &e->cap_text, e->n_text, more + ROOM, 1, err) &&
-           heft_grow(&e->ids, &e->cap_ids, 0, (n << e->words.width) + ROOM, 1, err);
-}
-
 static void begin_again(struct heft_encoder *e)
 {
     e->n_text = 0;
@@ -136,14 +128,13 @@ static void begin_again(struct heft_encoder *e)
     heft_long_begin(&e->words.longer);
 }
 
-static bool fail_text(struct heft_encoder *e, size_t bad, struct heft_error *err)
+static bool fail_text(const uint8_t *text, size_t n, uint64_t offset, struct heft_error *err)
 {
-    const size_t left = e->n_text - bad;
     char bytes[16] = "";
 
-    for (size_t i = 0; i < left && i < 4; i++)
-        snprintf(bytes + 3 * i, 4, " %02x", e->text[bad + i]);
-    return heft_fail(err, HEFT_MALFORMED, e->offset + bad, "bytes%s are no UTF-8", bytes);
+    for (size_t i = 0; i < n && i < 4; i++)
+        snprintf(bytes + 3 * i, 4, " %02x", text[i]);
+    return heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no UTF-8", bytes);
 }
 
 /* Bytes at the end of text[0, n) that begin a character and do not end it: 0 to 3. */
@@ -169,14 +160,28 @@ static bool give(struct heft_encoder *e, const uint8_t *end, const struct heft_t
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
 }
 
-static bool hand_out(struct heft_encoder *e, size_t n, bool is_last, const struct heft_taker *taker,
-                     struct heft_error *err)
+/* Encodes what is certain of text[0, n), behind which there are ROOM readable bytes. */
+static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                     size_t *done, const struct heft_taker *taker, struct heft_error *err)
 {
-    uint8_t *end = e->ids;
+    uint8_t *end;
+
+    /* All are in memory, so their sum is a size. */
+    if (!heft_grow(&e->ids, &e->cap_ids, 0, ((n + e->words.longer.n) << e->words.width) + ROOM, 1,
+                   err))
+        return false;
+    end = e->ids;
+    return encode_words(e, text, n, is_last, &end, done, err) && give(e, end, taker, err);
+}
+
+/* Of what is kept. */
+static bool hand_out_kept(struct heft_encoder *e, size_t n, bool is_last,
+                          const struct heft_taker *taker, struct heft_error *err)
+{
     size_t done;
 
     memset(e->text + e->n_text, 0, ROOM);
-    if (!encode_words(e, e->text, n, is_last, &end, &done, err) || !give(e, end, taker, err))
+    if (!hand_out(e, e->text, n, is_last, &done, taker, err))
         return false;
     memmove(e->text, e->text + done, e->n_text - done);
     e->n_text -= done;
@@ -184,28 +189,73 @@ static bool hand_out(struct heft_encoder *e, size_t n, bool is_last, const struc
     return true;
 }
 
-static bool feed(struct heft_encoder *e, const void *piece, size_t n,
-                 const struct heft_taker *taker, struct heft_error *err)
+static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct heft_error *err)
+{
+    if (!heft_grow(&e->text, &e->cap_text, e->n_text, n + ROOM, 1, err))
+        return false;
+    memcpy(e->text + e->n_text, text, n);
+    e->n_text += n;
+    return true;
+}
+
+/* Behind what is kept. */
+static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
+                      const struct heft_taker *taker, struct heft_error *err)
 {
     const size_t old = e->n_text - open_character(e->text, e->n_text);
-    size_t open, bad;
+    size_t end, bad;
 
-    if (!reserve(e, n, err))
+    if (!keep(e, piece, n, err))
         return false;
-    memcpy(e->text + e->n_text, piece, n);
-    e->n_text += n;
-    open = open_character(e->text, e->n_text);
-    bad = old + heft_utf8_check((struct heft_bytes){e->text + old, e->n_text - open - old});
-    if (bad < e->n_text - open)
-        return fail_text(e, bad, err);
-    return hand_out(e, e->n_text - open, false, taker, err);
+    end = e->n_text - open_character(e->text, e->n_text);
+    bad = old + heft_utf8_check((struct heft_bytes){e->text + old, end - old});
+    if (bad < end)
+        return fail_text(e->text + bad, e->n_text - bad, e->offset + bad, err);
+    return hand_out_kept(e, end, false, taker, err);
+}
+
+/* Where it is, nothing being kept: all but the last bytes, because others must be behind it. */
+static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
+                          const struct heft_taker *taker, struct heft_error *err)
+{
+    const size_t end = n - open_character(text, n);
+    const size_t bad = heft_utf8_check((struct heft_bytes){text, end});
+    size_t most = n - ROOM, done;
+
+    if (bad < end)
+        return fail_text(text + bad, n - bad, e->offset + bad, err);
+    most -= open_character(text, most);
+    if (!hand_out(e, text, most, false, &done, taker, err))
+        return false;
+    e->offset += done;
+    return keep(e, text + done, n - done, err);
+}
+
+/* What is kept becomes whole by the first bytes of a piece; from where it then stands the rest is
+ * encoded in place. */
+static bool feed(struct heft_encoder *e, const uint8_t *piece, size_t n,
+                 const struct heft_taker *taker, struct heft_error *err)
+{
+    const size_t join = e->n_text ? heft_min_u64(n, JOIN) : 0;
+    size_t from;
+
+    if (join && !feed_kept(e, piece, join, taker, err))
+        return false;
+    if (n - join < JOIN || e->n_text > join)
+        return n == join || feed_kept(e, piece + join, n - join, taker, err);
+    from = join - e->n_text;
+    e->n_text = 0;
+    return feed_in_place(e, piece + from, n - from, taker, err);
 }
 
 bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
                       const struct heft_taker *taker, struct heft_error *err)
 {
-    const bool ok = n == 0 || feed(e, piece, n, taker, err);
+    const uint8_t *const p = piece;
+    bool ok = true;
 
+    for (size_t at = 0; ok && at < n; at += PIECE)
+        ok = feed(e, p + at, heft_min_u64(n - at, PIECE), taker, err);
     if (!ok)
         begin_again(e);
     return ok;
@@ -214,10 +264,10 @@ bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
 bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
                       struct heft_error *err)
 {
-    const size_t open = open_character(e->text, e->n_text);
-    const bool ok =
-        open ? fail_text(e, e->n_text - open, err)
-             : (e->n_text == 0 && e->giant == NO_GIANT) || hand_out(e, e->n_text, true, taker, err);
+    const size_t open = open_character(e->text, e->n_text), at = e->n_text - open;
+    const bool ok = open ? fail_text(e->text + at, open, e->offset + at, err)
+                         : (e->n_text == 0 && e->giant == NO_GIANT) ||
+                               hand_out_kept(e, e->n_text, true, taker, err);
 
     begin_again(e);
     return ok;
@@ -229,6 +279,27 @@ unsigned heft_encoder_width(const struct heft_encoder *e)
 }
 
 /* ---- the public door: ids of 4 bytes ----------------------------------------------------- */
+
+/* Sixteen at once, which compilers make into one or two instructions. */
+static void widen_ids(const uint8_t *from, size_t n, unsigned width, uint32_t *to)
+{
+    uint16_t narrow[16];
+    size_t i = 0;
+
+    if (width == 4) {
+        for (; i < n; i++)
+            to[i] = heft_le32(from + 4 * i);
+        return;
+    }
+    for (; i + 16 <= n; i += 16) {
+        for (size_t k = 0; k < 16; k++)
+            narrow[k] = heft_le16(from + 2 * (i + k));
+        for (size_t k = 0; k < 16; k++)
+            to[i + k] = narrow[k];
+    }
+    for (; i < n; i++)
+        to[i] = heft_le16(from + 2 * i);
+}
 
 struct widening {
     heft_ids_fn *each;
@@ -245,8 +316,7 @@ static bool widen(void *ctx, const void *ids, size_t count)
     for (size_t from = 0; from < count; from += HANDFUL) {
         const size_t n = heft_min_u64(count - from, HANDFUL);
 
-        for (size_t i = 0; i < n; i++, p += w->width)
-            wide[i] = w->width == 2 ? heft_le16(p) : heft_le32(p);
+        widen_ids(p + from * w->width, n, w->width, wide);
         if (!w->each(w->ctx, wide, n))
             return false;
     }
@@ -272,15 +342,16 @@ bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
 struct collected {
     uint32_t *ids;
     size_t room, n;
+    unsigned width;
 };
 
-static bool collect(void *ctx, const uint32_t *ids, size_t count)
+static bool collect(void *ctx, const void *ids, size_t count)
 {
     struct collected *c = ctx;
 
     if (count > c->room - c->n)
         return false;
-    memcpy(c->ids + c->n, ids, count * sizeof *ids);
+    widen_ids(ids, count, c->width, c->ids + c->n);
     c->n += count;
     return true;
 }
@@ -288,14 +359,11 @@ static bool collect(void *ctx, const uint32_t *ids, size_t count)
 bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids, size_t room,
                  size_t *count, struct heft_error *err)
 {
-    struct collected c = {ids, room, 0};
-    const uint8_t *p = text;
+    struct collected c = {ids, room, 0, heft_encoder_width(e)};
+    const struct heft_taker taker = {collect, &c};
 
     begin_again(e);
-    for (size_t at = 0; at < n; at += PIECE)
-        if (!heft_encoder_feed(e, p + at, heft_min_u64(n - at, PIECE), collect, &c, err))
-            return false;
-    if (!heft_encoder_finish(e, collect, &c, err))
+    if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
         return false;
     *count = c.n;
     return true;
@@ -311,7 +379,8 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
     e->v = v;
     e->giant = NO_GIANT;
     e->scan = (struct heft_scan){&e->classes, heft_scan_kernel(), &e->words.joints};
-    return heft_words_init(&e->words, v, bytes, err) && reserve(e, 0, err) &&
+    return heft_words_init(&e->words, v, bytes, err) &&
+           heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
            heft_classes_init(&e->classes, options ? options->unicode : NULL, err);
 }
 

@@ -18,7 +18,7 @@ static uint8_t kind_of(uint8_t c)
     return c >= 9 && c <= 13 ? SPACE : c == '\'' ? QUOTE : 0;
 }
 
-void heft_masks_plain(const uint8_t *text, struct heft_masks *out)
+static void masks_plain(const uint8_t *text, struct heft_masks *out)
 {
     *out = (struct heft_masks){0};
     for (unsigned i = 0; i < HEFT_SCAN_BLOCK; i++) {
@@ -32,3 +32,14 @@ void heft_masks_plain(const uint8_t *text, struct heft_masks *out)
         out->wide |= (kind >> 5 & 1) << i;
     }
 }
+
+size_t heft_places_plain(uint64_t begin, uint32_t base, uint32_t *out)
+{
+    size_t n = 0;
+
+    for (; begin; begin &= begin - 1)
+        out[n++] = base + heft_lowest_bit(begin);
+    return n;
+}
+
+const struct heft_kernel heft_kernel_plain = {masks_plain, heft_places_plain};

@@ -1,12 +1,12 @@
 /* kernels_none.c: for processors without a kernel of their own. */
 #include "tokens/word_scan.h"
 
-heft_masks_fn *heft_scan_kernel_at(size_t index)
+const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {
-    return index == 0 ? heft_masks_plain : NULL;
+    return index == 0 ? &heft_kernel_plain : NULL;
 }
 
-heft_masks_fn *heft_scan_kernel(void)
+const struct heft_kernel *heft_scan_kernel(void)
 {
-    return heft_masks_plain;
+    return &heft_kernel_plain;
 }

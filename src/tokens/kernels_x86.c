@@ -3,7 +3,7 @@
 
 #include "tokens/word_scan.h"
 
-#define AVX512 __attribute__((target("avx512f,avx512bw")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
 #define AVX2   __attribute__((target("avx2")))
 
 /* low <= c <= high, of bytes without sign: c - low wraps round below low. */
@@ -54,11 +54,33 @@ AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
     }
 }
 
-heft_masks_fn *heft_scan_kernel_at(size_t index)
+/* Sixteen places at a time: those whose bit is set move together. */
+AVX512 static size_t places_avx512(uint64_t begin, uint32_t base, uint32_t *out)
 {
-    const bool has512 = __builtin_cpu_supports("avx512bw"), has2 = __builtin_cpu_supports("avx2");
-    heft_masks_fn *const all[] = {has512 ? masks_avx512 : NULL, has2 ? masks_avx2 : NULL,
-                                  heft_masks_plain};
+    __m512i place =
+        _mm512_add_epi32(_mm512_set1_epi32((int)base),
+                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    size_t n = 0;
+
+    for (unsigned i = 0; i < 4; i++, begin >>= 16) {
+        const __mmask16 which = (__mmask16)begin;
+
+        _mm512_storeu_si512(out + n, _mm512_maskz_compress_epi32(which, place));
+        n += (size_t)_mm_popcnt_u32(which);
+        place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
+    }
+    return n;
+}
+
+static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, heft_places_plain};
+
+const struct heft_kernel *heft_scan_kernel_at(size_t index)
+{
+    const bool has512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("popcnt");
+    const bool has2 = __builtin_cpu_supports("avx2");
+    const struct heft_kernel *const all[] = {has512 ? &KERNEL_AVX512 : NULL,
+                                             has2 ? &KERNEL_AVX2 : NULL, &heft_kernel_plain};
 
     for (size_t i = 0; i < HEFT_COUNT(all); i++)
         if (all[i] && index-- == 0)
@@ -66,7 +88,7 @@ heft_masks_fn *heft_scan_kernel_at(size_t index)
     return NULL;
 }
 
-heft_masks_fn *heft_scan_kernel(void)
+const struct heft_kernel *heft_scan_kernel(void)
 {
     return heft_scan_kernel_at(0);
 }

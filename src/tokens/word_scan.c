@@ -162,7 +162,7 @@ static uint64_t scan_block(const struct heft_scan *scan, const struct place *at,
     const uint8_t behind = at->text[HEFT_SCAN_BLOCK];
     uint64_t begin;
 
-    scan->masks(at->text, &b.m);
+    scan->kernel->masks(at->text, &b.m);
     b.m.letter |= c->letter;
     b.m.number |= c->number;
     b.m.space |= c->space;
@@ -178,15 +178,6 @@ static uint64_t scan_block(const struct heft_scan *scan, const struct place *at,
 
 /* ---- windows ----------------------------------------------------------------------------- */
 
-static size_t put_begins(uint64_t begin, size_t base, uint32_t *starts)
-{
-    size_t n = 0;
-
-    for (; begin; begin &= begin - 1)
-        starts[n++] = (uint32_t)(base + heft_lowest_bit(begin));
-    return n;
-}
-
 /* Near the end of a text: what is behind it reads as blanks, and counts for nothing. */
 static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
                        struct carry *c, uint32_t *starts)
@@ -200,7 +191,7 @@ static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t
     begin = scan_block(scan, &place, c);
     if (n - at < HEFT_SCAN_BLOCK)
         begin &= (UINT64_C(1) << (n - at)) - 1;
-    return put_begins(begin, at, starts);
+    return scan->kernel->places(begin, (uint32_t)at, starts);
 }
 
 size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
@@ -216,7 +207,8 @@ size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t
                                     n - i};
 
         if (n - i > HEFT_SCAN_BLOCK + AHEAD)
-            count += put_begins(scan_block(scan, &place, &carry), i, starts + count);
+            count +=
+                scan->kernel->places(scan_block(scan, &place, &carry), (uint32_t)i, starts + count);
         else
             count += scan_end(scan, text, n, i, &carry, starts + count);
     }

@@ -15,6 +15,7 @@
 
 #define HEFT_SCAN_BLOCK  64
 #define HEFT_SCAN_WINDOW 16384 /* bytes looked at in one go, a multiple of the block */
+#define HEFT_SCAN_ROOM   (HEFT_SCAN_WINDOW + 18)
 
 /* Of 64 bytes, bit 0 the first: what they are, those beyond ASCII being nothing but `wide`. */
 struct heft_masks {
@@ -23,16 +24,22 @@ struct heft_masks {
     uint64_t quote;                 /* 0x27 */
     uint64_t wide;                  /* 0x80 and above */
 };
-typedef void heft_masks_fn(const uint8_t *text, struct heft_masks *out);
+struct heft_kernel {
+    void (*masks)(const uint8_t *text, struct heft_masks *out);
+    /* Where the bits of `begin` are, from `base` on; returns how many. May write up to 16 more. */
+    size_t (*places)(uint64_t begin, uint32_t base, uint32_t *out);
+};
 
 /* The fastest kernel that this machine can run; and by number, for tests (NULL past the end). */
-heft_masks_fn *heft_scan_kernel(void);
-heft_masks_fn *heft_scan_kernel_at(size_t index);
-void heft_masks_plain(const uint8_t *text, struct heft_masks *out);
+const struct heft_kernel *heft_scan_kernel(void);
+const struct heft_kernel *heft_scan_kernel_at(size_t index);
+extern const struct heft_kernel heft_kernel_plain;
+/* For kernels that have no better way. */
+size_t heft_places_plain(uint64_t begin, uint32_t base, uint32_t *out);
 
 struct heft_scan {
     const struct heft_classes *classes;
-    heft_masks_fn *masks;
+    const struct heft_kernel *kernel;
     const struct heft_joints *joints; /* NULL: words are not cut further */
 };
 
@@ -42,7 +49,7 @@ struct heft_scan {
  * Begins of words in text[at, n), valid UTF-8, where a word begins at `at`: the first is `at`, and
  * the last is where the next window shall begin, or n. Without is_last the text goes on behind n,
  * and only what nothing there can change is told. Fewer than 2: no word ends within the window.
- * starts has room for HEFT_SCAN_WINDOW + 2. */
+ * starts has room for HEFT_SCAN_ROOM. */
 size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t n, size_t at,
                        bool is_last, uint32_t *starts);
 

@@ -5,7 +5,7 @@
 #include "base/endian.h"
 #include "io/pages.h"
 
-#define BATCH       256
+#define BATCH       64
 #define VALUE_BYTES 16
 #define LONG_MOST   256 /* bytes of a word that is kept */
 #define LEAST       ((size_t)1 << 20)
@@ -29,21 +29,53 @@ struct key {
     uint64_t low, high;
 };
 
+/* By the number of its bytes: what of 16 bytes belongs to a word, and the number on top. Words of 16
+ * and more get a key that no entry has. */
+#define LOW(n) (UINT64_MAX >> (64 - 8 * (n)))
+#define FEW(n)                                                                                     \
+    {                                                                                              \
+        LOW(n), 0, (uint64_t)(n) << 56                                                             \
+    }
+#define MANY(n)                                                                                    \
+    {                                                                                              \
+        UINT64_MAX, LOW((n)-8), (uint64_t)(n) << 56                                                \
+    }
+static const struct {
+    uint64_t low, high, set_high;
+} MASKS[HEFT_WORD_KEY + 2] = {
+    {0, 0, 0},
+    FEW(1),
+    FEW(2),
+    FEW(3),
+    FEW(4),
+    FEW(5),
+    FEW(6),
+    FEW(7),
+    FEW(8),
+    MANY(9),
+    MANY(10),
+    MANY(11),
+    MANY(12),
+    MANY(13),
+    MANY(14),
+    MANY(15),
+    {0, 0, UINT64_C(16) << 56},
+};
+
 static inline struct key key_of(const uint8_t *word, size_t n)
 {
-    const uint64_t a = heft_le64(word), b = heft_le64(word + 8);
-    const struct key shorter = {a & ((UINT64_C(1) << 8 * (n & 7)) - 1), (uint64_t)n << 56};
-    const struct key longer = {a, (b & ((UINT64_C(1) << 8 * (n & 7)) - 1)) | (uint64_t)n << 56};
+    const size_t i = n <= HEFT_WORD_KEY ? n : HEFT_WORD_KEY + 1;
 
-    return n < 8 ? shorter : longer;
+    return (struct key){heft_le64(word) & MASKS[i].low,
+                        (heft_le64(word + 8) & MASKS[i].high) | MASKS[i].set_high};
 }
 
 static inline struct heft_word_line *line_of(const struct heft_words *w, struct key key)
 {
     const uint64_t mixed =
-        (key.low ^ (key.high << 29 | key.high >> 35)) * UINT64_C(0x9E3779B97F4A7C15);
+        key.low * UINT64_C(0x9E3779B97F4A7C15) + key.high * UINT64_C(0xBF58476D1CE4E5B9);
 
-    return &w->lines[(mixed ^ mixed >> 32) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - w->line_bits)];
+    return &w->lines[(mixed ^ mixed >> 29) * UINT64_C(0x94D049BB133111EB) >> (64 - w->line_bits)];
 }
 
 static inline bool is_key(const struct entry *e, struct key key)
@@ -177,10 +209,7 @@ static void ask(const struct heft_words *w, const uint8_t *text, const uint32_t 
                 struct asked *asked)
 {
     for (size_t i = 0; i < n; i++) {
-        const size_t length = starts[i + 1] - starts[i];
-
-        /* A long word's key is one that no entry has: its number of bytes is 16. */
-        asked[i].key = key_of(text + starts[i], length <= HEFT_WORD_KEY ? length : 16);
+        asked[i].key = key_of(text + starts[i], starts[i + 1] - starts[i]);
         asked[i].line = line_of(w, asked[i].key);
         HEFT_PREFETCH(asked[i].line);
     }
@@ -251,11 +280,13 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
         return false;
     heft_joints_init(&w->joints, v);
     heft_long_init(&w->longer, &w->pairs, &w->joints, &w->merger);
-    w->lines = heft_calloc((size_t)1 << w->line_bits, sizeof *w->lines, err);
+    w->lines_block = heft_calloc(((size_t)1 << w->line_bits) + 1, sizeof *w->lines, err);
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
-    if (!w->lines || !w->longs || !w->store)
+    if (!w->lines_block || !w->longs || !w->store)
         return false;
+    w->lines = (struct heft_word_line *)(((uintptr_t)w->lines_block + sizeof *w->lines - 1) &
+                                         ~(uintptr_t)(sizeof *w->lines - 1));
     heft_pages_large(w->lines, sizeof *w->lines << w->line_bits);
     seed(w);
     return true;
@@ -264,7 +295,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
 void heft_words_release(struct heft_words *w)
 {
     heft_merger_release(&w->merger);
-    heft_free(w->lines);
+    heft_free(w->lines_block);
     heft_free(w->longs);
     heft_free(w->store);
     heft_long_release(&w->longer);

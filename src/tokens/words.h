@@ -22,6 +22,7 @@ struct heft_words {
     struct heft_merger merger;
     struct heft_joints joints;
     struct heft_long longer;
+    void *lines_block; /* in which the lines are, aligned */
     struct heft_word_line *lines;
     unsigned line_bits;
     unsigned width; /* log2 of the bytes of an id: 1 or 2 */

@@ -46,7 +46,7 @@ static size_t random_text(char *text, size_t parts)
 static size_t scan_all(const struct heft_scan *scan, const uint8_t *text, size_t n, bool is_last,
                        uint32_t *out)
 {
-    static uint32_t starts[HEFT_SCAN_WINDOW + 2];
+    static uint32_t starts[HEFT_SCAN_ROOM];
     size_t at = 0, count = 0, k = 2;
 
     while (at < n && k > 1) {
@@ -65,12 +65,12 @@ static void test_scan_is_pattern(void **unused)
     static char text[200000];
     static uint32_t starts[200000];
     struct heft_error err = {0};
-    heft_masks_fn *masks;
+    const struct heft_kernel *found;
 
     (void)unused;
     assert_true(heft_classes_init(&classes, NULL, &err));
-    for (size_t kernel = 0; (masks = heft_scan_kernel_at(kernel)) != NULL; kernel++) {
-        const struct heft_scan scan = {&classes, masks, NULL};
+    for (size_t kernel = 0; (found = heft_scan_kernel_at(kernel)) != NULL; kernel++) {
+        const struct heft_scan scan = {&classes, found, NULL};
 
         for (unsigned round = 0; round < 3000; round++) {
             const size_t n = random_text(text, 1 + any(round % 100 ? 200 : 20000));
