@@ -1,18 +1,24 @@
 /* long_word.c: the last token at each place, and what of the way back is final. */
 #include "tokens/long_word.h"
 
-#define NONE      (UINT32_MAX >> 1)   /* above all codes */
-#define MARK      (UINT32_C(1) << 31) /* in last[]: a way back passes here */
-#define BYTES     256                 /* codes that are single bytes */
-#define MOST_TRIE ((size_t)4 << 20)   /* bytes of all tokens together */
-#define KEPT_BITS 15
-#define WINDOW    (HEFT_LONG_WHOLE + 1) /* bytes before it is looked what is final */
-#define MOST      ((size_t)4 << 20)     /* bytes of which nothing is final */
-#define MOST_HEAP ((size_t)1 << 20)     /* the same, where merging is by the heap */
+#include "base/endian.h"
+
+#define NONE       (UINT32_MAX >> 1)   /* above all codes */
+#define MARK       (UINT32_C(1) << 31) /* in last[]: a way back passes here */
+#define BYTES      256                 /* codes that are single bytes */
+#define MOST_TRIE  ((size_t)4 << 20)   /* bytes of all tokens together */
+#define KEPT_BITS  15
+#define GUESS_BITS 12 /* rows of 32 */
+#define CODE_BITS  25 /* of a code: there are at most HEFT_MOST_IDS merges and 256 more */
+#define CODE       ((UINT64_C(1) << CODE_BITS) - 1)
+#define WINDOW     (HEFT_LONG_WHOLE + 1) /* bytes before it is looked what is final */
+#define MOST       ((size_t)4 << 20)     /* bytes of which nothing is final */
+#define MOST_HEAP  ((size_t)1 << 20)     /* the same, where merging is by the heap */
 
 struct heft_long_parts {
     uint32_t left, right; /* codes */
     uint32_t id, length;  /* the token's, in bytes */
+    uint64_t tail;        /* its last 8 bytes, zeros before them */
 };
 struct heft_long_slot {
     uint32_t key;        /* parent << 8 | byte, plus 1; 0: free */
@@ -100,13 +106,23 @@ static bool reserve_tables(struct heft_long *l, struct heft_error *err)
     l->is_linear = bytes <= MOST_TRIE;
     if (!l->is_linear)
         return true;
-    for (l->slot_bits = 8; (size_t)1 << l->slot_bits < bytes; l->slot_bits++)
+    for (l->slot_bits = 8; (size_t)1 << l->slot_bits < bytes / 2 + bytes / 8; l->slot_bits++)
         ;
     l->n_codes = BYTES + l->v->n_merges;
     l->parts = heft_alloc(l->n_codes * sizeof *l->parts, err);
     l->slots = heft_calloc((size_t)1 << l->slot_bits, sizeof *l->slots, err);
     l->kept = heft_alloc(sizeof *l->kept << KEPT_BITS, err);
-    return l->parts && l->slots && l->kept;
+    l->guesses = heft_alloc(32 * sizeof *l->guesses << GUESS_BITS, err);
+    return l->parts && l->slots && l->kept && l->guesses;
+}
+
+static uint64_t tail_of(struct heft_str token)
+{
+    uint8_t tail[8] = {0};
+    const size_t n = heft_min_u64(token.n, sizeof tail);
+
+    memcpy(tail + sizeof tail - n, token.p + token.n - n, n);
+    return heft_le64(tail);
 }
 
 /* ---- which tokens are live --------------------------------------------------------------- */
@@ -118,6 +134,7 @@ static bool reserve_tables(struct heft_long *l, struct heft_error *err)
 static bool add_merge(struct heft_long *l, uint32_t rank, uint32_t *codes, uint32_t *n_nodes)
 {
     const struct heft_merge *merge = &l->v->merges[rank];
+    const struct heft_str token = l->v->tokens[merge->id];
     const uint32_t left = codes[merge->left], right = codes[merge->right], code = BYTES + rank;
 
     if (left >= WANTED)
@@ -130,8 +147,8 @@ static bool add_merge(struct heft_long *l, uint32_t rank, uint32_t *codes, uint3
         return false;
     codes[merge->id] = code;
     l->parts[code] =
-        (struct heft_long_parts){left, right, merge->id, (uint32_t)l->v->tokens[merge->id].n};
-    return insert(l, code, l->v->tokens[merge->id], n_nodes);
+        (struct heft_long_parts){left, right, merge->id, (uint32_t)token.n, tail_of(token)};
+    return insert(l, code, token, n_nodes);
 }
 
 static void fill_tables(struct heft_long *l, uint32_t *codes)
@@ -142,10 +159,12 @@ static void fill_tables(struct heft_long *l, uint32_t *codes)
     for (uint32_t id = 0; id < l->v->n_ids; id++)
         codes[id] = NONE;
     memset(l->kept, 0xFF, sizeof *l->kept << KEPT_BITS); /* a key that no pair has */
+    memset(l->guesses, 0xFF, 32 * sizeof *l->guesses << GUESS_BITS);
     for (uint32_t byte = 0; byte < BYTES; byte++) {
         l->is_linear = l->is_linear && codes[l->v->byte_ids[byte]] == NONE;
         codes[l->v->byte_ids[byte]] = byte;
-        l->parts[byte] = (struct heft_long_parts){byte, byte, l->v->byte_ids[byte], 1};
+        l->parts[byte] =
+            (struct heft_long_parts){byte, byte, l->v->byte_ids[byte], 1, (uint64_t)byte << 56};
     }
     for (uint32_t rank = 0; rank < l->v->n_merges && l->is_linear; rank++)
         l->is_linear = add_merge(l, rank, codes, &n_nodes);
@@ -156,9 +175,11 @@ static void release_tables(struct heft_long *l)
     heft_free(l->parts);
     heft_free(l->slots);
     heft_free(l->kept);
+    heft_free(l->guesses);
     l->parts = NULL;
     l->slots = NULL;
     l->kept = NULL;
+    l->guesses = NULL;
 }
 
 static bool prepare(struct heft_long *l, struct heft_error *err)
@@ -198,6 +219,48 @@ static uint32_t last_token(const struct heft_long *l, size_t end)
     return code;
 }
 
+/* Whether text[0, end) ends in that token. */
+static bool ends_in(const struct heft_long *l, size_t end, uint32_t code)
+{
+    const struct heft_long_parts *token = &l->parts[code];
+    const size_t n = token->length;
+
+    if (n > end)
+        return false;
+    if (n <= 8 && end >= 8)
+        return (heft_le64(l->text + end - 8) ^ token->tail) >> (64 - 8 * n) == 0;
+    return memcmp(l->text + end - n, l->v->tokens[token->id].p, n) == 0;
+}
+
+/* The token that came the last time when this byte followed the same last token. One that is the
+ * byte itself comes each time: that it fits depends on nothing else. Others have to be tried. */
+static uint32_t guess(const struct heft_long *l, size_t end, uint64_t entry, uint64_t key)
+{
+    const uint32_t code = (uint32_t)(entry & CODE);
+
+    if (entry >> CODE_BITS != key)
+        return NONE;
+    if (code < BYTES)
+        return code;
+    return ends_in(l, end, code) && fits(l, end - l->parts[code].length, code) ? code : NONE;
+}
+
+static uint32_t next_token(const struct heft_long *l, size_t end)
+{
+    const uint32_t before = l->last[end - 1], byte = l->text[end - 1];
+    const uint32_t row = before * UINT32_C(0x9E3779B1) >> (32 - GUESS_BITS);
+    const uint64_t key = (uint64_t)before << 8 | byte;
+    uint64_t *const entry = &l->guesses[row * 32 + (byte & 31)];
+    uint32_t code = before == NONE ? NONE : guess(l, end, *entry, key);
+
+    if (code != NONE)
+        return code;
+    code = last_token(l, end);
+    if (before != NONE && code != NONE)
+        *entry = key << CODE_BITS | code;
+    return code;
+}
+
 /* Where the ways back from the last `longest` places meet. */
 static size_t final_place(const struct heft_long *l)
 {
@@ -224,15 +287,18 @@ static size_t final_place(const struct heft_long *l)
 /* The tokens before `end` are final. */
 static bool hand_over(struct heft_long *l, size_t end, struct heft_error *err)
 {
-    size_t count = 0;
+    size_t first = end;
 
-    for (size_t at = end; at > 0; at -= l->parts[l->last[at]].length)
-        count++;
-    if (!heft_grow(&l->ids, &l->cap_ids, 0, count, sizeof *l->ids, err))
+    if (!heft_grow(&l->room, &l->cap_room, 0, end, sizeof *l->room, err))
         return false;
-    l->n_ids = count;
-    for (size_t at = end; at > 0; at -= l->parts[l->last[at]].length)
-        l->ids[--count] = l->parts[l->last[at]].id;
+    for (size_t at = end; at > 0;) {
+        const struct heft_long_parts *token = &l->parts[l->last[at]];
+
+        l->room[--first] = token->id;
+        at -= token->length;
+    }
+    l->ids = l->room + first;
+    l->n_ids = end - first;
     l->n -= end;
     memmove(l->text, l->text + end, l->n);
     memmove(l->last, l->last + end, (l->n + 1) * sizeof *l->last);
@@ -242,7 +308,7 @@ static bool hand_over(struct heft_long *l, size_t end, struct heft_error *err)
 static bool extend(struct heft_long *l, size_t from, struct heft_error *err)
 {
     for (size_t at = from + 1; at <= l->n; at++) {
-        l->last[at] = last_token(l, at);
+        l->last[at] = next_token(l, at);
         if (l->last[at] == NONE)
             return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                              "no token of the vocabulary can end here: its merges contradict "
@@ -266,9 +332,10 @@ static bool feed_linear(struct heft_long *l, size_t from, struct heft_error *err
 
 static bool hand_over_heap(struct heft_long *l, size_t end, struct heft_error *err)
 {
-    if (!heft_grow(&l->ids, &l->cap_ids, 0, end, sizeof *l->ids, err) ||
-        !heft_merge_word(l->merger, l->pairs, l->text, end, l->ids, &l->n_ids, err))
+    if (!heft_grow(&l->room, &l->cap_room, 0, end, sizeof *l->room, err) ||
+        !heft_merge_word(l->merger, l->pairs, l->text, end, l->room, &l->n_ids, err))
         return false;
+    l->ids = l->room;
     l->n -= end;
     memmove(l->text, l->text + end, l->n);
     return true;
@@ -305,7 +372,7 @@ void heft_long_release(struct heft_long *l)
     release_tables(l);
     heft_free(l->text);
     heft_free(l->last);
-    heft_free(l->ids);
+    heft_free(l->room);
     *l = (struct heft_long){0};
 }
 

@@ -37,15 +37,18 @@ struct heft_long {
         *slots; /* a trie of the tokens from behind: a node that is a token has its
                                      code */
     unsigned slot_bits;
-    uint64_t *kept; /* pairs of codes and whether they are compatible, as far as remembered */
+    uint64_t *kept;    /* pairs of codes and whether they are compatible, as far as remembered */
+    uint64_t *guesses; /* the token that came after this one when this byte did */
     /* The word. */
     uint8_t *text;
     uint32_t *last; /* [i]: the last token of text[0, i); [0]: the one before text[0] */
     size_t n, cap_text, cap_last;
     bool is_begun;
-    /* What the last call made certain. */
-    uint32_t *ids;
-    size_t n_ids, cap_ids;
+    /* What the last call made certain: the end of what is in `room`. */
+    const uint32_t *ids;
+    size_t n_ids;
+    uint32_t *room;
+    size_t cap_room;
 };
 
 void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
