@@ -1,0 +1,183 @@
+/* fuzz_encoder.c: any text, whole and in pieces, against the pattern word by word and the definition
+ * of merging; what is no UTF-8 is refused where it is none; each kernel finds the pattern's words.
+ *
+ *     byte 0   how the rest is cut into pieces; its top bit: the rest comes many times over
+ *     byte 1…  the text */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "tokens/encoder.h"
+#include "tokens/merge.h"
+#include "tokens/pattern.h"
+#include "tokens/word_scan.h"
+
+#define MOST 70000 /* bytes of a text: longer than a window, so that words of any length come */
+#define SLOW 300   /* bytes of a word that is merged by the definition */
+
+static const char MERGES[] =
+    "#version: 0.2\na b\nĠ t\nh e\nĠt he\na a\naa a\nab c\nĠ a\ne r\naa aa\nĊ Ċ\n' s\nÃ ©\nä ¸\n"
+    "ä¸ Ń\nŃ ä\n1 1\n11 11\nĠ Ġ\nĠĠ ĠĠ\n. .\n.. ..\nb a\nba b\naaaa aaaa\nã Ģ\nr Ã\n";
+
+struct state {
+    struct heft_vocab *v;
+    struct heft_encoder *e;
+    struct heft_pairs pairs;
+    struct heft_merger merger;
+    struct heft_classes classes;
+    uint8_t text[MOST + HEFT_SPLIT_PAD];
+    uint32_t wanted[MOST], ids[MOST], starts[HEFT_SCAN_ROOM];
+    size_t n, n_wanted, n_ids;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+/* One for all inputs: what an encoder remembers of earlier texts changes nothing. */
+static struct state *set_up(void)
+{
+    static struct state s;
+    char path[] = "/tmp/heft-fuzz-XXXXXX";
+    struct heft_error err = {0};
+    int fd;
+
+    if (s.v)
+        return &s;
+    fd = mkstemp(path);
+    must(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
+    close(fd);
+    s.v = heft_vocab_open(path, &err);
+    unlink(path);
+    must(s.v && heft_pairs_init(&s.pairs, s.v, &err) && heft_classes_init(&s.classes, NULL, &err));
+    s.e = heft_encoder_new(s.v, NULL, &err);
+    must(s.e != NULL);
+    return &s;
+}
+
+static size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
+{
+    for (size_t i = 0; i < n; i++)
+        ids[i] = v->byte_ids[word[i]];
+    for (;;) {
+        const struct heft_pair_slot *best = NULL;
+        size_t at = 0;
+
+        for (size_t i = 0; i + 1 < n; i++) {
+            const struct heft_pair_slot *slot = heft_vocab_pair(v, ids[i], ids[i + 1]);
+
+            if (slot && (!best || slot->rank < best->rank)) {
+                best = slot;
+                at = i;
+            }
+        }
+        if (!best)
+            return n;
+        ids[at] = best->id;
+        memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+static void encode_slowly(struct state *s)
+{
+    struct heft_error err = {0};
+
+    s->n_wanted = 0;
+    for (size_t at = 0, end; at < s->n; at = end) {
+        uint32_t *to = s->wanted + s->n_wanted;
+        size_t count = 0;
+
+        end = heft_split_word(&s->classes, s->text, s->n, at);
+        if (end - at <= SLOW)
+            count = merge_slowly(s->v, s->text + at, end - at, to);
+        else
+            must(heft_merge_word(&s->merger, &s->pairs, s->text + at, end - at, to, &count, &err));
+        s->n_wanted += count;
+    }
+}
+
+static void check_kernels(struct state *s)
+{
+    const struct heft_kernel *kernel;
+
+    for (size_t k = 0; (kernel = heft_scan_kernel_at(k)) != NULL; k++) {
+        const struct heft_scan scan = {&s->classes, kernel, NULL};
+        size_t at = 0, count = 2;
+
+        while (at < s->n && count > 1) {
+            size_t word = at;
+
+            count = heft_scan_words(&scan, s->text, s->n, at, true, s->starts);
+            for (size_t i = 0; i + 1 < count; i++) {
+                must(s->starts[i] == word);
+                word = heft_split_word(&s->classes, s->text, s->n, word);
+            }
+            must(count < 2 || s->starts[count - 1] == word);
+            at = word;
+        }
+    }
+}
+
+static bool append(void *ctx, const uint32_t *ids, size_t count)
+{
+    struct state *s = ctx;
+
+    must(count <= MOST - s->n_ids);
+    memcpy(s->ids + s->n_ids, ids, count * sizeof *ids);
+    s->n_ids += count;
+    return true;
+}
+
+static bool encode_in_pieces(struct state *s, unsigned cut, struct heft_error *err)
+{
+    const size_t most = cut % 4 == 0 ? MOST : cut % 4 == 1 ? 7 : cut % 4 == 2 ? 300 : 5000;
+    uint32_t state = cut;
+
+    s->n_ids = 0;
+    for (size_t at = 0, n; at < s->n; at += n) {
+        uint8_t *piece;
+        bool ok;
+
+        state = state * 1664525u + 1013904223u;
+        n = heft_min_u64(s->n - at, 1 + (state >> 8) % most);
+        piece = malloc(n); /* of just its size: nothing behind it may be read */
+        must(piece != NULL);
+        memcpy(piece, s->text + at, n);
+        ok = heft_encoder_feed(s->e, piece, n, append, s, err);
+        free(piece);
+        if (!ok)
+            return false;
+    }
+    return heft_encoder_finish(s->e, append, s, err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct state *s = set_up();
+    const size_t n = size > 1 ? heft_min_u64(size - 1, MOST) : 0;
+    struct heft_error err = {0};
+    size_t bad;
+
+    if (n == 0)
+        return 0;
+    for (s->n = 0; s->n == 0 || (data[0] & 0x80 && s->n + n <= MOST); s->n += n)
+        memcpy(s->text + s->n, data + 1, n);
+    memset(s->text + s->n, 0, HEFT_SPLIT_PAD);
+    bad = heft_utf8_check((struct heft_bytes){s->text, s->n});
+    if (bad < s->n) {
+        must(!encode_in_pieces(s, data[0] & 0x7F, &err));
+        must(err.code == HEFT_MALFORMED && err.offset == bad);
+        return 0;
+    }
+    encode_slowly(s);
+    check_kernels(s);
+    must(encode_in_pieces(s, data[0] & 0x7F, &err));
+    must(s->n_ids == s->n_wanted && memcmp(s->ids, s->wanted, s->n_ids * sizeof *s->ids) == 0);
+    return 0;
+}
