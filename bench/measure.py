@@ -56,12 +56,12 @@ def median(values):
 
 
 class Peer:
-    """A process of the interop environment that answers peer.py's requests."""
+    """A process of an interop environment that answers the requests of a program of this folder."""
 
-    def __init__(self):
+    def __init__(self, name="main", program="peer.py"):
         import environment
         self.process = subprocess.Popen(
-            [str(environment.interpreter("main")), "-W", "ignore", str(ROOT / "bench" / "peer.py")],
+            [str(environment.interpreter(name)), "-W", "ignore", str(ROOT / "bench" / program)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, do, **request):

