@@ -1,5 +1,5 @@
-/* kernels.c: the masks of 64 bytes for every machine, by a table. */
-#include "tokens/word_scan.h"
+/* kernels.c: for every machine; the masks of 64 bytes by what each byte is. */
+#include "tokens/kernels.h"
 
 enum { LETTER = 1, NUMBER = 2, SPACE = 4, BLANK = 8, QUOTE = 16, WIDE = 32 };
 
@@ -42,4 +42,13 @@ size_t heft_places_plain(uint64_t begin, uint32_t base, uint32_t *out)
     return n;
 }
 
-const struct heft_kernel heft_kernel_plain = {masks_plain, heft_places_plain};
+uint32_t heft_least_plain(const uint32_t numbers[HEFT_LEAST_OF])
+{
+    uint32_t least = numbers[0];
+
+    for (unsigned i = 1; i < HEFT_LEAST_OF; i++)
+        least = numbers[i] < least ? numbers[i] : least;
+    return least;
+}
+
+const struct heft_kernel heft_kernel_plain = {masks_plain, heft_places_plain, heft_least_plain};

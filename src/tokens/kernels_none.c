@@ -1,5 +1,5 @@
 /* kernels_none.c: for processors without a kernel of their own. */
-#include "tokens/word_scan.h"
+#include "tokens/kernels.h"
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {

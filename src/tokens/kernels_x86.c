@@ -1,7 +1,7 @@
-/* kernels_x86.c: the masks of 64 bytes by AVX-512 or AVX2, where the processor has them. */
+/* kernels_x86.c: by AVX-512 or AVX2, where the processor has them. */
 #include <immintrin.h>
 
-#include "tokens/word_scan.h"
+#include "tokens/kernels.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
 #define AVX2   __attribute__((target("avx2")))
@@ -72,8 +72,31 @@ AVX512 static size_t places_avx512(uint64_t begin, uint32_t base, uint32_t *out)
     return n;
 }
 
-static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512};
-static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, heft_places_plain};
+AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
+{
+    return _mm512_reduce_min_epu32(
+        _mm512_min_epu32(_mm512_loadu_si512(numbers), _mm512_loadu_si512(numbers + 16)));
+}
+
+AVX2 static inline __m256i load(const uint32_t *numbers)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)numbers);
+}
+
+AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
+{
+    const __m256i eight =
+        _mm256_min_epu32(_mm256_min_epu32(load(numbers), load(numbers + 8)),
+                         _mm256_min_epu32(load(numbers + 16), load(numbers + 24)));
+    __m128i four = _mm_min_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+
+    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0x4E)); /* the upper half on the lower */
+    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0xB1)); /* then neighbours */
+    return (uint32_t)_mm_cvtsi128_si32(four);
+}
+
+static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, heft_places_plain, least_avx2};
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {

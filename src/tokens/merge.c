@@ -36,33 +36,61 @@ static struct rule rule_of(const struct heft_pairs *pairs, uint32_t left, uint32
     return slot ? (struct rule){slot->rank, slot->id} : (struct rule){NO_RANK, 0};
 }
 
+/* A key is the rank of a symbol's merge with the next one, then the symbol's place, so that the least
+ * key is the merge that comes first. */
+#define PLACE_BITS 5
+#define NO_KEY     UINT32_MAX
+
+struct short_word {
+    uint32_t keys[HEFT_LEAST_OF];
+    uint32_t ids[HEFT_LEAST_OF];
+    uint8_t next[HEFT_LEAST_OF], before[HEFT_LEAST_OF]; /* places; the first one is before itself */
+};
+
+static uint32_t key_of(uint32_t rank, size_t at)
+{
+    return rank == NO_RANK ? NO_KEY : rank << PLACE_BITS | (uint32_t)at;
+}
+
+static void begin_short(struct short_word *w, const struct heft_pairs *pairs, const uint8_t *word,
+                        size_t n)
+{
+    memset(w->keys, 0xFF, sizeof w->keys);
+    for (size_t i = 0; i < n; i++) {
+        w->ids[i] = pairs->v->byte_ids[word[i]];
+        w->next[i] = (uint8_t)(i + 1);
+        w->before[i] = (uint8_t)(i ? i - 1 : 0);
+    }
+    for (size_t i = 0; i + 1 < n; i++)
+        w->keys[i] = key_of(pairs->of_bytes[word[i] << 8 | word[i + 1]], i);
+}
+
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
                         uint32_t *ids)
 {
-    struct rule rules[HEFT_MERGE_SHORT];
+    struct short_word w;
+    size_t count = 0;
 
-    for (size_t i = 0; i < n; i++)
-        ids[i] = pairs->v->byte_ids[word[i]];
-    for (size_t i = 0; i + 1 < n; i++)
-        rules[i] = rule_of(pairs, ids[i], ids[i + 1]);
-    while (n > 1) {
-        size_t best = 0;
+    begin_short(&w, pairs, word, n);
+    for (uint32_t key; (key = pairs->kernel->least(w.keys)) != NO_KEY;) {
+        const size_t at = key & (HEFT_LEAST_OF - 1), right = w.next[at], next = w.next[right];
 
-        for (size_t i = 1; i + 1 < n; i++)
-            if (rules[i].rank < rules[best].rank)
-                best = i;
-        if (rules[best].rank == NO_RANK)
-            break;
-        ids[best] = rules[best].id;
-        n--;
-        memmove(ids + best + 1, ids + best + 2, (n - best - 1) * sizeof *ids);
-        memmove(rules + best, rules + best + 1, (n - best - 1) * sizeof *rules);
-        if (best + 1 < n)
-            rules[best] = rule_of(pairs, ids[best], ids[best + 1]);
-        if (best > 0)
-            rules[best - 1] = rule_of(pairs, ids[best - 1], ids[best]);
+        w.ids[at] = pairs->v->merges[key >> PLACE_BITS].id;
+        w.keys[at] = w.keys[right] = NO_KEY;
+        w.next[at] = (uint8_t)next;
+        if (next < n) {
+            w.before[next] = (uint8_t)at;
+            w.keys[at] = key_of(rule_of(pairs, w.ids[at], w.ids[next]).rank, at);
+        }
+        if (at > 0) {
+            const size_t left = w.before[at];
+
+            w.keys[left] = key_of(rule_of(pairs, w.ids[left], w.ids[at]).rank, left);
+        }
     }
-    return n;
+    for (size_t i = 0; i < n; i = w.next[i])
+        ids[count++] = w.ids[i];
+    return count;
 }
 
 /* ---- long words -------------------------------------------------------------------------- */

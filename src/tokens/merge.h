@@ -13,7 +13,8 @@ struct heft_merger {
 };
 void heft_merger_release(struct heft_merger *merger);
 
-#define HEFT_MERGE_SHORT 24 /* bytes: up to them, looking is quicker than what is linear */
+#define HEFT_MERGE_SHORT                                                                           \
+    HEFT_LEAST_OF /* bytes: up to them, looking is quicker than what is linear */
 /* ids gets at most n of them. Returns how many. */
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
                         uint32_t *ids);

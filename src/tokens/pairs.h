@@ -1,14 +1,18 @@
-/* pairs.h: what two ids merge into, asked quickly: most pairs that are asked for do not merge, and a
- * few bits say so without a look at the vocabulary's table. */
+/* pairs.h: what two ids merge into, asked quickly: bytes, with which each word begins, have a table
+ * of their own; of the rest most do not merge, and a few bits say so without a look at the
+ * vocabulary's table. */
 #ifndef HEFT_PAIRS_H
 #define HEFT_PAIRS_H
 
+#include "tokens/kernels.h"
 #include "tokens/vocab.h"
 
 struct heft_pairs {
     const struct heft_vocab *v;
-    uint64_t *filter; /* bits; a pair that merges has its bit set, few others have */
-    unsigned bits;    /* log2 of how many */
+    const struct heft_kernel *kernel;
+    uint32_t *of_bytes; /* [left << 8 | right], bytes: the rank of their merge, or UINT32_MAX */
+    uint64_t *filter;   /* bits; a pair that merges has its bit set, few others have */
+    unsigned bits;      /* log2 of how many */
 };
 
 HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,

@@ -8,6 +8,7 @@
 #define BATCH       64
 #define VALUE_BYTES 16
 #define LONG_MOST   256 /* bytes of a word that is kept */
+#define MOST_HEAP   ((size_t)1 << 18)
 #define LEAST       ((size_t)1 << 20)
 
 struct entry {
@@ -100,13 +101,18 @@ uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
-/* The ids live until the next one. NULL on failure. */
+/* The linear method has tables to make first: a text with few long words does without. The ids live
+ * until the next word. NULL on failure. */
 static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
                              struct heft_error *err)
 {
     if (n <= HEFT_MERGE_SHORT) {
         *count = heft_merge_short(&w->pairs, word, n, w->ids);
         return w->ids;
+    }
+    if (w->by_heap < MOST_HEAP) {
+        w->by_heap += n;
+        return heft_merge_word(&w->merger, &w->pairs, word, n, w->ids, count, err) ? w->ids : NULL;
     }
     if (!heft_long_whole(&w->longer, word, n, err))
         return NULL;
@@ -283,7 +289,8 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->lines_block = heft_calloc(((size_t)1 << w->line_bits) + 1, sizeof *w->lines, err);
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
-    if (!w->lines_block || !w->longs || !w->store)
+    w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
+    if (!w->lines_block || !w->ids || !w->longs || !w->store)
         return false;
     w->lines = (struct heft_word_line *)(((uintptr_t)w->lines_block + sizeof *w->lines - 1) &
                                          ~(uintptr_t)(sizeof *w->lines - 1));
@@ -297,6 +304,7 @@ void heft_words_release(struct heft_words *w)
     heft_merger_release(&w->merger);
     heft_free(w->lines_block);
     heft_free(w->longs);
+    heft_free(w->ids);
     heft_free(w->store);
     heft_long_release(&w->longer);
     heft_pairs_release(&w->pairs);

@@ -30,7 +30,8 @@ struct heft_words {
     unsigned long_bits;
     uint8_t *store; /* of long words: bytes, then ids */
     size_t store_used, store_cap;
-    uint32_t ids[HEFT_MERGE_SHORT]; /* of a short word being merged */
+    uint32_t *ids;  /* of the word being merged; room for HEFT_LONG_WHOLE */
+    size_t by_heap; /* bytes of long words so far, as long as merging them is by the heap */
 };
 
 /* cache: bytes that it may take. The vocabulary's own tokens are known from the start. */
