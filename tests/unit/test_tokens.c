@@ -200,6 +200,113 @@ static void test_pieces(void **unused)
     heft_vocab_close(v);
 }
 
+/* ---- words that fill a window and more --------------------------------------------------- */
+
+#define GIANT 90000
+
+/* Word by word, by the pattern and the heap. */
+static size_t encode_plainly(const struct heft_vocab *v, const uint8_t *text, size_t n,
+                             uint32_t *ids)
+{
+    static struct heft_classes classes;
+    struct heft_merger merger = {0};
+    struct heft_pairs pairs;
+    struct heft_error err = {0};
+    size_t total = 0;
+
+    assert_true(heft_classes_init(&classes, NULL, &err) && heft_pairs_init(&pairs, v, &err));
+    for (size_t at = 0, end; at < n; at = end) {
+        size_t count;
+
+        end = heft_split_word(&classes, text, n, at);
+        assert_true(
+            heft_merge_word(&merger, &pairs, text + at, end - at, ids + total, &count, &err));
+        total += count;
+    }
+    heft_merger_release(&merger);
+    heft_pairs_release(&pairs);
+    return total;
+}
+
+static size_t giant_text(uint8_t *text, const char *before, const char *unit, const char *behind)
+{
+    size_t n = strlen(before);
+
+    memcpy(text, before, n);
+    for (size_t bytes = 40000; bytes > 0 && bytes <= 40000; bytes -= strlen(unit)) {
+        memcpy(text + n, unit, strlen(unit));
+        n += strlen(unit);
+    }
+    memcpy(text + n, behind, strlen(behind) + 1);
+    n += strlen(behind);
+    memset(text + n, 0, HEFT_SPLIT_PAD);
+    return n;
+}
+
+static void test_giant_words(void **unused)
+{
+    static const char *const UNITS[] = {"a",  "ab",     " ", "\n", "\u3000",
+                                        "中", "\u00e9", ".", "1",  "\U0001f600"};
+    static const char *const ENDS[] = {"", " ", "x", "\n x", "'s", ". a", "\u3000y"};
+    static uint8_t text[GIANT];
+    static uint32_t wanted[GIANT];
+    static struct list got;
+    struct heft_vocab *v = small_vocab();
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(UNITS) * HEFT_COUNT(ENDS) * HEFT_COUNT(ENDS); i++) {
+        const char *unit = UNITS[i % HEFT_COUNT(UNITS)];
+        const char *before = ENDS[i / HEFT_COUNT(UNITS) % HEFT_COUNT(ENDS)];
+        const char *behind = ENDS[i / HEFT_COUNT(UNITS) / HEFT_COUNT(ENDS)];
+        const size_t n = giant_text(text, before, unit, behind);
+        const size_t count = encode_plainly(v, text, n, wanted);
+        const size_t piece = 1 + any(30000);
+
+        got.n = 0;
+        for (size_t at = 0; at < n; at += piece)
+            assert_true(heft_encoder_feed(e, text + at, piece < n - at ? piece : n - at, append,
+                                          &got, &err));
+        assert_true(heft_encoder_finish(e, append, &got, &err));
+        assert_int_equal(got.n, count);
+        assert_memory_equal(got.ids, wanted, count * sizeof *wanted);
+    }
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+/* Each allocation fails once: it is told, nothing is lost, and a new text may begin. */
+static void test_no_memory(void **unused)
+{
+    static uint8_t text[GIANT];
+    static struct list got;
+    const size_t n = giant_text(text, "the ", "ab", " \u3000y abc");
+    struct heft_vocab *v = small_vocab();
+    bool ok = false;
+
+    (void)unused;
+    for (unsigned nth = 1; !ok; nth++) {
+        struct heft_error err = {0};
+        struct heft_encoder *e;
+
+        assert_true(nth < 100);
+        got.n = 0;
+        heft_alloc_fail_at(nth);
+        e = heft_encoder_new(v, NULL, &err);
+        ok = e && heft_encoder_feed(e, text, n, append, &got, &err) &&
+             heft_encoder_finish(e, append, &got, &err);
+        heft_alloc_fail_at(0);
+        assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+        err = (struct heft_error){0};
+        got.n = 0;
+        assert_true(!e || (heft_encoder_feed(e, "ab", 2, append, &got, &err) &&
+                           heft_encoder_finish(e, append, &got, &err) && got.n == 1));
+        heft_encoder_free(e);
+    }
+    heft_vocab_close(v);
+}
+
 static void test_bad_text(void **unused)
 {
     static const struct {
@@ -238,7 +345,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scan_is_pattern),  cmocka_unit_test(test_scan_of_open_text),
         cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_bad_text),
+        cmocka_unit_test(test_bad_text),         cmocka_unit_test(test_giant_words),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
