@@ -83,6 +83,36 @@ HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, voi
 HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out,
                           size_t room, size_t *bytes, struct heft_error *err);
 
+/* ---- training ---------------------------------------------------------------------------- */
+
+enum heft_train_style {
+    HEFT_TRAIN_BYTES,      /* as GPT-2's: words of its pattern, from the 256 bytes up */
+    HEFT_TRAIN_SUBWORD_NMT /* as subword-nmt's learn_bpe: words between spaces, characters, </w> */
+};
+struct heft_train_options {
+    enum heft_train_style style;
+    uint32_t size;          /* bytes: ids, <|endoftext|> being the last; subword-nmt: merges */
+    uint64_t min_frequency; /* pairs that are rarer do not merge; 0: 2 */
+    const char *unicode;    /* as in heft_encoder_options */
+    uint64_t memory;        /* bytes that different words may take, a thread; 0: 1 GiB */
+    unsigned threads;       /* 0: one a core */
+    bool overwrite, no_sync;
+};
+struct heft_train_report {
+    uint64_t files, bytes, words, different; /* different: words that differ */
+    uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
+};
+
+/* Learns a vocabulary from texts: files, and folders with all that is in them. Each file is a text.
+ * Writes vocab.bpe, encoder.json and tokenizer.json into the folder `output`; subword-nmt's codes
+ * into the file `output`. The result depends neither on the order of files nor on the threads; of
+ * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the
+ * largest text). HEFT_MALFORMED where a text is no UTF-8, HEFT_USAGE where there is nothing to learn
+ * from, HEFT_LIMIT where words need more memory. report may be NULL. */
+HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
+                         const struct heft_train_options *options, struct heft_train_report *report,
+                         struct heft_error *err);
+
 #ifdef __cplusplus
 }
 #endif
