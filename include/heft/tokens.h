@@ -113,6 +113,39 @@ HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
                          const struct heft_train_options *options, struct heft_train_report *report,
                          struct heft_error *err);
 
+/* ---- sampling ---------------------------------------------------------------------------- */
+
+/* Windows of files of ids, for those who train: the same ones that the Sampler of GPT-2's train.py
+ * draws with that seed, from a .npz or from whatever the other formats hold.
+ *
+ *     const char *paths[] = {"book.npz"};
+ *     struct heft_sampler *s = heft_sampler_open(paths, 1, NULL, &err);
+ *     uint32_t ids[1024];
+ *
+ *     while (s && heft_sampler_next(s, 1024, ids, NULL, &err))
+ *         train_on(ids);
+ *     heft_sampler_close(s);
+ *
+ * Files are mapped: who makes one shorter meanwhile makes the reader die of SIGBUS. What is deflated
+ * is inflated once. A sampler belongs to one thread. */
+struct heft_sampler;
+struct heft_sampler_options {
+    uint32_t seed;
+    unsigned width; /* bytes of an id where the file does not say it: 2 or 4; 0: 2 */
+};
+/* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids. Each array,
+ * and each stream, is a text of its own, which no window leaves. options may be NULL. */
+HEFT_API struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
+                                                const struct heft_sampler_options *options,
+                                                struct heft_error *err);
+HEFT_API void heft_sampler_close(struct heft_sampler *s);
+/* All ids. */
+HEFT_API uint64_t heft_sampler_total(const struct heft_sampler *s);
+/* The next window, of `length` ids; *where, unless NULL, is its first one's number among all.
+ * HEFT_USAGE where arrays are not longer than that on the average: train.py refuses that, too. */
+HEFT_API bool heft_sampler_next(struct heft_sampler *s, size_t length, uint32_t *ids,
+                                uint64_t *where, struct heft_error *err);
+
 #ifdef __cplusplus
 }
 #endif
