@@ -137,8 +137,7 @@ static const struct option_spec train_own[] = {
     FLAG('f', "force", overwrite, "replace what is there"),
     FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
-    KIND('M', "memory", OPTION_SIZE, memory, "SIZE",
-         "different words may take SIZE, a thread (1GiB)"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "words and pairs may take SIZE, about (4GiB)"),
     FLAG(0, "json", json, "what was done, as one JSON document"),
     END,
 };

@@ -94,7 +94,7 @@ struct heft_train_options {
     uint32_t size;          /* bytes: ids, <|endoftext|> being the last; subword-nmt: merges */
     uint64_t min_frequency; /* pairs that are rarer do not merge; 0: 2 */
     const char *unicode;    /* as in heft_encoder_options */
-    uint64_t memory;        /* bytes that different words may take, a thread; 0: 1 GiB */
+    uint64_t memory;        /* bytes that words and pairs may take, about; 0: 4 GiB */
     unsigned threads;       /* 0: one a core */
     bool overwrite, no_sync;
 };

@@ -30,6 +30,9 @@ struct heft_sampler {
 /* Appends the arrays of a file. width: of ids in a stream that does not say it. */
 HEFT_CHECKED bool heft_sampler_add(struct heft_sampler *s, const char *path, unsigned width,
                                    struct heft_error *err);
+/* The same for a source, which must outlive the sampler where it is memory. */
+HEFT_CHECKED bool heft_sampler_add_source(struct heft_sampler *s, const struct heft_source *source,
+                                          unsigned width, struct heft_error *err);
 /* Ids [at, at+n) of an array, which the caller keeps within it. */
 HEFT_CHECKED bool heft_id_array_read(const struct heft_sampler *s, const struct heft_id_array *a,
                                      uint64_t at, size_t n, uint32_t *ids, struct heft_error *err);

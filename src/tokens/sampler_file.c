@@ -248,20 +248,27 @@ static bool add_plain(struct heft_sampler *s, const struct heft_source *source, 
     return ok;
 }
 
+bool heft_sampler_add_source(struct heft_sampler *s, const struct heft_source *source,
+                             unsigned width, struct heft_error *err)
+{
+    uint8_t head[6] = {0};
+
+    if (!heft_source_read(source, 0, head, (size_t)heft_min_u64(sizeof head, source->size), err))
+        return false;
+    if (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4))
+        return add_npz(s, source, err);
+    return add_plain(s, source, !memcmp(head, "\x93NUMPY", 6), width, err);
+}
+
 bool heft_sampler_add(struct heft_sampler *s, const char *path, unsigned width,
                       struct heft_error *err)
 {
     struct heft_source source;
-    uint8_t head[6] = {0};
     bool ok;
 
     if (!heft_source_open_file(&source, path, err))
         return false;
-    ok = heft_source_read(&source, 0, head, (size_t)heft_min_u64(sizeof head, source.size), err);
-    if (ok && (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4)))
-        ok = add_npz(s, &source, err);
-    else if (ok)
-        ok = add_plain(s, &source, !memcmp(head, "\x93NUMPY", 6), width, err);
+    ok = heft_sampler_add_source(s, &source, width, err);
     heft_source_close(&source);
     return ok;
 }

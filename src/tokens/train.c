@@ -8,6 +8,7 @@
 #define BYTES       256
 #define WORD_END    "</w>"
 #define MOST_CHARS  0x110000
+#define CELL_MEMORY 28  /* bytes a cell, with the pairs it is in; measured */
 #define LEAST_BYTES 257 /* ids: the bytes and <|endoftext|> */
 
 struct training {
@@ -17,6 +18,7 @@ struct training {
     uint32_t *plain,
         *final; /* subword-nmt: symbol + 1 of a character, within a word and at its end */
     size_t cap_symbols;
+    uint64_t memory;
 };
 
 /* ---- cells: bytes ------------------------------------------------------------------------ */
@@ -37,10 +39,11 @@ static bool make_cells(struct training *t, uint64_t symbols, struct heft_error *
 {
     const uint64_t n = symbols + t->counts.n + 1;
 
-    if (n >= HEFT_TRAIN_GAP - 1)
+    if (n >= HEFT_TRAIN_GAP - 1 || n * CELL_MEMORY > t->memory)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "different words have %" PRIu64 " bytes; at most 2^32 can be trained on",
-                         symbols);
+                         "different words have %" PRIu64 " bytes; %" PRIu64
+                         " are allowed in %" PRIu64 " bytes of memory",
+                         symbols, t->memory / CELL_MEMORY, t->memory);
     t->task.cells = heft_calloc((size_t)n, sizeof *t->task.cells, err);
     if (!t->task.cells)
         return false;
@@ -165,6 +168,7 @@ static bool train(struct training *t, const char *const *paths, size_t n, const 
 {
     uint32_t merges = 0;
 
+    t->memory = o->memory ? o->memory : HEFT_TRAIN_MEMORY;
     if (!check_options(o, err) || !heft_train_read(paths, n, o, &t->counts, report, err))
         return false;
     if (t->counts.n == 0)

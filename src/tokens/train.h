@@ -57,6 +57,7 @@ HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
 
 /* ---- merges ------------------------------------------------------------------------------ */
 
+#define HEFT_TRAIN_MEMORY  (UINT64_C(4) << 30)
 #define HEFT_TRAIN_GAP     UINT32_MAX /* between words, where a symbol would stand */
 #define HEFT_TRAIN_LONGEST 2000       /* bytes of a symbol: a line of vocab.bpe has at most 4096 */
 

@@ -12,11 +12,10 @@
 #include "io/source.h"
 #include "tokens/train.h"
 
-#define SPAN   (UINT64_C(8) << 20)
-#define PIECE  ((size_t)1 << 20)
-#define LOOK   4096 /* bytes read to find a cut */
-#define ROOM   16   /* readable bytes behind a text */
-#define MEMORY (UINT64_C(1) << 30)
+#define SPAN  (UINT64_C(8) << 20)
+#define PIECE ((size_t)1 << 20)
+#define LOOK  4096 /* bytes read to find a cut */
+#define ROOM  16   /* readable bytes behind a text */
 
 struct span {
     uint32_t file;
@@ -223,6 +222,8 @@ static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_er
 static bool make_counters(struct reading *r, const struct heft_train_options *options,
                           struct heft_error *err)
 {
+    const uint64_t memory = options->memory ? options->memory : HEFT_TRAIN_MEMORY;
+
     r->threads = heft_pool_threads(options->threads, r->n_spans);
     r->scan = (struct heft_scan){&r->classes, heft_scan_kernel()};
     r->counters = heft_calloc(r->threads, sizeof(struct heft_word_counter *), err);
@@ -233,7 +234,7 @@ static bool make_counters(struct reading *r, const struct heft_train_options *op
         if (!r->counters[i])
             return false;
         r->counters[i]->scan = options->style == HEFT_TRAIN_BYTES ? &r->scan : NULL;
-        r->counters[i]->counts.most = options->memory ? options->memory : MEMORY;
+        r->counters[i]->counts.most = memory / r->threads;
     }
     return true;
 }
@@ -247,6 +248,7 @@ static bool count_all(struct reading *r, struct heft_counts *counts,
         return false;
     *counts = r->counters[0]->counts;
     r->counters[0]->counts = (struct heft_counts){0};
+    counts->most *= r->threads;
     report->words = r->counters[0]->total;
     for (unsigned i = 1; i < r->threads; i++) {
         if (!heft_counts_join(counts, &r->counters[i]->counts, err))
