@@ -7,6 +7,8 @@
  * of the one before it is carried in the lowest bits. */
 #include "tokens/word_scan.h"
 
+#include "tokens/utf8.h"
+
 #define AHEAD 4 /* bytes behind a block that it looks at */
 #define DOUBT 8 /* bytes before a window's end where begins may depend on what is behind it */
 
@@ -27,26 +29,13 @@ struct block {
 
 /* ---- characters beyond ASCII ------------------------------------------------------------- */
 
-static unsigned width_of(uint8_t lead)
-{
-    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-}
-
-static uint32_t decode(const uint8_t *p, unsigned width)
-{
-    if (width == 2)
-        return (uint32_t)(p[0] & 0x1F) << 6 | (p[1] & 0x3F);
-    if (width == 3)
-        return (uint32_t)(p[0] & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-    return (uint32_t)(p[0] & 7) << 18 | (uint32_t)(p[1] & 0x3F) << 12 |
-           (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
-}
-
 static bool is_space_at(const struct heft_classes *classes, const uint8_t *p)
 {
+    unsigned width;
+
     if (p[0] < 0x80)
         return p[0] == ' ' || (p[0] >= 9 && p[0] <= 13);
-    return heft_class_of(classes, decode(p, width_of(p[0]))) == HEFT_CLASS_SPACE;
+    return heft_class_of(classes, heft_utf8_at(p, &width)) == HEFT_CLASS_SPACE;
 }
 
 /* Puts `bits` of a character that begins at bit i into *mask, and what reaches beyond into *next. */
@@ -65,11 +54,12 @@ struct place {
 
 static void put_character(const struct place *at, struct block *b, struct carry *next, unsigned i)
 {
-    const unsigned width = width_of(at->text[i]);
+    unsigned width;
+    const uint32_t c = heft_utf8_at(at->text + i, &width);
     const uint64_t bits = (UINT64_C(1) << width) - 1;
 
     put(&b->tail, &next->tail, bits & ~UINT64_C(1), i);
-    switch (heft_class_of(at->classes, decode(at->text + i, width))) {
+    switch (heft_class_of(at->classes, c)) {
     case HEFT_CLASS_LETTER:
         put(&b->m.letter, &next->letter, bits, i);
         break;
@@ -96,7 +86,7 @@ static void put_wide(const struct place *at, struct block *b, struct carry *next
         const unsigned i = heft_lowest_bit(leads);
 
         put_character(at, b, next, i);
-        leads &= ~(((UINT64_C(2) << (width_of(at->text[i]) - 1)) - 1) << i);
+        leads &= ~(((UINT64_C(2) << (heft_utf8_width(at->text[i]) - 1)) - 1) << i);
     }
 }
 

@@ -1,0 +1,123 @@
+/* test_cut.c: a text that is cut has the words of the whole: every short text, and long ones. */
+#include "tokens/cut.h"
+#include "tokens/pattern.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const char *const LETTERS[] = {"a", "s",  "l",      "e",      "r",      "1", " ",
+                                      "'", "\n", "\u3000", "\u00e9", "\u0663", "."};
+#define MOST 5 /* characters of the texts of which there are all */
+
+static struct heft_classes classes;
+
+/* Begins of the words of text[from, n), the text being cut at `from`, and n at the end. */
+static size_t words_of(const uint8_t *text, size_t n, size_t from, size_t *out)
+{
+    size_t count = 0;
+
+    for (size_t at = from; at < n; at = heft_split_word(&classes, text, n, at))
+        out[count++] = at;
+    out[count] = n;
+    return count;
+}
+
+/* The words of text[0, cut) as a text of its own, which then goes on. */
+static void check_cut(const uint8_t *text, size_t n, size_t cut)
+{
+    uint8_t left[64 + HEFT_SPLIT_PAD] = {0};
+    size_t whole[64], parts[128];
+    const size_t words = words_of(text, n, 0, whole);
+    size_t count;
+
+    memcpy(left, text, cut);
+    count = words_of(left, cut, 0, parts);
+    count += words_of(text, n, cut, parts + count);
+    assert_int_equal(count, words);
+    assert_memory_equal(parts, whole, (count + 1) * sizeof *parts);
+}
+
+static bool is_lead(const uint8_t *text, size_t at)
+{
+    return (text[at] & 0xC0) != 0x80;
+}
+
+/* All cuts of a text, and that one is found from everywhere behind it. Returns how many. */
+static size_t check_text(const uint8_t *text, size_t n)
+{
+    size_t cuts = 0;
+
+    for (size_t at = 0, last = 0; at <= n + 2; at++) {
+        const size_t cut = heft_cut_before(&classes, text, n, at);
+
+        assert_true(cut <= at && (cut < n || n == 0));
+        if (cut == last)
+            continue;
+        assert_true(cut == at && is_lead(text, cut));
+        check_cut(text, n, cut);
+        last = cut;
+        cuts++;
+    }
+    return cuts;
+}
+
+static void test_every_short_text(void **unused)
+{
+    struct heft_error err = {0};
+    size_t cuts = 0, texts = 0;
+
+    (void)unused;
+    assert_true(heft_classes_init(&classes, NULL, &err));
+    for (size_t length = 0, all = 1; length <= MOST; length++, all *= HEFT_COUNT(LETTERS))
+        for (size_t number = 0; number < all; number++) {
+            uint8_t text[64] = {0};
+            size_t n = 0;
+
+            for (size_t i = 0, rest = number; i < length; i++, rest /= HEFT_COUNT(LETTERS)) {
+                const char *letter = LETTERS[rest % HEFT_COUNT(LETTERS)];
+
+                memcpy(text + n, letter, strlen(letter));
+                n += strlen(letter);
+            }
+            cuts += check_text(text, n);
+            texts++;
+        }
+    assert_int_equal(texts, 1 + 13 + 169 + 2197 + 28561 + 371293);
+    assert_true(cuts > texts);
+}
+
+/* Which places are cuts, for those who count on it. */
+static void test_places(void **unused)
+{
+    static const struct {
+        const char *text;
+        size_t at, cut;
+    } cases[] = {
+        {"one two", 6, 3},      {"one two", 3, 3},  {"one two", 2, 0}, {"one  two", 7, 3},
+        {"x=12", 3, 2},         {"x=12", 1, 1},     {"I'd", 2, 1},     {"'s", 1, 0},
+        {"a\nb", 2, 2},         {"a\n\nb", 3, 1},   {"\nb", 1, 0},     {"aaaa", 4, 0},
+        {"a\u3000b", 4, 4},     {"a\u3000b", 3, 1}, {"", 0, 0},        {"a ", 1, 1},
+        {"\u00e9\u0663", 3, 2},
+    };
+
+    struct heft_error err = {0};
+
+    (void)unused;
+    assert_true(heft_classes_init(&classes, NULL, &err));
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++)
+        assert_int_equal(heft_cut_before(&classes, (const uint8_t *)cases[i].text,
+                                         strlen(cases[i].text), cases[i].at),
+                         cases[i].cut);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_short_text),
+        cmocka_unit_test(test_places),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
