@@ -90,6 +90,19 @@ static bool set_number(struct parser *p, const struct option_spec *o, const char
     return true;
 }
 
+static bool set_count(struct parser *p, const struct option_spec *o, const char *value,
+                      uint64_t *number)
+{
+    uint64_t n = 0;
+    const char *c = value;
+    for (; *c >= '0' && *c <= '9' && n < UINT64_MAX / 10; c++)
+        n = n * 10 + (uint64_t)(*c - '0');
+    if (c == value || *c)
+        return usage_error(p->err, "--%s %s: a whole number is allowed", o->name, value);
+    *number = n;
+    return true;
+}
+
 static bool set_size(struct parser *p, const struct option_spec *o, const char *value,
                      uint64_t *size)
 {
@@ -133,11 +146,14 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         return true;
     case OPTION_NUMBER:
         return set_number(p, o, value, MAX_THREADS, (uint64_t *)(void *)field);
-    case OPTION_COUNT:
-        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SHARD:
         p->options->sharded = true;
         return set_size(p, o, value, (uint64_t *)(void *)field);
+    case OPTION_COMBINE:
+        p->options->has_combine = true;
+        return set_count(p, o, value, (uint64_t *)(void *)field);
+    case OPTION_COUNT:
+        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SIZE:
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_LIST:
