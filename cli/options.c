@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 enum { MAX_THREADS = 1024 };
+#define MAX_COUNT UINT64_C(1000000000000000000)
 /* What a thread of a conversion needs for its buffers; -M is shared out by it. */
 enum { MEMORY_PER_THREAD = 8 * 1024 * 1024 };
 
@@ -76,15 +77,15 @@ static bool among(const char *choices, const char *value)
 }
 
 static bool set_number(struct parser *p, const struct option_spec *o, const char *value,
-                       uint64_t *number)
+                       uint64_t most, uint64_t *number)
 {
     uint64_t n = 0;
     const char *c = value;
-    for (; *c >= '0' && *c <= '9' && n <= MAX_THREADS; c++)
+    for (; *c >= '0' && *c <= '9' && n <= most; c++)
         n = n * 10 + (uint64_t)(*c - '0');
-    if (c == value || *c || !n || n > MAX_THREADS)
-        return usage_error(p->err, "--%s %s: a number from 1 to %d is allowed", o->name, value,
-                           MAX_THREADS);
+    if (c == value || *c || !n || n > most)
+        return usage_error(p->err, "--%s %s: a number from 1 to %llu is allowed", o->name, value,
+                           (unsigned long long)most);
     *number = n;
     return true;
 }
@@ -131,7 +132,9 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         *(const char **)(void *)field = value;
         return true;
     case OPTION_NUMBER:
-        return set_number(p, o, value, (uint64_t *)(void *)field);
+        return set_number(p, o, value, MAX_THREADS, (uint64_t *)(void *)field);
+    case OPTION_COUNT:
+        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SHARD:
         p->options->sharded = true;
         return set_size(p, o, value, (uint64_t *)(void *)field);

@@ -27,6 +27,8 @@ struct options {
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
+    const char *style, *unicode; /* train, as the next line; 0: not given */
+    uint64_t vocab_size, symbols, min_frequency;
     struct text_list allow;
     struct text_list inputs; /* what is not an option, as it came */
 };
@@ -34,7 +36,8 @@ struct options {
 enum option_kind {
     OPTION_FLAG,   /* bool */
     OPTION_TEXT,   /* const char * */
-    OPTION_NUMBER, /* uint64_t, decimal */
+    OPTION_NUMBER, /* uint64_t, decimal: threads */
+    OPTION_COUNT,  /* uint64_t, decimal, up to 10^18 */
     OPTION_SIZE,   /* uint64_t, as heft_parse_bytes reads it */
     OPTION_SHARD,  /* max_shard_size, and sharded */
     OPTION_LIST,   /* struct text_list */
@@ -91,6 +94,7 @@ int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
 int cmd_scan(const struct options *options, struct out *out);
+int cmd_train(const struct options *options, struct out *out);
 int cmd_help(const struct options *options, struct out *out);
 int cmd_completion(const struct options *options, struct out *out);
 void help_verb(struct out *out, const struct verb *verb);

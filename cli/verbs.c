@@ -124,6 +124,24 @@ static const struct option_spec scan_own[] = {
     END,
 };
 
+static const struct option_spec train_own[] = {
+    TEXT('o', "output", output, "PATH", NULL, "the folder to write, or subword-nmt's file"),
+    KIND(0, "vocab-size", OPTION_COUNT, vocab_size, "N",
+         "ids, with the 256 bytes and <|endoftext|>"),
+    KIND(0, "min-frequency", OPTION_COUNT, min_frequency, "N",
+         "pairs that are rarer do not merge (2)"),
+    TEXT(0, "style", style, "STYLE", "bytes|subword-nmt",
+         "bytes, as GPT-2's, or subword-nmt: the codes of learn_bpe"),
+    KIND(0, "symbols", OPTION_COUNT, symbols, "N", "with subword-nmt: how many merges (10000)"),
+    TEXT(0, "unicode", unicode, "VERSION", NULL, "whose letters and numbers: 9.0 to 17.0"),
+    FLAG('f', "force", overwrite, "replace what is there"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+    KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "words and pairs may take SIZE, about (4GiB)"),
+    FLAG(0, "json", json, "what was done, as one JSON document"),
+    END,
+};
+
 #define ANY SIZE_MAX
 
 const struct verb verbs[] = {
@@ -220,6 +238,18 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_scan},
+    {"train",
+     "learn a vocabulary from texts",
+     "INPUT… -o DIR --vocab-size N [options]",
+     "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
+     "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
+     "INPUT is a text file, or a folder with all the files in it. DIR gets vocab.bpe, "
+     "encoder.json\n"
+     "and tokenizer.json. The result depends neither on the order of files nor on threads.\n",
+     {train_own, common},
+     1,
+     ANY,
+     cmd_train},
     {"help",
      "how to use heft, or one verb",
      "[VERB]",

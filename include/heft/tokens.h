@@ -83,6 +83,69 @@ HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, voi
 HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out,
                           size_t room, size_t *bytes, struct heft_error *err);
 
+/* ---- training ---------------------------------------------------------------------------- */
+
+enum heft_train_style {
+    HEFT_TRAIN_BYTES,      /* as GPT-2's: words of its pattern, from the 256 bytes up */
+    HEFT_TRAIN_SUBWORD_NMT /* as subword-nmt's learn_bpe: words between spaces, characters, </w> */
+};
+struct heft_train_options {
+    enum heft_train_style style;
+    uint32_t size;          /* bytes: ids, <|endoftext|> being the last; subword-nmt: merges */
+    uint64_t min_frequency; /* pairs that are rarer do not merge; 0: 2 */
+    const char *unicode;    /* as in heft_encoder_options */
+    uint64_t memory;        /* bytes that words and pairs may take, about; 0: 4 GiB */
+    unsigned threads;       /* 0: one a core */
+    bool overwrite, no_sync;
+};
+struct heft_train_report {
+    uint64_t files, bytes, words, different; /* different: words that differ */
+    uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
+};
+
+/* Learns a vocabulary from texts: files, and folders with all that is in them. Each file is a text.
+ * Writes vocab.bpe, encoder.json and tokenizer.json into the folder `output`; subword-nmt's codes
+ * into the file `output`. The result depends neither on the order of files nor on the threads; of
+ * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the
+ * largest text). HEFT_MALFORMED where a text is no UTF-8, HEFT_USAGE where there is nothing to learn
+ * from, HEFT_LIMIT where words need more memory. report may be NULL. */
+HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
+                         const struct heft_train_options *options, struct heft_train_report *report,
+                         struct heft_error *err);
+
+/* ---- sampling ---------------------------------------------------------------------------- */
+
+/* Windows of files of ids, for those who train: the same ones that the Sampler of GPT-2's train.py
+ * draws with that seed, from a .npz or from whatever the other formats hold.
+ *
+ *     const char *paths[] = {"book.npz"};
+ *     struct heft_sampler *s = heft_sampler_open(paths, 1, NULL, &err);
+ *     uint32_t ids[1024];
+ *
+ *     while (s && heft_sampler_next(s, 1024, ids, NULL, &err))
+ *         train_on(ids);
+ *     heft_sampler_close(s);
+ *
+ * Files are mapped: who makes one shorter meanwhile makes the reader die of SIGBUS. What is deflated
+ * is inflated once. A sampler belongs to one thread. */
+struct heft_sampler;
+struct heft_sampler_options {
+    uint32_t seed;
+    unsigned width; /* bytes of an id where the file does not say it: 2 or 4; 0: 2 */
+};
+/* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids. Each array,
+ * and each stream, is a text of its own, which no window leaves. options may be NULL. */
+HEFT_API struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
+                                                const struct heft_sampler_options *options,
+                                                struct heft_error *err);
+HEFT_API void heft_sampler_close(struct heft_sampler *s);
+/* All ids. */
+HEFT_API uint64_t heft_sampler_total(const struct heft_sampler *s);
+/* The next window, of `length` ids; *where, unless NULL, is its first one's number among all.
+ * HEFT_USAGE where arrays are not longer than that on the average: train.py refuses that, too. */
+HEFT_API bool heft_sampler_next(struct heft_sampler *s, size_t length, uint32_t *ids,
+                                uint64_t *where, struct heft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,274 @@
+/* sampler_file.c: files of ids become arrays: mapped where their bytes lie plainly in the file,
+ * inflated once where they do not.
+ *
+ *     .npz    a zip of .npy, in the order of its directory
+ *     .npy    "\x93NUMPY" version header, then integers of 1 to 8 bytes, one dimension
+ *     llm.c   256 × i32: 20240520, 1, count (u16 follow), or 20240801, 7, count (u32)
+ *     else    a stream of u16 (or u32, where the caller says so) */
+#include "base/endian.h"
+#include "tokens/sampler.h"
+#include "wire/zip.h"
+
+#define NPY_MOST   65536 /* bytes of an .npy header */
+#define LLMC_BYTES 1024
+#define HANDFUL    4096 /* bytes read at once from the spool */
+
+static const struct {
+    const char *descr;
+    uint8_t width;
+    bool is_signed;
+} TYPES[] = {
+    {"|i1", 1, true}, {"|u1", 1, false}, {"<i2", 2, true}, {"<u2", 2, false},
+    {"<i4", 4, true}, {"<u4", 4, false}, {"<i8", 8, true}, {"<u8", 8, false},
+};
+
+/* ---- bytes of an array ------------------------------------------------------------------- */
+
+static bool read_bytes(const struct heft_sampler *s, const struct heft_id_array *a, uint64_t off,
+                       void *dst, size_t n, struct heft_error *err)
+{
+    if (a->in_spool)
+        return heft_spool_read(&s->spool, a->spooled + off, dst, n, err);
+    memcpy(dst, a->map.data + off, n);
+    return true;
+}
+
+static bool take(const struct heft_id_array *a, const uint8_t *p, uint32_t *id)
+{
+    uint64_t value;
+
+    switch (a->width) {
+    case 1:
+        value = a->is_signed && p[0] >> 7 ? UINT64_MAX : p[0];
+        break;
+    case 2:
+        value = heft_le16(p);
+        value = a->is_signed && value >> 15 ? UINT64_MAX : value;
+        break;
+    case 4:
+        value = heft_le32(p);
+        value = a->is_signed && value >> 31 ? UINT64_MAX : value;
+        break;
+    default:
+        value = heft_le64(p);
+        break;
+    }
+    *id = (uint32_t)value;
+    return value <= UINT32_MAX;
+}
+
+bool heft_id_array_read(const struct heft_sampler *s, const struct heft_id_array *a, uint64_t at,
+                        size_t n, uint32_t *ids, struct heft_error *err)
+{
+    const size_t most = HANDFUL / a->width;
+    uint8_t bytes[HANDFUL];
+
+    while (n > 0) {
+        const size_t k = n < most ? n : most;
+
+        if (!read_bytes(s, a, a->off + at * a->width, bytes, k * a->width, err))
+            return false;
+        for (size_t i = 0; i < k; i++)
+            if (!take(a, bytes + i * a->width, &ids[i]))
+                return heft_fail(err, HEFT_MALFORMED, a->off + (at + i) * a->width,
+                                 "a number that is no id, negative or more than 32 bits");
+        ids += k;
+        at += k;
+        n -= k;
+    }
+    return true;
+}
+
+static struct heft_id_array *new_array(struct heft_sampler *s, struct heft_error *err)
+{
+    if (!heft_grow(&s->arrays, &s->cap, s->n, 1, sizeof *s->arrays, err))
+        return NULL;
+    s->arrays[s->n] = (struct heft_id_array){0};
+    return &s->arrays[s->n++]; /* from now on released with the others */
+}
+
+/* ---- .npy -------------------------------------------------------------------------------- */
+
+/* What stands behind a key of the header, as far as its comma or bracket. */
+static bool npy_field(struct heft_str header, const char *key, struct heft_str *value)
+{
+    const size_t n = strlen(key);
+
+    for (size_t i = 0; i + n + 1 < header.n; i++) {
+        if (memcmp(header.p + i, key, n) || header.p[i + n] != ':')
+            continue;
+        i += n + 1;
+        while (i < header.n && header.p[i] == ' ')
+            i++;
+        *value = (struct heft_str){header.p + i, header.n - i};
+        return value->n > 0;
+    }
+    return false;
+}
+
+static bool npy_type(struct heft_id_array *a, struct heft_str value, struct heft_error *err)
+{
+    for (size_t i = 0; i < HEFT_COUNT(TYPES); i++) {
+        if (value.n > 4 && (value.p[0] == '\'' || value.p[0] == '"') &&
+            !memcmp(value.p + 1, TYPES[i].descr, 3) && value.p[4] == value.p[0]) {
+            a->width = TYPES[i].width;
+            a->is_signed = TYPES[i].is_signed;
+            return true;
+        }
+    }
+    if (value.n > 2 && value.p[2] == 'O')
+        return heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+                         "an array of objects, which only unpickling would show");
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "an array of other than little-endian integers");
+}
+
+/* "(123,)" */
+static bool npy_shape(struct heft_id_array *a, struct heft_str value, struct heft_error *err)
+{
+    size_t i = 1;
+
+    for (; i < value.n && value.p[i] >= '0' && value.p[i] <= '9'; i++)
+        if (!heft_mul(a->n, 10, &a->n) || !heft_add(a->n, (uint64_t)(value.p[i] - '0'), &a->n))
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "a length of more than 64 bits");
+    if (i == 1 || value.p[0] != '(' || i + 1 >= value.n || value.p[i] != ',' ||
+        value.p[i + 1] != ')')
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "an array of other than one dimension");
+    return true;
+}
+
+/* size: bytes of the whole. */
+static bool read_npy(const struct heft_sampler *s, struct heft_id_array *a, uint64_t size,
+                     struct heft_arena *mem, struct heft_error *err)
+{
+    uint8_t head[12] = {0};
+    struct heft_str header, descr, shape;
+    uint64_t bytes;
+    char *text;
+
+    if (size < sizeof head || !read_bytes(s, a, 0, head, sizeof head, err) ||
+        memcmp(head, "\x93NUMPY", 6) || head[6] < 1 || head[6] > 3)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "no .npy array");
+    a->off = head[6] == 1 ? 10 : 12;
+    header.n = head[6] == 1 ? heft_le16(head + 8) : heft_le32(head + 8);
+    if (header.n > NPY_MOST || !heft_within(a->off, header.n, size))
+        return heft_fail(err, HEFT_MALFORMED, 8, "an .npy header of %zu bytes", header.n);
+    header.p = text = heft_arena_alloc(mem, header.n + 1, err);
+    if (!text || !read_bytes(s, a, a->off, text, header.n, err))
+        return false;
+    a->off += header.n;
+    if (!npy_field(header, "'descr'", &descr) || !npy_field(header, "'shape'", &shape))
+        return heft_fail(err, HEFT_MALFORMED, 10, "an .npy header without descr or shape");
+    if (!npy_type(a, descr, err) || !npy_shape(a, shape, err))
+        return false;
+    return (heft_mul(a->n, a->width, &bytes) && bytes == size - a->off) ||
+           heft_fail(err, HEFT_MALFORMED, a->off,
+                     "%" PRIu64 " integers of %u bytes in %" PRIu64 " bytes", a->n, a->width,
+                     size - a->off);
+}
+
+/* ---- .npz -------------------------------------------------------------------------------- */
+
+static bool spool_entry(struct heft_sampler *s, const struct heft_source *source,
+                        const struct heft_zip_entry *entry, struct heft_id_array *a,
+                        struct heft_error *err)
+{
+    const struct heft_stream stream = {source,      entry->data, entry->packed,
+                                       entry->size, entry->crc,  true};
+
+    if (!s->has_spool && !heft_spool_init(&s->spool, err))
+        return false;
+    s->has_spool = a->in_spool = true;
+    return heft_spool_place(&s->spool, &stream, &a->spooled, err) &&
+           heft_spool_fill(&s->spool, a->spooled, &stream, err);
+}
+
+static bool add_entry(struct heft_sampler *s, const struct heft_source *source,
+                      const struct heft_zip_entry *entry, struct heft_arena *mem,
+                      struct heft_error *err)
+{
+    struct heft_id_array *a = new_array(s, err);
+    const bool ok = a &&
+                    (entry->method == HEFT_ZIP_DEFLATED
+                         ? spool_entry(s, source, entry, a, err)
+                         : heft_source_map(source, entry->data, entry->size, &a->map, err)) &&
+                    read_npy(s, a, entry->size, mem, err);
+
+    return ok || heft_error_about(err, "member", entry->name);
+}
+
+static bool add_npz(struct heft_sampler *s, const struct heft_source *source,
+                    struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    const struct heft_zip_limits limits = {0};
+    struct heft_zip zip;
+    bool ok = heft_zip_open(&zip, source, &limits, &mem, err);
+
+    for (size_t i = 0; ok && i < zip.count; i++)
+        ok = add_entry(s, source, &zip.entries[i], &mem, err);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* ---- .npy and streams -------------------------------------------------------------------- */
+
+static bool read_stream(struct heft_id_array *a, uint64_t size, unsigned width,
+                        struct heft_error *err)
+{
+    const uint8_t *const head = a->map.data;
+    const uint32_t magic = size >= LLMC_BYTES ? heft_le32(head) : 0;
+    const uint32_t version = size >= LLMC_BYTES ? heft_le32(head + 4) : 0;
+
+    a->width = (uint8_t)width;
+    a->n = size / width;
+    if ((magic == 20240520 && version == 1) || (magic == 20240801 && version == 7)) {
+        a->off = LLMC_BYTES;
+        a->width = version == 1 ? 2 : 4;
+        a->n = heft_le32(head + 8);
+    }
+    if (size - a->off != a->n * a->width) /* n is below 2^32, or a part of size */
+        return heft_fail(err, HEFT_MALFORMED, a->off,
+                         "%" PRIu64 " ids of %u bytes in %" PRIu64 " bytes", a->n, a->width,
+                         size - a->off);
+    return true;
+}
+
+static bool add_plain(struct heft_sampler *s, const struct heft_source *source, bool is_npy,
+                      unsigned width, struct heft_error *err)
+{
+    struct heft_id_array *a = new_array(s, err);
+    struct heft_arena mem = {0};
+    bool ok = a && heft_source_map(source, 0, source->size, &a->map, err);
+
+    ok = ok && (is_npy ? read_npy(s, a, source->size, &mem, err)
+                       : read_stream(a, source->size, width, err));
+    heft_arena_release(&mem);
+    return ok;
+}
+
+bool heft_sampler_add_source(struct heft_sampler *s, const struct heft_source *source,
+                             unsigned width, struct heft_error *err)
+{
+    uint8_t head[6] = {0};
+
+    if (!heft_source_read(source, 0, head, (size_t)heft_min_u64(sizeof head, source->size), err))
+        return false;
+    if (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4))
+        return add_npz(s, source, err);
+    return add_plain(s, source, !memcmp(head, "\x93NUMPY", 6), width, err);
+}
+
+bool heft_sampler_add(struct heft_sampler *s, const char *path, unsigned width,
+                      struct heft_error *err)
+{
+    struct heft_source source;
+    bool ok;
+
+    if (!heft_source_open_file(&source, path, err))
+        return false;
+    ok = heft_sampler_add_source(s, &source, width, err);
+    heft_source_close(&source);
+    return ok;
+}

@@ -1,0 +1,83 @@
+"""Vocabularies that heft train learns, beside those of tokenizers and of subword-nmt."""
+
+import json
+import random
+import subprocess
+
+import environment
+from common import ROOT, Suite, heft
+
+ALPHABETS = ["ab", "ab ", "aab", "abc \n", "aé中ю \n", "'s a't\n 12", "ab \r\n",
+             "ab \x0b\x0c\x1c\x85\u2028\n"]
+TEXTS = ["README.md", "HACKING.md", "tests/golden/tokens/small/text.txt", "doc/format/torch.md"]
+
+
+class Peer:
+    def __init__(self, python):
+        self.process = subprocess.Popen([str(python), str(ROOT / "tests/interop/train_peer.py")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, **asked):
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(suite, peer, path, style, size, least, out):
+    words = ["--vocab-size", size] if style == "bytes" else ["--style", style, "--symbols", size]
+    ran = heft("train", path, "-o", out, "-f", "-q", "--no-sync", "--min-frequency", least, *words)
+    wanted = peer.ask(style=style, path=str(path), size=size, min=least)
+    label = f"{style} {path.name} size {size} least {least}"
+    if wanted is None:  # subword-nmt breaks off where there is no pair
+        return suite.check(ran.status in (0, 2), label, ran.line)
+    if not suite.check(ran.status == 0, label, ran.line):
+        return False
+    got = (out / "vocab.bpe" if style == "bytes" else out).read_text("utf-8")
+    return suite.equal(got, wanted, label)
+
+
+def generated(suite, peer, folder):
+    rng = random.Random(5)
+    for number in range(240):
+        path = folder / f"text{number}"
+        alphabet = ALPHABETS[number % len(ALPHABETS)]
+        text = "".join(rng.choice(alphabet) for _ in range(rng.randint(1, 1500)))
+        path.write_bytes(text.encode())
+        compare(suite, peer, path, "bytes", rng.randint(258, 500), rng.randint(1, 3), folder / "out")
+        # where symbols hold white space, later merges of that package cut them (man heft-train)
+        most = 8 if "\x85" in alphabet else 200
+        compare(suite, peer, path, "subword-nmt", rng.randint(1, most), rng.randint(1, 3),
+                folder / "codes")
+
+
+def real(suite, peer, folder):
+    for name in TEXTS:
+        compare(suite, peer, ROOT / name, "bytes", 3000, 2, folder / "out")
+        compare(suite, peer, ROOT / name, "subword-nmt", 3000, 2, folder / "codes")
+
+
+def loaded(suite, peer):
+    """tokenizer.json in the package gives the ids that stand in vectors.jsonl."""
+    small = ROOT / "tests/golden/tokens/small"
+    vectors = [json.loads(line) for line in open(small / "vectors.jsonl", encoding="ascii")]
+    ids = peer.ask(path=str(small / "tokenizer.json"), texts=[v["text"] for v in vectors])
+    suite.equal(ids, [v["ids"] for v in vectors], "tokenizer.json in tokenizers")
+
+
+def run(folder):
+    suite = Suite("vocabularies as tokenizers and subword-nmt learn them")
+    try:
+        peer = Peer(environment.interpreter("train"))
+    except environment.Unavailable as reason:
+        suite.skip(f"tokenizers, subword-nmt: {reason}")
+        return suite
+    real(suite, peer, folder)
+    generated(suite, peer, folder)
+    loaded(suite, peer)
+    peer.close()
+    return suite

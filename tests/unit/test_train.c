@@ -1,0 +1,304 @@
+/* test_train.c: vocabularies learned from texts, and the one of tests/golden/tokens. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "heft/tokens.h"
+#include "io/source.h"
+#include "wire/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define SMALL HEFT_TESTS "/golden/tokens/small"
+
+/* ---- a folder ---------------------------------------------------------------------------- */
+
+struct folder {
+    char path[64], text[80], out[80], file[96];
+};
+
+static void open_folder(struct folder *f)
+{
+    snprintf(f->path, sizeof f->path, "/tmp/heft-train-XXXXXX");
+    assert_non_null(mkdtemp(f->path));
+    snprintf(f->text, sizeof f->text, "%s/text", f->path);
+    snprintf(f->out, sizeof f->out, "%s/out", f->path);
+}
+
+static const char *in_out(struct folder *f, const char *name)
+{
+    snprintf(f->file, sizeof f->file, "%s/%s", f->out, name);
+    return f->file;
+}
+
+static void close_folder(struct folder *f)
+{
+    static const char *const names[] = {"vocab.bpe", "encoder.json", "tokenizer.json"};
+
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        unlink(in_out(f, names[i]));
+    unlink(f->out);
+    rmdir(f->out);
+    unlink(f->text);
+    assert_int_equal(rmdir(f->path), 0);
+}
+
+static void put(const char *path, const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static struct heft_str get(const char *path, struct heft_arena *mem)
+{
+    struct heft_error err = {0};
+    struct heft_source source;
+    struct heft_bytes bytes;
+
+    assert_true(heft_source_open_file(&source, path, &err));
+    assert_true(heft_source_fetch(&source, 0, source.size, mem, &bytes, &err));
+    heft_source_close(&source);
+    return (struct heft_str){(const char *)bytes.p, bytes.n};
+}
+
+static bool train(struct folder *f, const struct heft_train_options *options,
+                  struct heft_error *err)
+{
+    const char *const paths[] = {f->text};
+
+    return heft_train(paths, 1, f->out, options, NULL, err);
+}
+
+static void assert_learns(enum heft_train_style style, uint32_t size, const char *text, size_t n,
+                          const char *wanted)
+{
+    const struct heft_train_options options = {.style = style, .size = size, .no_sync = true};
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct folder f;
+    struct heft_str merges;
+
+    open_folder(&f);
+    put(f.text, text, n);
+    assert_true(train(&f, &options, &err));
+    merges = get(style == HEFT_TRAIN_BYTES ? in_out(&f, "vocab.bpe") : f.out, &mem);
+    assert_int_equal(merges.n, strlen(wanted));
+    assert_memory_equal(merges.p, wanted, merges.n);
+    heft_arena_release(&mem);
+    close_folder(&f);
+}
+
+static void test_example(void **unused)
+{
+    (void)unused;
+    assert_learns(HEFT_TRAIN_BYTES, 300, "aaabdaaabac", 11, "#version: 0.2\na a\na b\naa ab\n");
+    assert_learns(HEFT_TRAIN_BYTES, 258, "aaabdaaabac", 11, "#version: 0.2\na a\n");
+    assert_learns(HEFT_TRAIN_BYTES, 257, "aaabdaaabac", 11, "#version: 0.2\n");
+    assert_learns(HEFT_TRAIN_BYTES, 300, "bc bc de de", 11, "#version: 0.2\nb c\nd e\nĠ de\n");
+}
+
+/* Merges of subword-nmt 0.3.8. */
+static void test_subword(void **unused)
+{
+    (void)unused;
+    assert_learns(HEFT_TRAIN_SUBWORD_NMT, 10, "low low lower\nlowest\r\n\n low", 27,
+                  "#version: 0.2\nl o\nlo w</w>\nw e\nlo we\n");
+}
+
+/* ---- the vocabulary of tests/golden/tokens ------------------------------------------------ */
+
+static void assert_same(const char *name, struct folder *f)
+{
+    struct heft_arena mem = {0};
+    char path[256];
+    struct heft_str a, b;
+
+    snprintf(path, sizeof path, "%s/%s", SMALL, name);
+    a = get(path, &mem);
+    b = get(in_out(f, name), &mem);
+    assert_int_equal(a.n, b.n);
+    assert_memory_equal(a.p, b.p, a.n);
+    heft_arena_release(&mem);
+}
+
+static void test_small_is_learned(void **unused)
+{
+    static const char *const paths[] = {SMALL "/text.txt"};
+    struct heft_train_report report = {0};
+    struct heft_error err = {0};
+    struct folder f;
+
+    (void)unused;
+    for (unsigned threads = 1; threads < 4; threads++) {
+        const struct heft_train_options options = {
+            .size = 1000, .threads = threads, .no_sync = true};
+
+        open_folder(&f);
+        assert_true(heft_train(paths, 1, f.out, &options, &report, &err));
+        assert_int_equal(report.ids, 1000);
+        assert_int_equal(report.merges, 743);
+        assert_same("vocab.bpe", &f);
+        assert_same("encoder.json", &f);
+        assert_same("tokenizer.json", &f);
+        close_folder(&f);
+    }
+}
+
+/* One line of vectors.jsonl: "ids" and "text" in any order. */
+static size_t read_vector(struct heft_str line, struct heft_arena *mem, struct heft_str *text,
+                          uint32_t *ids, size_t room)
+{
+    struct heft_error err = {0};
+    struct heft_json j;
+    enum heft_json_token token;
+    size_t n = 0;
+    uint64_t id;
+
+    heft_json_begin(&j, (struct heft_bytes){(const uint8_t *)line.p, line.n}, 0, mem, &err);
+    while ((token = heft_json_next(&j)) != HEFT_JSON_END) {
+        assert_int_not_equal(token, HEFT_JSON_ERROR);
+        if (token == HEFT_JSON_STRING) {
+            text->p = heft_arena_text(mem, j.text, &err);
+            text->n = j.text.n;
+        } else if (token == HEFT_JSON_NUMBER) {
+            assert_true(n < room && heft_json_u64(&j, &id));
+            ids[n++] = (uint32_t)id;
+        }
+    }
+    return n;
+}
+
+static void test_small_encodes(void **unused)
+{
+    static const char *const names[] = {SMALL, SMALL "/vocab.bpe"};
+    static uint32_t wanted[4096], ids[4096];
+    struct heft_error err = {0};
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        struct heft_vocab *v = heft_vocab_open(names[i], &err);
+        struct heft_encoder *e = v ? heft_encoder_new(v, NULL, &err) : NULL;
+        struct heft_arena mem = {0};
+        struct heft_str all = get(SMALL "/vectors.jsonl", &mem), text = {0};
+        size_t lines = 0, n, count;
+
+        assert_non_null(e);
+        assert_int_equal(heft_vocab_end(v), 999);
+        for (; all.n > 0; all.p += n + 1, all.n -= n + 1, lines++) {
+            const char *const end = memchr(all.p, '\n', all.n);
+
+            assert_non_null(end);
+            n = (size_t)(end - all.p);
+            count = read_vector((struct heft_str){all.p, n}, &mem, &text, wanted, 4096);
+            assert_true(heft_encode(e, text.p, text.n, ids, 4096, &n, &err));
+            assert_int_equal(n, count);
+            assert_memory_equal(ids, wanted, n * sizeof *ids);
+            n = (size_t)(end - all.p);
+        }
+        assert_true(lines > 200);
+        heft_arena_release(&mem);
+        heft_encoder_free(e);
+        heft_vocab_close(v);
+    }
+}
+
+/* ---- what is refused --------------------------------------------------------------------- */
+
+static void test_refused(void **unused)
+{
+    static const struct {
+        const char *text;
+        size_t n;
+        struct heft_train_options options;
+        enum heft_code code;
+        uint64_t at;
+    } cases[] = {
+        {"abc", 3, {.size = 256}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"abc", 3, {.size = 1 << 24}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"", 0, {.size = 300}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"ab \xFF", 4, {.size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xE4\xB8", 5, {.size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xED\xA0\x80", 6, {.size = 300}, HEFT_MALFORMED, 3},
+        {"ab \xFF", 4, {.style = HEFT_TRAIN_SUBWORD_NMT, .size = 3}, HEFT_MALFORMED, 3},
+        {"  \n", 3, {.style = HEFT_TRAIN_SUBWORD_NMT, .size = 3}, HEFT_USAGE, HEFT_NO_OFFSET},
+        {"abc def", 7, {.size = 300, .memory = 100}, HEFT_LIMIT, HEFT_NO_OFFSET},
+        {"abc", 3, {.size = 300, .unicode = "8.0"}, HEFT_USAGE, HEFT_NO_OFFSET},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        struct heft_error err = {0};
+        struct folder f;
+
+        open_folder(&f);
+        put(f.text, cases[i].text, cases[i].n);
+        assert_false(train(&f, &cases[i].options, &err));
+        assert_int_equal(err.code, cases[i].code);
+        assert_int_equal(err.offset, cases[i].at);
+        assert_int_equal(heft_path_kind(f.out), HEFT_PATH_NONE);
+        close_folder(&f);
+    }
+}
+
+static void test_existing(void **unused)
+{
+    struct heft_train_options options = {.size = 300, .no_sync = true};
+    struct heft_error err = {0};
+    struct folder f;
+
+    (void)unused;
+    open_folder(&f);
+    put(f.text, "aaabdaaabac", 11);
+    assert_true(train(&f, &options, &err));
+    assert_false(train(&f, &options, &err));
+    assert_int_equal(heft_path_kind(in_out(&f, "vocab.bpe")), HEFT_PATH_FILE);
+    options.overwrite = true;
+    err = (struct heft_error){0};
+    assert_true(train(&f, &options, &err));
+    close_folder(&f);
+}
+
+static void test_no_memory(void **unused)
+{
+    static const enum heft_train_style styles[] = {HEFT_TRAIN_BYTES, HEFT_TRAIN_SUBWORD_NMT};
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(styles); i++) {
+        const struct heft_train_options options = {
+            .style = styles[i], .size = 400, .threads = 1, .no_sync = true};
+        struct heft_error err = {.code = HEFT_NOMEM};
+        struct folder f;
+
+        open_folder(&f);
+        put(f.text, "aaabdaaabac low low lower lowest", 32);
+        for (uint64_t nth = 1; err.code != HEFT_OK; nth++) {
+            err = (struct heft_error){0};
+            heft_alloc_fail_at(nth);
+            if (!train(&f, &options, &err)) {
+                assert_int_equal(err.code, HEFT_NOMEM);
+                assert_int_equal(heft_path_kind(f.out), HEFT_PATH_NONE);
+            }
+        }
+        heft_alloc_fail_at(0);
+        close_folder(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),          cmocka_unit_test(test_subword),
+        cmocka_unit_test(test_small_is_learned), cmocka_unit_test(test_small_encodes),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_existing),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
