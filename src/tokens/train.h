@@ -42,7 +42,7 @@ struct heft_word_counter {
     struct heft_counts counts;
     const struct heft_scan *scan; /* NULL: words of subword-nmt, by spaces and ends of lines */
     uint64_t total;               /* words, each as often as it stands there */
-    uint32_t starts[HEFT_SCAN_WINDOW + 2];
+    uint32_t starts[HEFT_SCAN_ROOM];
 };
 /* The words of text[0, n), valid UTF-8 with 16 readable bytes behind it, that are certain, all
  * where `is_last`; *done is how far they reach. */
