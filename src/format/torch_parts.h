@@ -442,8 +442,6 @@ enum heft_torch_peek {
     HEFT_TORCH_MAGIC /* a pickle that is the first integer of a legacy stream */
 };
 enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size);
-/* A pickle whose value is that integer, written as such: not what a call would make. */
-bool heft_torch_is_magic(const struct heft_pickle *pickle);
 
 /* ---- torch_legacy.c ---- */
 

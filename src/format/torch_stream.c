@@ -115,15 +115,6 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle)
 
 /* ---- judging a head ---------------------------------------------------------------------- */
 
-bool heft_torch_is_magic(const struct heft_pickle *pickle)
-{
-    static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
-    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
-
-    return root->kind == HEFT_PICKLE_BIGINT && root->len == sizeof magic &&
-           memcmp(root->u.text.p, magic, sizeof magic) == 0;
-}
-
 /* A pickle that names no protocol is judged with care: text files begin as pickles, too. */
 static enum heft_torch_peek judge(const struct heft_pickle *pickle, bool done, uint64_t size,
                                   const struct heft_error *why)
