@@ -1,6 +1,6 @@
 /* fuzz_salvage.c: files that may be cut off or damaged, opened to be salvaged and planned to be
- * converted. An input that begins as a zip is one, one that begins as a safetensors file is that;
- * any other is a pickle, and gets a zip around it that ends where its first byte says, within the
+ * converted. An input that begins as a zip is one, one that begins as a safetensors file is that, one
+ * that begins with the magic number is a legacy stream; any other is a pickle, and gets a zip around it that ends where its first byte says, within the
  * records behind the pickle.
  *
  * What must hold: opening fails with an error, or every tensor that is kept can be read, and every
@@ -12,7 +12,8 @@
 #include "core/convert.h"
 #include "core/reader.h"
 
-extern const struct heft_format heft_format_torch, heft_format_safetensors;
+extern const struct heft_format heft_format_torch, heft_format_torch_legacy,
+    heft_format_safetensors;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -95,6 +96,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (data[8] == '{') {
         salvage_it(&heft_format_safetensors, file);
+        return 0;
+    }
+    if (data[0] == 0x80 && data[2] == 0x8a) {
+        salvage_it(&heft_format_torch_legacy, file);
         return 0;
     }
     torch_zip_of(&zip, (struct heft_bytes){data + 1, size - 1});

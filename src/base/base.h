@@ -78,6 +78,12 @@ static inline bool heft_str_starts(struct heft_str s, struct heft_str prefix)
 {
     return s.n >= prefix.n && (prefix.n == 0 || memcmp(s.p, prefix.p, prefix.n) == 0);
 }
+static inline bool heft_str_ends(struct heft_str s, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+
+    return s.n >= n && (n == 0 || memcmp(s.p + s.n - n, suffix, n) == 0);
+}
 
 /* Arithmetic on anything a file said. False (and *out untouched) on overflow. */
 HEFT_CHECKED static inline bool heft_add(uint64_t a, uint64_t b, uint64_t *out)

@@ -39,13 +39,6 @@ const struct heft_format *heft_registry_find(const char *name)
     return NULL;
 }
 
-static bool ends_with(struct heft_str s, const char *suffix)
-{
-    const size_t n = strlen(suffix);
-
-    return s.n >= n && memcmp(s.p + s.n - n, suffix, n) == 0;
-}
-
 const struct heft_format *heft_registry_by_extension(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -276,7 +269,8 @@ bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, con
     if (!heft_path_list(folder, &model->mem, &names, &n, &found))
         return unseen(&found, err);
     for (size_t i = 0; i < n; i++)
-        if (ends_with(heft_str_of(names[i]), suffix) && !weigh(model, source, names[i], bytes, err))
+        if (heft_str_ends(heft_str_of(names[i]), suffix) &&
+            !weigh(model, source, names[i], bytes, err))
             return false;
     return true;
 }
@@ -309,7 +303,7 @@ static const char *only_one(const struct folder *folder, const char *suffix, boo
     const char *found = NULL;
 
     for (size_t i = 0; i < folder->n; i++) {
-        if (!ends_with(heft_str_of(folder->names[i]), suffix))
+        if (!heft_str_ends(heft_str_of(folder->names[i]), suffix))
             continue;
         *several = found != NULL;
         if (found)

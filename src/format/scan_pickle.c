@@ -37,26 +37,6 @@ static bool open_window(struct window *w, const struct heft_scan_place *place, u
     return heft_source_fetch(place->src, at, n, &w->mem, &w->bytes, err);
 }
 
-/* The first integer of a legacy torch stream: 0x1950A86A20F9469CFC6C. */
-static bool is_legacy_magic(const struct heft_pickle *pickle)
-{
-    static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
-    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
-
-    return root->kind == HEFT_PICKLE_BIGINT && root->len == sizeof magic &&
-           memcmp(root->u.text.p, magic, sizeof magic) == 0;
-}
-
-/* Whether a pickle that failed at data[at] may have failed for want of bytes. */
-static bool wants_more(struct heft_bytes data, uint64_t at)
-{
-    static const char long_arguments[] = "XTBUCVSFLIPcipg\x8b\x8c\x8d\x8e\x95\x96";
-
-    if (at >= data.n || data.n - at < 16)
-        return true;
-    return memchr(long_arguments, data.p[at], sizeof long_arguments - 1) != NULL;
-}
-
 static bool is_real(const struct heft_scan_place *place, const struct heft_pickle *pickle,
                     bool done)
 {
@@ -76,7 +56,7 @@ static bool take(struct heft_scan *s, const struct heft_scan_place *place, uint6
                  struct heft_scan_run *run, struct heft_error *err)
 {
     run->length = pickle->length;
-    run->is_magic = run->done && is_legacy_magic(pickle);
+    run->is_magic = run->done && heft_torch_is_magic(pickle);
     run->real = is_real(place, pickle, run->done);
     if (!run->real)
         return true;
@@ -111,7 +91,7 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
             break;
         }
         if (run->done || data.n == most || why.code != HEFT_MALFORMED ||
-            !wants_more(data, why.offset - heft_scan_offset(place, at))) {
+            !heft_pickle_wants_more(data, why.offset - heft_scan_offset(place, at))) {
             ok = take(s, place, at, &pickle, &why, run, err);
             break;
         }

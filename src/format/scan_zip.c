@@ -26,16 +26,9 @@ static struct heft_str last_name(struct heft_str name)
     return (struct heft_str){name.p + begin, name.n - begin};
 }
 
-static bool ends_with(struct heft_str name, const char *suffix)
-{
-    const size_t n = strlen(suffix);
-
-    return name.n >= n && memcmp(name.p + name.n - n, suffix, n) == 0;
-}
-
 bool heft_scan_is_named(struct heft_str name)
 {
-    return ends_with(name, ".pkl") || ends_with(name, ".pickle");
+    return heft_str_ends(name, ".pkl") || heft_str_ends(name, ".pickle");
 }
 
 /* ---- the archive as a whole -------------------------------------------------------------- */
@@ -270,7 +263,7 @@ static bool keep_storage(struct heft_scan *s, struct heft_str pkl, struct heft_s
 bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *place,
                              const struct heft_pickle *pickle, struct heft_error *err)
 {
-    if (!ends_with(place->member, ".pkl"))
+    if (!heft_str_ends(place->member, ".pkl"))
         return true;
     for (uint32_t i = 0; i < pickle->count; i++) {
         const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
@@ -297,7 +290,7 @@ static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *plac
         for (size_t i = 0; i < zip->count; i++) {
             const struct heft_zip_entry *entry = &zip->entries[i];
 
-            if (ends_with(entry->name, ".pkl") == others || entry->is_folder)
+            if (heft_str_ends(entry->name, ".pkl") == others || entry->is_folder)
                 continue;
             if (others && heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE)
                 continue;

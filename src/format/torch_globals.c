@@ -292,3 +292,12 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
     }
     return find(module, name);
 }
+
+bool heft_torch_is_magic(const struct heft_pickle *pickle)
+{
+    static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
+    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
+
+    return root->kind == HEFT_PICKLE_BIGINT && root->len == sizeof magic &&
+           memcmp(root->u.text.p, magic, sizeof magic) == 0;
+}

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "heft/heft.h"
+#include "wire/pickle.h"
 
 enum heft_torch_kind {
     HEFT_TORCH_UNKNOWN,
@@ -73,5 +74,9 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
 /* Entries by number, and the number of one: a byte holds it. NULL past the end. */
 const struct heft_torch_global *heft_torch_known(uint8_t number);
 uint8_t heft_torch_number(const struct heft_torch_global *known);
+
+/* A pickle whose value is the integer 0x1950A86A20F9469CFC6C that legacy streams begin with, written
+ * as such: not what a call would make. */
+bool heft_torch_is_magic(const struct heft_pickle *pickle);
 
 #endif

@@ -15,22 +15,12 @@
  * How long a storage is, is said by the fourth pickle; where it is, by those before it in the fifth.
  * So the storages are laid out between the run of the object and its walk. */
 #include "core/registry.h"
-#include "format/torch_parts.h"
+#include "format/torch_legacy.h"
 #include "format/torch_write.h"
 
 #define FIRST_SMALL ((uint64_t)1 << 10) /* bytes of the pickles around the object, to try with */
 #define FIRST_KEYS  ((uint64_t)16 << 10)
 #define VERSION     1001
-
-/* While a stream is being read. */
-struct legacy {
-    const struct heft_torch_stream *in;
-    struct heft_torch *t;
-    uint32_t *roots; /* a storage → the one it is a part of; HEFT_NONE: it is one of its own */
-    size_t cap_roots;
-    uint32_t *order; /* the list of keys, as storages */
-    size_t n_order, cap_order;
-};
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
@@ -46,7 +36,7 @@ static int probe(const struct heft_probe *sample)
 static bool add_storage(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                         uint32_t root, struct heft_error *err)
 {
-    struct legacy *l = t->inside;
+    struct heft_torch_legacy *l = t->inside;
 
     if (!heft_grow(&l->roots, &l->cap_roots, t->n_storages, 1, sizeof *l->roots, err))
         return false;
@@ -58,7 +48,7 @@ static bool add_storage(struct heft_torch *t, uint32_t id, const struct heft_tor
 static bool find_root(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                       struct heft_error *err)
 {
-    const struct legacy *l = t->inside;
+    const struct heft_torch_legacy *l = t->inside;
     uint32_t found;
 
     if (!heft_strmap_add(&t->keys, s->key, (uint32_t)t->n_storages, &found, err))
@@ -114,7 +104,7 @@ static bool read_view(const struct heft_torch *t, uint32_t id, uint32_t node,
 /* The part of t->meanings[id] that an id names. */
 static bool find_view(struct heft_torch *t, uint32_t id, uint32_t node, struct heft_error *err)
 {
-    const struct legacy *l = t->inside;
+    const struct heft_torch_legacy *l = t->inside;
     const uint32_t root = t->meanings[id];
     struct heft_torch_storage view;
     const struct heft_torch_storage *first;
@@ -241,17 +231,47 @@ static bool read_prefaces(const struct heft_torch_stream *in, uint64_t *at, stru
     return ok;
 }
 
+/* ---- the object -------------------------------------------------------------------------- */
+
+/* A stream within a pickle is refused as a whole: what it lacks, the pickle around it lacks. */
+static bool is_salvaged(const struct heft_torch_stream *in)
+{
+    return in->model->salvage && !in->is_nested;
+}
+
+/* Ids that no storage could be made of were added as lost ones: they are in no list. */
+static bool set_lost_apart(struct heft_torch_legacy *l, struct heft_error *err)
+{
+    const struct heft_torch *t = l->t;
+
+    if (!heft_grow(&l->roots, &l->cap_roots, t->n_storages, 1, sizeof *l->roots, err))
+        return false;
+    for (uint32_t i = 0; i < t->n_storages; i++)
+        if (t->storages[i].lost)
+            l->roots[i] = i;
+    return true;
+}
+
+static bool read_object(struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
+{
+    const bool ok = is_salvaged(l->in) ? heft_torch_legacy_salvage_object(l, *at, err)
+                                       : heft_torch_stream_object(l->in, *at, l->t, err);
+
+    *at += ok ? l->t->pickle.length : 0;
+    return ok && set_lost_apart(l, err);
+}
+
 /* ---- keys -------------------------------------------------------------------------------- */
 
-static bool bad_key(const struct legacy *l, uint64_t at, struct heft_str key, const char *why,
-                    struct heft_error *err)
+static bool bad_key(const struct heft_torch_legacy *l, uint64_t at, struct heft_str key,
+                    const char *why, struct heft_error *err)
 {
     return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
                      "the list of storage keys %s %.*s", why, (int)heft_min_u64(key.n, 100), key.p);
 }
 
-static bool take_key(struct legacy *l, const struct heft_pickle *keys, uint32_t node, uint64_t at,
-                     struct heft_error *err)
+static bool take_key(struct heft_torch_legacy *l, const struct heft_pickle *keys, uint32_t node,
+                     uint64_t at, struct heft_error *err)
 {
     const uint8_t kind = heft_pickle_at(keys, node)->kind;
     struct heft_torch *t = l->t;
@@ -275,7 +295,7 @@ static bool take_key(struct legacy *l, const struct heft_pickle *keys, uint32_t 
     return true;
 }
 
-static bool all_keys(struct legacy *l, uint64_t at, struct heft_error *err)
+static bool all_keys(struct heft_torch_legacy *l, uint64_t at, struct heft_error *err)
 {
     struct heft_torch *t = l->t;
 
@@ -287,14 +307,21 @@ static bool all_keys(struct legacy *l, uint64_t at, struct heft_error *err)
     return true;
 }
 
-static bool read_keys(struct legacy *l, uint64_t *at, struct heft_error *err)
+bool heft_torch_legacy_keys(const struct heft_torch_legacy *l, uint64_t at,
+                            struct heft_pickle *keys, struct heft_arena *mem,
+                            struct heft_error *err)
+{
+    return heft_torch_stream_pickle(l->in, at, FIRST_KEYS, keys, mem, err);
+}
+
+static bool read_keys(struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
 {
     struct heft_arena mem = {0};
     struct heft_pickle keys;
     struct heft_pickle_iter iter;
     uint32_t node;
     uint8_t kind;
-    bool ok = heft_torch_stream_pickle(l->in, *at, FIRST_KEYS, &keys, &mem, err);
+    bool ok = heft_torch_legacy_keys(l, *at, &keys, &mem, err);
 
     if (ok) {
         iter = heft_pickle_items(&keys, keys.root);
@@ -313,10 +340,25 @@ static bool read_keys(struct legacy *l, uint64_t *at, struct heft_error *err)
     return ok;
 }
 
+static bool find_order(struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (!is_salvaged(l->in))
+        return read_keys(l, at, err);
+    if (read_keys(l, at, &found))
+        return true;
+    if (heft_model_forgives(l->in->model, &found))
+        return heft_torch_legacy_mend_order(l, at, &found, err);
+    *err = found;
+    return false;
+}
+
 /* ---- storages ---------------------------------------------------------------------------- */
 
 /* Says how much is missing: all sizes are known, so where the file should end is known. */
-static bool cut_off(const struct legacy *l, size_t i, uint64_t at, struct heft_error *err)
+static bool cut_off(const struct heft_torch_legacy *l, size_t i, uint64_t at,
+                    struct heft_error *err)
 {
     const uint64_t size = l->in->bytes.size;
     const struct heft_str key = l->t->storages[l->order[i]].key;
@@ -337,10 +379,11 @@ static bool cut_off(const struct legacy *l, size_t i, uint64_t at, struct heft_e
 
 /* The storage with its count. A nested stream is one claim up to its first storage, which has no
  * label: there may be many of them. */
-static bool claim_storage(const struct legacy *l, size_t i, uint64_t at,
-                          struct heft_torch_storage *s, struct heft_error *err)
+bool heft_torch_legacy_place(const struct heft_torch_legacy *l, size_t i, uint64_t at,
+                             struct heft_error *err)
 {
     const struct heft_torch_stream *in = l->in;
+    struct heft_torch_storage *s = &l->t->storages[l->order[i]];
     const uint64_t from = in->is_nested && i == 0 ? 0 : at;
     struct heft_str label = HEFT_STR("");
 
@@ -355,9 +398,20 @@ static bool claim_storage(const struct legacy *l, size_t i, uint64_t at,
                                                     label, err));
 }
 
-static bool place_storage(struct legacy *l, size_t i, uint64_t *at, struct heft_error *err)
+bool heft_torch_legacy_bad_count(const struct heft_torch_legacy *l, uint64_t at,
+                                 const struct heft_torch_storage *s, int64_t count,
+                                 struct heft_error *err)
 {
-    struct heft_torch_storage *s = &l->t->storages[l->order[i]];
+    return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
+                     "storage %.*s begins with a count of %" PRId64 ", the pickle says %" PRId64
+                     " elements",
+                     (int)heft_min_u64(s->key.n, 100), s->key.p, count, s->elements);
+}
+
+static bool place_storage(const struct heft_torch_legacy *l, size_t i, uint64_t *at,
+                          struct heft_error *err)
+{
+    const struct heft_torch_storage *s = &l->t->storages[l->order[i]];
     int64_t count;
 
     if (!heft_within(*at, 8, l->in->bytes.size))
@@ -365,28 +419,33 @@ static bool place_storage(struct legacy *l, size_t i, uint64_t *at, struct heft_
     if (!heft_torch_stream_i64(l->in, *at, &count, err))
         return false;
     if (count != s->elements)
-        return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, *at),
-                         "storage %.*s begins with a count of %" PRId64 ", the pickle says %" PRId64
-                         " elements",
-                         (int)heft_min_u64(s->key.n, 100), s->key.p, count, s->elements);
+        return heft_torch_legacy_bad_count(l, *at, s, count, err);
     if (!heft_within(*at + 8, s->bytes, l->in->bytes.size))
         return cut_off(l, i, *at, err);
-    if (!claim_storage(l, i, *at, s, err))
+    if (!heft_torch_legacy_place(l, i, *at, err))
         return false;
     *at += 8 + s->bytes;
     return true;
 }
 
-static bool place_storages(struct legacy *l, uint64_t *at, struct heft_error *err)
+static bool place_all(const struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
 {
-    struct heft_torch *t = l->t;
-
     if (l->n_order == 0 && l->in->is_nested &&
         !heft_torch_stream_claim(l->in, 0, *at, "torch stream in ", HEFT_STR("object"), err))
         return false;
     for (size_t i = 0; i < l->n_order; i++)
         if (!place_storage(l, i, at, err))
             return false;
+    return true;
+}
+
+static bool place_storages(struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
+{
+    struct heft_torch *t = l->t;
+
+    if (is_salvaged(l->in) ? !heft_torch_legacy_salvage_storages(l, at, err)
+                           : !place_all(l, at, err))
+        return false;
     for (size_t i = 0; i < t->n_storages; i++)
         if (l->roots[i] != HEFT_NONE)
             t->storages[i].storage = t->storages[l->roots[i]].storage;
@@ -398,16 +457,16 @@ static bool place_storages(struct legacy *l, uint64_t *at, struct heft_error *er
 bool heft_torch_read_legacy(const struct heft_torch_stream *in, struct heft_torch *t, uint64_t *end,
                             struct heft_error *err)
 {
-    struct legacy l = {.in = in, .t = t};
+    struct heft_torch_legacy l = {.in = in, .t = t};
     uint64_t at = 0;
     bool ok;
 
     t->container = &container;
     t->inside = &l;
     t->what = "object";
-    ok = read_prefaces(in, &at, err) && heft_torch_stream_object(in, at, t, err);
-    at += ok ? t->pickle.length : 0;
-    ok = ok && read_keys(&l, &at, err) && place_storages(&l, &at, err);
+    ok = read_prefaces(in, &at, err) && read_object(&l, &at, err) &&
+         (t->broken ? heft_torch_legacy_lose_all(&l, &at, err)
+                    : find_order(&l, &at, err) && place_storages(&l, &at, err));
     *end = at;
     t->inside = NULL;
     heft_free(l.roots);

@@ -20,7 +20,7 @@
  *     torch_dcp.c      folders of torch.distributed.checkpoint: many zips in few files
  *     torch_dcp_meta.c what their .metadata says
  *     torch_verify.c   what only verify reads of it
- *     torch_legacy.c   the stream of torch.save before 1.6
+ *     torch_legacy.c   the stream of torch.save before 1.6; with torch_legacy_salvage.c
  *     torch_tar.c      the tar of torch 0.1.0 to 0.1.9
  *     torch_pickle.c   none: a pickle by itself
  *     torch_nested.c   a legacy stream that stands as bytes within a pickle
@@ -405,6 +405,9 @@ HEFT_CHECKED bool heft_torch_stream_pickle(const struct heft_torch_stream *in, u
 /* The same of the pickle that makes the object: into t, and looks up its names. */
 HEFT_CHECKED bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t position,
                                            struct heft_torch *t, struct heft_error *err);
+/* Salvaging, after that failed: what the pickle holds until it breaks off, and a word of it. */
+HEFT_CHECKED bool heft_torch_stream_broken(const struct heft_torch_stream *in, uint64_t position,
+                                           struct heft_torch *t, struct heft_error *err);
 /* `what` static, `of` in model->mem. */
 HEFT_CHECKED bool heft_torch_stream_claim(const struct heft_torch_stream *in, uint64_t position,
                                           uint64_t bytes, const char *what, struct heft_str of,
@@ -439,8 +442,6 @@ enum heft_torch_peek {
     HEFT_TORCH_MAGIC /* a pickle that is the first integer of a legacy stream */
 };
 enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size);
-/* A pickle whose value is that integer, written as such: not what a call would make. */
-bool heft_torch_is_magic(const struct heft_pickle *pickle);
 
 /* ---- torch_legacy.c ---- */
 

@@ -31,18 +31,24 @@ uint64_t heft_torch_stream_at(const struct heft_torch_stream *in, uint64_t posit
 
 /* ---- pickles ----------------------------------------------------------------------------- */
 
+static struct heft_pickle_limits limits_of(const struct heft_torch_stream *in, uint64_t text)
+{
+    const struct heft_limits *l = &in->model->limits;
+
+    return (struct heft_pickle_limits){
+        .opcodes = l->opcodes, .nodes = heft_limit_nodes(l, in->model->file_bytes), .text = text};
+}
+
 static bool read_pickle(const struct heft_torch_stream *in, uint64_t position, uint64_t first,
                         uint64_t text, struct heft_pickle *out, struct heft_arena *arena,
                         struct heft_error *err)
 {
-    const struct heft_limits *l = &in->model->limits;
-    const struct heft_pickle_limits limits = {
-        .opcodes = l->opcodes, .nodes = heft_limit_nodes(l, in->model->file_bytes), .text = text};
+    const struct heft_pickle_limits limits = limits_of(in, text);
     const struct heft_pickle_place place = {.off = position,
                                             .end = in->bytes.size,
                                             .base = in->is_memory ? HEFT_NO_OFFSET : in->origin,
                                             .first = first,
-                                            .cap = l->pickle};
+                                            .cap = in->model->limits.pickle};
 
     return heft_pickle_read(out, &in->bytes, &place, &limits, arena, err);
 }
@@ -54,17 +60,38 @@ bool heft_torch_stream_pickle(const struct heft_torch_stream *in, uint64_t posit
     return read_pickle(in, position, first, 0, out, arena, err);
 }
 
-/* A text may be as long as the pickle: plain ones hold their tensors so. */
-bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t position,
-                              struct heft_torch *t, struct heft_error *err)
+static void set_out(const struct heft_torch_stream *in, uint64_t position, struct heft_torch *t)
 {
-    if (!read_pickle(in, position, FIRST_OBJECT, in->model->limits.pickle, &t->pickle, &t->graph,
-                     err))
-        return false;
     t->model = in->model;
     t->source = in->source;
     t->base = heft_torch_stream_at(in, position);
     t->pickle_at = in->origin + position;
+}
+
+/* A text may be as long as the pickle: plain ones hold their tensors so. */
+bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t position,
+                              struct heft_torch *t, struct heft_error *err)
+{
+    set_out(in, position, t);
+    if (!read_pickle(in, position, FIRST_OBJECT, in->model->limits.pickle, &t->pickle, &t->graph,
+                     err))
+        return false;
+    t->pickle_packed = t->pickle.length;
+    return heft_torch_look_up(t, err);
+}
+
+/* What was read of it is read once more: the nodes of the run that failed go first. */
+bool heft_torch_stream_broken(const struct heft_torch_stream *in, uint64_t position,
+                              struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_pickle_limits limits = limits_of(in, in->model->limits.pickle);
+    const size_t n = t->pickle.data.n;
+    struct heft_bytes data;
+
+    heft_arena_release(&t->graph);
+    if (!heft_source_fetch(&in->bytes, position, n, &t->graph, &data, err) ||
+        !heft_torch_run_damaged(t, data, &limits, err))
+        return false;
     t->pickle_packed = t->pickle.length;
     return heft_torch_look_up(t, err);
 }
@@ -87,15 +114,6 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle)
 }
 
 /* ---- judging a head ---------------------------------------------------------------------- */
-
-bool heft_torch_is_magic(const struct heft_pickle *pickle)
-{
-    static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
-    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
-
-    return root->kind == HEFT_PICKLE_BIGINT && root->len == sizeof magic &&
-           memcmp(root->u.text.p, magic, sizeof magic) == 0;
-}
 
 /* A pickle that names no protocol is judged with care: text files begin as pickles, too. */
 static enum heft_torch_peek judge(const struct heft_pickle *pickle, bool done, uint64_t size,

@@ -148,43 +148,26 @@ static bool walk(struct heft_tracer *tr, const struct heft_trace_pickle *announc
 
 /* ---- files that are no archive ----------------------------------------------------------- */
 
-static bool is_magic(const struct heft_pickle *pickle)
-{
-    static const uint8_t magic[] = {0x6C, 0xFC, 0x9C, 0x46, 0xF9, 0x20, 0x6A, 0xA8, 0x50, 0x19};
-    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
-
-    return root->kind == HEFT_PICKLE_BIGINT && root->len == sizeof magic &&
-           memcmp(root->u.text.p, magic, sizeof magic) == 0;
-}
-
 /* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read of what
  * is before `end`. */
 static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
                     bool *magic)
 {
-    const uint64_t cap = heft_min_u64(end - off, tr->limits->pickle);
     const struct heft_pickle_limits limits = pickle_limits(tr);
-    uint64_t n = heft_min_u64(cap, FIRST_WINDOW);
-    bool done = false, more = true;
+    const struct heft_pickle_place place = {
+        .off = off, .end = end, .first = FIRST_WINDOW, .cap = tr->limits->pickle};
+    struct heft_arena mem = {0};
+    struct heft_pickle pickle = {0};
+    struct heft_error why = {0};
+    const bool done = heft_pickle_read(&pickle, tr->src, &place, &limits, &mem, &why);
 
-    while (more) {
-        struct heft_error why = {0};
-        struct heft_arena mem = {0};
-        struct heft_pickle pickle;
-        struct heft_bytes data;
-        const bool got = heft_source_fetch(tr->src, off, n, &mem, &data, tr->err);
-
-        done = got && heft_pickle_run(&pickle, data, off, &limits, &mem, &why);
-        *length = done ? pickle.length : n;
-        *magic = done && is_magic(&pickle);
-        more = got && !done && n < cap && why.code == HEFT_MALFORMED &&
-               heft_pickle_wants_more(data, why.offset - off);
-        n = heft_min_u64(cap, 4 * n);
-        heft_arena_release(&mem);
-        if (!got)
-            return false;
-    }
-    return true;
+    *length = done ? pickle.length : pickle.data.n;
+    *magic = done && heft_torch_is_magic(&pickle);
+    heft_arena_release(&mem);
+    if (done || (why.code != HEFT_IO && why.code != HEFT_NOMEM))
+        return true; /* where it is broken, the walk will show */
+    *tr->err = why;
+    return false;
 }
 
 static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsigned number,

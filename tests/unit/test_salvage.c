@@ -13,7 +13,8 @@
 #include "core/reader.h"
 #include "wire/zip.h"
 
-extern const struct heft_format heft_format_torch, heft_format_safetensors;
+extern const struct heft_format heft_format_torch, heft_format_torch_legacy,
+    heft_format_safetensors;
 
 #define MOST_FILE 16384
 #define MOST_ROW  4096
@@ -41,7 +42,9 @@ static void load(struct file *f, const char *name)
 
     snprintf(path, sizeof path, HEFT_TESTS "/golden/%s", name);
     f->path = name;
-    f->format = strstr(name, ".safetensors") ? &heft_format_safetensors : &heft_format_torch;
+    f->format = strstr(name, ".safetensors")    ? &heft_format_safetensors
+                : strstr(name, "torch-legacy/") ? &heft_format_torch_legacy
+                                                : &heft_format_torch;
     file = fopen(path, "rb");
     assert_non_null(file);
     f->n = fread(f->bytes, 1, sizeof f->bytes, file);
@@ -273,6 +276,153 @@ static void safetensors_cut_everywhere(void **state)
     }
 }
 
+/* ---- legacy streams -------------------------------------------------------------------------- */
+
+/* Where the pickle of the keys and each storage of a stream begins and ends. */
+#define MOST_STORAGES 32
+struct stream {
+    size_t keys, first, n;
+    struct {
+        uint64_t off, end;
+    } storages[MOST_STORAGES];
+};
+
+static void find_stream(struct stream *s, const struct attempt *good)
+{
+    const struct heft_model *m = &good->model;
+
+    *s = (struct stream){.n = m->n_storages};
+    assert_in_range(m->n_storages, 1, MOST_STORAGES);
+    for (size_t i = 0; i < m->n_claims; i++)
+        if (strcmp(m->claims[i].of.p, "storage keys") == 0) {
+            s->keys = (size_t)m->claims[i].off;
+            s->first = s->keys + (size_t)m->claims[i].len;
+        }
+    for (size_t i = 0; i < m->n_storages; i++) {
+        s->storages[i].off = m->storages[i].off;
+        s->storages[i].end = m->storages[i].off + m->storages[i].len;
+    }
+    assert_true(s->keys > 0);
+}
+
+/* A row is kept where its storage, with its count, is there, and not else. */
+static void expect_whole_rows(const struct attempt *good, const struct attempt *a,
+                              const struct stream *s, const char *name, size_t n)
+{
+    for (size_t i = 0; i < good->model.n_rows; i++) {
+        const struct heft_row *row = &good->model.rows[i];
+
+        if ((s->storages[row->storage].end <= n) !=
+            (heft_model_row(&a->model, row->name) != HEFT_NONE))
+            fail_msg("%s at %zu: %s is kept or lost by mistake", name, n, row->name.p);
+    }
+}
+
+static void a_stream_cut_everywhere(const char *name)
+{
+    static struct file f;
+    struct attempt good, a;
+    struct stream s;
+
+    load(&f, name);
+    begin(&good, &f, f.n, false);
+    assert_true(good.opened);
+    find_stream(&s, &good);
+    for (size_t n = 0; n < f.n; n++) {
+        begin(&a, &f, n, true);
+        if (n >= s.keys) {
+            expect_truth(&good, &a, name, n);
+            expect_whole_rows(&good, &a, &s, name, n);
+            assert_false(is_damaged(&a.model));
+            assert_int_equal(a.model.sources[0].at_least, n < s.first);
+            assert_true(n < s.first ? a.model.sources[0].expected > n
+                                    : a.model.sources[0].expected == f.n);
+        } else if (a.opened) {
+            assert_true(is_damaged(&a.model));
+            assert_int_equal(a.model.n_rows, 0);
+        }
+        end(&a);
+    }
+    end(&good);
+}
+
+static void legacy_streams_cut_everywhere(void **state)
+{
+    static const char *const names[] = {"torch-legacy/python2.pt",   "torch-legacy/ties.pt",
+                                        "torch-legacy/module.pt",    "torch-legacy/protocol2.pt",
+                                        "torch-legacy/protocol5.pt", "torch-legacy/views.pt"};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        a_stream_cut_everywhere(names[i]);
+}
+
+/* One bit of the key list or of a count: what is kept is true. A damaged list of a whole file loses
+ * nothing, as torch's order is known; a damaged count loses no other storage than its own, but where
+ * it reads zero. */
+static void legacy_keys_and_counts_flipped(void **state)
+{
+    static const char *const names[] = {"torch-legacy/ties.pt", "torch-legacy/module.pt",
+                                        "torch-legacy/protocol2.pt", "torch-legacy/python2.pt"};
+    static struct file f;
+    struct attempt good, a;
+    struct stream s;
+    size_t mended = 0;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        load(&f, names[i]);
+        begin(&good, &f, f.n, false);
+        find_stream(&s, &good);
+        for (size_t at = s.keys; at < s.storages[0].off; at++)
+            for (unsigned bit = 0; bit < 8; bit++) {
+                f.bytes[at] ^= (uint8_t)(1U << bit);
+                begin(&a, &f, f.n, true);
+                f.bytes[at] ^= (uint8_t)(1U << bit);
+                expect_truth(&good, &a, names[i], at);
+                if (at < s.first && a.model.n_rows == good.model.n_rows)
+                    mended++;
+                else if (at < s.first)
+                    assert_true(a.conversion.n_lost > 0);
+                else
+                    assert_true(a.model.n_rows < good.model.n_rows);
+                end(&a);
+            }
+        end(&good);
+    }
+    assert_true(mended > 1000);
+}
+
+/* A file that was filled up with zeros behind its cut: no storage is kept that reaches into them,
+ * but for the last one, of which nothing can be said. */
+static void legacy_streams_filled_up(void **state)
+{
+    static struct file f;
+    struct attempt good, a;
+    struct stream s;
+
+    (void)state;
+    load(&f, "torch-legacy/dtypes.pt");
+    begin(&good, &f, f.n, false);
+    find_stream(&s, &good);
+    for (size_t n = s.first; n <= s.storages[s.n - 1].off - 8; n++) {
+        static struct file filled;
+
+        filled = f;
+        memset(filled.bytes + n, 0, f.n - n);
+        begin(&a, &filled, f.n, true);
+        for (size_t i = 0; i < good.model.n_rows; i++) {
+            const struct heft_row *row = &good.model.rows[i];
+
+            if (s.storages[row->storage].end > n && row->bytes &&
+                heft_model_row(&a.model, row->name) != HEFT_NONE)
+                fail_msg("filled up from %zu on: %s is kept", n, row->name.p);
+        }
+        end(&a);
+    }
+    end(&good);
+}
+
 /* ---- flipped --------------------------------------------------------------------------------- */
 
 /* Bytes that no other bytes vouch for: without a checksum a payload may be anything. */
@@ -344,19 +494,15 @@ static void what_is_whole_loses_nothing(void **state)
     end(&good);
 }
 
-static void every_failing_allocation_is_reported(void **state)
+static void fail_each_allocation(const struct file *f, size_t n)
 {
-    static struct file f;
     bool done = false;
 
-    (void)state;
-    load(&f, "torch/linear.pt");
-    f.bytes[900] ^= 1; /* storage 0 is damaged … */
     for (uint64_t nth = 1; !done; nth++) {
         struct attempt a;
 
         heft_alloc_fail_at(nth);
-        begin(&a, &f, 960, true); /* … and storage 1 cut off */
+        begin(&a, f, n, true);
         heft_alloc_fail_at(0);
         done = a.planned;
         if (!done)
@@ -365,12 +511,30 @@ static void every_failing_allocation_is_reported(void **state)
     }
 }
 
+static void every_failing_allocation_is_reported(void **state)
+{
+    static struct file f;
+
+    (void)state;
+    load(&f, "torch/linear.pt");
+    f.bytes[900] ^= 1;             /* storage 0 is damaged … */
+    fail_each_allocation(&f, 960); /* … and storage 1 cut off */
+    load(&f, "torch-legacy/python2.pt");
+    fail_each_allocation(&f, 922); /* within its last storage … */
+    fail_each_allocation(&f, 800); /* … its object … */
+    f.bytes[0x371] ^= 1;           /* … and with a wrong key */
+    fail_each_allocation(&f, f.n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(torch_files_cut_everywhere),
         cmocka_unit_test(the_missing_bytes_are_counted),
         cmocka_unit_test(safetensors_cut_everywhere),
+        cmocka_unit_test(legacy_streams_cut_everywhere),
+        cmocka_unit_test(legacy_keys_and_counts_flipped),
+        cmocka_unit_test(legacy_streams_filled_up),
         cmocka_unit_test(one_bit_flipped_everywhere),
         cmocka_unit_test(what_is_whole_loses_nothing),
         cmocka_unit_test(every_failing_allocation_is_reported),
