@@ -303,7 +303,7 @@ HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
  * bounded and safe for a terminal, whatever the pickle holds. */
 
 struct heft_trace_options {
-    const struct heft_limits *limits; /* NULL: defaults, but 25 million opcodes */
+    const struct heft_limits *limits; /* NULL: defaults, but 15 million opcodes */
     const char *format;               /* as in heft_open_options: for the tensors at the end */
     const char *record; /* of a zip: "archive/constants.pkl" or "constants.pkl"; NULL: data.pkl */
     /* Only opcodes of which a byte lies in [from, to) are handed out, each with the whole state;
