@@ -9,7 +9,7 @@
 #include "heft/heft.h"
 
 /* A line takes longer than the opcode: fewer of them are allowed by default than when opening. */
-#define MOST_OPCODES 25000000
+#define MOST_OPCODES 15000000
 
 struct tensors {
     struct heft_tracer *tr;

@@ -50,11 +50,13 @@ struct heft_limits {
     uint64_t opcodes; /* of one pickle (50 million): time */
     /* Memory in proportion to what is opened: an input below 64 MiB stays under 200 MiB resident. */
     uint64_t
-        tensors; /* (300 000, and one more for every 50 bytes that the files have above 64 MiB) */
-    uint64_t nodes;     /* values of one pickle (2.5 million, and one more for every 4 bytes above
-                         64 MiB, up to 20 million) */
-    uint64_t entries;   /* of a zip directory (1 million): memory */
-    uint64_t ratio;     /* inflated to packed bytes (1100): deflate bombs */
+        tensors; /* (300 000, and one more for every 50 bytes that the files have above 64 MiB); their
+                    names may take 32 bytes each on average, and 1 MiB more */
+    uint64_t nodes;   /* values of one pickle (2.5 million, and one more for every 4 bytes above
+                         64 MiB, up to 20 million), with two items each on average */
+    uint64_t entries; /* of a zip directory (400 000, and one more for every 64 bytes above 64 MiB,
+                         up to 1 million) */
+    uint64_t ratio;   /* inflated to packed bytes (1100): deflate bombs */
     uint64_t expansion; /* values printed or flattened (1 million beyond the tensors): shared
                            references that multiply ("billion laughs") */
     uint64_t depth;     /* of nested values (10 000) */
@@ -301,7 +303,7 @@ HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
  * bounded and safe for a terminal, whatever the pickle holds. */
 
 struct heft_trace_options {
-    const struct heft_limits *limits; /* NULL: defaults, but 25 million opcodes */
+    const struct heft_limits *limits; /* NULL: defaults, but 15 million opcodes */
     const char *format;               /* as in heft_open_options: for the tensors at the end */
     const char *record; /* of a zip: "archive/constants.pkl" or "constants.pkl"; NULL: data.pkl */
     /* Only opcodes of which a byte lies in [from, to) are handed out, each with the whole state;

@@ -49,19 +49,25 @@ static size_t next_cap(const struct heft_arena *arena)
     return last < LAST_BLOCK / 2 ? 2 * last : LAST_BLOCK;
 }
 
+/* A block that is full: behind the newest, which stays in use. */
+static void link_alone(struct heft_arena *arena, struct heft_arena_block *block)
+{
+    if (arena->blocks) {
+        block->next = arena->blocks->next;
+        arena->blocks->next = block;
+    } else {
+        arena->blocks = block;
+        arena->used = block->cap;
+    }
+}
+
 static void *alloc_alone(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
     struct heft_arena_block *block = new_block(arena, n, err);
 
     if (!block)
         return NULL;
-    if (arena->blocks) {
-        block->next = arena->blocks->next;
-        arena->blocks->next = block;
-    } else {
-        arena->blocks = block;
-        arena->used = n;
-    }
+    link_alone(arena, block);
     return block_bytes(block);
 }
 
@@ -170,6 +176,23 @@ char *heft_arena_text(struct heft_arena *arena, struct heft_str s, struct heft_e
         memcpy(copy, s.p, s.n);
     copy[s.n] = '\0';
     return copy;
+}
+
+char *heft_arena_adopt(struct heft_arena *arena, char *text, size_t n, struct heft_error *err)
+{
+    const size_t cap = n + 1; /* what is allocated is far from SIZE_MAX */
+    struct heft_arena_block *block = heft_realloc(text, sizeof *block + cap, err);
+    char *moved;
+
+    if (!block)
+        return NULL;
+    moved = (char *)block_bytes(block);
+    memmove(moved, block, n);
+    moved[n] = '\0';
+    *block = (struct heft_arena_block){.cap = cap};
+    arena->total += sizeof *block + cap;
+    link_alone(arena, block);
+    return moved;
 }
 
 char *heft_arena_printf(struct heft_arena *arena, struct heft_error *err, const char *format, ...)

@@ -70,6 +70,8 @@ bool heft_buf_ok(const struct heft_buf *buf, struct heft_error *err)
                      buf->n);
 }
 
+#define LARGE ((size_t)1 << 20) /* not worth to be held twice for a moment */
+
 bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_str *out,
                    struct heft_error *err)
 {
@@ -77,9 +79,12 @@ bool heft_buf_take(struct heft_buf *buf, struct heft_arena *arena, struct heft_s
     const char *text = NULL;
 
     if (heft_buf_ok(buf, err))
-        text = heft_arena_text(arena, (struct heft_str){buf->p, n}, err);
+        text = n < LARGE ? heft_arena_text(arena, (struct heft_str){buf->p, n}, err)
+                         : heft_arena_adopt(arena, buf->p, n, err);
     if (text)
         *out = (struct heft_str){text, n};
+    if (text && n >= LARGE)
+        *buf = (struct heft_buf){0}; /* the arena has it */
     heft_buf_release(buf);
     return text != NULL;
 }

@@ -39,6 +39,10 @@ HEFT_CHECKED uint64_t *heft_arena_u64(struct heft_arena *arena, size_t n, struct
 /* A copy followed by a NUL that is not counted. */
 HEFT_CHECKED char *heft_arena_text(struct heft_arena *arena, struct heft_str s,
                                    struct heft_error *err);
+/* The same with the memory itself instead of a copy: n bytes that heft_alloc or heft_grow gave, which
+ * are the arena's from then on. On failure they still are the caller's. */
+HEFT_CHECKED char *heft_arena_adopt(struct heft_arena *arena, char *text, size_t n,
+                                    struct heft_error *err);
 HEFT_CHECKED char *heft_arena_printf(struct heft_arena *arena, struct heft_error *err,
                                      const char *format, ...) HEFT_PRINTF(3, 4);
 void heft_arena_release(struct heft_arena *arena);

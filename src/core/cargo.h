@@ -12,10 +12,10 @@
 struct heft_item {
     const struct heft_row *row;
     struct heft_str name; /* as written; NUL-terminated */
-    uint8_t as;           /* dtype as written */
     uint64_t bytes;       /* as written */
     uint64_t at;          /* offset in its file, once it is planned */
     uint32_t shard;       /* 0 … n_shards-1, after split */
+    uint8_t as;           /* dtype as written */
 };
 
 struct heft_cargo {

@@ -13,7 +13,6 @@ static const struct heft_limits defaults = {
     .header = 100000000,
     .pickle = 256ull << 20,
     .opcodes = 50000000,
-    .entries = 1000000,
     .ratio = 1100,
     .expansion = 1000000,
     .depth = 10000,
@@ -38,7 +37,7 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
     full.opcodes = or_default(asked->opcodes, defaults.opcodes);
     full.tensors = asked->tensors;
     full.nodes = asked->nodes;
-    full.entries = or_default(asked->entries, defaults.entries);
+    full.entries = asked->entries;
     full.ratio = or_default(asked->ratio, defaults.ratio);
     full.expansion = or_default(asked->expansion, defaults.expansion);
     full.depth = or_default(asked->depth, defaults.depth);
@@ -49,6 +48,9 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
 }
 
 #define SMALL_INPUT (64ull << 20)
+#define NAME_SHARE  32         /* bytes of a name for each tensor that may be … */
+#define FREE_NAMES  (1u << 20) /* … and so many for a few with long ones */
+#define USUAL_RANK  4          /* dimensions above it count as 8 bytes of a name */
 
 static uint64_t above_small(uint64_t file_bytes)
 {
@@ -63,6 +65,12 @@ uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_byte
 uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes)
 {
     return or_default(limits->nodes, heft_min_u64(2500000 + above_small(file_bytes) / 4, 20000000));
+}
+
+uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_bytes)
+{
+    return or_default(limits->entries,
+                      heft_min_u64(400000 + above_small(file_bytes) / 64, 1000000));
 }
 
 void heft_model_init(struct heft_model *model, const struct heft_limits *limits)
@@ -216,6 +224,23 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
     return true;
 }
 
+/* A conversion holds each name and shape two or three times. */
+static bool weigh_name(struct heft_model *model, const struct heft_row *row, uint64_t tensors,
+                       struct heft_error *err)
+{
+    uint64_t most;
+
+    if (!heft_mul(tensors, NAME_SHARE, &most) || !heft_add(most, FREE_NAMES, &most))
+        most = UINT64_MAX;
+    model->name_bytes += row->name.n; /* of texts in memory: cannot wrap */
+    model->name_bytes += row->rank > USUAL_RANK ? 8u * (row->rank - USUAL_RANK) : 0;
+    return model->name_bytes <= most ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                     "tensors with more than %" PRIu64 " bytes of names and long shapes in %" PRIu64
+                     " bytes: limits.tensors",
+                     most, model->file_bytes);
+}
+
 bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
                         struct heft_error *err)
 {
@@ -225,7 +250,8 @@ bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "more than %" PRIu64 " tensors in %" PRIu64 " bytes: limits.tensors", most,
                          model->file_bytes);
-    if (!heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
+    if (!weigh_name(model, row, most, err) ||
+        !heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
         return false;
     model->rows[model->n_rows++] = *row;
     return true;

@@ -129,7 +129,8 @@ struct heft_unreadable {
 
 struct heft_model {
     struct heft_arena mem;
-    struct heft_limits limits; /* complete, but for tensors and nodes: see heft_limit_… */
+    struct heft_limits limits; /* complete, but for those of heft_limit_… */
+    uint64_t name_bytes;       /* of all rows, with what long shapes take */
     uint64_t file_bytes;       /* of all files so far */
     const char *format;        /* "torch", "safetensors": what info --json calls it */
     const char *version;       /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
@@ -165,9 +166,10 @@ void heft_model_init(struct heft_model *model,
                      const struct heft_limits *limits); /* NULL: defaults */
 void heft_model_release(struct heft_model *model);
 
-/* The two limits that grow with the files: how many tensors, how many values of a pickle. */
+/* The limits that grow with the files: how many tensors, values of a pickle, records of a zip. */
 uint64_t heft_limit_tensors(const struct heft_limits *limits, uint64_t file_bytes);
 uint64_t heft_limit_nodes(const struct heft_limits *limits, uint64_t file_bytes);
+uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_bytes);
 
 /* A file: takes over the source, also on failure (closes it with the model). path is copied, and is
  * its label. */

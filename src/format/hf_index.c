@@ -134,7 +134,7 @@ static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
 
 static bool add_mapping(struct reader *r)
 {
-    const uint64_t limit = r->model->limits.entries;
+    const uint64_t limit = heft_limit_entries(&r->model->limits, UINT64_MAX);
     struct mapping map = {.name = r->json.text, .where = (uint32_t)r->json.where};
     enum heft_json_token token;
     uint32_t other;

@@ -321,11 +321,11 @@ static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, ui
 
 bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
-    const uint64_t end = place->src->size;
+    const uint64_t end = place->src->size, most = heft_limit_entries(s->limits, end);
     struct before before = {0};
     uint64_t at = 0;
 
-    for (uint64_t members = 0; end - at >= BLOCK && members < s->limits->entries; members++) {
+    for (uint64_t members = 0; end - at >= BLOCK && members < most; members++) {
         uint8_t head[BLOCK];
         struct member m = {.data = at + BLOCK};
         uint64_t padded;

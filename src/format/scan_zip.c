@@ -317,7 +317,8 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
 
 bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
-    const struct heft_zip_limits limits = {s->limits->entries, DIRECTORY, s->limits->ratio};
+    const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
+                                           DIRECTORY, s->limits->ratio};
     struct heft_arena mem = {0};
     struct heft_error why = {0};
     struct heft_zip zip;

@@ -16,6 +16,21 @@ bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t valu
     return true;
 }
 
+/* Each entry that is still to be visited takes a tensor or a value, and each that was has taken it:
+ * more than both limits are not worth gathering. */
+static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
+{
+    const struct heft_limits *l = &w->t->model->limits;
+    const uint64_t tensors = heft_limit_tensors(l, w->t->model->file_bytes);
+
+    return heft_within(w->n_entries, more,
+                       tensors < UINT64_MAX - l->expansion ? tensors + l->expansion : UINT64_MAX) ||
+           heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
+                     "containers of more than %" PRIu64
+                     " entries that are no tensors: limits.expansion",
+                     l->expansion);
+}
+
 /* Before the items of a node are gone through: the first time is paid for by the pickle. */
 static bool pay_items(struct heft_torch_walk *w, uint32_t node)
 {
@@ -28,12 +43,12 @@ static bool pay_items(struct heft_torch_walk *w, uint32_t node)
 bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, node);
+    const uint32_t n = heft_torch_count(w->t, node) / (pairs ? 2 : 1);
     uint32_t key = HEFT_TORCH_KEY_INDEX, value;
 
-    if (!pay_items(w, node))
+    if (!pay_items(w, node) || !may_gather(w, node, n))
         return false;
-    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, heft_torch_count(w->t, node),
-                   sizeof *w->entries, w->err))
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, n, sizeof *w->entries, w->err))
         return false;
     while (heft_pickle_next(&iter, &value)) {
         if (pairs) {
@@ -62,7 +77,7 @@ static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
     struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, list);
     uint32_t pair;
 
-    if (!pay_items(w, list))
+    if (!pay_items(w, list) || !may_gather(w, list, heft_torch_count(w->t, list)))
         return false;
     while (heft_pickle_next(&iter, &pair)) {
         if (!is_sequence(w->t, pair) || heft_torch_count(w->t, pair) != 2)

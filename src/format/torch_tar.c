@@ -652,7 +652,8 @@ static bool read_archive(struct archive *a, struct heft_error *err)
     const struct heft_limits *l = &a->model->limits;
 
     a->file = in.bytes;
-    return heft_tar_open(&a->tar, &a->file, l->entries, &a->model->mem, err) &&
+    return heft_tar_open(&a->tar, &a->file, heft_limit_entries(l, a->model->file_bytes),
+                         &a->model->mem, err) &&
            find_parts(a, err) && read_part(a, SYS_INFO, read_system, err) &&
            read_part(a, STORAGES, read_storages, err) && read_part(a, TENSORS, read_tensors, err) &&
            read_part(a, PICKLE, read_object, err) && claim_members(a, &in, err) &&

@@ -239,7 +239,8 @@ static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, cons
 static bool walk_tar(struct heft_tracer *tr)
 {
     struct heft_tar tar;
-    const bool ok = heft_tar_open(&tar, tr->src, tr->limits->entries, &tr->mem, tr->err) &&
+    const bool ok = heft_tar_open(&tar, tr->src, heft_limit_entries(tr->limits, tr->src->size),
+                                  &tr->mem, tr->err) &&
                     walk_member(tr, &tar, tr->options->record ? tr->options->record : "pickle");
 
     heft_tar_release(&tar);
@@ -355,7 +356,8 @@ static bool walk_record(struct heft_tracer *tr, const struct heft_zip_entry *ent
 static bool walk_zip(struct heft_tracer *tr)
 {
     const struct heft_limits *l = tr->limits;
-    const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
+    const struct heft_zip_limits limits = {heft_limit_entries(l, tr->src->size), DIRECTORY,
+                                           l->ratio};
     const char *name = tr->options->record ? tr->options->record : "data.pkl";
     const struct heft_zip_entry *entry;
 

@@ -27,7 +27,8 @@ bool heft_torch_verify(const struct heft_model *model, uint32_t source,
                        const struct heft_listener *to, struct heft_error *err)
 {
     const struct heft_source *src = &model->sources[source].source;
-    const struct heft_zip_limits limits = {model->limits.entries, 0, model->limits.ratio};
+    const struct heft_zip_limits limits = {heft_limit_entries(&model->limits, model->file_bytes), 0,
+                                           model->limits.ratio};
     struct heft_arena mem = {0};
     struct heft_zip zip;
     bool ok = heft_zip_open(&zip, src, &limits, &mem, err);

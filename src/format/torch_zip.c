@@ -341,7 +341,8 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
                            struct heft_error *err)
 {
     const struct heft_limits *l = &z->model->limits;
-    const struct heft_zip_limits limits = {l->entries, DIRECTORY, l->ratio};
+    const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
+                                           l->ratio};
     struct heft_error why = {0};
 
     if (z->model->salvage

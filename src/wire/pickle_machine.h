@@ -114,6 +114,8 @@ void heft_pickle_quick(struct heft_pickle_machine *m, uint64_t *opcodes);
 /* pickle_nodes.c. Room to begin with; after it, nodes, items and stack are never null. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);
 HEFT_CHECKED bool heft_pickle_node_room(struct heft_pickle_machine *m);
+HEFT_CHECKED bool heft_pickle_memo_room(struct heft_pickle_machine *m);   /* for one more … */
+HEFT_CHECKED bool heft_pickle_sparse_room(struct heft_pickle_machine *m); /* … out of order */
 /* Adds k items at the end of a container. */
 HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
                                   const uint32_t *list, size_t k);

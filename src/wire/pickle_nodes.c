@@ -1,7 +1,10 @@
 /* pickle_nodes.c: the store of nodes and items.
  *
- * Nodes and items grow by doubling inside the arena: a first guess from the pickle's length holds
- * for nearly every checkpoint, and pages that are never touched cost nothing.
+ * Nodes and items grow inside the arena, by doubling and later by less: a first guess from the
+ * pickle's length holds for nearly every checkpoint, and pages that are never touched cost nothing.
+ * Nodes, items, stack and memo together have one budget, which limits.nodes sets: what a pickle
+ * spends on one of them it cannot spend on another, so that shared values, which are no nodes, do not
+ * add to the memory that the limit of nodes stands for.
  *
  * Items of a container are a chain of segments in one pool of u32:
  *
@@ -11,23 +14,79 @@
  * is always one segment. */
 #include "wire/pickle_machine.h"
 
+#define WORD       sizeof(uint32_t)
+#define NODE_WORDS (sizeof(struct heft_pickle_node) / WORD)
+#define MOST_WORDS                                                                                 \
+    (NODE_WORDS + 2) /* for each of limits.nodes; in a file that a pickler wrote, a
+                                        value takes about one item and half a memo entry */
+#define FIRST_WORDS ((uint64_t)1 << 16) /* and so many where that limit is tiny */
+#define DOUBLING    ((size_t)1 << 20)   /* entries: from there on arrays grow by a quarter */
+
+static uint64_t words_left(const struct heft_pickle_machine *m)
+{
+    const uint64_t most = m->limits.nodes * MOST_WORDS + FIRST_WORDS; /* limits.nodes < 2^32 */
+    const uint64_t held = NODE_WORDS * m->cap_nodes + m->cap_items + m->cap_stack + m->cap_memo +
+                          2 * m->sparse.cap + m->sparse.dense_cap;
+
+    return most > held ? most - held : 0;
+}
+
+static bool over_budget(struct heft_pickle_machine *m)
+{
+    return heft_pickle_fail(m, HEFT_LIMIT,
+                            "values, items, stack and memo of more than %" PRIu64
+                            " bytes, which is what %" PRIu64 " values may take: limits.nodes",
+                            (m->limits.nodes * MOST_WORDS + FIRST_WORDS) * WORD, m->limits.nodes);
+}
+
+/* How many entries of `each` bytes an array that has `cap` and wants `want` shall have, at most
+ * `most`. */
+static bool choose_room(struct heft_pickle_machine *m, size_t each, size_t cap, size_t want,
+                        size_t most, size_t *room)
+{
+    const uint64_t afford = cap + words_left(m) * WORD / each;
+
+    *room = cap + (cap < DOUBLING ? cap : cap / 4);
+    *room = *room < most ? *room : most;
+    *room = *room > want ? *room : want;
+    *room = (size_t)heft_min_u64(*room, afford);
+    if (*room < want)
+        return over_budget(m);
+    return *room <= SIZE_MAX / each ||
+           heft_fail(m->err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for a pickle's values");
+}
+
 /* Room for `want` entries, at most `most`, in an array of the arena. `items` points to the array's
  * pointer. */
 static bool widen(struct heft_pickle_machine *m, void *items, size_t each, size_t *cap, size_t want,
                   size_t most)
 {
-    size_t room = *cap < most / 2 ? *cap * 2 : most;
     void *wider, *old;
+    size_t room;
 
-    if (room < want)
-        room = want;
-    if (room > SIZE_MAX / each)
-        return heft_fail(m->err, HEFT_NOMEM, HEFT_NO_OFFSET, "out of memory for a pickle's values");
+    if (!choose_room(m, each, *cap, want, most, &room))
+        return false;
     memcpy(&old, items, sizeof old);
     wider = heft_arena_widen(m->arena, old, *cap * each, room * each, m->err);
     if (!wider)
         return false;
     memcpy(items, &wider, sizeof wider);
+    *cap = room;
+    return true;
+}
+
+/* The same for numbers on the heap. */
+static bool widen_heap(struct heft_pickle_machine *m, uint32_t **numbers, size_t *cap, size_t want)
+{
+    uint32_t *wider;
+    size_t room;
+
+    if (!choose_room(m, WORD, *cap, want, SIZE_MAX, &room))
+        return false;
+    wider = heft_realloc(*numbers, room * WORD, m->err);
+    if (!wider)
+        return false;
+    *numbers = wider;
     *cap = room;
     return true;
 }
@@ -38,11 +97,11 @@ bool heft_pickle_reserve(struct heft_pickle_machine *m)
     const size_t guess = heft_min_u64(m->n / 4, 1 << 20) + 16;
     const size_t nodes = heft_min_u64(guess, m->limits.nodes);
 
-    return heft_grow(&m->stack, &m->cap_stack, 0, guess / 8 + 64, sizeof *m->stack, m->err) &&
+    return heft_grow(&m->stack, &m->cap_stack, 0, nodes / 8 + 64, sizeof *m->stack, m->err) &&
            heft_grow(&m->marks, &m->cap_marks, 0, 16, sizeof *m->marks, m->err) &&
-           heft_grow(&m->memo, &m->cap_memo, 0, guess / 2, sizeof *m->memo, m->err) &&
+           heft_grow(&m->memo, &m->cap_memo, 0, nodes / 2 + 8, sizeof *m->memo, m->err) &&
            widen(m, &m->nodes, sizeof *m->nodes, &m->cap_nodes, nodes, nodes) &&
-           widen(m, &m->items, sizeof *m->items, &m->cap_items, guess, guess);
+           widen(m, &m->items, sizeof *m->items, &m->cap_items, nodes + 16, nodes + 16);
 }
 
 bool heft_pickle_node_room(struct heft_pickle_machine *m)
@@ -53,16 +112,20 @@ bool heft_pickle_node_room(struct heft_pickle_machine *m)
                  (size_t)m->limits.nodes); /* below 2^32 */
 }
 
-/* Values that are shared (DUP, BINGET) stand on the stack and in containers more than once, but not
- * many times over in any file that a pickler wrote. */
-#define SHARING 4
-
 bool heft_pickle_stack_room(struct heft_pickle_machine *m)
 {
-    if (m->depth / SHARING >= m->limits.nodes)
-        return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " values on the stack",
-                                SHARING * m->limits.nodes);
-    return heft_grow(&m->stack, &m->cap_stack, m->depth, 1, sizeof *m->stack, m->err);
+    return widen_heap(m, &m->stack, &m->cap_stack, m->depth + 1);
+}
+
+bool heft_pickle_memo_room(struct heft_pickle_machine *m)
+{
+    return m->n_memo < m->cap_memo || widen_heap(m, &m->memo, &m->cap_memo, m->n_memo + 1);
+}
+
+bool heft_pickle_sparse_room(struct heft_pickle_machine *m)
+{
+    /* Twice the slots, or half as much again of the plain array; both hold a word or two for each. */
+    return words_left(m) > 2 * m->sparse.cap + m->sparse.dense_cap / 2 || over_budget(m);
 }
 
 static bool item_room(struct heft_pickle_machine *m, size_t k)
@@ -70,12 +133,8 @@ static bool item_room(struct heft_pickle_machine *m, size_t k)
     /* Numbers in the pool are u32, the last one means none. */
     if (k >= HEFT_PICKLE_NIL - m->n_items)
         return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than 2^32 items");
-    if (k <= m->cap_items - m->n_items)
-        return true;
-    if ((m->n_items + k) / (2 * SHARING) > m->limits.nodes) /* a segment has two words of its own */
-        return heft_pickle_fail(m, HEFT_LIMIT, "containers hold more than %" PRIu64 " items",
-                                2 * SHARING * m->limits.nodes);
-    return widen(m, &m->items, sizeof *m->items, &m->cap_items, m->n_items + k, HEFT_PICKLE_NIL);
+    return k <= m->cap_items - m->n_items ||
+           widen(m, &m->items, sizeof *m->items, &m->cap_items, m->n_items + k, HEFT_PICKLE_NIL);
 }
 
 bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t number, const uint32_t *list, size_t k)

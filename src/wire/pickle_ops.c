@@ -131,8 +131,9 @@ bool heft_pickle_memo_set(struct heft_pickle_machine *m, uint32_t index)
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " memo entries",
                                 m->limits.nodes);
     if (index > m->n_memo || m->sparse.count)
-        return heft_u32map_set(&m->sparse, index, heft_pickle_top(m, 0), m->err);
-    if (!heft_grow(&m->memo, &m->cap_memo, m->n_memo, 1, sizeof *m->memo, m->err))
+        return heft_pickle_sparse_room(m) &&
+               heft_u32map_set(&m->sparse, index, heft_pickle_top(m, 0), m->err);
+    if (!heft_pickle_memo_room(m))
         return false;
     m->memo[m->n_memo++] = heft_pickle_top(m, 0);
     return true;

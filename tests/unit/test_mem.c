@@ -296,6 +296,48 @@ static void taking_moves_the_text_and_empties_the_buffer(void **state)
     heft_arena_release(&arena);
 }
 
+/* 3 MB of text, into an arena that has other pieces already. */
+static bool take_large(struct heft_arena *arena, struct heft_str *out, struct heft_error *err)
+{
+    struct heft_buf buf = {0};
+    const char *before = heft_arena_text(arena, HEFT_STR("before"), err);
+
+    for (unsigned i = 0; i < 3000000; i++)
+        heft_buf_char(&buf, (char)('a' + i % 23));
+    if (!before || !heft_buf_take(&buf, arena, out, err)) {
+        heft_buf_release(&buf);
+        return false;
+    }
+    assert_null(buf.p);
+    assert_string_equal(before, "before");
+    return true;
+}
+
+static void a_large_text_moves_into_the_arena(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_arena arena = {0};
+    struct heft_str out;
+    const char *after;
+
+    (void)state;
+    for (uint64_t n = 1; heft_alloc_fail_at(n), !take_large(&arena, &out, &err); n++) {
+        assert_int_equal(err.code, HEFT_NOMEM);
+        heft_arena_release(&arena);
+        err = (struct heft_error){0};
+        assert_true(n < 1000);
+    }
+    heft_alloc_fail_at(0);
+    after = heft_arena_text(&arena, HEFT_STR("after"), &err);
+    assert_int_equal(out.n, 3000000);
+    for (size_t i = 0; i < out.n; i++)
+        assert_int_equal(out.p[i], 'a' + i % 23);
+    assert_int_equal(out.p[out.n], 0);
+    assert_string_equal(after, "after");
+    assert_true(arena.total < 4000000);
+    heft_arena_release(&arena);
+}
+
 static void a_large_piece_grows_and_a_small_one_moves(void **state)
 {
     struct heft_arena arena = {0};
@@ -324,6 +366,7 @@ static void a_large_piece_grows_and_a_small_one_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_large_text_moves_into_the_arena),
         cmocka_unit_test(a_large_piece_grows_and_a_small_one_moves),
         cmocka_unit_test(the_nth_allocation_fails_and_only_that_one),
         cmocka_unit_test(nothing_is_a_lawful_size),

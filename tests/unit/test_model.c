@@ -91,6 +91,48 @@ static void an_expansion_beyond_the_limit_is_refused(void **state)
     expect_refused(HEFT_U8, 2, DIMS(64, 1ull << 40), DIMS(1, 0), 0, HEFT_LIMIT);
 }
 
+static bool add_named(struct yard *y, size_t name, uint8_t rank)
+{
+    static char text[64 << 10];
+    static const uint64_t ones[64];
+    const struct heft_row row = {.name = {text, name}, .shape = ones, .rank = rank};
+
+    return heft_model_add_row(&y->model, &row, &y->err);
+}
+
+/* 32 bytes for each tensor that may be, and 1 MiB;
+ * dimensions beyond four count as 8 bytes each. */
+static void names_and_long_shapes_are_limited_together(void **state)
+{
+    struct yard y;
+
+    (void)state;
+    open_yard(&y);
+    y.model.limits.tensors = 100;
+    for (int i = 0; i < 16; i++)
+        assert_true(add_named(&y, 64 << 10, 4));
+    assert_true(add_named(&y, 3200 - 480, 0));
+    assert_true(add_named(&y, 0, 64));
+    assert_true(add_named(&y, 0, 4));
+    assert_false(add_named(&y, 0, 5));
+    assert_int_equal(y.err.code, HEFT_LIMIT);
+    assert_non_null(strstr(y.err.text, "more than 1051776 bytes of names and long shapes"));
+    heft_model_release(&y.model);
+}
+
+static void records_are_limited_by_the_size_of_the_input(void **state)
+{
+    struct heft_limits limits = {0};
+
+    (void)state;
+    assert_int_equal(heft_limit_entries(&limits, 0), 400000);
+    assert_int_equal(heft_limit_entries(&limits, 64 << 20), 400000);
+    assert_int_equal(heft_limit_entries(&limits, (64 << 20) + 6400), 400100);
+    assert_int_equal(heft_limit_entries(&limits, UINT64_MAX), 1000000);
+    limits.entries = 7;
+    assert_int_equal(heft_limit_entries(&limits, UINT64_MAX), 7);
+}
+
 static void rank_is_limited(void **state)
 {
     uint64_t ones[65];
@@ -211,6 +253,8 @@ int main(void)
         cmocka_unit_test(geometry_outside_the_storage_is_refused),
         cmocka_unit_test(arithmetic_that_overflows_is_refused),
         cmocka_unit_test(an_expansion_beyond_the_limit_is_refused),
+        cmocka_unit_test(names_and_long_shapes_are_limited_together),
+        cmocka_unit_test(records_are_limited_by_the_size_of_the_input),
         cmocka_unit_test(rank_is_limited),
         cmocka_unit_test(names_must_be_unique_and_utf8),
         cmocka_unit_test(names_are_found_in_any_order),

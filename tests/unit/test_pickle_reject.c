@@ -307,6 +307,36 @@ static void errors_count_from_the_base(void **state)
     end_run(&run);
 }
 
+/* `begin`, then `piece` times over: must fail for its memory, whatever the number of its nodes. */
+static void expect_over_budget(const char *begin, size_t n_begin, const char *piece, size_t n_piece)
+{
+    const struct heft_pickle_limits few = {.nodes = 100};
+    const size_t times = 100000, n = n_begin + times * n_piece;
+    char *bytes = malloc(n);
+    struct run run;
+
+    assert_non_null(bytes);
+    memcpy(bytes, begin, n_begin);
+    for (size_t i = 0; i < times; i++)
+        memcpy(bytes + n_begin + i * n_piece, piece, n_piece);
+    run_pickle_at(&run, bytes, n, 0, &few);
+    assert_int_equal(run.err.code, HEFT_LIMIT);
+    assert_non_null(strstr(run.err.text, "values, items, stack and memo of more than 266944 bytes, "
+                                         "which is what 100 values may take"));
+    check_graph(&run.pickle);
+    end_run(&run);
+    free(bytes);
+}
+
+static void shared_values_have_a_budget(void **state)
+{
+    (void)state;
+    expect_over_budget("]q\0", 3, "h\0a", 3);
+    expect_over_budget("]q\0", 3, "2", 1);
+    expect_over_budget("N", 1, "2", 1);
+    expect_over_budget("]q\0", 3, "h\0h\0h\0h\0(h\0h\0h\0h\0h\0e", 20);
+}
+
 static void what_stands_before_an_error_is_kept(void **state)
 {
     struct run run;
@@ -376,6 +406,7 @@ int main(void)
         cmocka_unit_test(frames),
         cmocka_unit_test(every_opcode_tells_of_an_empty_stack),
         cmocka_unit_test(limits),
+        cmocka_unit_test(shared_values_have_a_budget),
         cmocka_unit_test(a_global_with_a_name_without_end),
         cmocka_unit_test(an_integer_of_megabytes),
         cmocka_unit_test(errors_count_from_the_base),
