@@ -1,6 +1,8 @@
-"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; the
-target that opens anything on all of those."""
+"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; those
+that take any file on all of those, and on what scan is tried on."""
 from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
+
+ANY_FILE = ("open", "salvage", "scan", "trace")
 
 
 def jobs(ctx):
@@ -23,7 +25,9 @@ def samples_for(name):
     """The folders of samples for a target. Of a checkpoint that is a folder, its hidden index: the
     replay skips sub-folders and hidden files."""
     folder = name.replace("_", "-")
-    patterns = ("*",) if name == "open" else (folder, f"torch-{folder}")
+    patterns = ("*",) if name in ANY_FILE else (folder, f"torch-{folder}")
+    if name in ANY_FILE:
+        yield TESTS / "scan" / "cases"
     for home in (GOLDEN, TESTS / "reject"):
         for pattern in patterns:
             yield from (path for path in home.glob(pattern) if path.is_dir())
