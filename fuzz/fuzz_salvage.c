@@ -1,7 +1,7 @@
 /* fuzz_salvage.c: files that may be cut off or damaged, opened to be salvaged and planned to be
- * converted. An input that begins as a zip is one, one that begins as a safetensors file is that, one
- * that begins with the magic number is a legacy stream; any other is a pickle, and gets a zip around it that ends where its first byte says, within the
- * records behind the pickle.
+ * converted. An input that begins as a zip is one, one that begins as a safetensors file is that;
+ * any other is opened as what it is taken for, and once more as a pickle that gets a zip around it,
+ * which ends where its first byte says, within the records behind the pickle.
  *
  * What must hold: opening fails with an error, or every tensor that is kept can be read, and every
  * one that is not has a name and a reason. */
@@ -11,9 +11,7 @@
 #include "../tests/unit/torch_zip.h"
 #include "core/convert.h"
 #include "core/reader.h"
-
-extern const struct heft_format heft_format_torch, heft_format_torch_legacy,
-    heft_format_safetensors;
+#include "core/registry.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -62,7 +60,8 @@ static void convert_it(const struct heft_model *model)
     heft_conversion_release(&c);
 }
 
-static void salvage_it(const struct heft_format *format, struct heft_bytes file)
+/* format: NULL, what it is taken for */
+static void salvage_it(const char *format, struct heft_bytes file)
 {
     struct heft_error err = {0};
     struct heft_model model;
@@ -73,7 +72,7 @@ static void salvage_it(const struct heft_format *format, struct heft_bytes file)
     model.salvage = true;
     heft_source_open_memory(&source, file, "input");
     if (heft_model_add_file(&model, &source, "input", &index, &err) &&
-        format->open(&model, index, &err) && heft_model_settle(&model, &err)) {
+        heft_registry_open_source(&model, index, format, &err) && heft_model_settle(&model, &err)) {
         expect(err.code == HEFT_OK);
         expect(model.sources[index].expected == 0 || model.sources[index].expected > file.n);
         convert_it(&model);
@@ -91,20 +90,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 1 << 20 || size < 9)
         return 0;
     if (data[0] == 'P' && data[1] == 'K') {
-        salvage_it(&heft_format_torch, file);
+        salvage_it("torch", file);
         return 0;
     }
     if (data[8] == '{') {
-        salvage_it(&heft_format_safetensors, file);
+        salvage_it("safetensors", file);
         return 0;
     }
-    if (data[0] == 0x80 && data[2] == 0x8a) {
-        salvage_it(&heft_format_torch_legacy, file);
-        return 0;
-    }
+    salvage_it(NULL, file);
     torch_zip_of(&zip, (struct heft_bytes){data + 1, size - 1});
     if (!zip.failed)
-        salvage_it(&heft_format_torch,
+        salvage_it("torch",
                    (struct heft_bytes){(const uint8_t *)zip.p, zip.n - zip.n % (data[0] + 1U)});
     heft_buf_release(&zip);
     return 0;

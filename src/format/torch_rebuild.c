@@ -297,13 +297,13 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
 static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_storage *s,
                          struct heft_torch_made *out, struct heft_error *err)
 {
-    const bool is_quantized = s->type->kind == HEFT_TORCH_STORAGE &&
-                              s->type->dtype == HEFT_DTYPE_COUNT; /* others all have a dtype */
-    const struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL, .is_quantized = is_quantized};
+    struct view v = {.call = node, .dtype = HEFT_PICKLE_NIL};
     struct dims d;
 
     if (s->lost)
         return no_data(s->lost, out);
+    v.is_quantized = s->type->kind == HEFT_TORCH_STORAGE &&
+                     s->type->dtype == HEFT_DTYPE_COUNT; /* others all have a dtype */
     d.rank = 1;
     d.size[0] = (uint64_t)s->elements;
     d.stride[0] = 1;
@@ -616,7 +616,7 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
         *err = found;
         return false;
     }
-    out->found = HEFT_TORCH_UNREAD;
-    out->reason = heft_model_reason(t->model, &found, err);
+    *out = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD, /* with no parts to go on to */
+                                    .reason = heft_model_reason(t->model, &found, err)};
     return out->reason != NULL;
 }

@@ -1,6 +1,8 @@
-"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; the
-target that opens anything on all of those."""
+"""The fuzz targets on their corpora, and on the golden and rejected files of the same name; those
+that take any file on all of those, and on what scan is tried on."""
 from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
+
+ANY_FILE = ("open", "salvage", "scan", "trace")
 
 
 def jobs(ctx):
@@ -13,14 +15,23 @@ def replay(ctx, program, name):
     corpus = ROOT / "fuzz" / "corpus" / name
     if not corpus.is_dir():
         raise Fail(f"fuzz/corpus/{name} is missing")
-    homes = (GOLDEN, TESTS / "reject")
-    named = ("*",) if name == "open" else (name, f"torch-{name}")
-    folders = [corpus, *sorted(path for home in homes for pattern in named
-                               for path in home.glob(pattern) if path.is_dir())]
-    done = run(ctx, [program, *folders], timeout=600)
+    done = run(ctx, [program, corpus, *sorted(samples_for(name))], timeout=600)
     if done.returncode != 0:
         raise Fail(f"exit {done.returncode}\n" + last_input(text_of(done.stderr)))
     return [(f"{name}: {text_of(done.stdout).strip()}", "pass", "")]
+
+
+def samples_for(name):
+    """The folders of samples for a target. Of a checkpoint that is a folder, its hidden index: the
+    replay skips sub-folders and hidden files."""
+    folder = name.replace("_", "-")
+    patterns = ("*",) if name in ANY_FILE else (folder, f"torch-{folder}")
+    if name in ANY_FILE:
+        yield TESTS / "scan" / "cases"
+    for home in (GOLDEN, TESTS / "reject"):
+        for pattern in patterns:
+            yield from (path for path in home.glob(pattern) if path.is_dir())
+            yield from home.glob(f"{pattern}/*/.metadata")
 
 
 def last_input(errors):
