@@ -11,21 +11,26 @@ struct heft_os_stat {
     uint64_t device, inode;
     uint32_t mode; /* permission bits */
     bool is_file, is_dir;
+    bool is_link; /* only of stat_link */
 };
 
 /* All return -1 with errno, or NULL for map, as the calls they are named after. EINTR is retried
  * inside. */
 struct heft_os {
     int (*open_read)(const char *path);
+    int (*open_stream)(const char *path);           /* waits for the writer of a FIFO */
     int (*create)(const char *path, uint32_t mode); /* O_EXCL | O_RDWR */
     int (*open_write)(const char *path);            /* an existing file, O_RDWR */
     int (*temp)(void);                              /* an unlinked file in TMPDIR */
     int (*close)(int fd);
     int (*stat_fd)(int fd, struct heft_os_stat *out);
     int (*stat_path)(const char *path, struct heft_os_stat *out);
+    int (*stat_link)(const char *path, struct heft_os_stat *out); /* of a link itself */
+    int64_t (*read)(int fd, void *dst, size_t n); /* what is there; waits for some */
     int64_t (*pread)(int fd, void *dst, size_t n, uint64_t off);
     int64_t (*pwrite)(int fd, const void *src, size_t n, uint64_t off);
     int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
+    int (*truncate)(int fd, uint64_t size);
     int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);

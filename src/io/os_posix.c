@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -59,6 +60,11 @@ static int posix_open_read(const char *path)
         return fd;
 #endif
     return open_retrying(path, flags, 0);
+}
+
+static int posix_open_stream(const char *path)
+{
+    return open_retrying(path, O_RDONLY | O_NOCTTY, 0);
 }
 
 static int posix_create(const char *path, uint32_t mode)
@@ -122,6 +128,7 @@ static int stat_result(int result, const struct stat *st, struct heft_os_stat *o
         .mode = (uint32_t)(st->st_mode & 0777),
         .is_file = S_ISREG(st->st_mode),
         .is_dir = S_ISDIR(st->st_mode),
+        .is_link = S_ISLNK(st->st_mode),
     };
     return 0;
 }
@@ -140,6 +147,13 @@ static int posix_stat_path(const char *path, struct heft_os_stat *out)
     return stat_result(stat(path, &st), &st, out);
 }
 
+static int posix_stat_link(const char *path, struct heft_os_stat *out)
+{
+    struct stat st;
+
+    return stat_result(lstat(path, &st), &st, out);
+}
+
 /* ---- bytes --------------------------------------------------------------------------------- */
 
 /* Offsets are off_t at the border; the largest is refused rather than wrapped. */
@@ -149,6 +163,20 @@ static bool offset_fits(uint64_t off, size_t n)
         return true;
     errno = EFBIG;
     return false;
+}
+
+/* A pipe that somebody made non-blocking is waited for. */
+static int64_t posix_read(int fd, void *dst, size_t n)
+{
+    for (;;) {
+        struct pollfd wanted = {.fd = fd, .events = POLLIN};
+        const ssize_t got = read(fd, dst, transfer(n));
+
+        if (got >= 0 || (errno != EINTR && errno != EAGAIN))
+            return got;
+        if (errno == EAGAIN && poll(&wanted, 1, -1) < 0 && errno != EINTR)
+            return -1;
+    }
 }
 
 static int64_t posix_pread(int fd, void *dst, size_t n, uint64_t off)
@@ -205,6 +233,11 @@ static int posix_reserve(int fd, uint64_t size)
         return -1;
 #endif
     return resize(fd, size);
+}
+
+static int posix_truncate(int fd, uint64_t size)
+{
+    return offset_fits(size, 0) ? resize(fd, size) : -1;
 }
 
 static int posix_flush_range(int fd, uint64_t off, uint64_t n)
@@ -337,15 +370,19 @@ static int posix_unmap(void *p, size_t n)
 
 const struct heft_os heft_os_posix = {
     .open_read = posix_open_read,
+    .open_stream = posix_open_stream,
     .create = posix_create,
     .open_write = posix_open_write,
     .temp = posix_temp,
     .close = posix_close,
     .stat_fd = posix_stat_fd,
     .stat_path = posix_stat_path,
+    .stat_link = posix_stat_link,
+    .read = posix_read,
     .pread = posix_pread,
     .pwrite = posix_pwrite,
     .reserve = posix_reserve,
+    .truncate = posix_truncate,
     .flush_range = posix_flush_range,
     .sync = posix_sync,
     .rename = posix_rename,

@@ -28,6 +28,9 @@
 #define MAX_STEM  180
 #define MAX_TRIES 100
 
+/* The size of a file that grows as it is written. */
+#define GROWING ((uint64_t)INT64_MAX)
+
 struct file {
     const char *path; /* final */
     const char *temp;
@@ -312,7 +315,7 @@ static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, ui
     *file = (struct file){.path = path, .size = size, .fd = -1};
     sink->files[sink->n_files++] = file;
     return create_temp(sink, file, mode, err) &&
-           (heft_os->reserve(file->fd, size) == 0 ||
+           (size == GROWING || heft_os->reserve(file->fd, size) == 0 ||
             file_fails(err, "space cannot be reserved", path));
 }
 
@@ -341,6 +344,12 @@ bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size, uint
     if (ok)
         *index = (uint32_t)(sink->n_files - 1);
     return ok;
+}
+
+bool heft_sink_add_growing(struct heft_sink *sink, const char *path, uint32_t *index,
+                           struct heft_error *err)
+{
+    return heft_sink_add(sink, path, GROWING, index, err);
 }
 
 bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_error *err)

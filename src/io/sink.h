@@ -4,6 +4,7 @@
  *     heft_sink_folder(sink, "out", err)         makes a missing folder (gone again if abandoned)
  *     heft_sink_add(sink, "out/a", n, &i, err)   refuses an existing target without `overwrite`;
  *                                                makes a temporary file beside it, of n bytes
+ *     heft_sink_add_growing(sink, "b", &i, err)  the same, of as many bytes as are written
  *     heft_sink_write(sink, i, off, p, n, err)   from any thread, in any order
  *     heft_sink_retire(sink, "out/old", err)     to be deleted once all files are renamed
  *     heft_sink_commit(sink, err)                sync, rename in the order added, delete what is
@@ -29,6 +30,8 @@ HEFT_CHECKED bool heft_sink_folder(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size,
                                 uint32_t *index, struct heft_error *err);
+HEFT_CHECKED bool heft_sink_add_growing(struct heft_sink *sink, const char *path, uint32_t *index,
+                                        struct heft_error *err);
 HEFT_CHECKED bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off,
                                   const void *p, size_t n, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,

@@ -40,6 +40,11 @@ static int fault_open_read(const char *path)
     return strikes("open_read") ? -1 : hold(heft_os_posix.open_read(path));
 }
 
+static int fault_open_stream(const char *path)
+{
+    return strikes("open_stream") ? -1 : hold(heft_os_posix.open_stream(path));
+}
+
 static int fault_create(const char *path, uint32_t mode)
 {
     return strikes("create") ? -1 : hold(heft_os_posix.create(path, mode));
@@ -78,6 +83,16 @@ static int fault_stat_path(const char *path, struct heft_os_stat *out)
     return strikes("stat_path") ? -1 : heft_os_posix.stat_path(path, out);
 }
 
+static int fault_stat_link(const char *path, struct heft_os_stat *out)
+{
+    return strikes("stat_link") ? -1 : heft_os_posix.stat_link(path, out);
+}
+
+static int64_t fault_read(int fd, void *dst, size_t n)
+{
+    return strikes("read") ? -1 : heft_os_posix.read(fd, dst, shorten(n));
+}
+
 static int64_t fault_pread(int fd, void *dst, size_t n, uint64_t off)
 {
     return strikes("pread") ? -1 : heft_os_posix.pread(fd, dst, shorten(n), off);
@@ -91,6 +106,11 @@ static int64_t fault_pwrite(int fd, const void *src, size_t n, uint64_t off)
 static int fault_reserve(int fd, uint64_t size)
 {
     return strikes("reserve") ? -1 : heft_os_posix.reserve(fd, size);
+}
+
+static int fault_truncate(int fd, uint64_t size)
+{
+    return strikes("truncate") ? -1 : heft_os_posix.truncate(fd, size);
 }
 
 static int fault_flush_range(int fd, uint64_t off, uint64_t n)
@@ -158,15 +178,19 @@ static int fault_list_dir(const char *path, bool (*each)(void *ctx, const char *
 
 static const struct heft_os table = {
     .open_read = fault_open_read,
+    .open_stream = fault_open_stream,
     .create = fault_create,
     .open_write = fault_open_write,
     .temp = fault_temp,
     .close = fault_close,
     .stat_fd = fault_stat_fd,
     .stat_path = fault_stat_path,
+    .stat_link = fault_stat_link,
+    .read = fault_read,
     .pread = fault_pread,
     .pwrite = fault_pwrite,
     .reserve = fault_reserve,
+    .truncate = fault_truncate,
     .flush_range = fault_flush_range,
     .sync = fault_sync,
     .rename = fault_rename,
