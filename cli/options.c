@@ -90,6 +90,20 @@ static bool set_number(struct parser *p, const struct option_spec *o, const char
     return true;
 }
 
+/* A whole number, 0 among them. */
+static bool set_combine(struct parser *p, const struct option_spec *o, const char *value,
+                        uint64_t *number)
+{
+    uint64_t n = 0;
+    const char *c = value;
+    for (; *c >= '0' && *c <= '9' && n < UINT64_MAX / 10; c++)
+        n = n * 10 + (uint64_t)(*c - '0');
+    if (c == value || *c)
+        return usage_error(p->err, "--%s %s: a whole number is allowed", o->name, value);
+    *number = n;
+    return true;
+}
+
 static bool set_size(struct parser *p, const struct option_spec *o, const char *value,
                      uint64_t *size)
 {
@@ -138,6 +152,9 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
     case OPTION_SHARD:
         p->options->sharded = true;
         return set_size(p, o, value, (uint64_t *)(void *)field);
+    case OPTION_COMBINE:
+        p->options->has_combine = true;
+        return set_combine(p, o, value, (uint64_t *)(void *)field);
     case OPTION_SIZE:
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_LIST:

@@ -21,9 +21,15 @@ struct options {
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
-    uint64_t threads;                /* 0: not given */
-    uint64_t memory;                 /* -M, bytes; 0: not given */
-    uint64_t max_shard_size;         /* with sharded: was given */
+    /* encode and count */
+    const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
+    const char *val_fraction;
+    bool eot_each, eot_before, sort_inputs, allow_empty, each;
+    bool has_combine; /* with combine: was given */
+    uint64_t combine, shard_tokens;
+    uint64_t threads;        /* 0: not given */
+    uint64_t memory;         /* -M, bytes; 0: not given */
+    uint64_t max_shard_size; /* with sharded: was given */
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
@@ -34,15 +40,16 @@ struct options {
 };
 
 enum option_kind {
-    OPTION_FLAG,   /* bool */
-    OPTION_TEXT,   /* const char * */
-    OPTION_NUMBER, /* uint64_t, decimal: threads */
-    OPTION_COUNT,  /* uint64_t, decimal, up to 10^18 */
-    OPTION_SIZE,   /* uint64_t, as heft_parse_bytes reads it */
-    OPTION_SHARD,  /* max_shard_size, and sharded */
-    OPTION_LIST,   /* struct text_list */
-    OPTION_RULE,   /* appended to rules: left, or left and right around `split` */
-    OPTION_LATER   /* of the contract, not of this version: refused by name, shown nowhere */
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_NUMBER,  /* uint64_t, decimal: threads */
+    OPTION_COUNT,   /* uint64_t, decimal, up to 10^18 */
+    OPTION_COMBINE, /* combine, and has_combine */
+    OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
+    OPTION_SHARD,   /* max_shard_size, and sharded */
+    OPTION_LIST,    /* struct text_list */
+    OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
+    OPTION_LATER    /* of the contract, not of this version: refused by name, shown nowhere */
 };
 
 struct option_spec {
@@ -95,6 +102,8 @@ int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
 int cmd_scan(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
+int cmd_encode(const struct options *options, struct out *out);
+int cmd_count(const struct options *options, struct out *out);
 int cmd_help(const struct options *options, struct out *out);
 int cmd_completion(const struct options *options, struct out *out);
 void help_verb(struct out *out, const struct verb *verb);

@@ -141,6 +141,42 @@ static const struct option_spec train_own[] = {
     FLAG(0, "json", json, "what was done, as one JSON document"),
     END,
 };
+static const struct option_spec tokens_own[] = {
+    TEXT(0, "vocab", vocab, "PATH", NULL, "vocab.bpe, or the folder it is in, with encoder.json"),
+    TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
+    TEXT(0, "encoding", encoding, "NAME", NULL, "of the text: utf-8 (default), latin-1, utf-16, …"),
+    TEXT(0, "errors", errors, "HOW", "strict|replace",
+         "what cannot be decoded: refuse it (default), or put U+FFFD"),
+    TEXT(0, "jsonl", jsonl_key, "KEY", NULL, "a line is a JSON object, its text the string KEY"),
+    TEXT(0, "unicode", unicode, "V", NULL,
+         "letters and numbers of Unicode V: 9.0 to 17.0 (default)"),
+    FLAG(0, "allow-empty", allow_empty, "an INPUT that matches nothing is no error"),
+    KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
+    END,
+};
+static const struct option_spec encode_own[] = {
+    TEXT('o', "output", output, "PATH", NULL, "where to write"),
+    TEXT(0, "format", format, "FORMAT", "npz|npy|bin|llmc|megatron|ids",
+         "what to write, else by PATH's extension"),
+    KIND(0, "combine", OPTION_COMBINE, combine, "CHARS",
+         "one array for documents of up to CHARS (50000)"),
+    TEXT(0, "eot", eot, "HOW", "text|id|none",
+         "between documents: <|endoftext|> as text (default), its id, or nothing"),
+    FLAG(0, "eot-each", eot_each, "npz with --eot id: also behind what fills an array"),
+    FLAG(0, "eot-before", eot_before, "with --eot id: in front of each document"),
+    FLAG(0, "sort", sort_inputs, "files by name, not as the system lists them"),
+    KIND(0, "shard-tokens", OPTION_COUNT, shard_tokens, "N", "a new file after N tokens"),
+    TEXT(0, "val-fraction", val_fraction, "X", NULL,
+         "that share of the documents into a file apart"),
+    FLAG('n', "dry-run", dry_run, "print what would be read and written"),
+    FLAG('f', "force", overwrite, "replace what is there"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+    END,
+};
+static const struct option_spec count_own[] = {
+    FLAG(0, "each", each, "a line an INPUT"),
+    END,
+};
 
 #define ANY SIZE_MAX
 
@@ -250,6 +286,30 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_train},
+    {"encode",
+     "text into files of GPT-2's tokens",
+     "INPUT… -o PATH [options]",
+     "  heft encode books/ -o books.npz                 as encode.py does\n"
+     "  heft encode 'texts/*.txt' -o train.bin --eot id     for nanoGPT\n"
+     "  heft encode posts.jsonl.zst --jsonl text -o data/ --format bin --val-fraction 0.01\n"
+     "  cat book.txt | heft encode - -o book --format megatron\n",
+     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked, the\n"
+     "arrays of an .npz passed on. PATH without an extension gets .npz. With --shard-tokens or\n"
+     "--val-fraction files are PATH_000000.bin …, PATH_train.bin and PATH_val.bin.\n",
+     {encode_own, tokens_own, document, common},
+     1,
+     ANY,
+     cmd_encode},
+    {"count",
+     "how many tokens a text has",
+     "INPUT… [options]",
+     "  heft count book.txt\n"
+     "  heft count --each chapters/*.txt\n",
+     "The text's own tokens: no separators between documents.\n",
+     {count_own, tokens_own, document, common},
+     1,
+     ANY,
+     cmd_count},
     {"help",
      "how to use heft, or one verb",
      "[VERB]",

@@ -75,6 +75,69 @@ HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_
 HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
                                   struct heft_error *err);
 
+/* ---- files of text → files of tokens ------------------------------------------------------
+ *
+ *     const char *inputs[] = {"books", "*.txt"};
+ *     struct heft_encode_options how = {.output = "books.npz", .combine = 50000};
+ *     struct heft_encoding *e = heft_encode_plan(v, inputs, 2, &how, &err);
+ *     bool fine = e && heft_encode_run(e, &err);
+ *     heft_encode_free(e);
+ *
+ * An input is a file, a folder (walked as Python's os.walk does), a pattern (as glob.glob), or "-",
+ * standard input. .gz and .zst are unpacked, known by their first bytes; \r\n and \r are read as
+ * \n; an .npz passes its arrays on. The output appears whole under its name, or not at all. */
+
+enum heft_eot {
+    HEFT_EOT_DEFAULT, /* text; none for megatron */
+    HEFT_EOT_TEXT,    /* "<|endoftext|>" as 13 characters of text, as the original has it */
+    HEFT_EOT_ID,      /* the id heft_vocab_end */
+    HEFT_EOT_NONE
+};
+
+struct heft_encode_options {
+    const char *output;    /* NULL: nothing is written, tokens are counted */
+    const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
+    const char *encoding;  /* of the text, NULL: "utf-8" */
+    const char *jsonl_key; /* a line is a JSON object, its text the string of this key */
+    const char *unicode;   /* as in heft_encoder_options */
+    uint64_t combine;      /* files become one array until it has so many characters */
+    enum heft_eot eot;
+    bool eot_each;    /* npz with ids: also behind a document that fills an array */
+    bool eot_before;  /* the id in front of each document, not behind it */
+    bool replace;     /* U+FFFD for what cannot be decoded; else HEFT_MALFORMED */
+    bool sort;        /* files by name within each input; else as the system lists them */
+    bool allow_empty; /* an input that matches nothing is no error */
+    bool overwrite, no_sync;
+    uint64_t shard_tokens; /* a new file after so many; 0: one file */
+    double val_fraction;   /* of the documents (or arrays), into a file of their own; 0: none */
+    unsigned threads;      /* 0: one a core, at most 4 */
+    /* Bytes read so far and in all. False ends the run (HEFT_USAGE, "interrupted"). */
+    bool (*progress)(void *ctx, uint64_t done, uint64_t total);
+    void *progress_ctx;
+};
+
+struct heft_encode_summary {
+    uint64_t inputs, documents, arrays; /* arrays: written by npz */
+    uint64_t tokens, bytes;             /* bytes: read */
+};
+
+struct heft_encoding;
+/* Finds the inputs; writes nothing. The vocabulary must outlive it, options are copied, texts in
+ * them are borrowed. NULL on failure. */
+HEFT_API struct heft_encoding *heft_encode_plan(const struct heft_vocab *v,
+                                                const char *const *inputs, size_t n,
+                                                const struct heft_encode_options *options,
+                                                struct heft_error *err);
+/* Once. */
+HEFT_API bool heft_encode_run(struct heft_encoding *e, struct heft_error *err);
+HEFT_API void heft_encode_summary(const struct heft_encoding *e, struct heft_encode_summary *out);
+/* The i-th file that is read, and the i-th that was written; NULL past the last. */
+HEFT_API const char *heft_encode_input(const struct heft_encoding *e, size_t i);
+HEFT_API const char *heft_encode_output(const struct heft_encoding *e, size_t i);
+/* After the run: tokens of the i-th of the n inputs. */
+HEFT_API uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i);
+HEFT_API void heft_encode_free(struct heft_encoding *e);
+
 /* ---- decoding ---------------------------------------------------------------------------- */
 
 /* The bytes of n ids, one after the other: may be no UTF-8 where tokens were cut. `out` gets at most

@@ -1,0 +1,275 @@
+/* cmd_encode.c: text → files of tokens; and how many there would be (count). */
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "report.h"
+
+#include <heft/tokens.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- what encode and count share ------------------------------------------------------------ */
+
+/* --model_name MODEL means models/MODEL where that exists. The caller frees it. */
+static char *model_folder(const char *model)
+{
+    static const char before[] = "models/";
+    char *const path = malloc(sizeof before + strlen(model));
+    struct stat status;
+
+    if (!path)
+        return NULL;
+    memcpy(path, before, sizeof before - 1);
+    strcpy(path + sizeof before - 1, model);
+    if (stat(path, &status) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static struct heft_vocab *open_vocab(const struct options *options, struct heft_error *err)
+{
+    char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
+    struct heft_vocab *v = NULL;
+
+    if (options->vocab || model)
+        v = heft_vocab_open(options->vocab ? options->vocab : model, err);
+    else
+        usage_error(err, "no vocabulary is built in: --vocab DIR names one");
+    free(model);
+    return v;
+}
+
+static enum heft_eot eot_of(const struct options *options)
+{
+    if (!options->eot)
+        return HEFT_EOT_DEFAULT;
+    return !strcmp(options->eot, "text") ? HEFT_EOT_TEXT
+           : !strcmp(options->eot, "id") ? HEFT_EOT_ID
+                                         : HEFT_EOT_NONE;
+}
+
+static bool fraction_of(const struct options *options, double *fraction, struct heft_error *err)
+{
+    char *end;
+
+    *fraction = options->val_fraction ? strtod(options->val_fraction, &end) : 0;
+    if (!options->val_fraction ||
+        (end != options->val_fraction && !*end && *fraction >= 0 && *fraction < 1))
+        return true;
+    return usage_error(err, "--val-fraction %s: a number from 0 to below 1 is allowed",
+                       options->val_fraction);
+}
+
+static struct heft_encoding *make_plan(const struct options *options, const struct heft_vocab *v,
+                                       struct progress *progress, struct heft_error *err)
+{
+    struct heft_encode_options how = {
+        .output = options->output,
+        .format = options->format,
+        .encoding = options->encoding,
+        .jsonl_key = options->jsonl_key,
+        .unicode = options->unicode,
+        .combine = options->has_combine ? options->combine : 50000,
+        .eot = eot_of(options),
+        .eot_each = options->eot_each,
+        .eot_before = options->eot_before,
+        .replace = options->errors && !strcmp(options->errors, "replace"),
+        .sort = options->sort_inputs,
+        .allow_empty = options->allow_empty,
+        .overwrite = options->overwrite,
+        .no_sync = options->no_sync,
+        .shard_tokens = options->shard_tokens,
+        .threads = options_threads(options),
+        .progress = progress_step,
+        .progress_ctx = progress,
+    };
+
+    if (!fraction_of(options, &how.val_fraction, err))
+        return NULL;
+    return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
+}
+
+/* ---- encode --------------------------------------------------------------------------------- */
+
+static void list_files(struct out *out, const struct heft_encoding *e, bool json,
+                       const char *(*file)(const struct heft_encoding *e, size_t i))
+{
+    const char *path;
+
+    for (size_t i = 0; (path = file(e, i)) != NULL; i++) {
+        if (json) {
+            json_text(out, path, strlen(path));
+            continue;
+        }
+        (void)out_name(out, path, strlen(path));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
+{
+    if (!json) {
+        list_files(out, e, false, heft_encode_input);
+        out_text(out, "to ");
+        list_files(out, e, false, heft_encode_output);
+        return;
+    }
+    json_open(out, '{');
+    json_key(out, "inputs");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_input);
+    json_close(out, ']');
+    json_key(out, "files");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_output);
+    json_close(out, ']');
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static void tell_done(struct out *out, const struct heft_encoding *e, bool json,
+                      const struct progress *progress)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summary(e, &sum);
+    if (!json) {
+        list_files(out, e, false, heft_encode_output);
+        return;
+    }
+    json_open(out, '{');
+    json_key(out, "files");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_output);
+    json_close(out, ']');
+    json_member_u64(out, "inputs", sum.inputs);
+    json_member_u64(out, "documents", sum.documents);
+    json_member_u64(out, "tokens", sum.tokens);
+    json_member_u64(out, "bytes", sum.bytes);
+    json_key(out, "seconds");
+    json_seconds(out, progress_seconds(progress));
+    json_member_u64(out, "peak_rss", peak_memory());
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static bool encode(const struct options *options, struct out *out, const struct heft_vocab *v,
+                   struct progress *progress, struct heft_error *err)
+{
+    struct heft_encoding *const e = make_plan(options, v, progress, err);
+    bool fine = e != NULL;
+
+    if (fine && options->dry_run) {
+        tell_dry(out, e, options->json);
+    } else if (fine) {
+        fine = heft_encode_run(e, err);
+        progress_end(progress);
+        if (fine)
+            tell_done(out, e, options->json, progress);
+    }
+    heft_encode_free(e);
+    return fine;
+}
+
+int cmd_encode(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_vocab *v = NULL;
+    struct progress progress;
+    bool fine;
+
+    progress_begin(&progress, options, "encode");
+    fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
+    v = fine ? open_vocab(options, &err) : NULL;
+    fine = v && encode(options, out, v, &progress, &err);
+    progress_end(&progress);
+    heft_vocab_close(v);
+    return fine ? EXIT_SOUND : report_error(&err);
+}
+
+/* ---- count ---------------------------------------------------------------------------------- */
+
+static void tell_each(const struct options *options, struct out *out, const struct heft_encoding *e)
+{
+    size_t width = 1;
+
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        const size_t n = u64_digits(heft_encode_tokens(e, i));
+
+        width = n > width ? n : width;
+    }
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        const char *const name = options->inputs.items[i];
+
+        out_u64_in(out, heft_encode_tokens(e, i), width);
+        out_text(out, "  ");
+        (void)out_name(out, name, strlen(name));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_count_json(const struct options *options, struct out *out,
+                            const struct heft_encoding *e)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summary(e, &sum);
+    json_open(out, '{');
+    json_member_u64(out, "tokens", sum.tokens);
+    json_member_u64(out, "documents", sum.documents);
+    json_member_u64(out, "bytes", sum.bytes);
+    if (options->each) {
+        json_key(out, "each");
+        json_open(out, '[');
+        for (size_t i = 0; i < options->inputs.n; i++) {
+            json_open(out, '{');
+            json_member_text(out, "input", options->inputs.items[i]);
+            json_member_u64(out, "tokens", heft_encode_tokens(e, i));
+            json_close(out, '}');
+        }
+        json_close(out, ']');
+    }
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static bool count(const struct options *options, struct out *out, const struct heft_vocab *v,
+                  struct progress *progress, struct heft_error *err)
+{
+    struct heft_encoding *const e = make_plan(options, v, progress, err);
+    const bool fine = e && heft_encode_run(e, err);
+    struct heft_encode_summary sum;
+
+    progress_end(progress);
+    if (fine) {
+        heft_encode_summary(e, &sum);
+        if (options->json) {
+            tell_count_json(options, out, e);
+        } else if (options->each) {
+            tell_each(options, out, e);
+        } else {
+            out_u64(out, sum.tokens);
+            out_char(out, '\n');
+        }
+    }
+    heft_encode_free(e);
+    return fine;
+}
+
+int cmd_count(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct progress progress;
+    struct heft_vocab *v;
+    bool fine;
+
+    progress_begin(&progress, options, "count");
+    v = open_vocab(options, &err);
+    fine = v && count(options, out, v, &progress, &err);
+    heft_vocab_close(v);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

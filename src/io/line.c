@@ -1,0 +1,207 @@
+/* line.c: jobs worked on side by side, and taken in order. */
+#include "io/line.h"
+
+#include <pthread.h>
+
+#include "base/mem.h"
+
+enum stage { FREE, FILLED, WORKED };
+
+struct slot {
+    enum stage stage;
+    bool is_next;
+    bool failed;
+    struct heft_error err;
+};
+
+struct hand {
+    struct heft_line *line;
+    unsigned worker;
+    pthread_t thread;
+};
+
+/* Jobs are counted from 0 and job n lies in slot n % slots: taken <= worked on <= submitted. */
+struct heft_line {
+    struct heft_line_work work;
+    struct slot *slots;
+    struct hand *hands;
+    unsigned n_hands; /* threads that were started */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t submitted, started, taken;
+    bool taking, stopping, failed;
+    struct heft_error first;
+};
+
+static struct slot *slot_of(struct heft_line *line, uint64_t job)
+{
+    return &line->slots[job % line->work.slots];
+}
+
+/* ---- workers (the mutex is held but within work and take) ---------------------------------- */
+
+static void fail_line(struct heft_line *line, const struct heft_error *err)
+{
+    line->failed = true;
+    line->first = *err;
+}
+
+/* Takes what is worked on and next in order, unless another thread does so now. */
+static void take_ready(struct heft_line *line)
+{
+    if (line->taking)
+        return;
+    line->taking = true;
+    while (!line->failed && line->taken < line->submitted &&
+           slot_of(line, line->taken)->stage == WORKED) {
+        struct slot *slot = slot_of(line, line->taken);
+        struct heft_error err = slot->err;
+        bool ok = !slot->failed;
+
+        if (ok) {
+            pthread_mutex_unlock(&line->mutex);
+            ok = line->work.take(line->work.ctx, (unsigned)(line->taken % line->work.slots), &err);
+            pthread_mutex_lock(&line->mutex);
+        }
+        if (!ok)
+            fail_line(line, &err);
+        slot->stage = FREE;
+        line->taken++;
+        pthread_cond_broadcast(&line->changed);
+    }
+    line->taking = false;
+}
+
+static bool may_start(struct heft_line *line)
+{
+    const uint64_t job = line->started;
+
+    if (job == line->submitted)
+        return false;
+    return !slot_of(line, job)->is_next || job == line->taken ||
+           slot_of(line, job - 1)->stage == WORKED;
+}
+
+static void work_on_next(struct heft_line *line, unsigned worker)
+{
+    const unsigned index = (unsigned)(line->started++ % line->work.slots);
+    struct slot *slot = &line->slots[index];
+    struct heft_error err = {0};
+    bool ok;
+
+    pthread_mutex_unlock(&line->mutex);
+    ok = line->work.work(line->work.ctx, worker, index, &err);
+    pthread_mutex_lock(&line->mutex);
+    slot->failed = !ok;
+    slot->err = err;
+    slot->stage = WORKED;
+    pthread_cond_broadcast(&line->changed);
+    take_ready(line);
+}
+
+static void *labour(void *ctx)
+{
+    const struct hand *hand = ctx;
+    struct heft_line *line = hand->line;
+
+    pthread_mutex_lock(&line->mutex);
+    while (!line->stopping && !line->failed) {
+        if (may_start(line))
+            work_on_next(line, hand->worker);
+        else
+            pthread_cond_wait(&line->changed, &line->mutex);
+    }
+    pthread_mutex_unlock(&line->mutex);
+    return NULL;
+}
+
+/* ---- the caller ---------------------------------------------------------------------------- */
+
+static void start_hands(struct heft_line *line)
+{
+    for (unsigned i = 0; line->work.threads > 1 && i < line->work.threads; i++) {
+        line->hands[i] = (struct hand){.line = line, .worker = i};
+        if (pthread_create(&line->hands[i].thread, NULL, labour, &line->hands[i]) != 0)
+            break;
+        line->n_hands++;
+    }
+}
+
+struct heft_line *heft_line_new(const struct heft_line_work *work, struct heft_error *err)
+{
+    struct heft_line *line = heft_calloc(1, sizeof *line, err);
+
+    if (!line)
+        return NULL;
+    line->work = *work;
+    line->slots = heft_calloc(work->slots, sizeof *line->slots, err);
+    line->hands = line->slots ? heft_calloc(work->threads, sizeof *line->hands, err) : NULL;
+    if (!line->hands || pthread_mutex_init(&line->mutex, NULL) != 0) {
+        if (line->hands)
+            heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "the system has no lock left");
+        heft_free(line->hands);
+        heft_free(line->slots);
+        heft_free(line);
+        return NULL;
+    }
+    (void)pthread_cond_init(&line->changed, NULL); /* cannot fail with default attributes */
+    start_hands(line);
+    return line;
+}
+
+static bool answer(struct heft_line *line, struct heft_error *err)
+{
+    const bool ok = !line->failed;
+
+    if (!ok)
+        *err = line->first;
+    pthread_mutex_unlock(&line->mutex);
+    return ok;
+}
+
+bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *err)
+{
+    pthread_mutex_lock(&line->mutex);
+    while (!line->failed && line->submitted - line->taken == line->work.slots)
+        pthread_cond_wait(&line->changed, &line->mutex);
+    *slot = (unsigned)(line->submitted % line->work.slots);
+    return answer(line, err);
+}
+
+bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *err)
+{
+    struct slot *slot;
+
+    pthread_mutex_lock(&line->mutex);
+    slot = slot_of(line, line->submitted++);
+    *slot = (struct slot){.stage = FILLED, .is_next = is_next};
+    pthread_cond_broadcast(&line->changed);
+    if (line->n_hands == 0)
+        work_on_next(line, 0);
+    return answer(line, err);
+}
+
+bool heft_line_finish(struct heft_line *line, struct heft_error *err)
+{
+    pthread_mutex_lock(&line->mutex);
+    while (!line->failed && line->taken < line->submitted)
+        pthread_cond_wait(&line->changed, &line->mutex);
+    return answer(line, err);
+}
+
+void heft_line_free(struct heft_line *line)
+{
+    if (!line)
+        return;
+    pthread_mutex_lock(&line->mutex);
+    line->stopping = true;
+    pthread_cond_broadcast(&line->changed);
+    pthread_mutex_unlock(&line->mutex);
+    for (unsigned i = 0; i < line->n_hands; i++)
+        (void)pthread_join(line->hands[i].thread, NULL);
+    (void)pthread_cond_destroy(&line->changed);
+    (void)pthread_mutex_destroy(&line->mutex);
+    heft_free(line->hands);
+    heft_free(line->slots);
+    heft_free(line);
+}

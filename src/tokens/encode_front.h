@@ -1,0 +1,66 @@
+/* encode_front.h: from inputs to ids, by three rooms.
+ *
+ *     encode_plan.c    options, inputs → a plan; the public door
+ *     encode_front.c   texts in order → jobs with marks: what separates documents, where arrays end
+ *     encode_line.c    jobs → threads → ids in order → the output
+ */
+#ifndef HEFT_ENCODE_FRONT_H
+#define HEFT_ENCODE_FRONT_H
+
+#include "io/line.h"
+#include "tokens/cut.h"
+#include "tokens/input_list.h"
+#include "tokens/input_text.h"
+#include "tokens/token_out.h"
+#include "tokens/vocab.h"
+
+struct heft_encoding {
+    const struct heft_vocab *v;
+    struct heft_encode_options options;
+    struct heft_text_how text;
+    const struct heft_token_format *format; /* NULL: count */
+    struct heft_arena mem;
+    const char *output; /* with its extension */
+    struct heft_input_list list;
+    size_t n_words;
+    uint64_t *word_tokens;
+    bool accumulates; /* documents become one unit until it has options.combine characters */
+    bool has_arrays;  /* .npz among the inputs */
+    struct heft_token_out *out;
+    struct heft_encode_summary sum;
+};
+
+/* ---- encode_line.c -------------------------------------------------------------------------- */
+
+struct heft_encode_line {
+    struct heft_encoding *plan;
+    struct heft_classes classes;
+    struct heft_line *line;
+    struct heft_job *jobs;
+    struct heft_encoder **encoders; /* a worker's; the last: of texts that go on from job to job */
+    unsigned n_slots, n_workers;
+    struct heft_job *job; /* being filled; NULL: none */
+    uint8_t *rest;        /* behind a job's cut */
+    size_t n_rest;
+    bool goes_on;  /* the job before is open */
+    uint64_t told; /* tokens up to the last input that ended */
+};
+
+HEFT_CHECKED bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *plan,
+                                        struct heft_error *err);
+void heft_encode_line_release(struct heft_encode_line *l);
+/* Room for at least HEFT_TEXT_ROOM bytes of text at the end of l->job; what is put there is added
+ * to job->n. */
+HEFT_CHECKED bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
+                                   struct heft_error *err);
+HEFT_CHECKED bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind,
+                                   uint64_t value, struct heft_error *err);
+HEFT_CHECKED bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err);
+
+/* ---- encode_front.c ------------------------------------------------------------------------- */
+
+/* All inputs through the line. */
+HEFT_CHECKED bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
+                                     struct heft_error *err);
+
+#endif

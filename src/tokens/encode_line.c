@@ -1,0 +1,191 @@
+/* encode_line.c: text is filled into jobs of about a megabyte, cut where ids do not depend on what is
+ * on the other side; workers encode them; ids are taken in order. A text without such a place goes on
+ * from job to job through one encoder of its own. */
+#include "tokens/encode_front.h"
+
+#include "io/pool.h"
+
+#define JOB       ((size_t)1 << 20)
+#define JOB_ROOM  (JOB + ((size_t)64 << 10))
+#define CACHES    ((size_t)96 << 20) /* of all workers together */
+#define CACHE     ((size_t)48 << 20)
+#define OWN_CACHE ((size_t)1 << 20)
+#define MARKS     4096 /* of a job: small documents have many */
+
+static bool work(void *ctx, unsigned worker, unsigned slot, struct heft_error *err)
+{
+    const struct heft_encode_line *l = ctx;
+    struct heft_job *job = &l->jobs[slot];
+    const bool is_part = job->is_next || job->is_open;
+
+    return heft_job_encode(job, l->encoders[is_part ? l->n_workers : worker], err) &&
+           (!l->plan->out || heft_token_out_pack(l->plan->out, job, err));
+}
+
+static bool take_arrays(struct heft_encode_line *l, uint64_t item, struct heft_error *err)
+{
+    uint64_t tokens = 0;
+
+    if (!heft_token_out_arrays(l->plan->out, l->plan->list.items[item].path, &tokens, err))
+        return false;
+    l->plan->sum.tokens += tokens;
+    return true;
+}
+
+static bool take(void *ctx, unsigned slot, struct heft_error *err)
+{
+    struct heft_encode_line *l = ctx;
+    struct heft_encoding *plan = l->plan;
+    struct heft_token_out *out = plan->out;
+    struct heft_job *job = &l->jobs[slot];
+    const bool packed = out && plan->format->pack;
+    size_t from = 0, piece = 0;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < job->n_marks; i++) {
+        const struct heft_mark *m = &job->marks[i];
+
+        if (m->kind == HEFT_MARK_BREAK || m->kind == HEFT_MARK_ID)
+            continue;
+        plan->sum.tokens += m->at - from;
+        if (out && !packed)
+            ok = heft_token_out_ids(out, job, from, m->at, err);
+        from = m->at;
+        if (m->kind == HEFT_MARK_UNIT) {
+            ok = ok && (!packed || heft_token_out_piece(out, job, piece++, err)) &&
+                 heft_token_out_unit(out, err);
+            plan->sum.arrays++;
+        } else if (m->kind == HEFT_MARK_ARRAYS) {
+            ok = ok && take_arrays(l, m->value, err);
+        } else {
+            plan->word_tokens[m->value] += plan->sum.tokens - l->told;
+            l->told = plan->sum.tokens;
+        }
+    }
+    plan->sum.tokens += job->n_ids - from;
+    if (!ok || !out)
+        return ok;
+    return packed ? heft_token_out_piece(out, job, piece, err)
+                  : heft_token_out_ids(out, job, from, job->n_ids, err);
+}
+
+/* ---- filling -------------------------------------------------------------------------------- */
+
+/* The next job, with what is left of the one before. */
+static bool begin_job(struct heft_encode_line *l, struct heft_error *err)
+{
+    unsigned slot;
+
+    if (!heft_line_slot(l->line, &slot, err))
+        return false;
+    l->job = &l->jobs[slot];
+    heft_job_clear(l->job);
+    l->job->is_next = l->goes_on;
+    if (!heft_grow(&l->job->text, &l->job->cap, 0, JOB_ROOM, 1, err))
+        return false;
+    if (l->n_rest > 0)
+        memcpy(l->job->text, l->rest, l->n_rest);
+    l->job->n = l->n_rest;
+    l->n_rest = 0;
+    return true;
+}
+
+/* Hands the job in, up to a place where it may be cut. */
+static bool ship(struct heft_encode_line *l, struct heft_error *err)
+{
+    struct heft_job *job = l->job;
+    const size_t begin = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
+    const size_t n = job->n - begin; /* of the text that is open */
+    size_t cut = n ? heft_cut_before(&l->classes, job->text + begin, n, n) : 0;
+
+    if (n > 0 && cut == 0 && begin == 0)
+        cut = n; /* none: it goes on */
+    l->n_rest = n - cut;
+    if (l->n_rest > 0)
+        memcpy(l->rest, job->text + begin + cut, l->n_rest);
+    job->n = begin + cut;
+    job->is_open = n > 0 && begin == 0 && cut == n;
+    l->goes_on = job->is_open;
+    l->job = NULL;
+    return heft_line_submit(l->line, job->is_next, err);
+}
+
+bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
+                      struct heft_error *err)
+{
+    while (l->job && (l->job->n >= JOB || l->job->n_marks >= MARKS))
+        if (!ship(l, err) || !begin_job(l, err))
+            return false;
+    if (!l->job && !begin_job(l, err))
+        return false;
+    *to = l->job->text + l->job->n;
+    *room = JOB_ROOM - l->job->n;
+    return true;
+}
+
+bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind, uint64_t value,
+                      struct heft_error *err)
+{
+    return (l->job || begin_job(l, err)) && heft_job_mark(l->job, kind, value, err);
+}
+
+bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err)
+{
+    while (l->job)
+        if (!ship(l, err) || (l->n_rest > 0 && !begin_job(l, err)))
+            return false;
+    return heft_line_finish(l->line, err);
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static bool make_encoders(struct heft_encode_line *l, struct heft_error *err)
+{
+    const struct heft_encoding *plan = l->plan;
+
+    for (unsigned i = 0; i <= l->n_workers; i++) {
+        const size_t share = (size_t)heft_min_u64(CACHE, CACHES / l->n_workers);
+        const struct heft_encoder_options how = {plan->options.unicode,
+                                                 i < l->n_workers ? share : OWN_CACHE};
+
+        l->encoders[i] = heft_encoder_new(plan->v, &how, err);
+        if (!l->encoders[i])
+            return false;
+    }
+    return true;
+}
+
+bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *plan,
+                           struct heft_error *err)
+{
+    struct heft_line_work how = {.work = work, .take = take, .ctx = l};
+    const uint64_t jobs = plan->list.bytes / JOB + 1;
+
+    *l = (struct heft_encode_line){.plan = plan};
+    l->n_workers = heft_pool_threads(plan->options.threads, plan->list.bytes ? jobs : UINT64_MAX);
+    l->n_slots = l->n_workers > 1 ? 2 * l->n_workers + 1 : 1;
+    how.threads = l->n_workers;
+    how.slots = l->n_slots;
+    l->jobs = heft_calloc(l->n_slots, sizeof *l->jobs, err);
+    l->encoders = l->jobs ? heft_calloc(l->n_workers + 1, sizeof *l->encoders, err) : NULL;
+    l->rest = l->encoders ? heft_alloc(JOB_ROOM, err) : NULL;
+    if (!l->rest || !heft_classes_init(&l->classes, plan->options.unicode, err) ||
+        !make_encoders(l, err))
+        return false;
+    for (unsigned i = 0; i < l->n_slots; i++)
+        l->jobs[i].count_only = !plan->format;
+    l->line = heft_line_new(&how, err);
+    return l->line != NULL;
+}
+
+void heft_encode_line_release(struct heft_encode_line *l)
+{
+    heft_line_free(l->line);
+    for (unsigned i = 0; l->encoders && i <= l->n_workers; i++)
+        heft_encoder_free(l->encoders[i]);
+    for (unsigned i = 0; l->jobs && i < l->n_slots; i++)
+        heft_job_release(&l->jobs[i]);
+    heft_free(l->encoders);
+    heft_free(l->jobs);
+    heft_free(l->rest);
+}

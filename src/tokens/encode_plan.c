@@ -1,0 +1,165 @@
+/* encode_plan.c: what is to be encoded, and how; the public door. */
+#include "tokens/encode_front.h"
+
+static const char *extension_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name ? dot : "";
+}
+
+/* A name without an extension gets that of the format; .npz is the default. */
+static bool choose_format(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const char *extension = extension_of(o->output);
+    const size_t n = strlen(o->output);
+
+    if (o->format || *extension)
+        e->format = heft_token_format_of(o->format, o->output);
+    else
+        e->format = &heft_tokens_npz;
+    if (!e->format)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "format %s: npz, npy, bin, llmc, megatron and ids are written",
+                         o->format ? o->format : extension);
+    if (n > INT32_MAX)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a path of 2 GiB");
+    e->output = o->output;
+    if (!*extension && n > 0 && o->output[n - 1] != '/')
+        e->output =
+            heft_arena_printf(&e->mem, err, "%s%s", o->output,
+                              e->format == &heft_tokens_megatron || e->format == &heft_tokens_llmc
+                                  ? ".bin"
+                                  : e->format->extension);
+    else if (e->format == &heft_tokens_megatron && strcmp(extension, ".idx") == 0)
+        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)(n - 4), o->output);
+    return e->output != NULL;
+}
+
+static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_options *o = &e->options;
+    const bool megatron = e->format == &heft_tokens_megatron;
+
+    if (o->eot == HEFT_EOT_DEFAULT)
+        o->eot = megatron ? HEFT_EOT_NONE : HEFT_EOT_TEXT;
+    if (megatron && o->eot == HEFT_EOT_TEXT)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "megatron keeps documents apart: --eot id or none");
+    if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "--eot id: the vocabulary has no " HEFT_END_OF_TEXT);
+    e->accumulates = e->format && (e->format == &heft_tokens_npz || o->eot == HEFT_EOT_TEXT);
+    return true;
+}
+
+static bool check_options(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (!(o->val_fraction >= 0 && o->val_fraction < 1))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a share for validation is from 0 to below 1");
+    e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
+    if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
+        return false;
+    return (!o->output || choose_format(e, err)) && choose_separator(e, err);
+}
+
+static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size_t n,
+                        struct heft_error *err)
+{
+    const struct heft_input_how how = {e->options.sort, e->options.allow_empty};
+
+    e->n_words = n;
+    e->word_tokens = heft_calloc(n, sizeof *e->word_tokens, err);
+    if (!e->word_tokens || n > UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!heft_input_list_add(&e->list, inputs[i], (uint32_t)i, &how, err))
+            return false;
+    for (size_t i = 0; i < e->list.n; i++)
+        e->has_arrays |= strcmp(extension_of(e->list.items[i].path), ".npz") == 0;
+    e->sum.inputs = e->list.n;
+    return true;
+}
+
+struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *const *inputs,
+                                       size_t n, const struct heft_encode_options *options,
+                                       struct heft_error *err)
+{
+    struct heft_encoding *e = heft_calloc(1, sizeof *e, err);
+
+    if (!e)
+        return NULL;
+    e->v = v;
+    e->options = *options;
+    if (check_options(e, err) && find_inputs(e, inputs, n, err))
+        return e;
+    heft_encode_free(e);
+    return NULL;
+}
+
+static bool open_output(struct heft_encoding *e, unsigned width, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const struct heft_token_out_how how = {
+        .path = e->output,
+        .format = e->format,
+        .shard_tokens = o->shard_tokens,
+        .val_fraction = o->val_fraction,
+        .vocab_size = heft_vocab_size(e->v),
+        .width = width,
+        .has_arrays = e->has_arrays,
+        .sink = {o->overwrite, o->no_sync},
+    };
+
+    e->out = heft_token_out_new(&how, err);
+    return e->out != NULL;
+}
+
+bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_line line;
+    bool ok = heft_encode_line_init(&line, e, err) &&
+              (!e->format || open_output(e, heft_encoder_width(line.encoders[0]), err)) &&
+              heft_encode_inputs(e, &line, err);
+
+    heft_encode_line_release(&line); /* before the output: workers may use it */
+    return ok && (!e->out || heft_token_out_commit(e->out, err));
+}
+
+void heft_encode_summary(const struct heft_encoding *e, struct heft_encode_summary *out)
+{
+    *out = e->sum;
+}
+
+const char *heft_encode_input(const struct heft_encoding *e, size_t i)
+{
+    return i < e->list.n ? e->list.items[i].path : NULL;
+}
+
+const char *heft_encode_output(const struct heft_encoding *e, size_t i)
+{
+    if (e->out)
+        return heft_token_out_path(e->out, i);
+    return i == 0 ? e->output : NULL;
+}
+
+uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i)
+{
+    return i < e->n_words ? e->word_tokens[i] : 0;
+}
+
+void heft_encode_free(struct heft_encoding *e)
+{
+    if (!e)
+        return;
+    heft_token_out_free(e->out);
+    heft_input_list_release(&e->list);
+    heft_free(e->word_tokens);
+    heft_arena_release(&e->mem);
+    heft_free(e);
+}

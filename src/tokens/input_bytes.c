@@ -1,0 +1,130 @@
+/* input_bytes.c: bytes of a file or a pipe in order, unpacked where they are packed. */
+#include "tokens/input_bytes.h"
+
+#include <errno.h>
+
+#include "io/os.h"
+
+#define PACKED ((size_t)128 << 10)
+#define HEAD   4 /* bytes that tell packed files */
+
+/* Bytes from the system. A regular file gives as many as it had when it was opened: what is appended
+ * meanwhile is left out, and one that shrank is an error. */
+static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
+                 struct heft_error *err)
+{
+    const bool is_sized = in->is_regular && in->size > 0; /* /proc says 0 and has text */
+    const uint64_t left = is_sized ? in->size - in->read : room;
+    int64_t got;
+
+    *n = 0;
+    if (left == 0)
+        return true;
+    got = heft_os->read(in->fd, to, (size_t)heft_min_u64(room, left));
+    if (got < 0) {
+        heft_fail_errno(err, "read failed");
+        err->offset = in->read;
+        return heft_error_file(err, in->path);
+    }
+    if (got == 0 && is_sized) {
+        heft_fail(err, HEFT_IO, in->read,
+                  "file ended at %" PRIu64 " while it was being read (was %" PRIu64 " bytes)",
+                  in->read, in->size);
+        return heft_error_file(err, in->path);
+    }
+    *n = (size_t)got;
+    in->read += (uint64_t)got;
+    return true;
+}
+
+/* The first bytes, of which a pipe may give one at a time. */
+static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
+{
+    size_t n = 0, more = 1;
+    enum heft_pack pack;
+
+    while (n < HEAD && more > 0) {
+        if (!pull(in, in->packed + n, HEAD - n, &more, err))
+            return false;
+        n += more;
+    }
+    in->waiting = (struct heft_bytes){in->packed, n};
+    pack = heft_pack_of(in->waiting);
+    if (pack == HEFT_PACK_NONE)
+        return true;
+    in->unpack = heft_unpack_new(pack, err);
+    return in->unpack != NULL;
+}
+
+static bool open_path(struct heft_input_bytes *in, struct heft_error *err)
+{
+    struct heft_os_stat st = {0};
+
+    in->fd = strcmp(in->path, "-") == 0 ? 0 : heft_os->open_stream(in->path);
+    if (in->fd < 0)
+        return heft_fail_errno(err, "cannot be opened");
+    if (heft_os->stat_fd(in->fd, &st) != 0)
+        return heft_fail_errno(err, "cannot be examined");
+    if (st.is_dir)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a folder, where a file is wanted");
+    in->is_regular = st.is_file && in->fd != 0; /* of standard input a part may be read already */
+    in->size = st.size;
+    return true;
+}
+
+bool heft_input_open(struct heft_input_bytes *in, const char *path, struct heft_error *err)
+{
+    *in = (struct heft_input_bytes){.path = path, .fd = -1};
+    in->packed = heft_alloc(PACKED, err);
+    if (in->packed && open_path(in, err) && pull_head(in, err))
+        return true;
+    heft_input_close(in);
+    return heft_error_file(err, path);
+}
+
+static bool read_packed(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
+                        struct heft_error *err)
+{
+    const size_t wanted = room;
+
+    while (room == wanted) {
+        if (in->waiting.n == 0) {
+            size_t more;
+
+            if (!pull(in, in->packed, PACKED, &more, err))
+                return false;
+            if (more == 0)
+                in->ended = true;
+            in->waiting = (struct heft_bytes){in->packed, more};
+        }
+        if (!heft_unpack_step(in->unpack, &in->waiting, &to, &room, err))
+            return false;
+        if (in->ended && room == wanted)
+            break;
+    }
+    *n = wanted - room;
+    return *n > 0 || heft_unpack_end(in->unpack, err);
+}
+
+bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
+                     struct heft_error *err)
+{
+    if (in->unpack)
+        return read_packed(in, to, room, n, err) || heft_error_file(err, in->path);
+    if (in->waiting.n == 0)
+        return pull(in, to, room, n, err);
+    *n = (size_t)heft_min_u64(room, in->waiting.n);
+    memcpy(to, in->waiting.p, *n);
+    in->waiting.p += *n;
+    in->waiting.n -= *n;
+    return true;
+}
+
+void heft_input_close(struct heft_input_bytes *in)
+{
+    if (in->fd > 0)
+        (void)heft_os->close(in->fd); /* opened for reading: nothing can be lost */
+    heft_unpack_free(in->unpack);
+    heft_free(in->packed);
+    *in = (struct heft_input_bytes){.fd = -1};
+}

@@ -1,0 +1,297 @@
+/* npz_in.c: members of an .npz.
+ *
+ *     member   "\x93NUMPY" | version 1 0 | u16 n (2 0: u32 n) | n bytes of a Python dict | data */
+#include "tokens/npz_in.h"
+
+#include "base/endian.h"
+#include "base/inflate.h"
+#include "io/source.h"
+#include "wire/zip.h"
+
+#define COPY ((size_t)256 << 10)
+#define HEADER                                                                                     \
+    ((size_t)64 << 10) /* of an array: NumPy writes 128 bytes, and its format ends here */
+#define SOME 4096      /* ids told at a time */
+
+struct npz {
+    struct heft_source src;
+    struct heft_arena mem;
+    struct heft_zip zip;
+};
+
+static bool open_npz(struct npz *npz, const char *path, struct heft_error *err)
+{
+    *npz = (struct npz){0};
+    if (!heft_source_open_file(&npz->src, path, err))
+        return false;
+    return heft_zip_open(&npz->zip, &npz->src, NULL, &npz->mem, err) || heft_error_file(err, path);
+}
+
+static void close_npz(struct npz *npz)
+{
+    heft_source_close(&npz->src);
+    heft_arena_release(&npz->mem);
+}
+
+bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err)
+{
+    struct npz npz;
+    const bool ok = open_npz(&npz, path, err);
+
+    if (ok)
+        *count = npz.zip.count;
+    close_npz(&npz);
+    return ok;
+}
+
+/* ---- a member's bytes, unpacked --------------------------------------------------------------- */
+
+struct member {
+    const struct npz *npz;
+    const struct heft_zip_entry *entry;
+    struct heft_inflate *inflate; /* NULL: stored */
+    uint8_t *packed;
+    struct heft_bytes waiting;
+    uint64_t at;   /* of the payload: read so far */
+    uint64_t left; /* bytes to be unpacked still */
+    bool done;
+};
+
+static bool open_member(struct member *m, const struct npz *npz, const struct heft_zip_entry *entry,
+                        struct heft_error *err)
+{
+    *m = (struct member){.npz = npz, .entry = entry, .left = entry->size};
+    m->packed = heft_alloc(COPY, err);
+    if (m->packed && entry->method == HEFT_ZIP_DEFLATED)
+        m->inflate = heft_inflate_new(err);
+    return m->packed && (m->inflate || entry->method == HEFT_ZIP_STORED);
+}
+
+static void close_member(struct member *m)
+{
+    heft_free(m->packed);
+    heft_inflate_free(m->inflate);
+}
+
+static bool refill(struct member *m, struct heft_error *err)
+{
+    const size_t n = (size_t)heft_min_u64(COPY, m->entry->packed - m->at);
+
+    if (n == 0)
+        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s ends before its end",
+                         m->entry->name.p);
+    if (!heft_source_read(&m->npz->src, m->entry->data + m->at, m->packed, n, err))
+        return false;
+    m->waiting = (struct heft_bytes){m->packed, n};
+    m->at += n;
+    return true;
+}
+
+/* Exactly n bytes, n <= left. */
+static bool read_member(struct member *m, uint8_t *to, size_t n, struct heft_error *err)
+{
+    m->left -= n;
+    while (n > 0) {
+        const size_t some = (size_t)heft_min_u64(n, m->waiting.n);
+
+        if (m->waiting.n == 0 && !refill(m, err))
+            return false;
+        if (m->inflate) {
+            if (m->done)
+                return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s ends before its end",
+                                 m->entry->name.p);
+            if (!heft_inflate_step(m->inflate, &m->waiting, &to, &n, &m->done, err))
+                return false;
+            continue;
+        }
+        memcpy(to, m->waiting.p, some);
+        m->waiting.p += some;
+        m->waiting.n -= some;
+        to += some;
+        n -= some;
+    }
+    return true;
+}
+
+/* ---- an array's header ------------------------------------------------------------------------ */
+
+/* What stands behind 'key': in the dict, or an empty text. */
+static struct heft_str behind_key(struct heft_str dict, const char *key)
+{
+    const size_t n = strlen(key);
+
+    for (size_t i = 0; i + n < dict.n; i++)
+        if (memcmp(dict.p + i, key, n) == 0) {
+            i += n;
+            while (i < dict.n && dict.p[i] == ' ')
+                i++;
+            return (struct heft_str){dict.p + i, dict.n - i};
+        }
+    return (struct heft_str){dict.p, 0};
+}
+
+/* '<i8' → bytes of a number, whether it has a sign and is big-endian. */
+struct number_type {
+    unsigned bytes;
+    bool is_signed, is_big;
+};
+
+static bool type_of(struct heft_str descr, struct number_type *type)
+{
+    if (descr.n < 4 || descr.p[0] != '\'' || !memchr("<>|=", descr.p[1], 4) ||
+        (descr.p[2] != 'i' && descr.p[2] != 'u') || !memchr("1248", descr.p[3], 4))
+        return false;
+    *type =
+        (struct number_type){(unsigned)(descr.p[3] - '0'), descr.p[2] == 'i', descr.p[1] == '>'};
+    return true;
+}
+
+static bool is_object(struct heft_str descr)
+{
+    const size_t n = (size_t)heft_min_u64(descr.n, 4);
+
+    return n == 0 || descr.p[0] != '\'' || memchr(descr.p, 'O', n) != NULL;
+}
+
+/* Reads the header of a member into the arena; the member then stands at its data. */
+static bool read_header(struct member *m, struct heft_arena *mem, struct heft_str *descr,
+                        struct heft_error *err)
+{
+    const char *name = m->entry->name.p;
+    uint8_t head[12];
+    char *dict;
+    size_t n;
+
+    if (m->left < 12)
+        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s is no NumPy array", name);
+    if (!read_member(m, head, 10, err))
+        return false;
+    if (memcmp(head, "\x93NUMPY", 6) != 0)
+        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s is no NumPy array", name);
+    n = heft_le16(head + 8);
+    if (head[6] > 1) {
+        if (!read_member(m, head + 10, 2, err))
+            return false;
+        n = heft_le32(head + 8);
+    }
+    if (n > HEADER || n > m->left)
+        return heft_fail(err, HEFT_MALFORMED, m->entry->data,
+                         "%s: a header of %zu bytes, %" PRIu64 " are left", name, n, m->left);
+    dict = heft_arena_alloc(mem, n + 1, err);
+    if (!dict || !read_member(m, (uint8_t *)dict, n, err))
+        return false;
+    *descr = behind_key((struct heft_str){dict, n}, "'descr':");
+    if (is_object(*descr))
+        return heft_fail(err, HEFT_UNSAFE, m->entry->data,
+                         "%s is an array of objects or records, numbers are allowed", name);
+    return true;
+}
+
+/* ---- copying ---------------------------------------------------------------------------------- */
+
+static bool check_array(const struct npz *npz, struct heft_arena *mem,
+                        const struct heft_zip_entry *entry, struct heft_error *err)
+{
+    const struct heft_stream stream = {&npz->src,   entry->data, entry->packed,
+                                       entry->size, entry->crc,  true};
+    struct heft_str descr;
+    struct member m;
+    const bool ok = open_member(&m, npz, entry, err) && read_header(&m, mem, &descr, err);
+
+    close_member(&m);
+    return ok && (entry->method == HEFT_ZIP_STORED || heft_stream_check(&stream, err));
+}
+
+bool heft_npz_copy(const char *path,
+                   bool (*begin)(void *ctx, const struct heft_npz_array *array,
+                                 struct heft_error *err),
+                   bool (*bytes)(void *ctx, const uint8_t *p, size_t n, struct heft_error *err),
+                   void *ctx, struct heft_error *err)
+{
+    struct npz npz;
+    uint8_t *piece = heft_alloc(COPY, err);
+    bool ok = piece && open_npz(&npz, path, err);
+
+    for (size_t i = 0; ok && i < npz.zip.count; i++) {
+        const struct heft_zip_entry *e = &npz.zip.entries[i];
+        const struct heft_npz_array array = {e->size, e->packed, e->crc, e->method};
+
+        ok = (check_array(&npz, &npz.mem, e, err) || heft_error_file(err, path)) &&
+             begin(ctx, &array, err);
+        for (uint64_t at = 0; ok && at < e->packed; at += COPY) {
+            const size_t n = (size_t)heft_min_u64(COPY, e->packed - at);
+
+            ok = heft_source_read(&npz.src, e->data + at, piece, n, err) &&
+                 bytes(ctx, piece, n, err);
+        }
+    }
+    if (piece)
+        close_npz(&npz);
+    heft_free(piece);
+    return ok;
+}
+
+/* ---- ids -------------------------------------------------------------------------------------- */
+
+static bool read_id(const uint8_t *p, const struct number_type *type, uint64_t *id)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < type->bytes; i++)
+        v |= (uint64_t)p[type->is_big ? type->bytes - 1 - i : i] << (8 * i);
+    *id = v;
+    return !type->is_signed || !(v >> (8 * type->bytes - 1) & 1);
+}
+
+static bool tell_ids(const struct heft_npz_ids *to, struct member *m,
+                     const struct number_type *type, struct heft_error *err)
+{
+    uint8_t raw[SOME * 8], ids[SOME * 4];
+
+    while (m->left >= type->bytes) {
+        const size_t n = (size_t)heft_min_u64(SOME, m->left / type->bytes);
+
+        if (!read_member(m, raw, n * type->bytes, err))
+            return false;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t id;
+
+            if (!read_id(raw + i * type->bytes, type, &id) || id >= to->vocab_size)
+                return heft_fail(err, HEFT_MALFORMED, m->entry->data,
+                                 "%s has a number that is no id, ids are below %" PRIu32,
+                                 m->entry->name.p, to->vocab_size);
+            if (to->width == 2)
+                heft_put_le16(ids + 2 * i, (uint16_t)id);
+            else
+                heft_put_le32(ids + 4 * i, (uint32_t)id);
+        }
+        if (!to->ids(to->ctx, ids, n, err))
+            return false;
+    }
+    return true;
+}
+
+bool heft_npz_read_ids(const char *path, const struct heft_npz_ids *to, struct heft_error *err)
+{
+    struct npz npz;
+    bool ok = open_npz(&npz, path, err);
+
+    for (size_t i = 0; ok && i < npz.zip.count; i++) {
+        struct number_type type = {0};
+        struct heft_str descr;
+        struct member m;
+
+        ok = check_array(&npz, &npz.mem, &npz.zip.entries[i], err) &&
+             open_member(&m, &npz, &npz.zip.entries[i], err);
+        if (!ok)
+            break;
+        ok = read_header(&m, &npz.mem, &descr, err);
+        if (ok && !type_of(descr, &type))
+            ok = heft_fail(err, HEFT_UNSUPPORTED, m.entry->data, "%s holds no integers",
+                           m.entry->name.p);
+        ok = ok && tell_ids(to, &m, &type, err);
+        close_member(&m);
+    }
+    close_npz(&npz);
+    return ok || heft_error_file(err, path);
+}
