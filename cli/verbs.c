@@ -168,6 +168,7 @@ static const struct option_spec encode_own[] = {
     KIND(0, "shard-tokens", OPTION_COUNT, shard_tokens, "N", "a new file after N tokens"),
     TEXT(0, "val-fraction", val_fraction, "X", NULL,
          "that share of the documents into a file apart"),
+    LATER("resume", NULL),
     FLAG('n', "dry-run", dry_run, "print what would be read and written"),
     FLAG('f', "force", overwrite, "replace what is there"),
     FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),

@@ -83,7 +83,7 @@ static bool step_gzip(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
         return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: the checksum does not agree");
     if (status < 0)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: data that is not deflate");
-    u->is_open = true;
+    u->is_open = u->is_open || given > 0; /* asked at the end it has not begun another */
     if (z->block_state == ISAL_BLOCK_FINISH) {
         give_back(u);
         u->is_open = false;
@@ -106,7 +106,8 @@ static bool step_zstd(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
 
     if (ZSTD_isError(left))
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(left));
-    u->is_open = left != 0;
+    if (from.pos > 0 || to.pos > 0) /* asked at the end it has not begun another */
+        u->is_open = left != 0;
     in->p += from.pos;
     in->n -= from.pos;
     *out += to.pos;

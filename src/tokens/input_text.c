@@ -201,6 +201,7 @@ static bool read_utf8(struct heft_input_text *in, uint8_t *to, size_t room, size
                       struct heft_error *err)
 {
     size_t got, whole, good;
+    bool more;
 
     memcpy(to, in->raw, in->n_raw);
     if (!heft_input_read(&in->bytes, to + in->n_raw, room - in->n_raw, &got, err))
@@ -210,7 +211,8 @@ static bool read_utf8(struct heft_input_text *in, uint8_t *to, size_t room, size
     whole = got - (in->ended ? 0 : open_end(to, got));
     good = heft_utf8_check((struct heft_bytes){to, whole});
     if (good < whole)
-        return fail_at(in, to + good, got - good, in->offset + good, "UTF-8", err);
+        return fail_at(in, to + good, bad_length(to + good, got - good, &more), in->offset + good,
+                       "UTF-8", err);
     keep_raw(in, to + whole, got - whole);
     in->offset += whole;
     *n = whole;

@@ -77,9 +77,6 @@ static bool refill(struct member *m, struct heft_error *err)
 {
     const size_t n = (size_t)heft_min_u64(COPY, m->entry->packed - m->at);
 
-    if (n == 0)
-        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s ends before its end",
-                         m->entry->name.p);
     if (!heft_source_read(&m->npz->src, m->entry->data + m->at, m->packed, n, err))
         return false;
     m->waiting = (struct heft_bytes){m->packed, n};
@@ -87,23 +84,40 @@ static bool refill(struct member *m, struct heft_error *err)
     return true;
 }
 
+static bool ends_early(const struct member *m, struct heft_error *err)
+{
+    return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s ends before its end",
+                     m->entry->name.p);
+}
+
+/* Some of what was packed: it may have been read long ago, and be within the inflater. */
+static bool inflate_some(struct member *m, uint8_t **to, size_t *n, struct heft_error *err)
+{
+    const size_t wanted = *n;
+
+    if (m->done)
+        return ends_early(m, err);
+    return heft_inflate_step(m->inflate, &m->waiting, to, n, &m->done, err) &&
+           (*n < wanted || m->waiting.n > 0 || m->at < m->entry->packed || ends_early(m, err));
+}
+
 /* Exactly n bytes, n <= left. */
 static bool read_member(struct member *m, uint8_t *to, size_t n, struct heft_error *err)
 {
     m->left -= n;
     while (n > 0) {
-        const size_t some = (size_t)heft_min_u64(n, m->waiting.n);
+        size_t some;
 
-        if (m->waiting.n == 0 && !refill(m, err))
+        if (m->waiting.n == 0 && m->at < m->entry->packed && !refill(m, err))
             return false;
         if (m->inflate) {
-            if (m->done)
-                return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s ends before its end",
-                                 m->entry->name.p);
-            if (!heft_inflate_step(m->inflate, &m->waiting, &to, &n, &m->done, err))
+            if (!inflate_some(m, &to, &n, err))
                 return false;
             continue;
         }
+        some = (size_t)heft_min_u64(n, m->waiting.n);
+        if (some == 0)
+            return ends_early(m, err);
         memcpy(to, m->waiting.p, some);
         m->waiting.p += some;
         m->waiting.n -= some;
