@@ -136,7 +136,7 @@ static void tell_done(struct out *out, const struct heft_encoding *e, bool json,
 {
     struct heft_encode_summary sum;
 
-    heft_encode_summary(e, &sum);
+    heft_encode_summarize(e, &sum);
     if (!json) {
         list_files(out, e, false, heft_encode_output);
         return;
@@ -217,7 +217,7 @@ static void tell_count_json(const struct options *options, struct out *out,
 {
     struct heft_encode_summary sum;
 
-    heft_encode_summary(e, &sum);
+    heft_encode_summarize(e, &sum);
     json_open(out, '{');
     json_member_u64(out, "tokens", sum.tokens);
     json_member_u64(out, "documents", sum.documents);
@@ -246,7 +246,7 @@ static bool count(const struct options *options, struct out *out, const struct h
 
     progress_end(progress);
     if (fine) {
-        heft_encode_summary(e, &sum);
+        heft_encode_summarize(e, &sum);
         if (options->json) {
             tell_count_json(options, out, e);
         } else if (options->each) {

@@ -16,6 +16,9 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     const char *extension = extension_of(o->output);
     const size_t n = strlen(o->output);
 
+    if (strcmp(o->output, "-") == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "tokens go to files, not to standard output");
     if (o->format || *extension)
         e->format = heft_token_format_of(o->format, o->output);
     else
@@ -131,7 +134,7 @@ bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
     return ok && (!e->out || heft_token_out_commit(e->out, err));
 }
 
-void heft_encode_summary(const struct heft_encoding *e, struct heft_encode_summary *out)
+void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)
 {
     *out = e->sum;
 }

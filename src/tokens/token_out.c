@@ -111,7 +111,7 @@ static bool begin_file(struct heft_token_out *out, struct track *track, struct h
     if (f->is_open)
         return true;
     path = name_of(out, track, err);
-    if (!path || !heft_grow(&out->paths, &out->cap_paths, out->n_paths, 1, sizeof *out->paths, err))
+    if (!path || !heft_grow(&out->paths, &out->cap_paths, out->n_paths, 2, sizeof *out->paths, err))
         return false;
     if (!f->buffer && !(f->buffer = heft_alloc(BUFFER, err)))
         return false;
@@ -122,7 +122,12 @@ static bool begin_file(struct heft_token_out *out, struct track *track, struct h
     out->paths[out->n_paths++] = path;
     track->files++;
     f->is_open = true;
-    return out->how.format->begin(f, path, err);
+    f->beside_path = NULL;
+    if (!out->how.format->begin(f, path, err))
+        return false;
+    if (f->beside_path)
+        out->paths[out->n_paths++] = f->beside_path;
+    return true;
 }
 
 static bool end_file(struct heft_token_out *out, struct track *track, struct heft_error *err)

@@ -31,9 +31,10 @@ struct heft_token_file {
     struct heft_sink *sink;
     const struct heft_token_out_how *how;
     struct heft_arena *mem;
-    uint32_t index;  /* in the sink */
-    uint32_t beside; /* of what stands beside it */
-    uint64_t at;     /* bytes so far, those of `buffer` among them */
+    uint32_t index;          /* in the sink */
+    uint32_t beside;         /* of what stands beside it … */
+    const char *beside_path; /* … and its name, where there is any */
+    uint64_t at;             /* bytes so far, those of `buffer` among them */
     uint64_t tokens, units;
     uint64_t unit_tokens; /* of the unit that is open */
     uint8_t *buffer;
