@@ -186,8 +186,9 @@ static bool pack_some(struct heft_job *job, size_t from, size_t to, struct heft_
 {
     char *p;
 
-    if (!heft_buf_room(&job->packed, (to - from) * (DIGITS + 1)) ||
-        !heft_grow(&job->pieces, &job->cap_pieces, job->n_pieces, 1, sizeof *job->pieces, err))
+    if (!heft_grow(&job->pieces, &job->cap_pieces, job->n_pieces, 1, sizeof *job->pieces, err))
+        return false;
+    if (!heft_buf_room(&job->packed, (to - from) * (DIGITS + 1)))
         return heft_buf_ok(&job->packed, err);
     p = job->packed.p + job->packed.n;
     for (size_t i = from; i < to; i++) {
