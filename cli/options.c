@@ -90,8 +90,9 @@ static bool set_number(struct parser *p, const struct option_spec *o, const char
     return true;
 }
 
-static bool set_count(struct parser *p, const struct option_spec *o, const char *value,
-                      uint64_t *number)
+/* A whole number, 0 among them. */
+static bool set_combine(struct parser *p, const struct option_spec *o, const char *value,
+                        uint64_t *number)
 {
     uint64_t n = 0;
     const char *c = value;
@@ -146,14 +147,14 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         return true;
     case OPTION_NUMBER:
         return set_number(p, o, value, MAX_THREADS, (uint64_t *)(void *)field);
+    case OPTION_COUNT:
+        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SHARD:
         p->options->sharded = true;
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_COMBINE:
         p->options->has_combine = true;
-        return set_count(p, o, value, (uint64_t *)(void *)field);
-    case OPTION_COUNT:
-        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
+        return set_combine(p, o, value, (uint64_t *)(void *)field);
     case OPTION_SIZE:
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_LIST:

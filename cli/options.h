@@ -22,7 +22,7 @@ struct options {
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     /* encode and count */
-    const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key, *unicode;
+    const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* with combine: was given */
@@ -33,7 +33,7 @@ struct options {
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
-    const char *style; /* train, as the next line; 0: not given */
+    const char *style, *unicode; /* train, as the next line; 0: not given */
     uint64_t vocab_size, symbols, min_frequency;
     struct text_list allow;
     struct text_list inputs; /* what is not an option, as it came */
@@ -44,9 +44,9 @@ enum option_kind {
     OPTION_TEXT,    /* const char * */
     OPTION_NUMBER,  /* uint64_t, decimal: threads */
     OPTION_COUNT,   /* uint64_t, decimal, up to 10^18 */
+    OPTION_COMBINE, /* combine, and has_combine */
     OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
     OPTION_SHARD,   /* max_shard_size, and sharded */
-    OPTION_COMBINE, /* combine, and has_combine */
     OPTION_LIST,    /* struct text_list */
     OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
     OPTION_LATER    /* of the contract, not of this version: refused by name, shown nowhere */

@@ -141,7 +141,6 @@ static const struct option_spec train_own[] = {
     FLAG(0, "json", json, "what was done, as one JSON document"),
     END,
 };
-
 static const struct option_spec tokens_own[] = {
     TEXT(0, "vocab", vocab, "PATH", NULL, "vocab.bpe, or the folder it is in, with encoder.json"),
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
@@ -276,6 +275,18 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_scan},
+    {"train",
+     "learn a vocabulary from texts",
+     "INPUT… -o DIR --vocab-size N [options]",
+     "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
+     "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
+     "INPUT is a text file, or a folder with all the files in it. DIR gets vocab.bpe, "
+     "encoder.json\n"
+     "and tokenizer.json. The result depends neither on the order of files nor on threads.\n",
+     {train_own, common},
+     1,
+     ANY,
+     cmd_train},
     {"encode",
      "text into files of GPT-2's tokens",
      "INPUT… -o PATH [options]",
@@ -300,18 +311,6 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_count},
-    {"train",
-     "learn a vocabulary from texts",
-     "INPUT… -o DIR --vocab-size N [options]",
-     "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
-     "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
-     "INPUT is a text file, or a folder with all the files in it. DIR gets vocab.bpe, "
-     "encoder.json\n"
-     "and tokenizer.json. The result depends neither on the order of files nor on threads.\n",
-     {train_own, common},
-     1,
-     ANY,
-     cmd_train},
     {"help",
      "how to use heft, or one verb",
      "[VERB]",

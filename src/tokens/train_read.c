@@ -225,7 +225,7 @@ static bool make_counters(struct reading *r, const struct heft_train_options *op
     const uint64_t memory = options->memory ? options->memory : HEFT_TRAIN_MEMORY;
 
     r->threads = heft_pool_threads(options->threads, r->n_spans);
-    r->scan = (struct heft_scan){.classes = &r->classes, .kernel = heft_scan_kernel()};
+    r->scan = (struct heft_scan){&r->classes, heft_scan_kernel(), NULL};
     r->counters = heft_calloc(r->threads, sizeof(struct heft_word_counter *), err);
     if (!r->counters || !heft_classes_init(&r->classes, options->unicode, err))
         return false;
