@@ -56,7 +56,7 @@ static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err
     return true;
 }
 
-static bool build_pairs(struct heft_vocab *v, struct heft_error *err)
+bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
 {
     v->slot_bits = 4;
     while (((uint64_t)1 << v->slot_bits) < 2 * (uint64_t)v->n_merges)
@@ -83,11 +83,9 @@ static void measure(struct heft_vocab *v)
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
-struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
+static struct heft_vocab *finish(struct heft_vocab *v, bool ok)
 {
-    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
-
-    if (v && heft_vocab_read(v, path, err) && build_pairs(v, err)) {
+    if (ok) {
         measure(v);
         return v;
     }
@@ -95,10 +93,26 @@ struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
     return NULL;
 }
 
+struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
+{
+    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+
+    return finish(v, v && (path ? heft_vocab_read(v, path, err) : heft_vocab_builtin(v, err)));
+}
+
+struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
+                                   struct heft_error *err)
+{
+    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+
+    return finish(v, v && heft_vocab_parse(v, text, ids, err));
+}
+
 void heft_vocab_close(struct heft_vocab *v)
 {
     if (!v)
         return;
+    heft_strmap_release(&v->wholes);
     heft_arena_release(&v->mem);
     heft_free(v);
 }
