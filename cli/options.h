@@ -30,6 +30,10 @@ struct options {
     uint64_t threads;        /* 0: not given */
     uint64_t memory;         /* -M, bytes; 0: not given */
     uint64_t max_shard_size; /* with sharded: was given */
+    const char *vocab, *unicode, *tokens;
+    uint64_t threads;                /* 0: not given */
+    uint64_t memory;                 /* -M, bytes; 0: not given */
+    uint64_t max_shard_size;         /* with sharded: was given */
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
@@ -100,6 +104,8 @@ int cmd_trace(const struct options *options, struct out *out); /* explain --trac
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
+int cmd_decode(const struct options *options, struct out *out);
+int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */
 int cmd_scan(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
 int cmd_encode(const struct options *options, struct out *out);

@@ -62,6 +62,12 @@ static const struct option_spec document[] = {
     END,
 };
 
+static const struct option_spec vocabulary[] = {
+    TEXT(0, "vocab", vocab, "PATH", NULL,
+         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+    END,
+};
+
 static const struct option_spec info_own[] = {
     FLAG('a', "all", all, "show every value in full"),
     END,
@@ -89,6 +95,12 @@ static const struct option_spec writing[] = {
     FLAG('f', "force", overwrite, "replace what is there"),
     FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
     FLAG(0, "no-verify", no_verify, "do not check stored checksums on the way"),
+    END,
+};
+static const struct option_spec writing_text[] = {
+    TEXT('o', "output", output, "PATH", NULL, "where to write, else standard output"),
+    FLAG('f', "force", overwrite, "replace what is there"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
     END,
 };
 static const struct option_spec get_own[] = {
@@ -265,6 +277,19 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_convert},
+    {"decode",
+     "files of tokens as text",
+     "INPUT… [-o PATH] [options]",
+     "  heft decode book.npz | head\n"
+     "  heft decode train.bin -o train.txt\n"
+     "  heft decode --vocab tokenizer.json corpus.idx\n",
+     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, or a stream of\n"
+     "ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells. Arrays are\n"
+     "joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
+     {writing_text, vocabulary, common},
+     1,
+     ANY,
+     cmd_decode},
     {"scan",
      "what executing a pickle would import and call",
      "INPUT… [options]",

@@ -134,25 +134,3 @@ uint32_t heft_vocab_end(const struct heft_vocab *v)
 {
     return v->end;
 }
-
-bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out, size_t room,
-                 size_t *bytes, struct heft_error *err)
-{
-    uint8_t *to = out;
-    size_t total = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t length;
-        const uint8_t *token = heft_vocab_token(v, ids[i], &length);
-
-        if (!token)
-            return heft_fail(err, HEFT_MALFORMED, i,
-                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
-                             ids[i], v->n_ids);
-        if (total < room)
-            memcpy(to + total, token, heft_min_u64(length, room - total));
-        total += length; /* at most HEFT_LONGEST times n */
-    }
-    *bytes = total;
-    return true;
-}
