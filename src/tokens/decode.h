@@ -34,6 +34,7 @@ struct heft_ids_range {
     struct heft_inflate *z;    /* NULL: stored */
     uint8_t *in;
     struct heft_bytes waiting;
+    bool is_done;         /* the deflated stream has ended */
     uint32_t crc, wanted; /* checked at the end where wanted is not 0 */
 };
 

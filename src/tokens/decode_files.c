@@ -31,10 +31,8 @@ static bool refill(struct heft_ids_range *range, struct heft_error *err)
 {
     const size_t n = heft_min_u64(range->packed, PIECE);
 
-    if (range->waiting.n > 0)
+    if (range->waiting.n > 0 || n == 0)
         return true;
-    if (n == 0)
-        return heft_fail(err, HEFT_MALFORMED, range->at, "a deflated array that ends too early");
     if (!heft_source_read(range->source, range->at, range->in, n, err))
         return false;
     range->at += n;
@@ -43,17 +41,20 @@ static bool refill(struct heft_ids_range *range, struct heft_error *err)
     return true;
 }
 
+/* The inflater may have more to give though nothing waits to be put in. */
 static bool inflate(struct heft_ids_range *range, uint8_t *out, size_t n, struct heft_error *err)
 {
-    bool is_done = false;
-
     while (n > 0) {
-        if (is_done)
+        const size_t before = n;
+
+        if (!refill(range, err))
+            return false;
+        if (!range->is_done &&
+            !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
+            return false;
+        if (n == before && (range->is_done || (range->waiting.n == 0 && range->packed == 0)))
             return heft_fail(err, HEFT_MALFORMED, range->at,
                              "a deflated array that ends too early");
-        if (!refill(range, err) ||
-            !heft_inflate_step(range->z, &range->waiting, &out, &n, &is_done, err))
-            return false;
     }
     return true;
 }
