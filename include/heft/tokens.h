@@ -85,6 +85,32 @@ HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_
 HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
                                   struct heft_error *err);
 
+/* ---- explaining -------------------------------------------------------------------------- */
+
+/* One merge of a word: its symbols `at` and at + 1, which are left and right, become id. */
+struct heft_word_merge {
+    uint32_t rank, left, right, id;
+    size_t at;
+};
+/* A word as the pattern cuts it, what happens to it, and its ids. */
+struct heft_word {
+    const char *text;
+    size_t n;
+    uint64_t offset;
+    const uint32_t *bytes; /* the ids of its n single bytes: where merging begins */
+    const struct heft_word_merge *merges;
+    size_t n_merges;
+    const uint32_t *ids;
+    size_t n_ids;
+    bool is_whole; /* a token that merging does not lead to, taken whole */
+};
+#define HEFT_WORD_MOST 4096 /* bytes of a word that is explained; longer: HEFT_LIMIT */
+typedef bool heft_word_fn(void *ctx, const struct heft_word *word);
+/* How a text becomes ids, word by word; false from each() ends it. unicode: as in struct
+ * heft_encoder_options. */
+HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text,
+                                size_t n, heft_word_fn *each, void *ctx, struct heft_error *err);
+
 /* ---- files of text → files of tokens ------------------------------------------------------
  *
  *     const char *inputs[] = {"books", "*.txt"};
