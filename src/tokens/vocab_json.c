@@ -292,9 +292,9 @@ static bool join_added(struct walk *w)
         struct heft_listed *item = &w->vocab.items[i];
         const uint32_t at = heft_strmap_get(&words, item->word);
 
+        item->is_special = at != HEFT_MAP_NONE || heft_str_is(item->word, HEFT_END_OF_TEXT);
         if (at == HEFT_MAP_NONE)
             continue;
-        item->is_special = true;
         ok = item->id == w->added.items[at].id ||
              heft_vocab_fail(w->r, item->where, "a token that added_tokens gives another id");
         w->added.items[at].is_special = false; /* is placed with the others */
