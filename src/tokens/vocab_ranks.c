@@ -9,8 +9,8 @@
  * that its own bytes do not lead to is only taken where it is a whole word. */
 #include "tokens/vocab_parts.h"
 
-#define LONGEST   256 /* bytes of a token: real ones have 128 */
-#define MOST_FILE ((size_t)16 << 20)
+#define LONGEST   256               /* bytes of a token: real ones have 128 */
+#define MOST_FILE ((size_t)8 << 20) /* o200k_base has 3.6 MB */
 #define NO_RANK   UINT32_MAX
 
 /* ---- lines ------------------------------------------------------------------------------- */
@@ -217,7 +217,7 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
     struct heft_vocab *v = r->v;
 
     if (text.n > MOST_FILE)
-        return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET, "a rank file of more than 16 MiB");
+        return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET, "a rank file of more than 8 MiB");
     if (!list_lines(r, (struct heft_str){(const char *)text.p, text.n}, list) ||
         !place_ranks(r, list) || !heft_vocab_reserve(r, list->n))
         return false;

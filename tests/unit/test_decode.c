@@ -137,11 +137,11 @@ static void test_decoder_errors(void **unused)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-static char folder[64];
+static char folder[200];
 
 static const char *path_of(const char *name)
 {
-    static char path[200];
+    static char path[300];
 
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
@@ -347,7 +347,7 @@ static int make_folder(void **unused)
 {
     const char *tmp = getenv("TMPDIR");
 
-    snprintf(folder, sizeof folder, "%.40s/decode-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(folder, sizeof folder, "%.150s/decode-XXXXXX", tmp ? tmp : "/tmp");
     return mkdtemp(folder) && make_vocab(unused) == 0 ? 0 : -1;
 }
 
