@@ -9,7 +9,7 @@
  * that its own bytes do not lead to is only taken where it is a whole word. */
 #include "tokens/vocab_parts.h"
 
-#define LONGEST   256               /* bytes of a token: real ones have 128 */
+#define LONGEST   128 /* bytes of a token: as many as the longest of GPT-2 and its successors have */
 #define MOST_FILE ((size_t)8 << 20) /* o200k_base has 3.6 MB */
 #define NO_RANK   UINT32_MAX
 
@@ -98,7 +98,7 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
             continue;
         if (!read_line(line, bytes, &n, &item.id) || n > LONGEST)
             return heft_vocab_fail(r, item.where,
-                                   "a line that is not a token of up to 256 bytes in base64, a "
+                                   "a line that is not a token of up to 128 bytes in base64, a "
                                    "space, and a rank below 2^20");
         item.word = (struct heft_str){(const char *)bytes, n};
         item.word.p = heft_arena_text(&r->v->mem, item.word, r->err);
