@@ -21,6 +21,7 @@ struct options {
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
+    const char *tokens;              /* explain --tokens */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key, *unicode;
     const char *val_fraction;
@@ -30,10 +31,6 @@ struct options {
     uint64_t threads;        /* 0: not given */
     uint64_t memory;         /* -M, bytes; 0: not given */
     uint64_t max_shard_size; /* with sharded: was given */
-    const char *vocab, *unicode, *tokens;
-    uint64_t threads;                /* 0: not given */
-    uint64_t memory;                 /* -M, bytes; 0: not given */
-    uint64_t max_shard_size;         /* with sharded: was given */
     bool sharded;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
