@@ -161,7 +161,8 @@ static const struct option_spec train_own[] = {
 };
 
 static const struct option_spec tokens_own[] = {
-    TEXT(0, "vocab", vocab, "PATH", NULL, "vocab.bpe, or the folder it is in, with encoder.json"),
+    TEXT(0, "vocab", vocab, "PATH", NULL,
+         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
     TEXT(0, "encoding", encoding, "NAME", NULL, "of the text: utf-8 (default), latin-1, utf-16, …"),
     TEXT(0, "errors", errors, "HOW", "strict|replace",
