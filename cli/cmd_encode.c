@@ -30,15 +30,27 @@ static char *model_folder(const char *model)
     return NULL;
 }
 
+/* All sizes of GPT-2 have one vocabulary. */
+static bool is_gpt2(const char *model)
+{
+    static const char *const sizes[] = {"117M", "124M", "345M",  "355M",
+                                        "762M", "774M", "1542M", "1558M"};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (strcmp(model, sizes[i]) == 0)
+            return true;
+    return false;
+}
+
 static struct heft_vocab *open_vocab(const struct options *options, struct heft_error *err)
 {
     char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
     struct heft_vocab *v = NULL;
 
-    if (options->vocab || model)
-        v = heft_vocab_open(options->vocab ? options->vocab : model, err);
+    if (!options->vocab && options->model && !model && !is_gpt2(options->model))
+        usage_error(err, "no folder models/%s, and no size of GPT-2's is named so", options->model);
     else
-        usage_error(err, "no vocabulary is built in: --vocab DIR names one");
+        v = heft_vocab_open(options->vocab ? options->vocab : model, err);
     free(model);
     return v;
 }

@@ -75,6 +75,8 @@ static void explain_text(struct out *out, const struct heft_checkpoint *c,
 /* Options that mean nothing for the map. */
 static bool is_map(const struct options *options, struct heft_error *err)
 {
+    if (options->vocab || options->unicode)
+        return usage_error(err, "explain: --vocab and --unicode go with --tokens");
     if (!options->state && !options->at && !options->range && !options->record && !options->jsonl)
         return true;
     return usage_error(err,
@@ -99,6 +101,16 @@ int cmd_explain(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
 
+    if (options->tokens && (options->inputs.n || options->trace)) {
+        usage_error(&err, "explain: --tokens explains the text that follows it, and no INPUT");
+        return report_error(&err);
+    }
+    if (options->tokens)
+        return cmd_explain_tokens(options, out);
+    if (options->inputs.n == 0) {
+        usage_error(&err, "explain: wanted: heft explain INPUT, or heft explain --tokens TEXT");
+        return report_error(&err);
+    }
     if (options->trace)
         return cmd_trace(options, out);
     return is_map(options, &err) ? explain(options, out) : report_error(&err);

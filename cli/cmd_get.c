@@ -4,10 +4,9 @@
 #include "progress.h"
 #include "report.h"
 #include "suggest.h"
+#include "target.h"
 #include "value.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,42 +142,12 @@ static bool put_value(struct request *r, const struct heft_value *value, struct 
     return true;
 }
 
-/* Writes beside the target and renames: all of it or nothing under its name. */
 static bool write_value(struct request *r, const struct heft_value *value, struct heft_error *err)
 {
-    const struct options *const o = r->options;
-    const size_t room = strlen(o->output) + 40;
-    char *const temporary = malloc(room);
-    struct out out = {0};
-    bool fine = false;
-    int fd;
+    struct target target;
 
-    if (!temporary)
-        return usage_error(err, "no memory for the name");
-    snprintf(temporary, room, "%s.heft-%ld.tmp", o->output, (long)getpid());
-    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (fd < 0) {
-        system_error(err, temporary, "cannot make it");
-        free(temporary);
-        return false;
-    }
-    if (out_open(&out, fd) && put_value(r, value, &out, err)) {
-        fine = out_close(&out) && (o->no_sync || fsync(fd) == 0);
-        if (out.error)
-            errno = out.error;
-        if (!fine)
-            system_error(err, temporary, "cannot write");
-    }
-    close(fd);
-    /* link() refuses a name that exists, rename() does not ask */
-    if (fine && !o->overwrite && link(temporary, o->output) != 0)
-        fine = errno == EEXIST ? usage_error(err, "%s: exists; -f overwrites it", o->output)
-                               : system_error(err, o->output, "cannot make it");
-    if (fine && o->overwrite && rename(temporary, o->output) != 0)
-        fine = system_error(err, o->output, "cannot replace it");
-    unlink(temporary);
-    free(temporary);
-    return fine;
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_value(r, value, &target.out, err), err);
 }
 
 static bool get_value(struct request *r, const struct heft_value *value, struct heft_error *err)

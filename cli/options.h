@@ -21,6 +21,7 @@ struct options {
     bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
+    const char *tokens;              /* explain --tokens */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *val_fraction;
@@ -100,6 +101,8 @@ int cmd_trace(const struct options *options, struct out *out); /* explain --trac
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);
+int cmd_decode(const struct options *options, struct out *out);
+int cmd_explain_tokens(const struct options *options, struct out *out); /* explain --tokens */
 int cmd_scan(const struct options *options, struct out *out);
 int cmd_train(const struct options *options, struct out *out);
 int cmd_encode(const struct options *options, struct out *out);

@@ -62,6 +62,17 @@ static const struct option_spec document[] = {
     END,
 };
 
+static const struct option_spec vocabulary[] = {
+    TEXT(0, "vocab", vocab, "PATH", NULL,
+         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+    END,
+};
+static const struct option_spec classes[] = {
+    TEXT(0, "unicode", unicode, "VERSION", NULL,
+         "letters and numbers as Unicode 9.0 … 17.0 has them"),
+    END,
+};
+
 static const struct option_spec info_own[] = {
     FLAG('a', "all", all, "show every value in full"),
     END,
@@ -81,6 +92,7 @@ static const struct option_spec explain_own[] = {
     TEXT(0, "range", range, "A:B", NULL, "with --trace: those from A to below B"),
     TEXT(0, "record", record, "NAME", NULL, "with --trace: another pickle of an archive"),
     FLAG(0, "jsonl", jsonl, "with --trace: one JSON object a line"),
+    TEXT(0, "tokens", tokens, "TEXT", NULL, "how TEXT becomes tokens: words, merges, ids"),
     LATER("restore", NULL),
     END,
 };
@@ -89,6 +101,12 @@ static const struct option_spec writing[] = {
     FLAG('f', "force", overwrite, "replace what is there"),
     FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
     FLAG(0, "no-verify", no_verify, "do not check stored checksums on the way"),
+    END,
+};
+static const struct option_spec writing_text[] = {
+    TEXT('o', "output", output, "PATH", NULL, "where to write, else standard output"),
+    FLAG('f', "force", overwrite, "replace what is there"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
     END,
 };
 static const struct option_spec get_own[] = {
@@ -142,7 +160,8 @@ static const struct option_spec train_own[] = {
     END,
 };
 static const struct option_spec tokens_own[] = {
-    TEXT(0, "vocab", vocab, "PATH", NULL, "vocab.bpe, or the folder it is in, with encoder.json"),
+    TEXT(0, "vocab", vocab, "PATH", NULL,
+         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
     TEXT(0, "encoding", encoding, "NAME", NULL, "of the text: utf-8 (default), latin-1, utf-16, …"),
     TEXT(0, "errors", errors, "HOW", "strict|replace",
@@ -213,11 +232,12 @@ const struct verb verbs[] = {
      "  heft explain model.pth\n"
      "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n"
      "  heft explain --trace model.pth | less        its pickle, opcode by opcode\n"
-     "  heft explain --trace model.pth --at 136      stack, metastack and memo there\n",
+     "  heft explain --trace model.pth --at 136      stack, metastack and memo there\n"
+     "  heft explain --tokens 'hello there'          merges in order, and ids\n",
      "Ranges that heft does not understand are marked ??. --trace executes nothing: it shows what\n"
      "unpickling would do, and how each tensor leads to its bytes.\n",
-     {explain_own, document, reading, common},
-     1,
+     {explain_own, vocabulary, classes, document, reading, common},
+     0,
      ANY,
      cmd_explain},
     {"get",
@@ -264,6 +284,20 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_convert},
+    {"decode",
+     "files of tokens as text",
+     "INPUT… [-o PATH] [options]",
+     "  heft decode book.npz | head\n"
+     "  heft decode train.bin -o train.txt\n"
+     "  heft decode --vocab tokenizer.json corpus.idx\n",
+     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, or a stream "
+     "of\n"
+     "ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells. Arrays are\n"
+     "joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
+     {writing_text, vocabulary, common},
+     1,
+     ANY,
+     cmd_decode},
     {"scan",
      "what executing a pickle would import and call",
      "INPUT… [options]",

@@ -33,8 +33,18 @@ extern "C" {
 
 struct heft_vocab;
 
-/* A folder with vocab.bpe and encoder.json (or merges.txt and vocab.json), or vocab.bpe itself.
- * HEFT_MALFORMED where the two do not belong together. NULL on failure. */
+/* path may be
+ *   NULL             GPT-2's own, compiled into the library; HEFT_USAGE where the build had none
+ *   a folder         with vocab.bpe (and encoder.json), else tokenizer.json, else merges.txt (and
+ *                    vocab.json)
+ *   tokenizer.json   of the byte-level kind that splits and normalizes as GPT-2's does:
+ *                    HEFT_UNSUPPORTED names the field that says otherwise. Added tokens have their
+ *                    ids, but are not looked for in text
+ *   X.tiktoken       ranks; the end of text gets the lowest free id
+ *   vocab.bpe        alone: ids as GPT-2 numbers them
+ * What a file is, its content tells. Words are always cut by GPT-2's pattern. Ids are below 2^20.
+ * A list of merges beside its ids is read as the original does: a last line without its newline is
+ * not used. NULL on failure. */
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
 /* One more than the highest id. */
@@ -74,6 +84,32 @@ HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_
                                 heft_ids_fn *each, void *ctx, struct heft_error *err);
 HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
                                   struct heft_error *err);
+
+/* ---- explaining -------------------------------------------------------------------------- */
+
+/* One merge of a word: its symbols `at` and at + 1, which are left and right, become id. */
+struct heft_word_merge {
+    uint32_t rank, left, right, id;
+    size_t at;
+};
+/* A word as the pattern cuts it, what happens to it, and its ids. */
+struct heft_word {
+    const char *text;
+    size_t n;
+    uint64_t offset;
+    const uint32_t *bytes; /* the ids of its n single bytes: where merging begins */
+    const struct heft_word_merge *merges;
+    size_t n_merges;
+    const uint32_t *ids;
+    size_t n_ids;
+    bool is_whole; /* a token that merging does not lead to, taken whole */
+};
+#define HEFT_WORD_MOST 4096 /* bytes of a word that is explained; longer: HEFT_LIMIT */
+typedef bool heft_word_fn(void *ctx, const struct heft_word *word);
+/* How a text becomes ids, word by word; false from each() ends it. unicode: as in struct
+ * heft_encoder_options. */
+HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text,
+                                size_t n, heft_word_fn *each, void *ctx, struct heft_error *err);
 
 /* ---- files of text → files of tokens ------------------------------------------------------
  *
@@ -145,6 +181,25 @@ HEFT_API void heft_encode_free(struct heft_encoding *e);
  * nothing; its offset is the index of the id. */
 HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out,
                           size_t room, size_t *bytes, struct heft_error *err);
+
+/* Text of ids that come in portions: feed, then finish. What is no UTF-8 becomes U+FFFD, one for each
+ * longest beginning of a character, as Python's errors="replace" has it. `text` lives until each()
+ * returns, which ends it all by returning false (HEFT_USAGE). After finish, and after a failure, a
+ * new text may begin. An unknown id: as heft_decode. */
+struct heft_decoder;
+typedef bool heft_text_fn(void *ctx, const char *text, size_t n);
+HEFT_API struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err);
+HEFT_API void heft_decoder_free(struct heft_decoder *d);
+HEFT_API bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n,
+                                heft_text_fn *each, void *ctx, struct heft_error *err);
+HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
+                                  struct heft_error *err);
+
+/* The text of a file of ids, in constant memory: .npz and .npy of whole numbers, llm.c's .bin,
+ * Megatron's .idx or .bin (by the other beside it), and streams of nothing but ids, little-endian, of
+ * 2 bytes, or 4 where the vocabulary has ids above 65535. Arrays and sequences are joined. */
+HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
+                               void *ctx, struct heft_error *err);
 
 /* ---- training ---------------------------------------------------------------------------- */
 

@@ -56,7 +56,7 @@ static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err
     return true;
 }
 
-static bool build_pairs(struct heft_vocab *v, struct heft_error *err)
+bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
 {
     v->slot_bits = 4;
     while (((uint64_t)1 << v->slot_bits) < 2 * (uint64_t)v->n_merges)
@@ -83,11 +83,9 @@ static void measure(struct heft_vocab *v)
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
-struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
+static struct heft_vocab *finish(struct heft_vocab *v, bool ok)
 {
-    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
-
-    if (v && heft_vocab_read(v, path, err) && build_pairs(v, err)) {
+    if (ok) {
         measure(v);
         return v;
     }
@@ -95,10 +93,26 @@ struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
     return NULL;
 }
 
+struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
+{
+    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+
+    return finish(v, v && (path ? heft_vocab_read(v, path, err) : heft_vocab_builtin(v, err)));
+}
+
+struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
+                                   struct heft_error *err)
+{
+    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+
+    return finish(v, v && heft_vocab_parse(v, text, ids, err));
+}
+
 void heft_vocab_close(struct heft_vocab *v)
 {
     if (!v)
         return;
+    heft_strmap_release(&v->wholes);
     heft_arena_release(&v->mem);
     heft_free(v);
 }
@@ -119,26 +133,4 @@ const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t 
 uint32_t heft_vocab_end(const struct heft_vocab *v)
 {
     return v->end;
-}
-
-bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out, size_t room,
-                 size_t *bytes, struct heft_error *err)
-{
-    uint8_t *to = out;
-    size_t total = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t length;
-        const uint8_t *token = heft_vocab_token(v, ids[i], &length);
-
-        if (!token)
-            return heft_fail(err, HEFT_MALFORMED, i,
-                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
-                             ids[i], v->n_ids);
-        if (total < room)
-            memcpy(to + total, token, heft_min_u64(length, room - total));
-        total += length; /* at most HEFT_LONGEST times n */
-    }
-    *bytes = total;
-    return true;
 }

@@ -1,7 +1,11 @@
 /* vocab.h: a vocabulary: which bytes each id stands for, and which pairs of ids merge into which.
  *
- *     vocab_files.c   vocab.bpe, encoder.json → symbols and merges
- *     vocab.c         merges → tables; the public questions
+ *     vocab_files.c     a path, or bytes → which kind they are
+ *     vocab_words.c     vocab.bpe, encoder.json → tokens and merges
+ *     vocab_json.c      tokenizer.json → the same
+ *     vocab_ranks.c     a .tiktoken file → the same
+ *     vocab_builtin.c   GPT-2's own, compiled in
+ *     vocab.c           merges → tables; the public questions
  *
  * A merge's rank is its place in the list: of all pairs in a word the one of the lowest rank merges
  * first. */
@@ -12,8 +16,8 @@
 #include "heft/tokens.h"
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
-#define HEFT_MOST_IDS    (1U << 24)
-#define HEFT_LONGEST     4096 /* bytes of a token: real ones have 128 */
+#define HEFT_MOST_IDS    (1U << 20) /* the largest vocabularies have a quarter of it */
+#define HEFT_LONGEST     4096       /* bytes of a token: real ones have 128 */
 
 struct heft_merge {
     uint32_t left, right, id;
@@ -34,6 +38,9 @@ struct heft_vocab {
     unsigned slot_bits;
     uint32_t longest; /* bytes of the longest token */
     bool is_closed;   /* GPT-2's own, of which it was measured that each token encodes to itself */
+    /* Words that are tokens though merging does not lead there, where the vocabulary wants such
+     * words taken whole: bytes → id. */
+    struct heft_strmap wholes;
 };
 
 /* The byte that a character of the vocabulary files stands for; -1: none (specs: tokenizer §1.1).
@@ -42,8 +49,21 @@ int heft_alphabet_byte(uint32_t c);
 /* The bytes in the order in which GPT-2 numbers them. */
 void heft_alphabet_order(uint8_t order[256]);
 
-/* Reads what is at `path` into tokens, byte_ids and merges. */
+/* Reads what is at `path` into tokens, byte_ids, merges and slots. */
 HEFT_CHECKED bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err);
+/* The same from memory: vocab.bpe, tokenizer.json or ranks; ids: encoder.json, p NULL for none. */
+HEFT_CHECKED bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text,
+                                   struct heft_bytes ids, struct heft_error *err);
+HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
+                                                struct heft_error *err);
+/* GPT-2's own, where the build had it: HEFT_USAGE else. */
+HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
+/* Makes the table of pairs: HEFT_MALFORMED where a pair merges twice. */
+HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err);
+
+/* GPT-2's merges as the build wrote them (scripts/builtin-vocab); 0 where it had none. */
+extern const uint32_t heft_builtin_count;
+extern const uint16_t heft_builtin_merges[][2];
 
 static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {

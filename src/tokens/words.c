@@ -101,11 +101,24 @@ uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t 
     return out;
 }
 
+/* A word that is a token though merging does not lead to it: w->ids gets its id. */
+static bool is_whole(struct heft_words *w, const uint8_t *word, size_t n)
+{
+    if (HEFT_LIKELY(w->v->wholes.count == 0) || n > w->v->longest)
+        return false;
+    w->ids[0] = heft_strmap_get(&w->v->wholes, (struct heft_str){(const char *)word, n});
+    return w->ids[0] != HEFT_MAP_NONE;
+}
+
 /* The linear method has tables to make first: a text with few long words does without. The ids live
  * until the next word. NULL on failure. */
 static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n, size_t *count,
                              struct heft_error *err)
 {
+    if (is_whole(w, word, n)) {
+        *count = 1;
+        return w->ids;
+    }
     if (n <= HEFT_MERGE_SHORT) {
         *count = heft_merge_short(&w->pairs, word, n, w->ids);
         return w->ids;
@@ -199,7 +212,7 @@ static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n,
 
     if (n > HEFT_WORD_KEY)
         return heft_words_one(w, word, n, out, err);
-    count = heft_merge_short(&w->pairs, word, n, w->ids);
+    count = is_whole(w, word, n) ? 1 : heft_merge_short(&w->pairs, word, n, w->ids);
     if (count > most_ids(w))
         return heft_words_one(w, word, n, out, err);
     remember(w, key, w->ids, count);

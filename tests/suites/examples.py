@@ -7,7 +7,7 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 ONLY_PLAIN = True
 
-EXAMPLES = ("list", "load_tensor", "convert_progress")
+EXAMPLES = ("list", "load_tensor", "convert_progress", "tokens")
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(stranger C)
@@ -39,7 +39,8 @@ def library_folder(stage):
 
 
 def check_installed(stage):
-    wanted = ["bin/heft", "include/heft/heft.h", "include/heft/types.h", "share/man/man1/heft.1"]
+    wanted = ["bin/heft", "include/heft/heft.h", "include/heft/types.h",
+              "include/heft/tokens.h", "share/man/man1/heft.1"]
     missing = [path for path in wanted if not (stage / path).exists()]
     for name in ("libheft.so.0", "libheft.so", "libheft.a", "pkgconfig/heft.pc",
                  "cmake/heft/heftConfig.cmake"):
@@ -84,6 +85,11 @@ def run_examples(ctx, programs, libraries):
     target = ctx.folder("converted") / "model.safetensors"
     must_succeed(ctx, [programs / "convert_progress", path, target], env=env)
     must_succeed(ctx, [ctx.heft, "verify", target])
+    vocabulary = target.parent / "small.bpe"
+    vocabulary.write_text("#version: 0.2\na b\n\u0120 t\nh e\n\u0120t he\n", encoding="utf-8")
+    spoken = text_of(must_succeed(ctx, [programs / "tokens", "ab the", vocabulary], env=env).stdout)
+    if spoken != "256 259\nab the\n":
+        raise Fail(f"tokens says {spoken!r}")
 
 
 def choose_input(ctx):

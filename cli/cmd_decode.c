@@ -1,0 +1,48 @@
+/* cmd_decode.c: files of ids → text. */
+#include "options.h"
+#include "output.h"
+#include "report.h"
+#include "target.h"
+
+#include <heft/tokens.h>
+
+#include <string.h>
+
+static bool each_text(void *ctx, const char *text, size_t n)
+{
+    struct out *const out = ctx;
+
+    out_bytes(out, text, n);
+    return out->error == 0;
+}
+
+/* An interrupted decoding is an output that cannot be written, of which whoever closes it tells. */
+static bool decode_all(const struct options *options, const struct heft_vocab *v, struct out *out,
+                       struct heft_error *err)
+{
+    for (size_t i = 0; i < options->inputs.n && out->error == 0; i++)
+        if (!heft_decode_file(v, options->inputs.items[i], each_text, out, err) && out->error == 0)
+            return false;
+    return true;
+}
+
+static bool decode(const struct options *options, const struct heft_vocab *v, struct out *out,
+                   struct heft_error *err)
+{
+    struct target target;
+
+    if (!options->output || strcmp(options->output, "-") == 0)
+        return decode_all(options, v, out, err);
+    return target_open(&target, options, err) &&
+           target_close(&target, decode_all(options, v, &target.out, err), err);
+}
+
+int cmd_decode(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_vocab *const v = heft_vocab_open(options->vocab, &err);
+    const bool fine = v && decode(options, v, out, &err);
+
+    heft_vocab_close(v);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

@@ -1,0 +1,60 @@
+/* target.c: all of a file or nothing under its name. */
+#include "target.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool target_open(struct target *target, const struct options *options, struct heft_error *err)
+{
+    const size_t room = strlen(options->output) + 40;
+    bool fine;
+
+    *target = (struct target){.options = options, .fd = -1};
+    target->temporary = malloc(room);
+    if (!target->temporary)
+        return usage_error(err, "no memory for the name");
+    snprintf(target->temporary, room, "%s.heft-%ld.tmp", options->output, (long)getpid());
+    target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    fine = target->fd >= 0;
+    if (!fine)
+        system_error(err, target->temporary, "cannot make it");
+    else if (!out_open(&target->out, target->fd))
+        fine = target_close(target, usage_error(err, "no memory for the output"), err);
+    if (!fine)
+        free(target->temporary);
+    return fine;
+}
+
+/* link() refuses a name that exists, rename() does not ask. */
+static bool give_name(const struct target *target, struct heft_error *err)
+{
+    const char *const name = target->options->output;
+
+    if (target->options->overwrite)
+        return rename(target->temporary, name) == 0 || system_error(err, name, "cannot replace it");
+    if (link(target->temporary, name) == 0)
+        return true;
+    return errno == EEXIST ? usage_error(err, "%s: exists; -f overwrites it", name)
+                           : system_error(err, name, "cannot make it");
+}
+
+bool target_close(struct target *target, bool fine, struct heft_error *err)
+{
+    const bool is_written = !target->out.buffer || out_close(&target->out);
+
+    if (fine && (!is_written || (!target->options->no_sync && fsync(target->fd) != 0))) {
+        if (target->out.error)
+            errno = target->out.error;
+        fine = system_error(err, target->temporary, "cannot write");
+    }
+    close(target->fd);
+    fine = fine && give_name(target, err);
+    unlink(target->temporary);
+    free(target->temporary);
+    target->temporary = NULL;
+    return fine;
+}

@@ -1,0 +1,202 @@
+/* decode.c: ids → bytes → text. What is no UTF-8 becomes U+FFFD, one for each longest beginning of a
+ * character, as Python's errors='replace' has it (specs: tokenizer §1.6).
+ *
+ *     F0 9F 99 41   →  U+FFFD A      three bytes begin a character that does not go on
+ *     C0 80         →  U+FFFD U+FFFD  neither begins one */
+#include "tokens/decode.h"
+
+#include "base/text.h"
+#include "tokens/vocab.h"
+
+#define ROOM ((size_t)1 << 16) /* bytes that are gathered before they are handed out */
+
+bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out, size_t room,
+                 size_t *bytes, struct heft_error *err)
+{
+    uint8_t *to = out;
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t length;
+        const uint8_t *token = heft_vocab_token(v, ids[i], &length);
+
+        if (!token)
+            return heft_fail(err, HEFT_MALFORMED, i,
+                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
+                             ids[i], v->n_ids);
+        if (total < room)
+            memcpy(to + total, token, heft_min_u64(length, room - total));
+        total += length; /* at most HEFT_LONGEST times n */
+    }
+    *bytes = total;
+    return true;
+}
+
+/* ---- text -------------------------------------------------------------------------------- */
+
+struct heft_decoder {
+    const struct heft_vocab *v;
+    uint64_t count; /* ids so far */
+    size_t n;
+    uint8_t bytes[ROOM + 2 * HEFT_LONGEST];
+};
+
+struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err)
+{
+    struct heft_decoder *d = heft_calloc(1, sizeof *d, err);
+
+    if (d)
+        d->v = v;
+    return d;
+}
+
+void heft_decoder_free(struct heft_decoder *d)
+{
+    heft_free(d);
+}
+
+/* What the second byte of a character may be; *more is how many follow the first. */
+static bool follows(uint8_t lead, uint8_t second)
+{
+    if ((second & 0xC0) != 0x80)
+        return false;
+    switch (lead) {
+    case 0xE0:
+        return second >= 0xA0;
+    case 0xED:
+        return second < 0xA0;
+    case 0xF0:
+        return second >= 0x90;
+    case 0xF4:
+        return second < 0x90;
+    default:
+        return true;
+    }
+}
+
+/* Bytes at p, n > 0 of them, where no whole character stands: how many are the beginning of one, at
+ * least 1. *is_open: more bytes might complete it. */
+static size_t beginning(const uint8_t *p, size_t n, bool *is_open)
+{
+    const size_t wanted = p[0] < 0xC2 || p[0] > 0xF4 ? 1 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : 4;
+    size_t k = 1;
+
+    if (k < wanted && k < n && follows(p[0], p[k]))
+        for (k = 2; k < wanted && k < n && (p[k] & 0xC0) == 0x80;)
+            k++;
+    *is_open = k == n && k < wanted;
+    return k;
+}
+
+static bool give(heft_text_fn *each, void *ctx, const void *text, size_t n, struct heft_error *err)
+{
+    return n == 0 || each(ctx, text, n) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+}
+
+/* Hands out what is gathered; at most 3 bytes stay, unless is_last. */
+static bool flush(struct heft_decoder *d, bool is_last, heft_text_fn *each, void *ctx,
+                  struct heft_error *err)
+{
+    size_t at = 0, kept = 0;
+
+    while (at < d->n) {
+        const size_t good = heft_utf8_check((struct heft_bytes){d->bytes + at, d->n - at});
+        bool is_open;
+        size_t bad;
+
+        if (!give(each, ctx, d->bytes + at, good, err))
+            return false;
+        at += good;
+        if (at == d->n)
+            break;
+        bad = beginning(d->bytes + at, d->n - at, &is_open);
+        if (is_open && !is_last) {
+            kept = bad;
+            break;
+        }
+        if (!give(each, ctx, "\xEF\xBF\xBD", 3, err))
+            return false;
+        at += bad;
+    }
+    memmove(d->bytes, d->bytes + at, kept);
+    d->n = kept;
+    return true;
+}
+
+static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
+                 void *ctx, struct heft_error *err)
+{
+    for (size_t i = 0; i < n; i++, d->count++) {
+        size_t length;
+        const uint8_t *token = heft_vocab_token(d->v, ids[i], &length);
+
+        if (!token)
+            return heft_fail(err, HEFT_MALFORMED, d->count,
+                             "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
+                             ids[i], d->v->n_ids);
+        if (d->n >= ROOM && !flush(d, false, each, ctx, err))
+            return false;
+        memcpy(d->bytes + d->n, token, length); /* at most 2 * HEFT_LONGEST */
+        d->n += length;
+    }
+    return flush(d, false, each, ctx, err);
+}
+
+bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
+                       void *ctx, struct heft_error *err)
+{
+    const bool ok = feed(d, ids, n, each, ctx, err);
+
+    if (!ok)
+        d->n = d->count = 0;
+    return ok;
+}
+
+bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
+                         struct heft_error *err)
+{
+    const bool ok = flush(d, true, each, ctx, err);
+
+    d->n = d->count = 0;
+    return ok;
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+static bool check_ids(const struct heft_vocab *v, const struct heft_ids_reader *r,
+                      const uint32_t *ids, size_t n, struct heft_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= v->n_ids || !v->tokens[ids[i]].p)
+            return heft_ids_fail(r, i, err, "stands for nothing in this vocabulary");
+    return true;
+}
+
+static bool decode_all(struct heft_ids_reader *r, struct heft_decoder *d, heft_text_fn *each,
+                       void *ctx, struct heft_error *err)
+{
+    uint32_t ids[HEFT_IDS_BATCH];
+    size_t n = 1;
+
+    while (n > 0)
+        if (!heft_ids_next(r, ids, &n, err) || !check_ids(d->v, r, ids, n, err) ||
+            !heft_decoder_feed(d, ids, n, each, ctx, err))
+            return false;
+    return heft_decoder_finish(d, each, ctx, err);
+}
+
+bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each, void *ctx,
+                      struct heft_error *err)
+{
+    struct heft_decoder *d = heft_decoder_new(v, err);
+    struct heft_ids_reader r = {0};
+    bool ok = d && heft_ids_open(&r, path, v->n_ids <= 65536 ? 2 : 4, err) &&
+              decode_all(&r, d, each, ctx, err);
+
+    if (d && !ok && err->code != HEFT_USAGE && err->code != HEFT_NOMEM)
+        heft_error_file(err, path);
+    heft_ids_close(&r);
+    heft_decoder_free(d);
+    return ok;
+}

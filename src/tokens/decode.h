@@ -1,0 +1,79 @@
+/* decode.h: files of ids, in portions.
+ *
+ *     decode_files.c   which kind a file is; its parts; bytes → ids
+ *     decode_npy.c     the header of a NumPy array of ids
+ *     decode.c         ids → text */
+#ifndef HEFT_DECODE_H
+#define HEFT_DECODE_H
+
+#include "base/inflate.h"
+#include "heft/tokens.h"
+#include "io/source.h"
+#include "wire/zip.h"
+
+/* What the header of an .npy says about numbers that may be ids. */
+struct heft_npy_ids {
+    uint64_t count;
+    uint32_t data; /* bytes of the header */
+    uint8_t width; /* 1, 2, 4, 8 */
+    bool is_signed;
+};
+#define HEFT_NPY_HEAD 12        /* bytes that tell how long the header is */
+#define HEFT_NPY_MOST (1 << 16) /* bytes of a header */
+
+/* The bytes of the whole header, from its first HEFT_NPY_HEAD. Offsets in errors are in the array.
+ */
+HEFT_CHECKED bool heft_npy_head(const uint8_t *head, uint32_t *length, struct heft_error *err);
+HEFT_CHECKED bool heft_npy_read(struct heft_bytes header, struct heft_npy_ids *out,
+                                struct heft_error *err);
+
+/* A stored or deflated range of a file, from front to back. */
+struct heft_ids_range {
+    const struct heft_source *source;
+    uint64_t at, packed, left; /* of the file; bytes to come out */
+    struct heft_inflate *z;    /* NULL: stored */
+    uint8_t *in;
+    struct heft_bytes waiting;
+    bool is_done;         /* the deflated stream has ended */
+    uint32_t crc, wanted; /* checked at the end where wanted is not 0 */
+};
+
+enum heft_ids_kind {
+    HEFT_IDS_STREAM,
+    HEFT_IDS_NPY,
+    HEFT_IDS_NPZ,
+    HEFT_IDS_LLMC,
+    HEFT_IDS_MEGATRON
+};
+
+struct heft_ids_reader {
+    struct heft_source file, data; /* data: of Megatron's, beside its index */
+    struct heft_arena mem;
+    enum heft_ids_kind kind;
+    unsigned width; /* of the ids of the part at hand */
+    bool is_signed;
+    struct heft_zip zip;
+    uint64_t part, parts;       /* the next one; how many */
+    uint64_t lengths, pointers; /* Megatron: where the tables are in the index */
+    struct heft_ids_range range;
+    uint64_t left;    /* ids of the part that are not read yet */
+    uint64_t where;   /* of the first id of the last batch, HEFT_NO_OFFSET in a deflated part */
+    const char *name; /* of the part, NULL where it has none */
+    const char *data_path;
+    uint8_t *bytes; /* of a batch */
+};
+
+#define HEFT_IDS_BATCH 8192
+
+/* stream_width: of ids in a file that is nothing but ids. */
+HEFT_CHECKED bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
+                                struct heft_error *err);
+/* At most HEFT_IDS_BATCH of them; *count is 0 at the end. */
+HEFT_CHECKED bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count,
+                                struct heft_error *err);
+/* Fails about the i-th id of the last batch. Always false. */
+bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
+                   const char *what);
+void heft_ids_close(struct heft_ids_reader *r);
+
+#endif

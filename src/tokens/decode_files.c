@@ -1,0 +1,397 @@
+/* decode_files.c: files of ids, known by their content, read in portions.
+ *
+ *     PK…                  .npz: arrays of whole numbers, one after the other
+ *     \x93NUMPY            .npy
+ *     u32 20240520         llm.c: 256 × u32 (magic, version 1, number of ids, 0 …), ids of 2 bytes
+ *     u32 20240801         the same with version 7 and ids of 4 bytes
+ *     MMIDIDX\0\0          Megatron's index: u64 1 | u8 type | u64 sequences | u64 documents |
+ *                          lengths, 4 bytes each | where they begin in X.bin, 8 bytes each | …
+ *     anything else        ids and nothing else, of 2 or 4 bytes
+ *
+ * X.bin with such an index beside it is read by it. */
+#include "base/checksum.h"
+#include "base/endian.h"
+#include "tokens/decode.h"
+
+#define LLMC_HEAD      1024
+#define MEGATRON_HEAD  34
+#define MEGATRON_MAGIC "MMIDIDX\0\0"
+#define PIECE          ((size_t)1 << 16) /* of a deflated part, read at once */
+
+/* ---- ranges ------------------------------------------------------------------------------ */
+
+static void range_end(struct heft_ids_range *range)
+{
+    heft_inflate_free(range->z);
+    heft_free(range->in);
+    *range = (struct heft_ids_range){0};
+}
+
+static bool refill(struct heft_ids_range *range, struct heft_error *err)
+{
+    const size_t n = heft_min_u64(range->packed, PIECE);
+
+    if (range->waiting.n > 0 || n == 0)
+        return true;
+    if (!heft_source_read(range->source, range->at, range->in, n, err))
+        return false;
+    range->at += n;
+    range->packed -= n;
+    range->waiting = (struct heft_bytes){range->in, n};
+    return true;
+}
+
+/* The inflater may have more to give though nothing waits to be put in. */
+static bool inflate(struct heft_ids_range *range, uint8_t *out, size_t n, struct heft_error *err)
+{
+    while (n > 0) {
+        const size_t before = n;
+
+        if (!refill(range, err))
+            return false;
+        if (!range->is_done &&
+            !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
+            return false;
+        if (n == before && (range->is_done || (range->waiting.n == 0 && range->packed == 0)))
+            return heft_fail(err, HEFT_MALFORMED, range->at,
+                             "a deflated array that ends too early");
+    }
+    return true;
+}
+
+static bool range_read(struct heft_ids_range *range, void *out, size_t n, struct heft_error *err)
+{
+    if (n > range->left)
+        return heft_fail(err, HEFT_MALFORMED, range->z ? HEFT_NO_OFFSET : range->at + range->left,
+                         "an array that ends too early");
+    if (range->z ? !inflate(range, out, n, err)
+                 : !heft_source_read(range->source, range->at, out, n, err))
+        return false;
+    if (!range->z)
+        range->at += n;
+    range->left -= n;
+    range->crc = heft_crc32(range->crc, out, n);
+    return range->left > 0 || range->wanted == 0 || range->crc == range->wanted ||
+           heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                     "CRC-32 is %08" PRIx32 ", the archive says %08" PRIx32, range->crc,
+                     range->wanted);
+}
+
+static bool range_begin(struct heft_ids_range *range, const struct heft_source *source,
+                        const struct heft_zip_entry *entry, struct heft_error *err)
+{
+    const bool is_deflated = entry->method == HEFT_ZIP_DEFLATED;
+
+    range_end(range);
+    *range = (struct heft_ids_range){.source = source,
+                                     .at = entry->data,
+                                     .packed = entry->packed,
+                                     .left = entry->size,
+                                     .wanted = entry->crc};
+    if (!is_deflated)
+        return true;
+    range->z = heft_inflate_new(err);
+    range->in = range->z ? heft_alloc(PIECE, err) : NULL;
+    return range->in != NULL;
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, uint64_t count,
+                     struct heft_error *err)
+{
+    uint64_t bytes;
+
+    if (!heft_mul(count, width, &bytes) || bytes != r->range.left)
+        return heft_fail(err, HEFT_MALFORMED, r->range.z ? HEFT_NO_OFFSET : r->range.at,
+                         "%" PRIu64 " ids of %u bytes, but %" PRIu64 " bytes are there", count,
+                         width, r->range.left);
+    r->width = width;
+    r->is_signed = is_signed;
+    r->left = count;
+    return true;
+}
+
+static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
+{
+    uint8_t head[HEFT_NPY_HEAD];
+    struct heft_npy_ids array;
+    uint32_t length;
+    uint8_t *header;
+    bool ok;
+
+    if (!range_read(&r->range, head, sizeof head, err) || !heft_npy_head(head, &length, err))
+        return false;
+    header = heft_alloc(length, err);
+    if (!header)
+        return false;
+    memcpy(header, head, sizeof head);
+    ok = range_read(&r->range, header + sizeof head, length - sizeof head, err) &&
+         heft_npy_read((struct heft_bytes){header, length}, &array, err) &&
+         set_part(r, array.width, array.is_signed, array.count, err);
+    heft_free(header);
+    return ok;
+}
+
+static bool begin_member(struct heft_ids_reader *r, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &r->zip.entries[r->part];
+
+    r->name = entry->name.p;
+    if (entry->name.n < 4 || memcmp(entry->name.p + entry->name.n - 4, ".npy", 4) != 0)
+        return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is no array", entry->name.p);
+    return (range_begin(&r->range, &r->file, entry, err) && begin_array(r, err)) ||
+           heft_error_about(err, "array", entry->name);
+}
+
+static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
+{
+    const uint64_t length_at = r->lengths + 4 * r->part, pointer_at = r->pointers + 8 * r->part;
+    uint8_t length[4], pointer[8];
+    uint64_t count, at;
+
+    if (!heft_source_read(&r->file, length_at, length, sizeof length, err) ||
+        !heft_source_read(&r->file, pointer_at, pointer, sizeof pointer, err))
+        return false;
+    count = heft_le32(length);
+    at = heft_le64(pointer);
+    if (count > INT32_MAX || !heft_within(at, count * r->width, r->data.size))
+        return heft_fail(err, HEFT_MALFORMED, length_at,
+                         "sequence %" PRIu64 " of %" PRIu64 " ids at %" PRIu64
+                         " is outside of the %" PRIu64 " bytes of its .bin",
+                         r->part, count, at, r->data.size);
+    r->range = (struct heft_ids_range){.source = &r->data, .at = at, .left = count * r->width};
+    r->left = count;
+    return true;
+}
+
+static bool begin_part(struct heft_ids_reader *r, struct heft_error *err)
+{
+    const bool ok = r->kind == HEFT_IDS_NPZ        ? begin_member(r, err)
+                    : r->kind == HEFT_IDS_MEGATRON ? begin_sequence(r, err)
+                                                   : true;
+
+    r->part++;
+    return ok;
+}
+
+/* ---- ids --------------------------------------------------------------------------------- */
+
+bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
+                   const char *what)
+{
+    const uint8_t *p = r->bytes + i * r->width;
+    const uint64_t where = r->where == HEFT_NO_OFFSET ? r->where : r->where + i * r->width;
+    uint64_t id = 0;
+
+    for (unsigned k = r->width; k-- > 0;)
+        id = id << 8 | p[k];
+    if (r->is_signed && r->width < 8 && id >> (8 * r->width - 1))
+        id |= ~UINT64_C(0) << 8 * r->width;
+    if (r->is_signed)
+        heft_fail(err, HEFT_MALFORMED, where, "id %" PRId64 " %s", (int64_t)id, what);
+    else
+        heft_fail(err, HEFT_MALFORMED, where, "id %" PRIu64 " %s", id, what);
+    if (r->kind == HEFT_IDS_MEGATRON)
+        heft_error_file(err, r->data_path);
+    return r->name ? heft_error_about(err, "array", heft_str_of(r->name)) : false;
+}
+
+/* Ids that no vocabulary can have become HEFT_NO_TOKEN. */
+static void to_ids(const struct heft_ids_reader *r, size_t n, uint32_t *ids)
+{
+    const uint8_t *p = r->bytes;
+
+    for (size_t i = 0; i < n; i++, p += r->width) {
+        uint64_t id = 0;
+
+        for (unsigned k = r->width; k-- > 0;)
+            id = id << 8 | p[k];
+        if (id > UINT32_MAX || (r->is_signed && id >> (8 * r->width - 1)))
+            id = HEFT_NO_TOKEN;
+        ids[i] = (uint32_t)id;
+    }
+}
+
+bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, struct heft_error *err)
+{
+    size_t n;
+
+    *count = 0;
+    while (r->left == 0) {
+        if (r->part == r->parts)
+            return true;
+        if (!begin_part(r, err))
+            return false;
+    }
+    n = heft_min_u64(r->left, HEFT_IDS_BATCH);
+    r->where = r->range.z ? HEFT_NO_OFFSET : r->range.at;
+    if (!range_read(&r->range, r->bytes, n * r->width, err))
+        return r->name ? heft_error_about(err, "array", heft_str_of(r->name)) : false;
+    to_ids(r, n, ids);
+    r->left -= n;
+    *count = n;
+    return true;
+}
+
+/* ---- kinds of files ---------------------------------------------------------------------- */
+
+static bool open_npz(struct heft_ids_reader *r, struct heft_error *err)
+{
+    r->kind = HEFT_IDS_NPZ;
+    if (!heft_zip_open(&r->zip, &r->file, NULL, &r->mem, err))
+        return false;
+    r->parts = r->zip.count;
+    return true;
+}
+
+static bool open_llmc(struct heft_ids_reader *r, unsigned width, struct heft_error *err)
+{
+    uint8_t head[12];
+    uint32_t version;
+
+    r->kind = HEFT_IDS_LLMC;
+    if (r->file.size < LLMC_HEAD)
+        return heft_fail(err, HEFT_MALFORMED, r->file.size, "the header of 1024 bytes is cut off");
+    if (!heft_source_read(&r->file, 0, head, sizeof head, err))
+        return false;
+    version = heft_le32(head + 4);
+    if (version != (width == 2 ? 1 : 7))
+        return heft_fail(err, HEFT_UNSUPPORTED, 4,
+                         "version %" PRIu32 " of llm.c's format; 1 has ids of 2 bytes, 7 of 4",
+                         version);
+    r->range = (struct heft_ids_range){
+        .source = &r->file, .at = LLMC_HEAD, .left = r->file.size - LLMC_HEAD};
+    return set_part(r, width, false, heft_le32(head + 8), err);
+}
+
+static unsigned megatron_width(uint8_t type, bool *is_signed)
+{
+    static const uint8_t WIDTHS[] = {0, 1, 1, 2, 4, 8, 0, 0, 2};
+
+    *is_signed = type >= 2 && type <= 5;
+    return type < HEFT_COUNT(WIDTHS) ? WIDTHS[type] : 0;
+}
+
+/* X.bin for X.idx. */
+static bool open_data(struct heft_ids_reader *r, const char *path, struct heft_error *err)
+{
+    const size_t n = strlen(path);
+
+    if (n < 4 || strcmp(path + n - 4, ".idx") != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "an index of Megatron's whose name does not end in .idx: where is its "
+                         ".bin?");
+    r->data_path = heft_arena_printf(&r->mem, err, "%.*s.bin", (int)(n - 4), path);
+    return r->data_path && heft_source_open_file(&r->data, r->data_path, err);
+}
+
+static bool open_megatron(struct heft_ids_reader *r, const char *path, struct heft_error *err)
+{
+    uint8_t head[MEGATRON_HEAD];
+    uint64_t bytes;
+
+    r->kind = HEFT_IDS_MEGATRON;
+    if (r->file.size < sizeof head)
+        return heft_fail(err, HEFT_MALFORMED, r->file.size, "an index of Megatron's is cut off");
+    if (!heft_source_read(&r->file, 0, head, sizeof head, err))
+        return false;
+    if (heft_le64(head + 9) != 1)
+        return heft_fail(err, HEFT_UNSUPPORTED, 9, "version %" PRIu64 " of Megatron's index",
+                         heft_le64(head + 9));
+    r->width = megatron_width(head[17], &r->is_signed);
+    if (r->width == 0)
+        return heft_fail(err, HEFT_UNSUPPORTED, 17, "type %u of ids; 1 to 5 and 8 are read",
+                         head[17]);
+    r->parts = heft_le64(head + 18);
+    r->lengths = MEGATRON_HEAD;
+    if (!heft_mul(r->parts, 12, &bytes) || !heft_within(MEGATRON_HEAD, bytes, r->file.size))
+        return heft_fail(err, HEFT_MALFORMED, 18,
+                         "%" PRIu64 " sequences do not fit into the %" PRIu64 " bytes of the index",
+                         r->parts, r->file.size);
+    r->pointers = r->lengths + 4 * r->parts;
+    return open_data(r, path, err);
+}
+
+static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_error *err)
+{
+    r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
+    return r->file.size % width == 0
+               ? set_part(r, width, false, r->file.size / width, err)
+               : heft_fail(err, HEFT_MALFORMED, r->file.size - r->file.size % width,
+                           "%" PRIu64 " bytes are no whole number of ids of %u bytes", r->file.size,
+                           width);
+}
+
+/* X.idx where path is X.bin and such an index is there; it takes the place of the file. */
+static bool find_index(struct heft_ids_reader *r, const char *path, const char **index,
+                       struct heft_error *err)
+{
+    const size_t n = strlen(path);
+    struct heft_source source = {0};
+    uint8_t magic[9] = {0};
+
+    *index = NULL;
+    if (n < 4 || strcmp(path + n - 4, ".bin") != 0)
+        return true;
+    *index = heft_arena_printf(&r->mem, err, "%.*s.idx", (int)(n - 4), path);
+    if (!*index)
+        return false;
+    if (heft_path_kind(*index) != HEFT_PATH_FILE || !heft_source_open_file(&source, *index, err))
+        *index = NULL;
+    else if (source.size < sizeof magic ||
+             !heft_source_read(&source, 0, magic, sizeof magic, err) ||
+             memcmp(magic, MEGATRON_MAGIC, sizeof magic) != 0)
+        *index = NULL;
+    if (*index) {
+        heft_source_close(&r->file);
+        r->file = source;
+        return true;
+    }
+    heft_source_close(&source);
+    return err->code == HEFT_OK;
+}
+
+static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stream_width,
+                      struct heft_error *err)
+{
+    uint8_t head[HEFT_NPY_HEAD] = {0};
+    const char *index;
+
+    if (!heft_source_read(&r->file, 0, head, heft_min_u64(r->file.size, sizeof head), err))
+        return false;
+    if (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0)
+        return open_npz(r, err);
+    r->parts = r->part = 0;
+    if (memcmp(head, "\x93NUMPY", 6) == 0) {
+        r->kind = HEFT_IDS_NPY;
+        r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
+        return begin_array(r, err);
+    }
+    if (memcmp(head, MEGATRON_MAGIC, 9) == 0)
+        return open_megatron(r, path, err);
+    if (heft_le32(head) == 20240520 || heft_le32(head) == 20240801)
+        return open_llmc(r, heft_le32(head) == 20240520 ? 2 : 4, err);
+    if (!find_index(r, path, &index, err))
+        return false;
+    return index ? open_megatron(r, index, err) : open_stream(r, stream_width, err);
+}
+
+bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
+                   struct heft_error *err)
+{
+    *r = (struct heft_ids_reader){.where = HEFT_NO_OFFSET};
+    r->bytes = heft_alloc((size_t)HEFT_IDS_BATCH * 8, err);
+    return r->bytes && heft_source_open_file(&r->file, path, err) &&
+           open_kind(r, path, stream_width, err);
+}
+
+void heft_ids_close(struct heft_ids_reader *r)
+{
+    range_end(&r->range);
+    heft_source_close(&r->file);
+    heft_source_close(&r->data);
+    heft_arena_release(&r->mem);
+    heft_free(r->bytes);
+    *r = (struct heft_ids_reader){0};
+}

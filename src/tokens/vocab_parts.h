@@ -1,0 +1,61 @@
+/* vocab_parts.h: what the readers of vocabulary files share. */
+#ifndef HEFT_VOCAB_PARTS_H
+#define HEFT_VOCAB_PARTS_H
+
+#include "tokens/vocab.h"
+#include "wire/json.h"
+
+#define HEFT_ALPHABET_END 0x144 /* one more than its last character */
+
+/* A token that a file lists with its id. */
+struct heft_listed {
+    struct heft_str word; /* as the file spells it */
+    uint64_t where;
+    uint32_t id;
+    bool is_special; /* stands for its own characters, and no merge makes it */
+};
+struct heft_listing {
+    struct heft_listed *items;
+    size_t n, cap;
+    uint32_t most; /* the highest id */
+};
+
+struct heft_vocab_reading {
+    struct heft_vocab *v;
+    struct heft_strmap ids;           /* bytes of a token → its id */
+    int16_t bytes[HEFT_ALPHABET_END]; /* of the alphabet's characters; -1: none */
+    struct heft_error *err;
+};
+
+/* Fails as malformed. Always false. */
+bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what);
+
+/* ---- vocab_words.c ----------------------------------------------------------------------- */
+
+/* The members of an object whose bracket was read: {"word": id, …}. */
+HEFT_CHECKED bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
+                                  struct heft_listing *list);
+HEFT_CHECKED bool heft_vocab_add(struct heft_vocab_reading *r, struct heft_listing *list,
+                                 const struct heft_listed *item);
+/* The listed become tokens; every byte must be one. */
+HEFT_CHECKED bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *list);
+HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
+/* "A B" at `where`, of tokens that are placed; the merges have room. */
+HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
+                                   uint64_t where, bool has_ids);
+HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);
+/* encoder.json, and the list of merges (which without it numbers the tokens). */
+HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
+HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text,
+                                         bool has_ids);
+/* The next line without its end; an end of text without a newline gives the rest. */
+bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
+
+/* ---- others ------------------------------------------------------------------------------ */
+
+HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text);
+/* True where the first line is one of a rank file. */
+bool heft_vocab_is_ranks(struct heft_bytes text);
+HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
+
+#endif

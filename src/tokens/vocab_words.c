@@ -1,0 +1,318 @@
+/* vocab_words.c: GPT-2's two files become tokens and merges.
+ *
+ *     vocab.bpe      #version: 0.2
+ *                    Ġ t                       merge 0: its two parts, made of alphabet characters
+ *                    Ġ a                       merge 1 …
+ *     encoder.json   {"!": 0, …, "Ġt": 256, …, "<|endoftext|>": 50256}
+ *
+ * A part of a merge is a single byte or what an earlier merge made. Without encoder.json the ids
+ * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
+ * <|endoftext|> (specs: tokenizer §1.2). */
+#include "tokens/vocab_parts.h"
+
+bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what)
+{
+    return heft_fail(r->err, HEFT_MALFORMED, offset, "%s", what);
+}
+
+/* ---- words of the alphabet --------------------------------------------------------------- */
+
+/* Turns alphabet characters into bytes at `out`, which has room for word.n. False where another
+ * character stands among them. */
+static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
+                     size_t *n)
+{
+    const uint8_t *p = (const uint8_t *)word.p;
+
+    *n = 0;
+    for (size_t i = 0; i < word.n;) {
+        uint32_t c = p[i++];
+
+        if (c >= 0xC2 && c <= 0xC5 && i < word.n && (p[i] & 0xC0) == 0x80)
+            c = (c & 0x1F) << 6 | (p[i++] & 0x3F);
+        else if (c >= 0x80)
+            return false;
+        if (c >= HEFT_ALPHABET_END || r->bytes[c] < 0)
+            return false;
+        out[(*n)++] = (uint8_t)r->bytes[c];
+    }
+    return *n > 0;
+}
+
+/* ---- tokens ------------------------------------------------------------------------------ */
+
+bool heft_vocab_add(struct heft_vocab_reading *r, struct heft_listing *list,
+                    const struct heft_listed *item)
+{
+    list->most = item->id > list->most ? item->id : list->most;
+    if (!heft_grow(&list->items, &list->cap, list->n, 1, sizeof *item, r->err))
+        return false;
+    list->items[list->n++] = *item;
+    return true;
+}
+
+static bool list_member(struct heft_vocab_reading *r, struct heft_json *json,
+                        struct heft_listing *list)
+{
+    struct heft_listed item = {.word = json->text, .where = json->where};
+    uint64_t id;
+
+    if (item.word.n > 2 * HEFT_LONGEST)
+        return heft_vocab_fail(r, item.where, "a token of more than 4096 characters");
+    item.word.p = heft_arena_text(&r->v->mem, json->text, r->err);
+    if (!item.word.p)
+        return false;
+    if (heft_json_next(json) != HEFT_JSON_NUMBER || !heft_json_u64(json, &id))
+        return r->err->code ? false
+                            : heft_vocab_fail(r, json->where, "an id that is no whole number");
+    if (id >= HEFT_MOST_IDS)
+        return heft_fail(r->err, HEFT_LIMIT, json->where,
+                         "id %" PRIu64 "; ids are below 2^20 = 1048576", id);
+    item.id = (uint32_t)id;
+    return heft_vocab_add(r, list, &item);
+}
+
+bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
+                     struct heft_listing *list)
+{
+    enum heft_json_token token;
+
+    while ((token = heft_json_next(json)) == HEFT_JSON_KEY)
+        if (!list_member(r, json, list))
+            return false;
+    return token == HEFT_JSON_OBJECT_END;
+}
+
+static bool place(struct heft_vocab_reading *r, const struct heft_listed *item)
+{
+    struct heft_vocab *v = r->v;
+    uint8_t bytes[2 * HEFT_LONGEST];
+    struct heft_str token = item->word;
+    uint32_t found;
+
+    if (v->tokens[item->id].p)
+        return heft_fail(r->err, HEFT_MALFORMED, item->where,
+                         "id %" PRIu32 " belongs to another token already", item->id);
+    if (!item->is_special && to_bytes(r, item->word, bytes, &token.n) &&
+        !(token.p =
+              heft_arena_text(&v->mem, (struct heft_str){(const char *)bytes, token.n}, r->err)))
+        return false;
+    if (!token.p || token.p == item->word.p)
+        token = item->word;
+    v->tokens[item->id] = token;
+    if (item->is_special) {
+        if (heft_str_is(token, HEFT_END_OF_TEXT))
+            v->end = item->id;
+        return true;
+    }
+    if (!heft_strmap_add(&r->ids, token, item->id, &found, r->err))
+        return false;
+    return found == HEFT_MAP_NONE ||
+           heft_fail(r->err, HEFT_MALFORMED, item->where,
+                     "a token that has id %" PRIu32 " and id %" PRIu32, found, item->id);
+}
+
+bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        const char c = (char)byte;
+        const uint32_t id = heft_strmap_get(&r->ids, (struct heft_str){&c, 1});
+
+        if (id == HEFT_MAP_NONE)
+            return heft_fail(r->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "no token for the single byte 0x%02x; each of the 256 needs one",
+                             byte);
+        r->v->byte_ids[byte] = id;
+    }
+    return true;
+}
+
+bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *list)
+{
+    struct heft_vocab *v = r->v;
+
+    v->n_ids = list->most + 1;
+    v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
+    if (!v->tokens)
+        return false;
+    for (size_t i = 0; i < list->n; i++)
+        if (!place(r, &list->items[i]))
+            return false;
+    return heft_vocab_place_bytes(r);
+}
+
+static bool read_listing(struct heft_vocab_reading *r, struct heft_bytes text,
+                         struct heft_listing *list)
+{
+    struct heft_json json;
+
+    heft_json_begin(&json, text, 0, &r->v->mem, r->err);
+    if (heft_json_next(&json) != HEFT_JSON_OBJECT)
+        return r->err->code ? false : heft_vocab_fail(r, 0, "no JSON object of tokens and ids");
+    if (!heft_vocab_list(r, &json, list) || heft_json_next(&json) != HEFT_JSON_END)
+        return false;
+    for (size_t i = 0; i < list->n; i++)
+        list->items[i].is_special = heft_str_is(list->items[i].word, HEFT_END_OF_TEXT);
+    return list->n > 0 || heft_vocab_fail(r, 0, "no token at all");
+}
+
+bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    struct heft_listing list = {0};
+    const bool ok = read_listing(r, text, &list) && heft_vocab_place(r, &list);
+
+    heft_free(list.items);
+    return ok;
+}
+
+/* Without encoder.json: room for bytes, `merges` merges and the end of text. */
+static bool number_tokens(struct heft_vocab_reading *r, size_t merges)
+{
+    struct heft_vocab *v = r->v;
+    uint8_t order[256];
+    uint32_t found;
+
+    v->n_ids = (uint32_t)(256 + merges + 1);
+    v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
+    if (!v->tokens)
+        return false;
+    heft_alphabet_order(order);
+    for (uint32_t id = 0; id < 256; id++) {
+        const char *byte =
+            heft_arena_text(&v->mem, (struct heft_str){(const char *)&order[id], 1}, r->err);
+
+        if (!byte)
+            return false;
+        v->tokens[id] = (struct heft_str){byte, 1};
+        if (!heft_strmap_add(&r->ids, v->tokens[id], id, &found, r->err))
+            return false;
+    }
+    v->end = v->n_ids - 1;
+    v->tokens[v->end] = HEFT_STR(HEFT_END_OF_TEXT);
+    return heft_vocab_place_bytes(r);
+}
+
+/* ---- merges ------------------------------------------------------------------------------ */
+
+bool heft_vocab_line(struct heft_str *text, struct heft_str *line)
+{
+    const char *end = text->n ? memchr(text->p, '\n', text->n) : NULL;
+    const size_t n = end ? (size_t)(end - text->p) : text->n;
+
+    if (text->n == 0)
+        return false;
+    *line = (struct heft_str){text->p, n && text->p[n - 1] == '\r' ? n - 1 : n};
+    text->p += end ? n + 1 : n;
+    text->n -= end ? n + 1 : n;
+    return true;
+}
+
+static size_t count_lines(struct heft_str text)
+{
+    struct heft_str line;
+    size_t n = 0;
+
+    for (bool is_first = true; heft_vocab_line(&text, &line); is_first = false)
+        n += line.n > 0 && !(is_first && heft_str_starts(line, HEFT_STR("#version")));
+    return n;
+}
+
+/* "A B": what the two words stand for, and their tokens. */
+struct parts {
+    uint8_t bytes[2 * HEFT_LONGEST];
+    size_t left_n, right_n;
+    uint32_t left, right;
+};
+
+static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint64_t where,
+                       struct parts *p)
+{
+    const char *space = memchr(line.p, ' ', line.n);
+    const struct heft_str left = {line.p, space ? (size_t)(space - line.p) : 0};
+    const struct heft_str right = {space ? space + 1 : line.p,
+                                   space ? line.n - left.n - 1 : line.n};
+
+    if (line.n > HEFT_LONGEST)
+        return heft_vocab_fail(r, where, "a merge of more than 4096 bytes");
+    if (!space || !to_bytes(r, left, p->bytes, &p->left_n) ||
+        !to_bytes(r, right, p->bytes + p->left_n, &p->right_n))
+        return heft_vocab_fail(
+            r, where, "a merge that is not two words of the alphabet with a space between");
+    p->left = heft_strmap_get(&r->ids, (struct heft_str){(const char *)p->bytes, p->left_n});
+    p->right =
+        heft_strmap_get(&r->ids, (struct heft_str){(const char *)p->bytes + p->left_n, p->right_n});
+    return (p->left != HEFT_MAP_NONE && p->right != HEFT_MAP_NONE) ||
+           heft_vocab_fail(r, where,
+                           "a merge of something that neither is a byte nor was merged before");
+}
+
+bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64_t where,
+                      bool has_ids)
+{
+    struct heft_vocab *v = r->v;
+    struct parts p;
+    struct heft_str token;
+    uint32_t id, found = HEFT_MAP_NONE;
+
+    if (!read_parts(r, line, where, &p))
+        return false;
+    token = (struct heft_str){(const char *)p.bytes, p.left_n + p.right_n};
+    id = has_ids ? heft_strmap_get(&r->ids, token) : 256 + v->n_merges;
+    if (id == HEFT_MAP_NONE)
+        return heft_vocab_fail(r, where, "a merge whose result has no id");
+    if (!has_ids) {
+        token.p = heft_arena_text(&v->mem, token, r->err);
+        if (!token.p || !heft_strmap_add(&r->ids, token, id, &found, r->err))
+            return false;
+        v->tokens[id] = token;
+        if (found != HEFT_MAP_NONE)
+            return heft_vocab_fail(r, where, "a merge whose result another merge made before");
+    }
+    v->merges[v->n_merges++] = (struct heft_merge){p.left, p.right, id};
+    return true;
+}
+
+bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges)
+{
+    if (merges >= HEFT_MOST_IDS - 257)
+        return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "%zu merges; fewer than 2^20 - 257 are read", merges);
+    r->v->merges = heft_arena_alloc(&r->v->mem, merges * sizeof *r->v->merges, r->err);
+    return r->v->merges != NULL;
+}
+
+/* What follows the last newline: the original never uses it. Without ids to check by, a list that
+ * was cut off would number its tokens otherwise, so it is refused. */
+static bool drop_open_line(struct heft_vocab_reading *r, struct heft_str *text, bool has_ids)
+{
+    size_t n = text->n;
+
+    while (n > 0 && text->p[n - 1] != '\n')
+        n--;
+    if (n < text->n && !has_ids)
+        return heft_vocab_fail(r, n, "a last line without its newline: the list may be cut off");
+    text->n = n;
+    return true;
+}
+
+bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, bool has_ids)
+{
+    const char *begin = text.p;
+    struct heft_str line;
+    size_t most;
+
+    if (!drop_open_line(r, &text, has_ids))
+        return false;
+    most = count_lines(text);
+    if (most == 0)
+        return heft_vocab_fail(r, 0, "no merges");
+    if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most)))
+        return false;
+    for (bool is_first = true; heft_vocab_line(&text, &line); is_first = false) {
+        if (line.n == 0 || (is_first && heft_str_starts(line, HEFT_STR("#version"))))
+            continue;
+        if (!heft_vocab_merge(r, line, (uint64_t)(line.p - begin), has_ids))
+            return false;
+    }
+    return heft_vocab_pairs(r->v, r->err);
+}

@@ -1,0 +1,370 @@
+/* test_decode.c: ids → text with Python's rule of replacement; files of ids, whole and damaged. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/endian.h"
+#include "tokens/decode.h"
+#include "tokens/vocab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct heft_vocab *vocab;
+
+static int make_vocab(void **unused)
+{
+    static const char MERGES[] = "#version: 0.2\nÃ ©\na b\n";
+    struct heft_error err = {0};
+
+    (void)unused;
+    vocab = heft_vocab_from((struct heft_bytes){(const uint8_t *)MERGES, sizeof MERGES - 1},
+                            (struct heft_bytes){0}, &err);
+    return vocab ? 0 : -1;
+}
+
+static int drop_vocab(void **unused)
+{
+    (void)unused;
+    heft_vocab_close(vocab);
+    return 0;
+}
+
+struct text {
+    char p[4096];
+    size_t n;
+};
+
+static bool append(void *ctx, const char *text, size_t n)
+{
+    struct text *t = ctx;
+
+    assert_true(n > 0 && t->n + n < sizeof t->p);
+    memcpy(t->p + t->n, text, n);
+    t->n += n;
+    return true;
+}
+
+static bool refuse(void *ctx, const char *text, size_t n)
+{
+    (void)ctx;
+    (void)text;
+    (void)n;
+    return false;
+}
+
+/* ---- replacement ------------------------------------------------------------------------- */
+
+#define R "\xEF\xBF\xBD"
+
+static const struct {
+    const char *bytes, *text;
+} CASES[] = {
+    {"plain \xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80", "plain é 中 \U0001F600"},
+    {"\xF0\x9F\x99\x41", R "A"},
+    {"\xE2\x82", R},
+    {"\xC0\x80", R R},
+    {"\xED\xA0\x80", R R R},
+    {"\xF4\x90\x80\x80", R R R R},
+    {"\xF5\x80", R R},
+    {"\xE2\x28\xA1", R "(" R},
+    {"\xF0\x90\x28", R "("},
+    {"\xE0\x80\x80", R R R},
+    {"\xF0\x80\x80\x80", R R R R},
+    {"\xC3", R},
+    {"\xC3\xC3\xA9", R "é"},
+    {"\xE2\x82\xE2\x82\xAC", R "€"},
+    {"\xF0\x9F\x98\xF0\x9F\x98\x80\xF0\x9F", R "\U0001F600" R},
+    {"\x80\xBF\xFF\xFE", R R R R},
+};
+
+/* `portion` ids at a time. */
+static void decode_bytes(const char *bytes, size_t portion, struct text *out)
+{
+    struct heft_error err = {0};
+    struct heft_decoder *d = heft_decoder_new(vocab, &err);
+    uint32_t ids[64];
+    const size_t n = strlen(bytes);
+
+    assert_non_null(d);
+    out->n = 0;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = vocab->byte_ids[(uint8_t)bytes[i]];
+    for (size_t at = 0; at < n; at += portion)
+        assert_true(
+            heft_decoder_feed(d, ids + at, heft_min_u64(portion, n - at), append, out, &err));
+    assert_true(heft_decoder_finish(d, append, out, &err));
+    heft_decoder_free(d);
+}
+
+static void test_replacement(void **unused)
+{
+    struct text out;
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(CASES); i++)
+        for (size_t portion = 1; portion < 8; portion++) {
+            decode_bytes(CASES[i].bytes, portion, &out);
+            assert_int_equal(out.n, strlen(CASES[i].text));
+            assert_memory_equal(out.p, CASES[i].text, out.n);
+        }
+}
+
+static void test_decoder_errors(void **unused)
+{
+    const uint32_t ids[] = {1, 2, 259};
+    struct heft_error err = {0};
+    struct heft_decoder *d = heft_decoder_new(vocab, &err);
+    struct text out = {.n = 0};
+
+    (void)unused;
+    assert_true(heft_decoder_feed(d, ids, 2, append, &out, &err));
+    assert_false(heft_decoder_feed(d, ids, 3, append, &out, &err));
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_int_equal(err.offset, 4);
+    err = (struct heft_error){0};
+    assert_false(heft_decoder_feed(d, ids, 2, refuse, NULL, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    err = (struct heft_error){0};
+    out.n = 0;
+    assert_true(heft_decoder_feed(d, ids, 1, append, &out, &err)); /* it is as new */
+    assert_true(heft_decoder_finish(d, append, &out, &err));
+    assert_int_equal(out.n, 1);
+    heft_decoder_free(d);
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+static char folder[200];
+
+static const char *path_of(const char *name)
+{
+    static char path[300];
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void put_file(const char *name, const void *bytes, size_t n)
+{
+    FILE *file = fopen(path_of(name), "wb");
+
+    assert_true(file && fwrite(bytes, 1, n, file) == n && fclose(file) == 0);
+}
+
+/* The text of a file, or its error. */
+static bool decode_file(const char *name, struct text *out, struct heft_error *err)
+{
+    *err = (struct heft_error){0};
+    out->n = 0;
+    return heft_decode_file(vocab, path_of(name), append, out, err);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+    struct heft_error err;
+    struct text out;
+
+    if (!decode_file(name, &out, &err))
+        fail_msg("%s: %s", name, err.text);
+    assert_int_equal(out.n, strlen(text));
+    assert_memory_equal(out.p, text, out.n);
+}
+
+static void expect_refusal(const char *name, enum heft_code code, uint64_t offset,
+                           const char *message)
+{
+    struct heft_error err;
+    struct text out;
+
+    if (decode_file(name, &out, &err) || err.code != code || err.offset != offset ||
+        !strstr(err.text, message) || !strstr(err.file, name))
+        fail_msg("%s: code %d, offset %llu, file %s, \"%s\"", name, (int)err.code,
+                 (unsigned long long)err.offset, err.file, err.text);
+    unlink(path_of(name));
+}
+
+/* "é", "ab", "a" */
+static const uint8_t IDS[] = {0, 1, 1, 1, 64, 0};
+
+static void test_streams(void **unused)
+{
+    uint8_t llmc[1024 + sizeof IDS] = {0};
+
+    (void)unused;
+    put_file("s.bin", IDS, sizeof IDS);
+    expect_text("s.bin", "éaba");
+    unlink(path_of("s.bin"));
+    put_file("empty.bin", IDS, 0);
+    expect_text("empty.bin", "");
+    unlink(path_of("empty.bin"));
+    put_file("odd.bin", IDS, 3);
+    expect_refusal("odd.bin", HEFT_MALFORMED, 2, "no whole number of ids of 2 bytes");
+    put_file("high.bin", "\1\0\3\1", 4);
+    expect_refusal("high.bin", HEFT_MALFORMED, 2, "id 259 stands for nothing");
+    heft_put_le32(llmc, 20240520);
+    heft_put_le32(llmc + 4, 1);
+    heft_put_le32(llmc + 8, 3);
+    memcpy(llmc + 1024, IDS, sizeof IDS);
+    put_file("l.bin", llmc, sizeof llmc);
+    expect_text("l.bin", "éaba");
+    put_file("l.bin", llmc, sizeof llmc - 2);
+    expect_refusal("l.bin", HEFT_MALFORMED, 1024, "3 ids of 2 bytes, but 4 bytes are there");
+    put_file("l.bin", llmc, 1000);
+    expect_refusal("l.bin", HEFT_MALFORMED, 1000, "header of 1024 bytes is cut off");
+    llmc[4] = 2;
+    put_file("l.bin", llmc, sizeof llmc);
+    expect_refusal("l.bin", HEFT_UNSUPPORTED, 4, "version 2 of llm.c");
+}
+
+static size_t put_npy(uint8_t *to, const char *dict, const void *data, size_t n)
+{
+    const size_t length = strlen(dict);
+
+    memcpy(to, "\x93NUMPY\1\0", 8);
+    heft_put_le16(to + 8, (uint16_t)length);
+    memcpy(to + 10, dict, length);
+    memcpy(to + 10 + length, data, n);
+    return 10 + length + n;
+}
+
+#define DICT(descr, order, shape)                                                                  \
+    "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }\n"
+
+static const struct {
+    const char *dict;
+    enum heft_code code; /* HEFT_OK: "éaba" */
+    uint64_t offset;
+    const char *message;
+} ARRAYS[] = {
+    {DICT("<u2", "False", "(3,)"), HEFT_OK, 0, ""},
+    {DICT("<i2", "True", "(3,)"), HEFT_OK, 0, ""},
+    {DICT("<u2", "False", "(1, 3)"), HEFT_OK, 0, ""},
+    {DICT("<u2", "True", "(1, 3)"), HEFT_UNSUPPORTED, 68, "Fortran order"},
+    {DICT("<u2", "False", "(4,)"), HEFT_MALFORMED, 68, "4 ids of 2 bytes, but 6 bytes are there"},
+    {DICT("<u2", "False", "(99999999999999999999,)"), HEFT_MALFORMED, 80, "sizes below 2^64"},
+    {DICT("<u2", "False", "(4294967296, 4294967296)"), HEFT_MALFORMED, 83, "sizes below 2^64"},
+    {DICT("<u2", "False", "3"), HEFT_MALFORMED, 60, "no tuple"},
+    {DICT("|O", "False", "(3,)"), HEFT_UNSAFE, 19, "Python objects"},
+    {DICT("<f4", "False", "(3,)"), HEFT_UNSUPPORTED, 19, "type <f4"},
+    {DICT(">u2", "False", "(3,)"), HEFT_UNSUPPORTED, 19, "type >u2"},
+    {DICT("<u2", "Maybe", "(3,)"), HEFT_MALFORMED, 44, "neither True nor False"},
+    {"{'descr': '<u2', 'shape': (3,)}", HEFT_MALFORMED, 41, "without descr"},
+    {"{'descr': '<u2', 'speed': 3}", HEFT_MALFORMED, 35, "unknown key"},
+    {"['descr']", HEFT_MALFORMED, 10, "no dictionary"},
+    {"{'descr': '<u2'", HEFT_MALFORMED, 25, "no dictionary"},
+    {"{'descr': [('a', '<u2')]}", HEFT_UNSUPPORTED, 20, "array of records"},
+};
+
+static void test_arrays(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(ARRAYS); i++) {
+        uint8_t file[300];
+
+        put_file("a.npy", file, put_npy(file, ARRAYS[i].dict, IDS, sizeof IDS));
+        if (ARRAYS[i].code == HEFT_OK)
+            expect_text("a.npy", "éaba");
+        else
+            expect_refusal("a.npy", ARRAYS[i].code, ARRAYS[i].offset, ARRAYS[i].message);
+    }
+    put_file("a.npy", "\x93NUMPY\4\0\0\0\0\0\0\0", 14);
+    expect_refusal("a.npy", HEFT_UNSUPPORTED, 6, "version 4");
+    put_file("a.npy", "\x93NUMPY\1\0\xFF\0\0\0\0\0", 14);
+    expect_refusal("a.npy", HEFT_MALFORMED, 14, "ends too early");
+    put_file("a.npy", "\x93NUMPY\1\0\0\0\0\0\0\0", 14);
+    expect_refusal("a.npy", HEFT_MALFORMED, 8, "header of 10 bytes");
+    put_file("a.npy", "\x93NUMPY\2\0\0\0\1\0\0\0", 14);
+    expect_refusal("a.npy", HEFT_LIMIT, 8, "more than 64 KiB");
+}
+
+static size_t put_index(uint8_t *to, uint64_t version, uint8_t type, uint64_t sequences)
+{
+    memcpy(to, "MMIDIDX\0\0", 9);
+    heft_put_le64(to + 9, version);
+    to[17] = type;
+    heft_put_le64(to + 18, sequences);
+    heft_put_le64(to + 26, 3);
+    heft_put_le32(to + 34, 1); /* lengths, then where */
+    heft_put_le32(to + 38, 2);
+    heft_put_le64(to + 42, 0);
+    heft_put_le64(to + 50, 2);
+    return 58;
+}
+
+static void test_megatron(void **unused)
+{
+    uint8_t index[64];
+
+    (void)unused;
+    put_file("m.bin", IDS, sizeof IDS);
+    put_file("m.idx", index, put_index(index, 1, 8, 2));
+    expect_text("m.idx", "éaba");
+    expect_text("m.bin", "éaba");
+    put_file("m.idx", index, put_index(index, 2, 8, 2));
+    expect_refusal("m.idx", HEFT_UNSUPPORTED, 9, "version 2");
+    put_file("m.idx", index, put_index(index, 1, 7, 2));
+    expect_refusal("m.idx", HEFT_UNSUPPORTED, 17, "type 7");
+    put_file("m.idx", index, put_index(index, 1, 8, UINT64_MAX / 3));
+    expect_refusal("m.idx", HEFT_MALFORMED, 18, "do not fit into");
+    put_file("m.idx", index, put_index(index, 1, 8, 2) - 1);
+    expect_refusal("m.idx", HEFT_MALFORMED, 18, "do not fit into");
+    put_file("m.idx", index, 20);
+    expect_refusal("m.idx", HEFT_MALFORMED, 20, "is cut off");
+    (void)put_index(index, 1, 8, 2);
+    heft_put_le32(index + 38, 3);
+    put_file("m.idx", index, 58);
+    expect_refusal("m.idx", HEFT_MALFORMED, 38, "outside of the 6 bytes");
+    unlink(path_of("m.bin"));
+}
+
+static void test_no_memory(void **unused)
+{
+    uint8_t file[300];
+
+    (void)unused;
+    put_file("a.npy", file, put_npy(file, ARRAYS[0].dict, IDS, sizeof IDS));
+    for (uint64_t nth = 1;; nth++) {
+        struct heft_error err;
+        struct text out;
+        bool ok;
+
+        heft_alloc_fail_at(nth);
+        ok = decode_file("a.npy", &out, &err);
+        heft_alloc_fail_at(0);
+        if (ok) {
+            assert_true(nth > 3);
+            break;
+        }
+        assert_int_equal(err.code, HEFT_NOMEM);
+    }
+    unlink(path_of("a.npy"));
+}
+
+static int make_folder(void **unused)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(folder, sizeof folder, "%.150s/decode-XXXXXX", tmp ? tmp : "/tmp");
+    return mkdtemp(folder) && make_vocab(unused) == 0 ? 0 : -1;
+}
+
+static int drop_folder(void **unused)
+{
+    unlink(path_of("a.npy"));
+    rmdir(folder);
+    return drop_vocab(unused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replacement), cmocka_unit_test(test_decoder_errors),
+        cmocka_unit_test(test_streams),     cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_megatron),    cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests_name("decode", tests, make_folder, drop_folder);
+}

@@ -1,0 +1,568 @@
+/* test_vocab.c: the kinds of vocabularies, and what is wrong with damaged ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tokens/encoder.h"
+#include "tokens/vocab.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+/* ---- vocabularies in memory -------------------------------------------------------------- */
+
+static void put_alphabet(struct heft_buf *b, uint8_t byte)
+{
+    for (uint32_t c = 0; c < 0x144; c++)
+        if (heft_alphabet_byte(c) == byte && c >= 0x80) {
+            heft_buf_char(b, (char)(0xC0 | c >> 6));
+            heft_buf_char(b, (char)(0x80 | (c & 0x3F)));
+        } else if (heft_alphabet_byte(c) == byte) {
+            if (c == '"' || c == '\\')
+                heft_buf_char(b, '\\');
+            heft_buf_char(b, (char)c);
+        }
+}
+
+/* {"!": 0, … "Ā": 188 …, EXTRA} without the byte `without` (256: none). */
+static void put_ids(struct heft_buf *b, unsigned without, const char *extra)
+{
+    uint8_t order[256];
+
+    heft_alphabet_order(order);
+    heft_buf_char(b, '{');
+    for (unsigned id = 0; id < 256; id++) {
+        if (order[id] == without)
+            continue;
+        heft_buf_char(b, '"');
+        put_alphabet(b, order[id]);
+        heft_buf_printf(b, "\":%u,", id);
+    }
+    heft_buf_text(b, extra);
+    heft_buf_char(b, '}');
+}
+
+static void put_base64(struct heft_buf *b, const uint8_t *p, size_t n)
+{
+    static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t bits = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
+                              (i + 2 < n ? p[i + 2] : 0U);
+
+        for (unsigned k = 0; k < 4; k++)
+            heft_buf_char(b, i + k > n ? '=' : DIGITS[bits >> (18 - 6 * k) & 63]);
+    }
+}
+
+/* Ranks of all bytes, then EXTRA. */
+static void put_ranks(struct heft_buf *b, unsigned without, const char *extra)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        const uint8_t p = (uint8_t)byte;
+
+        if (byte == without)
+            continue;
+        put_base64(b, &p, 1);
+        heft_buf_printf(b, " %u\n", byte);
+    }
+    heft_buf_text(b, extra);
+}
+
+#define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":true}"
+#define SPLIT(pattern, behavior)                                                                   \
+    "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"pattern\":{\"Regex\":"        \
+    "\"" pattern "\"},\"behavior\":\"" behavior "\",\"invert\":false},{\"type\":\"ByteLevel\","    \
+    "\"add_prefix_space\":false,\"use_regex\":false}]}"
+#define PATTERN                                                                                    \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}\\\\p{N}]+|"                 \
+    "\\\\s+(?!\\\\S)|\\\\s+"
+
+static void put_tokenizer(struct heft_buf *b, const char *top, const char *pre, const char *model,
+                          const char *merges)
+{
+    heft_buf_printf(b, "{\"version\":\"1.0\",%s\"pre_tokenizer\":%s,\"model\":{%s\"vocab\":", top,
+                    pre, model);
+    put_ids(b, 256, "\"ab\":256,\"abc\":257,\"<|endoftext|>\":258");
+    heft_buf_printf(b, ",\"merges\":%s}}", merges);
+}
+
+static struct heft_vocab *open_buf(struct heft_buf *text, struct heft_buf *ids,
+                                   struct heft_error *err)
+{
+    struct heft_bytes of_ids = {ids ? (const uint8_t *)ids->p : NULL, ids ? ids->n : 0};
+    struct heft_vocab *v =
+        heft_vocab_from((struct heft_bytes){(const uint8_t *)text->p, text->n}, of_ids, err);
+
+    heft_buf_release(text);
+    if (ids)
+        heft_buf_release(ids);
+    return v;
+}
+
+static void expect_ids(const struct heft_vocab *v, const char *text, const uint32_t *wanted,
+                       size_t n)
+{
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+    uint32_t ids[64];
+    size_t count;
+
+    assert_non_null(e);
+    assert_true(heft_encode(e, text, strlen(text), ids, 64, &count, &err));
+    assert_int_equal(count, n);
+    assert_memory_equal(ids, wanted, n * sizeof *ids);
+    heft_encoder_free(e);
+}
+
+#define EXPECT_IDS(v, text, ...)                                                                   \
+    expect_ids(v, text, (const uint32_t[]){__VA_ARGS__},                                           \
+               sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+/* Fails for want of memory at each allocation in turn, until it succeeds. */
+typedef struct heft_vocab *make_fn(struct heft_error *err);
+
+static void fail_each_allocation(make_fn *make)
+{
+    for (uint64_t nth = 1;; nth++) {
+        struct heft_error err = {0};
+        struct heft_vocab *v;
+
+        heft_alloc_fail_at(nth);
+        v = make(&err);
+        heft_alloc_fail_at(0);
+        if (v) {
+            heft_vocab_close(v);
+            assert_true(nth > 3);
+            return;
+        }
+        assert_int_equal(err.code, HEFT_NOMEM);
+    }
+}
+
+/* ---- damaged ones ------------------------------------------------------------------------ */
+
+struct damaged {
+    const char *text;
+    enum heft_code code;
+    uint64_t offset; /* from where the changing part begins; HEFT_NO_OFFSET: none */
+    const char *message;
+};
+
+static void expect_error(const struct heft_vocab *v, const struct heft_error *err,
+                         const struct damaged *d, uint64_t base)
+{
+    const uint64_t offset = d->offset == HEFT_NO_OFFSET ? d->offset : base + d->offset;
+
+    if (v || err->code != d->code || err->offset != offset || !strstr(err->text, d->message))
+        fail_msg("%s: code %d, offset %llu (from %llu), \"%s\"", d->text, (int)err->code,
+                 (unsigned long long)err->offset, (unsigned long long)base, err->text);
+}
+
+static const struct damaged MERGES[] = {
+    {"", HEFT_MALFORMED, 0, "no merges"},
+    {"#version: 0.2\n", HEFT_MALFORMED, 0, "no merges"},
+    {"#version: 0.2\na b\na c", HEFT_MALFORMED, 18, "without its newline"},
+    {"a b\nab\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\na  b\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\n a\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\na \n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\na\tb\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\n\xe2\x82\xac b\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\na b c\n", HEFT_MALFORMED, 4, "not two words"},
+    {"a b\nac b\n", HEFT_MALFORMED, 4, "neither is a byte nor was merged before"},
+    {"a b\na b\n", HEFT_MALFORMED, 4, "another merge made before"},
+    {"a b\nb c\nab c\na bc\n", HEFT_MALFORMED, 13, "another merge made before"},
+    {"a b\n\xff c\n", HEFT_MALFORMED, 4, "no UTF-8"},
+};
+
+static void test_damaged_merges(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(MERGES); i++) {
+        struct heft_error err = {0};
+        struct heft_buf text = {0};
+
+        heft_buf_text(&text, MERGES[i].text);
+        expect_error(open_buf(&text, NULL, &err), &err, &MERGES[i], 0);
+    }
+}
+
+static const struct damaged IDS[] = {
+    {"\"ab\":255", HEFT_MALFORMED, 0, "id 255 belongs to another token"},
+    {"\"a\":256", HEFT_MALFORMED, 0, "a token that has id 64 and id 256"},
+    {"\"ab\":-1", HEFT_MALFORMED, 5, "no whole number"},
+    {"\"ab\":1.5", HEFT_MALFORMED, 5, "no whole number"},
+    {"\"ab\":\"1\"", HEFT_MALFORMED, 5, "no whole number"},
+    {"\"ab\":null", HEFT_MALFORMED, 5, "no whole number"},
+    {"\"ab\":1048576", HEFT_LIMIT, 5, "below 2^20"},
+    {"\"ab\":16777216", HEFT_LIMIT, 5, "below 2^20"},
+    {"\"ac\":256", HEFT_MALFORMED, HEFT_NO_OFFSET, ""}, /* of the other file: 0 */
+    {"\"ab\":256", HEFT_OK, HEFT_NO_OFFSET, ""},
+    {"\"ab\":300,\"<|endoftext|>\":299", HEFT_OK, HEFT_NO_OFFSET, ""},
+};
+
+static void test_damaged_ids(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(IDS); i++) {
+        struct heft_error err = {0};
+        struct heft_buf text = {0}, ids = {0};
+        struct heft_vocab *v;
+        uint64_t base;
+
+        put_ids(&ids, 256, "");
+        base = ids.n - 1;
+        ids.n = 0;
+        put_ids(&ids, 256, IDS[i].text);
+        heft_buf_text(&text, "a b\n");
+        v = open_buf(&text, &ids, &err);
+        if (IDS[i].code == HEFT_OK)
+            assert_non_null(v);
+        else if (IDS[i].offset == HEFT_NO_OFFSET)
+            assert_true(!v && err.offset == 0 && strstr(err.text, "whose result has no id"));
+        else
+            expect_error(v, &err, &IDS[i], base);
+        heft_vocab_close(v);
+    }
+}
+
+static void test_missing_byte(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0}, ids = {0};
+
+    (void)unused;
+    put_ids(&ids, 0x41, "\"ab\":256");
+    heft_buf_text(&text, "a b\n");
+    assert_null(open_buf(&text, &ids, &err));
+    assert_non_null(strstr(err.text, "no token for the single byte 0x41"));
+    err = (struct heft_error){0};
+    put_ranks(&text, 0x00, "");
+    assert_null(open_buf(&text, NULL, &err));
+    assert_non_null(strstr(err.text, "no token for the single byte 0x00"));
+}
+
+static const struct damaged RANKS[] = {
+    {"YWI= 255\n", HEFT_MALFORMED, 0, "rank 255 belongs to another token"},
+    {"YQ== 256\n", HEFT_MALFORMED, 0, "a token that has rank 97 and rank 256"},
+    {"YWI 256\n", HEFT_MALFORMED, 0, "in base64"},
+    {"YWJ= 256\n", HEFT_MALFORMED, 0, "in base64"},
+    {"Y=I= 256\n", HEFT_MALFORMED, 0, "in base64"},
+    {"YW\xc3\xa9 256\n", HEFT_MALFORMED, 0, "in base64"},
+    {"==== 256\n", HEFT_MALFORMED, 0, "in base64"},
+    {"YWI= \n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {"YWI=\n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {"YWI= -1\n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {"YWI= 0x9\n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {"YWI= 1048576\n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {"YWI= 99999999999999999999\n", HEFT_MALFORMED, 0, "a rank below 2^20"},
+    {" 256\n", HEFT_MALFORMED, 0, "in base64"},
+};
+
+static void test_damaged_ranks(void **unused)
+{
+    struct heft_buf text = {0};
+    uint64_t base;
+
+    (void)unused;
+    put_ranks(&text, 256, "");
+    base = text.n;
+    heft_buf_release(&text);
+    for (size_t i = 0; i < HEFT_COUNT(RANKS); i++) {
+        struct heft_error err = {0};
+
+        put_ranks(&text, 256, RANKS[i].text);
+        expect_error(open_buf(&text, NULL, &err), &err, &RANKS[i], base);
+    }
+}
+
+static const struct {
+    const char *top, *pre, *model, *merges, *message; /* NULL: it opens */
+} JSON[] = {
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\",\"ab c\"]", NULL},
+    {"", SPLIT(PATTERN, "Isolated"), "\"type\":\"BPE\",", "[[\"a\",\"b\"],[\"ab\",\"c\"]]", NULL},
+    {"\"normalizer\":null,\"truncation\":null,", BYTE_LEVEL,
+     "\"type\":\"BPE\",\"dropout\":null,\"byte_fallback\":false,\"end_of_word_suffix\":\"\",",
+     "[\"a b\"]", NULL},
+    {"\"normalizer\":{\"type\":\"NFC\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",
+     "normalizer.type \"NFC\""},
+    {"\"padding\":{\"strategy\":1},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]", "padding.strategy 1"},
+    {"\"post_processor\":{\"type\":\"TemplateProcessing\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",
+     "post_processor.type \"TemplateProcessing\""},
+    {"\"decoder\":{\"type\":\"Metaspace\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",
+     "decoder.type \"Metaspace\""},
+    {"\"speed\":\"high\",", BYTE_LEVEL, "\"type\":\"BPE\",", "[]", "speed \"high\""},
+    {"", "null", "\"type\":\"BPE\",", "[]", "pre_tokenizer:"},
+    {"", "{\"type\":\"Whitespace\"}", "\"type\":\"BPE\",", "[]",
+     "pre_tokenizer.type \"Whitespace\""},
+    {"", "{\"type\":\"ByteLevel\"}", "\"type\":\"BPE\",", "[]",
+     "no pre_tokenizer.add_prefix_space"},
+    {"", "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "\"type\":\"BPE\",", "[]",
+     "pre_tokenizer.add_prefix_space true"},
+    {"", "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}",
+     "\"type\":\"BPE\",", "[]", "pre_tokenizer.use_regex false"},
+    {"", SPLIT("\\\\w+", "Isolated"), "\"type\":\"BPE\",", "[]",
+     "pre_tokenizer.pretokenizers.0.pattern.Regex"},
+    {"", SPLIT(PATTERN, "Removed"), "\"type\":\"BPE\",", "[]",
+     "pre_tokenizer.pretokenizers.0.behavior \"Removed\""},
+    {"", BYTE_LEVEL, "", "[]", "no model.type"},
+    {"", BYTE_LEVEL, "\"type\":\"WordPiece\",", "[]", "model.type \"WordPiece\""},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",\"dropout\":0.1,", "[]", "model.dropout 0.1"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",\"byte_fallback\":true,", "[]", "model.byte_fallback true"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",\"end_of_word_suffix\":\"</w>\",", "[]",
+     "model.end_of_word_suffix \"</w>\""},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a\"]", "not two words"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\"]]", "neither a string nor a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[[\"a\",\"b\",\"c\"]]", "neither a string nor a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[3]", "neither a string nor a pair"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a c\"]", "result has no id"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\",\"a b\"]", "once more"},
+    {"", BYTE_LEVEL, "\"type\":\"BPE\",", "7", "model.merges 7"},
+    {"\"added_tokens\":[{\"id\":258,\"content\":\"<|endoftext|>\",\"special\":true}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", NULL},
+    {"\"added_tokens\":[{\"id\":259,\"content\":\"<|endoftext|>\",\"special\":true}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", "gives another id"},
+    {"\"added_tokens\":[{\"id\":257,\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", "id 257 belongs to another token"},
+    {"\"added_tokens\":[{\"id\":300,\"content\":\"<pad>\",\"special\":false}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", "id 300 is not special"},
+    {"\"added_tokens\":[{\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", "without id or content"},
+    {"\"added_tokens\":[{\"id\":300,\"content\":\"x\",\"special\":true},"
+     "{\"id\":301,\"content\":\"x\",\"special\":true}],",
+     BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\"]", "stands there twice"},
+};
+
+static void test_tokenizer_json(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(JSON); i++) {
+        struct heft_error err = {0};
+        struct heft_buf text = {0};
+        struct heft_vocab *v;
+
+        put_tokenizer(&text, JSON[i].top, JSON[i].pre, JSON[i].model, JSON[i].merges);
+        v = open_buf(&text, NULL, &err);
+        if (JSON[i].message ? v || !strstr(err.text, JSON[i].message) : !v)
+            fail_msg("row %zu: code %d, \"%s\"", i, (int)err.code, err.text);
+        heft_vocab_close(v);
+    }
+}
+
+/* ---- lawful ones ------------------------------------------------------------------------- */
+
+static void test_lines(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0}, ids = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    heft_buf_text(&text, "#version: 0.2\r\na b\r\nab c\r\n");
+    v = open_buf(&text, NULL, &err);
+    assert_non_null(v);
+    EXPECT_IDS(v, "abc ab", 257, 220, 256);
+    assert_int_equal(heft_vocab_end(v), 258);
+    heft_vocab_close(v);
+    /* The original splits at newlines and drops what is behind the last. */
+    heft_buf_text(&text, "#version: 0.2\na b\nab c");
+    put_ids(&ids, 256, "\"ab\":300,\"abc\":301");
+    v = open_buf(&text, &ids, &err);
+    assert_non_null(v);
+    EXPECT_IDS(v, "abc ab", 300, 66, 220, 300);
+    assert_int_equal(heft_vocab_size(v), 302);
+    assert_int_equal(heft_vocab_end(v), HEFT_NO_TOKEN);
+    heft_vocab_close(v);
+}
+
+/* "ab" ranks before "bc": "abcd" is merged from "ab" and "cd", never reached through "bc". "xyz" has
+ * no way at all, and is a token only where it is a word. */
+static void test_ranks(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    put_ranks(&text, 256, "YWI= 256\nYmM= 257\nY2Q= 258\nYWJjZA== 259\neHl6 260\n");
+    v = open_buf(&text, NULL, &err);
+    assert_non_null(v);
+    assert_int_equal(heft_vocab_end(v), 261);
+    EXPECT_IDS(v, "abcd abc", 259, ' ', 256, 'c');
+    EXPECT_IDS(v, "xyz", 260);
+    EXPECT_IDS(v, "xyzx", 'x', 'y', 'z', 'x');
+    EXPECT_IDS(v, "xyz xyz", 260, ' ', 'x', 'y', 'z');
+    heft_vocab_close(v);
+}
+
+static void test_ignore_merges(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    for (int whole = 0; whole < 2; whole++) {
+        put_tokenizer(&text, "", BYTE_LEVEL,
+                      whole ? "\"type\":\"BPE\",\"ignore_merges\":true," : "\"type\":\"BPE\",",
+                      "[\"a b\"]");
+        v = open_buf(&text, NULL, &err);
+        assert_non_null(v);
+        if (whole)
+            EXPECT_IDS(v, "abc", 257);
+        else
+            EXPECT_IDS(v, "abc", 256, 66);
+        assert_int_equal(heft_vocab_end(v), 258);
+        heft_vocab_close(v);
+    }
+}
+
+static bool same_ids(void *ctx, const struct heft_word *word)
+{
+    struct {
+        uint32_t ids[4096];
+        size_t n;
+    } *all = ctx;
+
+    memcpy(all->ids + all->n, word->ids, word->n_ids * sizeof *word->ids);
+    all->n += word->n_ids;
+    return true;
+}
+
+/* All pairs of bytes merge: 65792 ids, so that the encoder writes 4 bytes each. */
+static void test_wide_ids(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+    struct heft_encoder *e;
+    uint8_t order[256];
+    uint32_t ids[512], state = 7;
+    size_t n;
+    struct {
+        uint32_t ids[4096];
+        size_t n;
+    } all;
+
+    (void)unused;
+    heft_alphabet_order(order);
+    put_ranks(&text, 256, "");
+    for (unsigned i = 0; i < 65536; i++) {
+        const uint8_t pair[2] = {order[i >> 8], order[i & 255]};
+
+        put_base64(&text, pair, 2);
+        heft_buf_printf(&text, " %u\n", 256 + i);
+    }
+    v = open_buf(&text, NULL, &err);
+    assert_non_null(v);
+    assert_int_equal(heft_vocab_end(v), 65792);
+    e = heft_encoder_new(v, NULL, &err);
+    assert_non_null(e);
+    assert_int_equal(heft_encoder_width(e), 4);
+    for (unsigned round = 0; round < 2000; round++) {
+        char line[300];
+        const size_t length = 1 + round % 280;
+
+        for (size_t i = 0; i < length; i++) {
+            state = state * 1664525u + 1013904223u;
+            line[i] = "abcxyzABC 0189'.!\n"[state >> 16 & 15];
+        }
+        all.n = 0;
+        assert_true(heft_explain_text(v, NULL, line, length, same_ids, &all, &err));
+        assert_true(heft_encode(e, line, length, ids, 512, &n, &err));
+        assert_int_equal(n, all.n);
+        assert_memory_equal(ids, all.ids, n * sizeof *ids);
+    }
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+/* GPT-2's own, or a word of how to get it. */
+static void test_builtin(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(NULL, &err);
+
+    (void)unused;
+    if (!v) {
+        assert_int_equal(heft_builtin_count, 0);
+        assert_int_equal(err.code, HEFT_USAGE);
+        assert_non_null(strstr(err.text, "scripts/samples vocab"));
+        return;
+    }
+    assert_true(v->is_closed);
+    assert_int_equal(heft_vocab_size(v), 50257);
+    assert_int_equal(heft_vocab_end(v), 50256);
+    for (uint32_t id = 0; id < 13; id++) {
+        size_t n = 0;
+        const uint8_t *token = heft_vocab_token(v, id, &n);
+
+        assert_true(n == 1 && token[0] == '!' + id);
+    }
+    EXPECT_IDS(v, "they're", 9930, 821);
+    heft_vocab_close(v);
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static struct heft_buf merges_text, ids_text, ranks_text, json_text;
+
+static struct heft_vocab *make_of(const struct heft_buf *text, const struct heft_buf *ids,
+                                  struct heft_error *err)
+{
+    const struct heft_bytes of_ids = {ids ? (const uint8_t *)ids->p : NULL, ids ? ids->n : 0};
+
+    return heft_vocab_from((struct heft_bytes){(const uint8_t *)text->p, text->n}, of_ids, err);
+}
+static struct heft_vocab *make_merges(struct heft_error *err)
+{
+    return make_of(&merges_text, NULL, err);
+}
+static struct heft_vocab *make_pair(struct heft_error *err)
+{
+    return make_of(&merges_text, &ids_text, err);
+}
+static struct heft_vocab *make_ranks(struct heft_error *err)
+{
+    return make_of(&ranks_text, NULL, err);
+}
+static struct heft_vocab *make_json(struct heft_error *err)
+{
+    return make_of(&json_text, NULL, err);
+}
+
+static void test_no_memory(void **unused)
+{
+    (void)unused;
+    heft_buf_text(&merges_text, "#version: 0.2\na b\nab c\n");
+    put_ids(&ids_text, 256, "\"ab\":300,\"abc\":301");
+    put_ranks(&ranks_text, 256, "YWI= 256\neHl6 260\n");
+    put_tokenizer(&json_text,
+                  "\"added_tokens\":[{\"id\":300,\"content\":\"<pad>\",\"special\":true}],",
+                  BYTE_LEVEL, "\"type\":\"BPE\",\"ignore_merges\":true,", "[[\"a\",\"b\"]]");
+    fail_each_allocation(make_merges);
+    fail_each_allocation(make_pair);
+    fail_each_allocation(make_ranks);
+    fail_each_allocation(make_json);
+    heft_buf_release(&merges_text);
+    heft_buf_release(&ids_text);
+    heft_buf_release(&ranks_text);
+    heft_buf_release(&json_text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damaged_merges), cmocka_unit_test(test_damaged_ids),
+        cmocka_unit_test(test_missing_byte),   cmocka_unit_test(test_damaged_ranks),
+        cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
+        cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests_name("vocab", tests, NULL, NULL);
+}
