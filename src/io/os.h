@@ -30,7 +30,6 @@ struct heft_os {
     int64_t (*pread)(int fd, void *dst, size_t n, uint64_t off);
     int64_t (*pwrite)(int fd, const void *src, size_t n, uint64_t off);
     int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
-    int (*truncate)(int fd, uint64_t size);
     int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
     int (*sync)(int fd);
     int (*rename)(const char *from, const char *to);

@@ -235,11 +235,6 @@ static int posix_reserve(int fd, uint64_t size)
     return resize(fd, size);
 }
 
-static int posix_truncate(int fd, uint64_t size)
-{
-    return offset_fits(size, 0) ? resize(fd, size) : -1;
-}
-
 static int posix_flush_range(int fd, uint64_t off, uint64_t n)
 {
 #ifdef __linux__
@@ -382,7 +377,6 @@ const struct heft_os heft_os_posix = {
     .pread = posix_pread,
     .pwrite = posix_pwrite,
     .reserve = posix_reserve,
-    .truncate = posix_truncate,
     .flush_range = posix_flush_range,
     .sync = posix_sync,
     .rename = posix_rename,

@@ -5,7 +5,7 @@
  *
  * One code serves all: that length has a code of 1 bit, 254 literals and the end of block have 9, two
  * literals 10, which is a whole code; of the two distance codes of 1 bit one is used. An id is so 21
- * bits (39), about what zlib comes to, in a hundredth of its time. */
+ * bits (39), about what zlib comes to. */
 #include "tokens/token_deflate.h"
 
 #include "base/checksum.h"

@@ -108,11 +108,6 @@ static int fault_reserve(int fd, uint64_t size)
     return strikes("reserve") ? -1 : heft_os_posix.reserve(fd, size);
 }
 
-static int fault_truncate(int fd, uint64_t size)
-{
-    return strikes("truncate") ? -1 : heft_os_posix.truncate(fd, size);
-}
-
 static int fault_flush_range(int fd, uint64_t off, uint64_t n)
 {
     return strikes("flush_range") ? -1 : heft_os_posix.flush_range(fd, off, n);
@@ -190,7 +185,6 @@ static const struct heft_os table = {
     .pread = fault_pread,
     .pwrite = fault_pwrite,
     .reserve = fault_reserve,
-    .truncate = fault_truncate,
     .flush_range = fault_flush_range,
     .sync = fault_sync,
     .rename = fault_rename,
