@@ -80,6 +80,7 @@ bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id, struct heft
     const uint64_t at = heft_torch_where(t, id);
     const uint32_t *items;
     uint32_t count;
+    bool is_storage;
 
     if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
         return heft_fail(err, HEFT_MALFORMED, at,
@@ -87,11 +88,13 @@ bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id, struct heft
                          "elements)");
     items = heft_torch_items(t, args);
     count = heft_torch_count(t, args);
-    if (count < 5 || count > 6 || !heft_torch_is_word(t, items[0], HEFT_STR("storage")))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id of %u items; (\"storage\", class, key, location, elements) "
-                         "is all that torch writes",
-                         count);
+    is_storage = count > 0 && heft_torch_is_word(t, items[0], HEFT_STR("storage"));
+    if (count < 5 || count > 6 || !is_storage)
+        return heft_fail(
+            err, HEFT_MALFORMED, at,
+            "persistent id of %u items%s; (\"storage\", class, key, location, elements) "
+            "is all that torch writes",
+            count, is_storage ? "" : " that does not begin with \"storage\"");
     if (!heft_torch_read_class(t, id, items[1], &out->type, err))
         return false;
     if (!heft_torch_is_text(t, items[2]))
