@@ -222,6 +222,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .overwrite = options->overwrite,
         .no_sync = options->no_sync,
         .no_verify = options->no_verify,
+        .strict = options->strict,
         .salvage = options->salvage,
         .progress = progress_step,
         .progress_ctx = progress,

@@ -138,31 +138,15 @@ static bool report_formats(struct verifier *v, struct heft_error *err)
     return true;
 }
 
-/* What is wrong with a storage whose checksum differs. */
-static void blame_storage(const struct heft_model *model, uint32_t storage, uint32_t found,
-                          struct heft_error *err)
-{
-    const struct heft_storage *s = &model->storages[storage];
-
-    if (s->coding == HEFT_CODING_DEFLATE)
-        heft_fail(err, HEFT_MISMATCH, s->off,
-                  "the deflated bytes do not give %" PRIu64 " bytes of CRC-32 %08" PRIx32, s->len,
-                  s->crc);
-    else
-        heft_fail(err, HEFT_MISMATCH, s->off, "CRC-32 is %08" PRIx32 ", the file says %08" PRIx32,
-                  found, s->crc);
-    heft_error_about(err, "storage", s->label);
-}
-
-static bool report_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+static bool report_storage(void *ctx, uint32_t storage, const struct heft_error *why,
+                           struct heft_error *err)
 {
     const struct verifier *v = ctx;
     const struct heft_model *model = &v->c->model;
-    struct heft_error bad = {0};
 
     (void)err;
-    blame_storage(model, storage, found, &bad);
-    report(v, HEFT_FINDING, path_of(model, model->storages[storage].source), bad.offset, bad.text);
+    report(v, HEFT_FINDING, path_of(model, model->storages[storage].source), why->offset,
+           why->text);
     return true;
 }
 
@@ -183,11 +167,13 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
            heft_exec_verify(&c->model, NULL, &exec, report_storage, &v, err);
 }
 
-static bool refuse_storage(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+static bool refuse_storage(void *ctx, uint32_t storage, const struct heft_error *why,
+                           struct heft_error *err)
 {
     const struct heft_checkpoint *c = ctx;
 
-    blame_storage(&c->model, storage, found, err);
+    *err = *why;
+    err->code = HEFT_MISMATCH;
     return heft_error_file(err, path_of(&c->model, c->model.storages[storage].source));
 }
 

@@ -431,6 +431,7 @@ struct heft_convert_options {
     size_t n_ranges;
     unsigned threads;
     bool overwrite, no_sync, no_verify;
+    bool strict; /* strings that the target cannot hold are an error; else they are left out */
     /* Tensors that are lost or cannot be read are left out and named by heft_convert_lost_at. Stored
      * checksums are compared while planning, which reads all that is to be converted: tensors whose
      * bytes differ are lost, too (no_verify: they are not looked at). For checkpoints that were

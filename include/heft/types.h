@@ -71,12 +71,26 @@ enum heft_dtype {
     HEFT_U64,
     HEFT_C32,  /* two F16 */
     HEFT_C128, /* two F64 */
+    HEFT_F8_E4M3B11FNUZ,
+    HEFT_QI8, /* quantized integers, as they are stored: scale and zero point lie elsewhere */
+    HEFT_QU8,
+    HEFT_QI16,
+    HEFT_QU16,
+    HEFT_QI32,
+    HEFT_I4, /* one element a byte, as TensorFlow stores them: the value is in the low bits */
+    HEFT_U4,
+    HEFT_I2,
+    HEFT_U2,
+    /* Elements of varying length: such a tensor has as many bytes as it takes where it is stored,
+       encoded as its format encodes it. It cannot be cast or sliced. */
+    HEFT_STRING,
+    HEFT_VARIANT,
     HEFT_DTYPE_COUNT
 };
 
 /* "F32" and the like; a static string, "?" for a number that is no dtype. */
 HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
-/* Bits of one element: 4 … 128; 0 for a number that is no dtype. */
+/* Bits that one element takes: 4 … 128; 0 for what varies, and for a number that is no dtype. */
 HEFT_API unsigned heft_dtype_bits(enum heft_dtype dtype);
 /* The dtype of that name, case-sensitive; false where there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);

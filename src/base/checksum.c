@@ -1,4 +1,4 @@
-/* checksum.c: CRCs through ISA-L, whose lengths are int, and the combination of CRC-32s.
+/* checksum.c: CRCs through ISA-L, whose lengths are int, and their combination.
  *
  * ISA-L's crc32_gzip_refl is the CRC of zip and gzip with the inversions inside; its crc32_iscsi is
  * CRC-32C without them. */
@@ -31,33 +31,59 @@ uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n)
 }
 
 /* Polynomials over GF(2) modulo the CRC's, bit 31 being x^0 as the CRC keeps them. */
-#define ONE        0x80000000u
-#define POLYNOMIAL 0xedb88320u
+#define ONE          0x80000000u
+#define POLYNOMIAL   0xedb88320u
+#define POLYNOMIAL_C 0x82f63b78u
 
-static uint32_t times(uint32_t a, uint32_t b)
+static uint32_t times(uint32_t a, uint32_t b, uint32_t polynomial)
 {
     uint32_t product = 0;
 
     for (; a != 0; a <<= 1) {
         if (a & ONE)
             product ^= b;
-        b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1; /* b·x */
+        b = b & 1 ? b >> 1 ^ polynomial : b >> 1; /* b·x */
     }
     return product;
 }
 
 /* Appending n bytes multiplies the CRC of what stands before by x^(8n); the inversions of both
  * pieces cancel out. */
-uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
+static uint32_t combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b, uint32_t polynomial)
 {
     uint32_t power = ONE >> 8; /* x^8, then its squares */
     uint32_t factor = ONE;
 
     while (len_b != 0) {
         if (len_b & 1)
-            factor = times(factor, power);
-        power = times(power, power);
+            factor = times(factor, power, polynomial);
+        power = times(power, power, polynomial);
         len_b >>= 1;
     }
-    return times(factor, crc_a) ^ crc_b;
+    return times(factor, crc_a, polynomial) ^ crc_b;
+}
+
+uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
+{
+    return combine(crc_a, crc_b, len_b, POLYNOMIAL);
+}
+
+uint32_t heft_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b)
+{
+    return combine(crc_a, crc_b, len_b, POLYNOMIAL_C);
+}
+
+uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n)
+{
+    return sum == HEFT_SUM_CRC32C ? heft_crc32c(0, p, n) : heft_crc32(0, p, n);
+}
+
+uint32_t heft_sum_combine(enum heft_sum sum, uint32_t a, uint32_t b, uint64_t len_b)
+{
+    return combine(a, b, len_b, sum == HEFT_SUM_CRC32C ? POLYNOMIAL_C : POLYNOMIAL);
+}
+
+const char *heft_sum_name(enum heft_sum sum)
+{
+    return sum == HEFT_SUM_CRC32C ? "CRC-32C" : "CRC-32";
 }

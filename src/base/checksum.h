@@ -7,8 +7,21 @@
 
 uint32_t heft_crc32(uint32_t crc, const void *p, size_t n);
 uint32_t heft_crc32c(uint32_t crc, const void *p, size_t n);
-/* crc32 of a followed by b, from crc32(a), crc32(b) and the length of b: for pieces read by several
+/* crc of a followed by b, from crc(a), crc(b) and the length of b: for pieces read by several
  * threads. Time grows with the number of bits of len_b. */
 uint32_t heft_crc32_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
+uint32_t heft_crc32c_combine(uint32_t crc_a, uint32_t crc_b, uint64_t len_b);
+
+/* The checksums that files store. */
+enum heft_sum {
+    HEFT_SUM_NONE,
+    HEFT_SUM_CRC32,
+    HEFT_SUM_CRC32C,
+    HEFT_SUM_OWN /* a format's own, of more than the bytes in their order */
+};
+/* For the two CRCs. */
+uint32_t heft_sum_of(enum heft_sum sum, const void *p, size_t n);
+uint32_t heft_sum_combine(enum heft_sum sum, uint32_t a, uint32_t b, uint64_t len_b);
+const char *heft_sum_name(enum heft_sum sum); /* "CRC-32C" */
 
 #endif

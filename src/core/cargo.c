@@ -48,6 +48,10 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
                   heft_dtype_name(to));
         return heft_error_about(err, "tensor", item->row->name);
     }
+    if (heft_dtype_bits(to) == 0) {
+        item->bytes = item->row->bytes;
+        return true;
+    }
     return heft_row_size(to, item->row->rank, item->row->shape, &item->bytes) ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }

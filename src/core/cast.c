@@ -138,6 +138,11 @@ static inline uint32_t f32_of_e5m2fnuz(uint8_t b)
     return f32_of_fnuz(b, 2, 16);
 }
 
+static inline uint32_t f32_of_e4m3b11fnuz(uint8_t b)
+{
+    return f32_of_fnuz(b, 3, 11);
+}
+
 /* An exponent and nothing else: 2^(b - 127). */
 static inline uint32_t f32_of_e8m0(uint8_t b)
 {
@@ -259,10 +264,22 @@ INTEGER_LOOPS(u32, uint32_t, uint64_t)
 INTEGER_LOOPS(i32, int32_t, int64_t)
 INTEGER_LOOPS(u64, uint64_t, uint64_t)
 INTEGER_LOOPS(i64, int64_t, int64_t)
+/* The value is in the low bits: to the top, and back with its sign. */
+#define LOW_BITS(name, type, wide, bits)                                                           \
+    LOOP(name##_to_f32, type, float, (float)((type)(x << (8 - bits)) >> (8 - bits)))               \
+    LOOP(name##_to_f64, type, double, (double)((type)(x << (8 - bits)) >> (8 - bits)))             \
+    LOOP(name##_to_int, type, wide, (type)(x << (8 - bits)) >> (8 - bits))
+
+LOW_BITS(i4, int8_t, int64_t, 4)
+LOW_BITS(u4, uint8_t, uint64_t, 4)
+LOW_BITS(i2, int8_t, int64_t, 2)
+LOW_BITS(u2, uint8_t, uint64_t, 2)
 LOOP(bool_to_f32, uint8_t, float, x ? 1.0f : 0.0f)
 LOOP(bool_to_f64, uint8_t, double, x ? 1.0 : 0.0)
 LOOP(bool_to_int, uint8_t, uint64_t, x != 0)
 
+LOOP(int_to_2, uint64_t, uint8_t, x & 3)
+LOOP(int_to_4, uint64_t, uint8_t, x & 15)
 LOOP(int_to_8, uint64_t, uint8_t, (uint8_t)x)
 LOOP(int_to_16, uint64_t, uint16_t, (uint16_t)x)
 LOOP(int_to_32, uint64_t, uint32_t, (uint32_t)x)
@@ -273,6 +290,7 @@ LOOP(e5m2_to_f32, uint8_t, uint32_t, f32_of_e5m2(x))
 LOOP(e4m3_to_f32, uint8_t, uint32_t, f32_of_e4m3(x))
 LOOP(e4m3fnuz_to_f32, uint8_t, uint32_t, f32_of_e4m3fnuz(x))
 LOOP(e5m2fnuz_to_f32, uint8_t, uint32_t, f32_of_e5m2fnuz(x))
+LOOP(e4m3b11fnuz_to_f32, uint8_t, uint32_t, f32_of_e4m3b11fnuz(x))
 LOOP(e8m0_to_f32, uint8_t, uint32_t, f32_of_e8m0(x))
 LOOP(f32_to_f64, float, double, (double)x)
 LOOP(f64_to_f32, double, float, f32_of_f64(x, &over))
@@ -301,9 +319,19 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
     [HEFT_I32] = {i32_to_f32, i32_to_f64, NULL, i32_to_int, int_to_32},
     [HEFT_U64] = {u64_to_f32, u64_to_f64, NULL, u64_to_int, NULL},
     [HEFT_I64] = {i64_to_f32, i64_to_f64, NULL, i64_to_int, NULL},
+    [HEFT_QU8] = {u8_to_f32, u8_to_f64, NULL, u8_to_int, int_to_8},
+    [HEFT_QI8] = {i8_to_f32, i8_to_f64, NULL, i8_to_int, int_to_8},
+    [HEFT_QU16] = {u16_to_f32, u16_to_f64, NULL, u16_to_int, int_to_16},
+    [HEFT_QI16] = {i16_to_f32, i16_to_f64, NULL, i16_to_int, int_to_16},
+    [HEFT_QI32] = {i32_to_f32, i32_to_f64, NULL, i32_to_int, int_to_32},
+    [HEFT_U4] = {u4_to_f32, u4_to_f64, NULL, u4_to_int, int_to_4},
+    [HEFT_I4] = {i4_to_f32, i4_to_f64, NULL, i4_to_int, int_to_4},
+    [HEFT_U2] = {u2_to_f32, u2_to_f64, NULL, u2_to_int, int_to_2},
+    [HEFT_I2] = {i2_to_f32, i2_to_f64, NULL, i2_to_int, int_to_2},
     [HEFT_F8_E5M2] = {e5m2_to_f32, NULL, f32_to_e5m2, NULL, NULL},
     [HEFT_F8_E4M3] = {e4m3_to_f32, NULL, f32_to_e4m3, NULL, NULL},
     [HEFT_F8_E8M0] = {e8m0_to_f32, NULL, NULL, NULL, NULL},
+    [HEFT_F8_E4M3B11FNUZ] = {e4m3b11fnuz_to_f32, NULL, NULL, NULL, NULL},
     [HEFT_F8_E4M3FNUZ] = {e4m3fnuz_to_f32, NULL, f32_to_e4m3fnuz, NULL, NULL},
     [HEFT_F8_E5M2FNUZ] = {e5m2fnuz_to_f32, NULL, f32_to_e5m2fnuz, NULL, NULL},
     [HEFT_F16] = {f16_to_f32, NULL, f32_to_f16, NULL, NULL},
@@ -328,8 +356,10 @@ static bool holds(enum heft_dtype to, enum heft_dtype from)
 {
     const struct heft_dtype_info *const a = heft_dtype_info(from), *const b = heft_dtype_info(to);
 
-    return from == HEFT_BOOL ||
-           (b->bits > a->bits && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
+    const unsigned x = heft_dtype_value_bits(a), y = heft_dtype_value_bits(b);
+
+    return from == HEFT_BOOL || (x == y && a->kind == b->kind) ||
+           (y > x && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
 }
 
 static enum heft_dtype part_of(enum heft_dtype complex)

@@ -43,6 +43,7 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
     if (!c->format->plan || !c->format->extensions[0])
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
                          c->format->name);
+    c->plan.sum = c->format->sum;
     return true;
 }
 
@@ -214,21 +215,87 @@ static bool note_ties(struct heft_conversion *c, size_t before, struct heft_erro
 
 /* ---- cargo ------------------------------------------------------------------------------- */
 
+static bool holds(const struct heft_format *format, enum heft_dtype dtype)
+{
+    return format->holds ? format->holds(dtype) : heft_dtype_bits(dtype) > 0;
+}
+
+/* The dtype of the same meaning that most formats have. */
+static enum heft_dtype usual_for(enum heft_dtype dtype)
+{
+    switch (dtype) {
+    case HEFT_C32:
+    case HEFT_C128:
+        return HEFT_C64;
+    case HEFT_QI8:
+    case HEFT_I4:
+    case HEFT_I2:
+        return HEFT_I8;
+    case HEFT_QU8:
+    case HEFT_U4:
+    case HEFT_U2:
+        return HEFT_U8;
+    case HEFT_QI16:
+        return HEFT_I16;
+    case HEFT_QU16:
+        return HEFT_U16;
+    case HEFT_QI32:
+        return HEFT_I32;
+    default:
+        return HEFT_F32;
+    }
+}
+
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
 {
-    for (size_t i = 0; c->format->lacks && i < c->cargo.n_items; i++) {
+    for (size_t i = 0; i < c->cargo.n_items; i++) {
         const struct heft_item *item = &c->cargo.items[i];
+        const enum heft_dtype as = (enum heft_dtype)item->as;
 
-        for (const enum heft_dtype *d = c->format->lacks; *d != HEFT_DTYPE_COUNT; d++)
-            if (item->as == *d) {
-                heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                          "%s has no %s; --cast '%s=%s' would do", c->format->name,
-                          heft_dtype_name(*d), item->name.p,
-                          *d == HEFT_C128 || *d == HEFT_C32 ? "C64" : "F32");
-                return heft_error_about(err, "tensor", item->name);
-            }
+        if (holds(c->format, as))
+            continue;
+        if (heft_dtype_bits(as) == 0)
+            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s", c->format->name,
+                      heft_dtype_name(as));
+        else
+            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                      "%s has no %s; --cast '%s=%s' would do", c->format->name, heft_dtype_name(as),
+                      item->name.p, heft_dtype_name(usual_for(as)));
+        return heft_error_about(err, "tensor", item->name);
     }
     return true;
+}
+
+/* Strings and the like are left out where the target has no place for them, and said. */
+static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_error *err)
+{
+    struct heft_cargo *const cargo = &c->cargo;
+    struct heft_buf text = {0};
+    struct heft_str out;
+    size_t kept = 0, n = 0;
+
+    for (size_t i = 0; i < cargo->n_items && !strict; i++) {
+        const struct heft_item item = cargo->items[i];
+
+        if (heft_dtype_bits((enum heft_dtype)item.as) > 0 ||
+            holds(c->format, (enum heft_dtype)item.as)) {
+            cargo->items[kept++] = item;
+            continue;
+        }
+        if (n < NAMES_SHOWN)
+            heft_buf_printf(&text, "%s%s", n ? ", " : "", item.name.p);
+        n++;
+    }
+    if (strict || n == 0)
+        return true;
+    cargo->n_items = kept;
+    if (n > NAMES_SHOWN)
+        heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
+    return heft_buf_take(&text, &c->mem, &out, err) &&
+           add_note(c,
+                    heft_arena_printf(&c->mem, err, "left out, %s has no strings: %s",
+                                      c->format->name, out.p),
+                    err);
 }
 
 static bool slice_one(struct heft_conversion *c, const struct heft_convert_options *options,
@@ -267,7 +334,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
                                             : UINT64_MAX;
     size_t all;
 
-    if (!take_tensors(c, options, err))
+    if (!take_tensors(c, options, err) || !leave_varying(c, options->strict, err))
         return false;
     all = c->cargo.n_items;
     if (all == 0 && c->model->n_rows > 0 && c->n_lost == 0)

@@ -26,6 +26,18 @@ static const struct heft_dtype_info table[HEFT_DTYPE_COUNT] = {
     [HEFT_U64] = {"U64", 64, 8, HEFT_KIND_UINT},
     [HEFT_C32] = {"C32", 32, 2, HEFT_KIND_COMPLEX},
     [HEFT_C128] = {"C128", 128, 8, HEFT_KIND_COMPLEX},
+    [HEFT_F8_E4M3B11FNUZ] = {"F8_E4M3B11FNUZ", 8, 1, HEFT_KIND_FLOAT},
+    [HEFT_QI8] = {"QI8", 8, 1, HEFT_KIND_INT},
+    [HEFT_QU8] = {"QU8", 8, 1, HEFT_KIND_UINT},
+    [HEFT_QI16] = {"QI16", 16, 2, HEFT_KIND_INT},
+    [HEFT_QU16] = {"QU16", 16, 2, HEFT_KIND_UINT},
+    [HEFT_QI32] = {"QI32", 32, 4, HEFT_KIND_INT},
+    [HEFT_I4] = {"I4", 8, 1, HEFT_KIND_INT, 4},
+    [HEFT_U4] = {"U4", 8, 1, HEFT_KIND_UINT, 4},
+    [HEFT_I2] = {"I2", 8, 1, HEFT_KIND_INT, 2},
+    [HEFT_U2] = {"U2", 8, 1, HEFT_KIND_UINT, 2},
+    [HEFT_STRING] = {"STRING", 0, 1, HEFT_KIND_VARYING},
+    [HEFT_VARIANT] = {"VARIANT", 0, 1, HEFT_KIND_VARYING},
 };
 
 const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype)

@@ -11,7 +11,8 @@ enum heft_kind {
     HEFT_KIND_INT,
     HEFT_KIND_UINT,
     HEFT_KIND_FLOAT,
-    HEFT_KIND_COMPLEX
+    HEFT_KIND_COMPLEX,
+    HEFT_KIND_VARYING /* strings: bits 0 */
 };
 
 struct heft_dtype_info {
@@ -19,12 +20,19 @@ struct heft_dtype_info {
     uint8_t bits;
     uint8_t
         word; /* bytes that are swapped together on a big-endian file: C64 → 4, F32 → 4, U8 → 1 */
-    uint8_t kind; /* enum heft_kind */
+    uint8_t kind;  /* enum heft_kind */
+    uint8_t value; /* bits of an integer's value, where they are fewer; else 0 */
 };
 
 /* Never NULL for dtype < HEFT_DTYPE_COUNT. */
 const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype);
-/* Bytes of an element; 0 for the sub-byte dtypes F4, F6_…, whose rows are addressed in bytes. */
+/* Bits of an integer's value. */
+static inline unsigned heft_dtype_value_bits(const struct heft_dtype_info *info)
+{
+    return info->value ? info->value : info->bits;
+}
+/* Bytes of an element; 0 for the sub-byte dtypes F4, F6_… and for those of varying length, whose
+ * rows are addressed in bytes. */
 static inline uint32_t heft_dtype_bytes(enum heft_dtype dtype)
 {
     const unsigned bits = heft_dtype_bits(dtype);

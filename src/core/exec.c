@@ -23,7 +23,8 @@ static bool is_checkable(const struct heft_exec *x, uint32_t storage)
 {
     const struct heft_storage *s = &x->model->storages[storage];
 
-    return !x->options->no_verify && s->has_crc && s->coding == HEFT_CODING_RAW && s->len > 0;
+    return !x->options->no_verify && s->sum != HEFT_SUM_NONE && s->coding == HEFT_CODING_RAW &&
+           s->len > 0;
 }
 
 static bool covers(const struct heft_exec *x, const struct heft_op *op)
@@ -38,7 +39,9 @@ static void choose_check(struct heft_exec *x, uint32_t storage, bool by_copy)
 
     if (!is_checkable(x, storage))
         return;
-    if (by_copy)
+    if (x->model->storages[storage].sum == HEFT_SUM_OWN)
+        *by = HEFT_CHECK_OWN;
+    else if (by_copy)
         *by = HEFT_CHECK_COPY;
     else if (*by == HEFT_CHECK_NOT)
         *by = HEFT_CHECK_READ;
@@ -104,11 +107,12 @@ static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
 
 static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error *err)
 {
-    const uint64_t len = x->model->storages[storage].len;
+    const struct heft_storage *const s = &x->model->storages[storage];
+    const uint64_t most = s->sum == HEFT_SUM_OWN ? s->len : x->chunk;
 
-    for (uint64_t off = 0; off < len; off += x->chunk) {
+    for (uint64_t off = 0; off < s->len; off += most) {
         const struct heft_exec_chunk chunk = {
-            off, heft_min_u64(x->chunk, len - off), 0, x->n_pieces++, HEFT_NONE, storage};
+            off, heft_min_u64(most, s->len - off), 0, x->n_pieces++, HEFT_NONE, storage};
 
         if (!add_chunk(x, &chunk, err))
             return false;
@@ -233,8 +237,7 @@ static bool fill_chunk(const struct filling *f, struct heft_error *err)
         n = heft_exec_clip(f->chunk, op, &from);
         if (!fill_op(f, i, from, at, n, &ready, err))
             return false;
-        if (heft_exec_wants_crc(f->x, op))
-            f->x->pieces[piece] = heft_crc32(0, f->buffer + at, (size_t)n);
+        heft_exec_add_piece(f->x, op, piece, f->buffer + at, (size_t)n);
     }
     return true;
 }
@@ -280,17 +283,30 @@ static bool deliver(struct heft_exec *x, unsigned worker, const struct heft_exec
     return heft_exec_same(x, chunk, buffer, found, err);
 }
 
+/* A chunk of a storage that is only read, or all of one that has a check of its own. */
+static bool check_storage(struct heft_exec *x, const struct heft_exec_chunk *chunk, uint8_t *buffer,
+                          struct heft_error *err)
+{
+    const enum heft_sum sum = (enum heft_sum)x->model->storages[chunk->storage].sum;
+    const size_t n = (size_t)chunk->len;
+
+    if (sum == HEFT_SUM_OWN)
+        return heft_reader_check(&x->reader, chunk->storage, err);
+    if (!heft_reader_storage(&x->reader, chunk->storage, chunk->off, buffer, n, err))
+        return false;
+    x->pieces[chunk->first_piece].stored = heft_sum_of(sum, buffer, n);
+    return true;
+}
+
 static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
     struct heft_exec *x = ctx;
     const struct heft_exec_chunk *chunk = &x->chunks[index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
-    const size_t n = (size_t)chunk->len;
 
     if (chunk->file == HEFT_NONE) {
-        if (!heft_reader_storage(&x->reader, chunk->storage, chunk->off, f.buffer, n, err))
+        if (!check_storage(x, chunk, f.buffer, err))
             return false;
-        x->pieces[chunk->first_piece] = heft_crc32(0, f.buffer, n);
     } else if (!fill_chunk(&f, err) || !deliver(x, worker, chunk, f.buffer, err)) {
         return false;
     }
@@ -390,7 +406,7 @@ static bool cut_all(struct heft_exec *x, struct heft_error *err)
         if (!cut_file(x, f, err))
             return false;
     for (uint32_t s = 0; s < x->model->n_storages; s++)
-        if (x->checked_by[s] == HEFT_CHECK_READ && !cut_storage(x, s, err))
+        if (x->checked_by[s] >= HEFT_CHECK_READ && !cut_storage(x, s, err))
             return false;
     return true;
 }
@@ -439,17 +455,19 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
     return ok;
 }
 
-/* A deflated storage is checked by inflating it: what that finds is a finding, other trouble is
- * trouble. */
-static bool check_deflated(struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
-                           struct heft_error *err)
+/* A deflated storage is checked by inflating it, one with a check of its own by that: what it finds
+ * is a finding, other trouble is trouble. */
+static bool check_whole(struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
+                        struct heft_error *err)
 {
     struct heft_error found = {0};
 
     if (heft_reader_check(&x->reader, storage, &found))
         return tell(x, x->model->storages[storage].len, err);
+    if (found.offset == HEFT_NO_OFFSET)
+        found.offset = x->model->storages[storage].off;
     if (found.code == HEFT_MISMATCH || found.code == HEFT_MALFORMED)
-        return j->bad(j->ctx, storage, 0, err);
+        return j->bad(j->ctx, storage, &found, err);
     *err = found;
     return false;
 }
@@ -459,11 +477,15 @@ static bool is_wanted(const struct heft_exec_options *options, uint32_t storage)
     return !options->wanted || options->wanted[storage];
 }
 
+static bool checks_itself(const struct heft_storage *storage)
+{
+    return storage->len > 0 &&
+           (storage->coding == HEFT_CODING_DEFLATE || storage->sum == HEFT_SUM_OWN);
+}
+
 bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
-                      const struct heft_exec_options *options,
-                      bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
-                                  struct heft_error *err),
-                      void *ctx, struct heft_error *err)
+                      const struct heft_exec_options *options, heft_exec_bad_fn *bad, void *ctx,
+                      struct heft_error *err)
 {
     const struct heft_exec_judge j = {bad, ctx};
     const size_t n = only ? heft_row_pieces(only) : model->n_storages;
@@ -473,16 +495,15 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
     for (uint32_t k = 0; ok && k < n; k++) {
         const uint32_t s = only ? heft_row_storage(only, k) : k;
 
-        if (is_checkable(&x, s) && is_wanted(options, s))
+        if (is_checkable(&x, s) && model->storages[s].sum != HEFT_SUM_OWN && is_wanted(options, s))
             ok = cut_storage(&x, s, err);
     }
     ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err);
     for (uint32_t k = 0; ok && k < n; k++) {
         const uint32_t s = only ? heft_row_storage(only, k) : k;
 
-        if (model->storages[s].coding == HEFT_CODING_DEFLATE && model->storages[s].len > 0 &&
-            is_wanted(options, s))
-            ok = check_deflated(&x, &j, s, err);
+        if (checks_itself(&model->storages[s]) && is_wanted(options, s))
+            ok = check_whole(&x, &j, s, err);
     }
     exec_release(&x);
     return ok;

@@ -26,12 +26,13 @@ HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
 HEFT_CHECKED bool heft_exec_compare(const struct heft_plan *plan,
                                     const struct heft_exec_options *options,
                                     struct heft_error *err);
+/* Hears of a storage whose bytes are not what the file says, and why. */
+typedef bool heft_exec_bad_fn(void *ctx, uint32_t storage, const struct heft_error *why,
+                              struct heft_error *err);
 /* Reads every storage that has a checksum (or only those of one row; NULL: all) and calls bad() for
  * each that differs. */
 HEFT_CHECKED bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
-                                   const struct heft_exec_options *options,
-                                   bool (*bad)(void *ctx, uint32_t storage, uint32_t found,
-                                               struct heft_error *err),
+                                   const struct heft_exec_options *options, heft_exec_bad_fn *bad,
                                    void *ctx, struct heft_error *err);
 
 #endif

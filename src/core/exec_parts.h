@@ -16,6 +16,12 @@ struct heft_exec_chunk {
     uint32_t storage;
 };
 
+/* CRCs of the bytes of a piece, where somebody asks for them. */
+struct heft_exec_piece {
+    uint32_t stored; /* as its storage's stored checksum is made */
+    uint32_t summed; /* as the plan's sums are */
+};
+
 struct heft_exec {
     const struct heft_plan *plan; /* NULL: only checking */
     const struct heft_model *model;
@@ -29,14 +35,15 @@ struct heft_exec {
     uint8_t *scratch; /* a chunk a thread, where something is cast */
     size_t chunk;     /* bytes of the largest chunk */
     struct heft_exec_chunk *chunks;
-    uint32_t *pieces; /* CRC of what each chunk took of each op, where heft_exec_wants_crc */
+    struct heft_exec_piece *pieces; /* what each chunk took of each op */
     size_t n_chunks, cap_chunks, n_pieces;
     uint8_t *checked_by;              /* a storage: not, by its copy, by reading */
     uint64_t done, total, overflowed; /* under lock */
     unsigned threads;
 };
 
-enum { HEFT_CHECK_NOT, HEFT_CHECK_COPY, HEFT_CHECK_READ };
+/* OWN: by the storage's own check. */
+enum { HEFT_CHECK_NOT, HEFT_CHECK_COPY, HEFT_CHECK_READ, HEFT_CHECK_OWN };
 
 /* Whether the op's CRC is that of its storage, which has one to compare it with. */
 static inline bool heft_exec_checks(const struct heft_exec *x, const struct heft_op *op)
@@ -44,10 +51,10 @@ static inline bool heft_exec_checks(const struct heft_exec *x, const struct heft
     return op->kind == HEFT_OP_COPY && x->checked_by[op->u.copy.storage] == HEFT_CHECK_COPY &&
            op->u.copy.from == 0 && op->len == x->model->storages[op->u.copy.storage].len;
 }
-/* Whether somebody will ask for the CRC of the op's pieces. Late ops have their own time. */
-static inline bool heft_exec_wants_crc(const struct heft_exec *x, const struct heft_op *op)
+/* Whether the op's bytes are part of a sum. Late ops have their own time. */
+static inline bool heft_exec_sums(const struct heft_op *op)
 {
-    return op->kind != HEFT_OP_LATE && (op->sum != HEFT_NONE || heft_exec_checks(x, op));
+    return op->kind != HEFT_OP_LATE && op->sum != HEFT_NONE;
 }
 /* The part of an op that lies in the chunk: from which byte of the op on, and how many. */
 static inline uint64_t heft_exec_clip(const struct heft_exec_chunk *chunk, const struct heft_op *op,
@@ -68,15 +75,18 @@ HEFT_CHECKED bool heft_exec_same(const struct heft_exec *x, const struct heft_ex
 
 /* Who hears of a storage whose bytes have another CRC than the file says. */
 struct heft_exec_judge {
-    bool (*bad)(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err);
+    heft_exec_bad_fn *bad;
     void *ctx;
 };
 /* Compares stored checksums with what the pieces add up to. */
 HEFT_CHECKED bool heft_exec_judge_all(const struct heft_exec *x, const struct heft_exec_judge *j,
                                       struct heft_error *err);
 /* While converting, the first difference ends it. ctx: the struct heft_exec. */
-HEFT_CHECKED bool heft_exec_refuse(void *ctx, uint32_t storage, uint32_t found,
+HEFT_CHECKED bool heft_exec_refuse(void *ctx, uint32_t storage, const struct heft_error *why,
                                    struct heft_error *err);
+/* The CRCs of a piece of an op. */
+void heft_exec_add_piece(struct heft_exec *x, const struct heft_op *op, size_t piece,
+                         const uint8_t *bytes, size_t n);
 /* Sets to zero what the chunk has of late ops. */
 void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
                           uint8_t *bytes);

@@ -2,7 +2,7 @@
  *
  *     chunks   |      0      |      1      |   each piece is what a chunk took of an op, in order
  *     pieces   |PUT|COPY     |COPY |LATE|PUT|
- *                   └── combine ──┘             → a stored CRC-32 to compare with, or a sum
+ *                   └── combine ──┘             → a stored CRC to compare with, or a sum
  *
  * Late ops are made last, front to back: each from the sums of what stands before it, its own bytes
  * added to the sum it may be part of. Until then zeros stand in their place. */
@@ -14,7 +14,25 @@
 static bool judge(const struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
                   uint32_t found, struct heft_error *err)
 {
-    return found == x->model->storages[storage].crc || j->bad(j->ctx, storage, found, err);
+    const struct heft_storage *const s = &x->model->storages[storage];
+    struct heft_error why = {0};
+
+    if (found == s->crc)
+        return true;
+    heft_fail(&why, HEFT_MISMATCH, s->off, "%s is %08" PRIx32 ", the file says %08" PRIx32,
+              heft_sum_name((enum heft_sum)s->sum), found, s->crc);
+    if (s->label.n)
+        heft_error_about(&why, "storage", s->label);
+    heft_error_file(&why, x->model->sources[s->source].path);
+    return j->bad(j->ctx, storage, &why, err);
+}
+
+/* The running CRC of a storage, and the next piece of it, n bytes from `from` on. */
+static uint32_t go_on(const struct heft_exec *x, uint32_t storage, uint32_t running, size_t piece,
+                      uint64_t from, uint64_t n)
+{
+    return heft_sum_combine((enum heft_sum)x->model->storages[storage].sum, from ? running : 0,
+                            x->pieces[piece].stored, n);
 }
 
 /* The pieces of a storage stand in order, whichever threads made them: combine as they come. */
@@ -24,9 +42,10 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
 {
     uint64_t from, n;
 
+    if (chunk->file == HEFT_NONE && x->model->storages[chunk->storage].sum == HEFT_SUM_OWN)
+        return true; /* it judged itself */
     if (chunk->file == HEFT_NONE) {
-        *running = heft_crc32_combine(chunk->off ? *running : 0, x->pieces[chunk->first_piece],
-                                      chunk->len);
+        *running = go_on(x, chunk->storage, *running, chunk->first_piece, chunk->off, chunk->len);
         return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
                judge(x, j, chunk->storage, *running, err);
     }
@@ -36,7 +55,7 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
         n = heft_exec_clip(chunk, op, &from);
         if (!heft_exec_checks(x, op))
             continue;
-        *running = heft_crc32_combine(from ? *running : 0, x->pieces[chunk->first_piece + i], n);
+        *running = go_on(x, op->u.copy.storage, *running, chunk->first_piece + i, from, n);
         if (from + n == op->len && !judge(x, j, op->u.copy.storage, *running, err))
             return false;
     }
@@ -54,20 +73,31 @@ bool heft_exec_judge_all(const struct heft_exec *x, const struct heft_exec_judge
     return true;
 }
 
-bool heft_exec_refuse(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+bool heft_exec_refuse(void *ctx, uint32_t storage, const struct heft_error *why,
+                      struct heft_error *err)
 {
     const struct heft_exec *x = ctx;
-    const struct heft_storage *s = &x->model->storages[storage];
 
-    heft_fail(err, HEFT_MISMATCH, s->off,
-              "CRC-32 of %.*s is %08" PRIx32 ", the file says %08" PRIx32,
-              (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc);
+    *err = *why;
     for (size_t i = 0; i < x->model->n_rows; i++)
-        if (heft_row_uses(&x->model->rows[i], storage)) {
-            heft_error_about(err, "tensor", x->model->rows[i].name);
-            break;
-        }
-    return heft_error_file(err, x->model->sources[s->source].path);
+        if (heft_row_uses(&x->model->rows[i], storage))
+            return heft_error_about(err, "tensor", x->model->rows[i].name);
+    return false;
+}
+
+void heft_exec_add_piece(struct heft_exec *x, const struct heft_op *op, size_t piece,
+                         const uint8_t *bytes, size_t n)
+{
+    struct heft_exec_piece *const p = &x->pieces[piece];
+    const enum heft_sum sum = x->plan ? x->plan->sum : HEFT_SUM_NONE;
+    enum heft_sum stored = HEFT_SUM_NONE;
+
+    if (heft_exec_checks(x, op)) {
+        stored = (enum heft_sum)x->model->storages[op->u.copy.storage].sum;
+        p->stored = heft_sum_of(stored, bytes, n);
+    }
+    if (heft_exec_sums(op))
+        p->summed = sum == stored ? p->stored : heft_sum_of(sum, bytes, n);
 }
 
 /* ---- sums -------------------------------------------------------------------------------- */
@@ -77,15 +107,15 @@ static void add_up(const struct heft_exec *x, uint32_t *sums)
     for (size_t c = 0; c < x->n_chunks; c++) {
         const struct heft_exec_chunk *chunk = &x->chunks[c];
         const struct heft_op *op = x->plan->ops + chunk->first_op;
-        const uint32_t *piece = x->pieces + chunk->first_piece;
+        const struct heft_exec_piece *piece = x->pieces + chunk->first_piece;
         uint64_t from, n;
 
         if (chunk->file == HEFT_NONE)
             continue;
         for (uint64_t at = 0; at < chunk->len; at += n, op++, piece++) {
             n = heft_exec_clip(chunk, op, &from);
-            if (op->sum != HEFT_NONE && op->kind != HEFT_OP_LATE)
-                sums[op->sum] = heft_crc32_combine(sums[op->sum], *piece, n);
+            if (heft_exec_sums(op))
+                sums[op->sum] = heft_sum_combine(x->plan->sum, sums[op->sum], piece->summed, n);
         }
     }
 }
@@ -126,8 +156,8 @@ static bool make(struct heft_exec *x, struct late *late, const struct heft_op *o
     bytes = (uint8_t *)late->bytes.p;
     op->u.late.fill(op->u.late.ctx, late->sums, bytes, n);
     if (op->sum != HEFT_NONE)
-        late->sums[op->sum] =
-            heft_crc32_combine(late->sums[op->sum], heft_crc32(0, bytes, n), op->len);
+        late->sums[op->sum] = heft_sum_combine(x->plan->sum, late->sums[op->sum],
+                                               heft_sum_of(x->plan->sum, bytes, n), op->len);
     if (x->sink)
         return heft_sink_write(x->sink, place.file, place.off, bytes, n, err);
     return heft_source_read(&x->written[place.file], place.off, bytes + n, n, err) &&

@@ -35,25 +35,14 @@ struct check {
     const char **reasons; /* a storage: why what lies on it is lost, or NULL */
 };
 
-static bool note_bad(void *ctx, uint32_t storage, uint32_t found, struct heft_error *err)
+static bool note_bad(void *ctx, uint32_t storage, const struct heft_error *why,
+                     struct heft_error *err)
 {
     const struct check *check = ctx;
-    const struct heft_storage *s = &check->c->model->storages[storage];
-    char *reason;
 
-    if (s->coding == HEFT_CODING_DEFLATE)
-        reason = heft_arena_printf(&check->c->mem, err,
-                                   "%.*s is damaged: it does not inflate to what the file says, at "
-                                   "offset 0x%" PRIx64,
-                                   (int)heft_min_u64(s->label.n, 200), s->label.p, s->off);
-    else
-        reason = heft_arena_printf(&check->c->mem, err,
-                                   "%.*s is damaged: CRC-32 is %08" PRIx32
-                                   ", the file says %08" PRIx32 ", at offset 0x%" PRIx64,
-                                   (int)heft_min_u64(s->label.n, 200), s->label.p, found, s->crc,
-                                   s->off);
-    check->reasons[storage] = reason;
-    return reason != NULL;
+    check->reasons[storage] = heft_arena_printf(
+        &check->c->mem, err, "damaged: %s, at offset 0x%" PRIx64, why->text, why->offset);
+    return check->reasons[storage] != NULL;
 }
 
 static const char *reason_of(const struct check *check, const struct heft_row *row)

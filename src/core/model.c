@@ -381,6 +381,21 @@ bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, 
     return true;
 }
 
+/* What varies in length is all of its storage. */
+static bool check_varying(struct heft_row *row, const struct heft_storage *storage,
+                          struct heft_error *err)
+{
+    uint64_t n = 1;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        if (!heft_mul(n, row->shape[i], &n))
+            return heft_fail(err, HEFT_MALFORMED, storage->off,
+                             "the shape's product is not below 2^64");
+    row->bytes = storage->len;
+    return (row->offset == 0 && !row->stride && row->flags == 0) ||
+           heft_fail(err, HEFT_MALFORMED, storage->off, "a part of what varies in length");
+}
+
 /* Row-major means: every dimension longer than 1 has the stride of a packed array. */
 static bool is_row_major(const struct heft_row *row)
 {
@@ -415,6 +430,8 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     uint64_t extent;
 
     row->given = row->stride;
+    if (heft_dtype_bits((enum heft_dtype)row->dtype) == 0)
+        return check_varying(row, storage, err);
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
         return heft_fail(err, HEFT_MALFORMED, storage->off,
                          "shape times element size is no whole number of bytes below 2^64");

@@ -12,6 +12,7 @@
 #ifndef HEFT_MODEL_H
 #define HEFT_MODEL_H
 
+#include "base/checksum.h"
 #include "base/map.h"
 #include "core/dtype.h"
 #include "heft/heft.h"
@@ -21,6 +22,14 @@ enum { HEFT_CODING_RAW = 0, HEFT_CODING_DEFLATE = 1 };
 enum { HEFT_ROW_DIMS = UINT8_MAX }; /* the most that a rank can say; limits.rank is usually less */
 enum { HEFT_ROW_SWAP = 1, HEFT_ROW_CONJ = 2, HEFT_ROW_NEG = 4 }; /* stored bytes → logical value */
 
+struct heft_model;
+struct heft_storage;
+
+/* Reads the storage, in order and in bounded memory, and judges it by a checksum that is not simply
+ * of its bytes. HEFT_MISMATCH, HEFT_MALFORMED: it is not what the file says. */
+typedef bool heft_storage_check_fn(const struct heft_model *model,
+                                   const struct heft_storage *storage, struct heft_error *err);
+
 struct heft_storage {
     uint64_t off;          /* in its source */
     uint64_t packed;       /* bytes there */
@@ -28,9 +37,10 @@ struct heft_storage {
     struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
     const char *what;      /* "extra file ": bytes that are never a tensor's; else NULL */
     uint32_t source;
-    uint32_t crc; /* CRC-32 of the unpacked bytes, where has_crc */
+    uint32_t crc;                 /* of the unpacked bytes, where sum is a CRC */
+    heft_storage_check_fn *check; /* where sum is HEFT_SUM_OWN; RAW only */
     uint8_t coding;
-    bool has_crc;
+    uint8_t sum;   /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
     bool is_other; /* a record that is known to be no tensor's: code, say */
 };
 

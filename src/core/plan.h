@@ -14,7 +14,7 @@ enum heft_op_kind {
     HEFT_OP_LATE  /* bytes of known length that are made once all others are written */
 };
 
-/* Makes the n bytes of a late op. `sums` has the CRC-32 of each sum of the plan; those of the ops
+/* Makes the n bytes of a late op. `sums` has the CRC of each sum of the plan; those of the ops
  * before this one are complete, also of the late ones. */
 typedef void heft_late_fn(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n);
 
@@ -55,6 +55,7 @@ struct heft_plan {
     struct heft_op *ops;
     const char **notes; /* for the user: what a format had to do otherwise than one may expect */
     size_t n_files, n_ops, n_notes, cap_files, cap_ops, cap_notes;
+    enum heft_sum sum; /* what its sums are: a CRC */
     uint32_t n_sums;
     bool is_summing; /* ops that are added belong to the last sum */
 };
@@ -72,7 +73,7 @@ HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct h
 /* Bytes that `late` makes from the sums when the data is written; n must fit in memory. */
 HEFT_CHECKED bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct heft_late late,
                                  uint64_t n, struct heft_error *err);
-/* The ops that are added between these two make up one sum: its CRC-32 is for late ops. Gives the
+/* The ops that are added between these two make up one sum: its CRC is for late ops. Gives the
  * number of the sum. */
 uint32_t heft_plan_sum_begin(struct heft_plan *plan);
 void heft_plan_sum_end(struct heft_plan *plan);

@@ -29,7 +29,7 @@ static struct heft_stream stream_of(const struct heft_reader *reader, uint32_t s
                                 .packed = st->packed,
                                 .size = st->len,
                                 .crc = st->crc,
-                                .check_crc = st->has_crc && !reader->no_verify};
+                                .check_crc = st->sum == HEFT_SUM_CRC32 && !reader->no_verify};
 }
 
 /* Places and fills the region unless that was done while waiting for the lock. What fails is tried
@@ -132,9 +132,12 @@ bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t 
 
 bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft_error *err)
 {
+    const struct heft_storage *const st = &reader->model->storages[storage];
     const struct heft_stream stream = stream_of(reader, storage);
 
-    if (reader->model->storages[storage].coding != HEFT_CODING_DEFLATE)
+    if (st->sum == HEFT_SUM_OWN)
+        return st->check(reader->model, st, err) || blame(reader, storage, err);
+    if (st->coding != HEFT_CODING_DEFLATE)
         return true;
     return heft_stream_check(&stream, err) || blame(reader, storage, err);
 }

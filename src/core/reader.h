@@ -27,7 +27,8 @@ void heft_reader_release(struct heft_reader *reader);
 HEFT_CHECKED bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off,
                                       void *dst, size_t n, struct heft_error *err);
 /* Whether a deflated storage is what the file says, in size and, unless no_verify, in CRC: inflates
- * it to nowhere. HEFT_MALFORMED, HEFT_MISMATCH where not. Of others it knows nothing: true. */
+ * it to nowhere; or one with a checksum of the format's own. HEFT_MALFORMED, HEFT_MISMATCH where
+ * not. Of others it knows nothing: true. */
 HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage,
                                     struct heft_error *err);
 /* Logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype; off and n are

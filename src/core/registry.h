@@ -46,11 +46,11 @@ struct heft_format {
                                       first is the usual one */
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
-    bool no_ties; /* one name a storage: tied rows are dropped and recorded as the hub does */
+    bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */
+    enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
     const char *const *layouts; /* versions of the layout that it can write, the usual one first,
                                    NULL-terminated; NULL: there is but one */
-    const enum heft_dtype
-        *lacks; /* dtypes it cannot hold, ended by HEFT_DTYPE_COUNT; NULL: holds all */
+    bool (*holds)(enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };
 
 const struct heft_format *heft_registry_find(const char *name); /* NULL where unknown */

@@ -97,7 +97,7 @@ static void cut_storage(const struct sorter *s, size_t i)
     s->wholes[i] = heft_max_u64(storage->len, 1);
     storage->off = have ? storage->off : 0;
     storage->packed = storage->len = have;
-    storage->has_crc = false;
+    storage->sum = HEFT_SUM_NONE;
 }
 
 /* Why a row cannot stay, in `found`: what is wrong with it, unless its storage is cut. */

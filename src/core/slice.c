@@ -50,7 +50,7 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
                          "slice of %zu dimensions, the tensor has %u", n_ranges, row->rank);
     if (heft_dtype_bytes((enum heft_dtype)row->dtype) == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%s cannot be sliced: its elements are not whole bytes",
+                         "%s cannot be sliced: its elements do not take a fixed number of bytes",
                          heft_dtype_name((enum heft_dtype)row->dtype));
     for (unsigned i = 0; i < n_ranges; i++)
         if (!check_range(&ranges[i], i, row->shape[i], err))

@@ -29,10 +29,11 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_c
 }
 
 static const char *const extensions[] = {"npy", NULL};
-static const enum heft_dtype lacks[] = {
-    HEFT_F4,          HEFT_F6_E2M3,     HEFT_F6_E3M2, HEFT_F8_E5M2, HEFT_F8_E4M3,     HEFT_F8_E8M0,
-    HEFT_F8_E4M3FNUZ, HEFT_F8_E5M2FNUZ, HEFT_BF16,    HEFT_C32,     HEFT_DTYPE_COUNT,
-};
+
+static bool holds(enum heft_dtype dtype)
+{
+    return heft_npy_descr(dtype) != NULL;
+}
 
 extern const struct heft_format heft_format_npy;
 const struct heft_format heft_format_npy = {
@@ -41,5 +42,5 @@ const struct heft_format heft_format_npy = {
     .plan = plan_file,
     .extensions = extensions,
     .one_tensor = true,
-    .lacks = lacks,
+    .holds = holds,
 };

@@ -658,7 +658,12 @@ static int probe(const struct heft_probe *probe)
 }
 
 static const char *const extensions[] = {"safetensors", NULL};
-static const enum heft_dtype lacks[] = {HEFT_C32, HEFT_C128, HEFT_DTYPE_COUNT};
+
+/* Its own come first, in its order. */
+static bool holds(enum heft_dtype dtype)
+{
+    return dtype <= HEFT_U64;
+}
 
 extern const struct heft_format heft_format_safetensors;
 const struct heft_format heft_format_safetensors = {
@@ -670,5 +675,5 @@ const struct heft_format heft_format_safetensors = {
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",
     .no_ties = true,
-    .lacks = lacks,
+    .holds = holds,
 };

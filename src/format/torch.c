@@ -83,8 +83,9 @@ const struct heft_format heft_format_torch = {
     .open = open_torch,
     .verify = heft_torch_verify,
     .plan = heft_torch_plan,
+    .sum = HEFT_SUM_CRC32,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
     .layouts = heft_torch_layouts,
-    .lacks = heft_torch_lacks,
+    .holds = heft_torch_holds,
 };

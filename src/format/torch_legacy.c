@@ -511,5 +511,5 @@ const struct heft_format heft_format_torch_legacy = {
     .plan = heft_torch_legacy_plan,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
-    .lacks = heft_torch_legacy_lacks,
+    .holds = heft_torch_legacy_holds,
 };

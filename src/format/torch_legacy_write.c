@@ -121,8 +121,14 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct 
 
 /* What torch has only since there are zip files: it writes them into streams, but cannot read them
  * there. */
-const enum heft_dtype heft_torch_legacy_lacks[] = {
-    HEFT_F4,          HEFT_F6_E2M3, HEFT_F6_E3M2,     HEFT_U16,         HEFT_U32,
-    HEFT_U64,         HEFT_F8_E4M3, HEFT_F8_E5M2,     HEFT_F8_E4M3FNUZ, HEFT_C32,
-    HEFT_F8_E5M2FNUZ, HEFT_F8_E8M0, HEFT_DTYPE_COUNT,
-};
+bool heft_torch_legacy_holds(enum heft_dtype dtype)
+{
+    static const enum heft_dtype later[] = {HEFT_U16,     HEFT_U32,         HEFT_U64,
+                                            HEFT_F8_E4M3, HEFT_F8_E5M2,     HEFT_F8_E4M3FNUZ,
+                                            HEFT_C32,     HEFT_F8_E5M2FNUZ, HEFT_F8_E8M0};
+
+    for (size_t i = 0; i < HEFT_COUNT(later); i++)
+        if (dtype == later[i])
+            return false;
+    return heft_torch_holds(dtype);
+}

@@ -90,10 +90,10 @@ uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
 /* ---- formats ---- */
 
 extern const char *const heft_torch_layouts[]; /* of the zip, newest first */
-extern const enum heft_dtype heft_torch_lacks[];
+bool heft_torch_holds(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_cargo *cargo, struct heft_error *err);
-extern const enum heft_dtype heft_torch_legacy_lacks[];
+bool heft_torch_legacy_holds(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
                                          const struct heft_cargo *cargo, struct heft_error *err);
 

@@ -67,7 +67,10 @@ static const struct {
     [HEFT_F8_E8M0] = {NULL, "float8_e8m0fnu"},
 };
 
-const enum heft_dtype heft_torch_lacks[] = {HEFT_F4, HEFT_F6_E2M3, HEFT_F6_E3M2, HEFT_DTYPE_COUNT};
+bool heft_torch_holds(enum heft_dtype dtype)
+{
+    return names[dtype].storage || names[dtype].dtype;
+}
 
 struct pickler {
     const struct heft_torch_out *out;

@@ -174,7 +174,7 @@ bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t 
                                    .crc = entry->crc,
                                    .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
                                                                               : HEFT_CODING_DEFLATE,
-                                   .has_crc = entry->crc != 0};
+                                   .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
 
     if (z->marks[index] == HEFT_TORCH_STORED) {
         *storage = z->stored[index];

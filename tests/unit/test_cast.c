@@ -5,6 +5,7 @@
  */
 #include "core/cast.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -429,6 +430,56 @@ static uint64_t overflows(enum heft_dtype from, enum heft_dtype to, uint64_t bit
     return over;
 }
 
+/* The low bits of a byte are the value, whatever the others are. */
+static void values_of_few_bits_are_the_low_bits_of_a_byte(void **state)
+{
+    static const struct {
+        enum heft_dtype from, to;
+        int bits;
+        bool is_signed;
+    } all[] = {{HEFT_I4, HEFT_I8, 4, true},  {HEFT_U4, HEFT_U8, 4, false},
+               {HEFT_I2, HEFT_I8, 2, true},  {HEFT_U2, HEFT_U8, 2, false},
+               {HEFT_U4, HEFT_I8, 4, false}, {HEFT_QI8, HEFT_I8, 8, true},
+               {HEFT_I8, HEFT_QI8, 8, true}, {HEFT_QU8, HEFT_U8, 8, false}};
+    uint64_t over = 0;
+
+    (void)state;
+    for (size_t k = 0; k < HEFT_COUNT(all); k++)
+        for (int x = 0; x < 256; x++) {
+            const uint8_t byte = (uint8_t)x;
+            const int low = x & ((1 << all[k].bits) - 1);
+            const int top = 1 << (all[k].bits - 1);
+            const int value = all[k].is_signed && (low & top) ? low - 2 * top : low;
+            float real;
+            uint8_t out;
+
+            heft_cast(all[k].from, all[k].to, &byte, &out, 1, &over);
+            assert_int_equal(out, (uint8_t)value);
+            heft_cast(all[k].from, HEFT_F32, &byte, (uint8_t *)&real, 1, &over);
+            assert_true(real == (float)value);
+        }
+    assert_int_equal(over, 0);
+}
+
+static void e4m3b11fnuz_by_its_definition(void **state)
+{
+    uint64_t over = 0;
+
+    (void)state;
+    for (int x = 0; x < 256; x++) {
+        const uint8_t byte = (uint8_t)x;
+        const int exponent = x >> 3 & 15, fraction = x & 7;
+        const double mag = exponent ? ldexp(8 + fraction, exponent - 14) : ldexp(fraction, -13);
+        double got;
+
+        heft_cast(HEFT_F8_E4M3B11FNUZ, HEFT_F64, &byte, (uint8_t *)&got, 1, &over);
+        if (x == 0x80)
+            assert_true(isnan(got));
+        else
+            assert_true(got == (x & 0x80 ? -mag : mag));
+    }
+}
+
 static void finite_values_that_overflow_are_counted_once(void **state)
 {
     (void)state;
@@ -474,6 +525,13 @@ static void casts_that_lose_the_meaning_are_refused(void **state)
     assert_false(heft_cast_known(HEFT_C64, HEFT_F32));
     assert_false(heft_cast_known(HEFT_F32, HEFT_C64));
     assert_false(heft_cast_known(HEFT_F32, HEFT_F8_E8M0));
+    assert_false(heft_cast_known(HEFT_I8, HEFT_I4));
+    assert_false(heft_cast_known(HEFT_U4, HEFT_I4));
+    assert_false(heft_cast_known(HEFT_QU8, HEFT_I8));
+    assert_false(heft_cast_known(HEFT_STRING, HEFT_U8));
+    assert_false(heft_cast_known(HEFT_F32, HEFT_STRING));
+    assert_false(heft_cast_known(HEFT_VARIANT, HEFT_F32));
+    assert_false(heft_cast_known(HEFT_F32, HEFT_F8_E4M3B11FNUZ));
     assert_false(heft_cast_known(HEFT_F4, HEFT_F32));
     assert_false(heft_cast_known(HEFT_F32, HEFT_F6_E2M3));
 }
@@ -507,6 +565,8 @@ int main(void)
         cmocka_unit_test(same_type_is_copied),
         cmocka_unit_test(finite_values_that_overflow_are_counted_once),
         cmocka_unit_test(infinities_and_nans_are_no_overflow),
+        cmocka_unit_test(values_of_few_bits_are_the_low_bits_of_a_byte),
+        cmocka_unit_test(e4m3b11fnuz_by_its_definition),
         cmocka_unit_test(casts_that_lose_the_meaning_are_refused),
         cmocka_unit_test(every_real_becomes_every_float),
     };

@@ -79,6 +79,13 @@ static void pieces_chain_and_combine_to_the_whole(void **state)
         assert_int_equal(heft_crc32_combine(a, b, n - cut), whole);
         assert_int_equal(heft_crc32c(heft_crc32c(0, data, cut), data + cut, n - cut),
                          heft_crc32c(0, data, n));
+        assert_int_equal(heft_crc32c_combine(heft_crc32c(0, data, cut),
+                                             heft_crc32c(0, data + cut, n - cut), n - cut),
+                         heft_crc32c(0, data, n));
+        assert_int_equal(heft_sum_combine(HEFT_SUM_CRC32C, heft_sum_of(HEFT_SUM_CRC32C, data, cut),
+                                          heft_sum_of(HEFT_SUM_CRC32C, data + cut, n - cut),
+                                          n - cut),
+                         heft_crc32c(0, data, n));
     }
 }
 

@@ -24,6 +24,7 @@ struct bench {
     struct heft_arena mem;
     struct heft_plan plan;
     struct heft_error err;
+    enum heft_sum stored; /* what storages have */
 };
 
 static int open_bench(void **state)
@@ -41,7 +42,8 @@ static int open_bench(void **state)
     heft_model_init(&b->model, NULL);
     heft_source_open_memory(&source, (struct heft_bytes){b->data, BIG}, "memory");
     assert_true(heft_model_add_file(&b->model, &source, "memory", &index, &b->err));
-    b->plan = (struct heft_plan){.model = &b->model, .mem = &b->mem};
+    b->plan = (struct heft_plan){.model = &b->model, .mem = &b->mem, .sum = HEFT_SUM_CRC32};
+    b->stored = HEFT_SUM_CRC32;
     *state = b;
     return 0;
 }
@@ -65,11 +67,12 @@ static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, boo
                                   uint64_t from, uint64_t count, enum heft_dtype dtype,
                                   const uint64_t *stride)
 {
-    struct heft_storage s = {.off = off, .packed = n, .len = n, .has_crc = crc};
+    struct heft_storage s = {
+        .off = off, .packed = n, .len = n, .sum = (uint8_t)(crc ? b->stored : HEFT_SUM_NONE)};
     uint64_t *shape = heft_arena_alloc(&b->mem, sizeof *shape, &b->err);
     struct heft_row row = {.name = HEFT_STR("t"), .offset = from, .rank = 1};
 
-    s.crc = heft_crc32(0, b->data + off, n);
+    s.crc = heft_sum_of(b->stored, b->data + off, n);
     *shape = count;
     row.shape = shape;
     row.stride = stride;
@@ -207,6 +210,91 @@ static void a_wrong_checksum_of_a_gather(void **state)
     const uint64_t two = 2;
 
     expect_mismatch(*state, 0, 100, &two);
+}
+
+static void a_wrong_crc32c(void **state)
+{
+    struct bench *b = *state;
+
+    b->stored = HEFT_SUM_CRC32C;
+    expect_mismatch(b, 0, BIG, NULL);
+    assert_non_null(strstr(b->err.text, "CRC-32C is "));
+}
+
+/* A checksum of the format's own: bytes must not be zero at the end. */
+static bool ends_well(const struct heft_model *model, const struct heft_storage *storage,
+                      struct heft_error *err)
+{
+    uint8_t last = 0;
+
+    return heft_source_read(&model->sources[storage->source].source,
+                            storage->off + storage->len - 1, &last, 1, err) &&
+           (last != 0 || heft_fail(err, HEFT_MISMATCH, storage->off, "ends in zero"));
+}
+
+static void expect_own(struct bench *b, bool good, bool no_verify)
+{
+    const struct heft_exec_options options = {.no_sync = true, .no_verify = no_verify};
+
+    begin(b);
+    item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
+    b->model.storages[0].sum = HEFT_SUM_OWN;
+    b->model.storages[0].check = ends_well;
+    b->data[BIG - 1] = good;
+    assert_int_equal(run(b, &options), good || no_verify);
+    assert_int_equal(files_left(b), good || no_verify);
+}
+
+static void a_checksum_of_the_formats_own(void **state)
+{
+    expect_own(*state, true, false);
+}
+
+static void a_wrong_checksum_of_the_formats_own(void **state)
+{
+    struct bench *b = *state;
+
+    expect_own(b, false, false);
+    assert_int_equal(b->err.code, HEFT_MISMATCH);
+    assert_non_null(strstr(b->err.text, "ends in zero"));
+}
+
+static void no_verify_skips_the_formats_own(void **state)
+{
+    expect_own(*state, false, true);
+}
+
+static bool count_bad(void *ctx, uint32_t storage, const struct heft_error *why,
+                      struct heft_error *err)
+{
+    unsigned *const bad = ctx;
+
+    (void)storage;
+    (void)err;
+    assert_int_equal(why->code, HEFT_MISMATCH);
+    return ++*bad > 0;
+}
+
+static void verify_hears_of_every_kind(void **state)
+{
+    const struct heft_exec_options options = {0};
+    struct bench *b = *state;
+    unsigned bad = 0;
+
+    (void)add(b, 0, 1000, true, 0, 1000, HEFT_U8, NULL);
+    b->stored = HEFT_SUM_CRC32C;
+    (void)add(b, 1000, 1000, true, 0, 1000, HEFT_U8, NULL);
+    (void)add(b, 2000, 1000, true, 0, 1000, HEFT_U8, NULL);
+    b->model.storages[2].sum = HEFT_SUM_OWN;
+    b->model.storages[2].check = ends_well;
+    b->data[2999] = 1;
+    assert_true(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
+    assert_int_equal(bad, 0);
+    b->data[2999] = 0;
+    b->data[1500] ^= 1;
+    b->data[500] ^= 1;
+    assert_true(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
+    assert_int_equal(bad, 3);
 }
 
 static void no_verify_copies_what_is_there(void **state)
@@ -353,9 +441,8 @@ static uint32_t number_at(const uint8_t *p)
 }
 
 /* Walks the file by its plan and computes each sum from what was written. */
-static void sums_are_those_of_what_is_written(void **state)
+static void expect_sums(struct bench *b)
 {
-    struct bench *b = *state;
     const uint32_t last = plan_sums(b);
     uint32_t sums[8] = {0};
     uint8_t *got;
@@ -371,7 +458,8 @@ static void sums_are_those_of_what_is_written(void **state)
         if (op->kind == HEFT_OP_LATE && op->len == 16)
             assert_int_equal(number_at(bytes + 12), sums[b->plan.ops[i - 1].sum]);
         if (op->sum != HEFT_NONE)
-            sums[op->sum] = heft_crc32(sums[op->sum], bytes, op->len);
+            sums[op->sum] = heft_sum_combine(b->plan.sum, sums[op->sum],
+                                             heft_sum_of(b->plan.sum, bytes, op->len), op->len);
     }
     assert_int_equal(sums[0], 0);
     for (uint32_t i = 0; i <= last; i++)
@@ -379,6 +467,28 @@ static void sums_are_those_of_what_is_written(void **state)
     assert_int_equal(number_at(got + n - 4ull * (last + 1) - 41 + 8), sums[2]);
     free(got);
     assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
+}
+
+static void sums_are_those_of_what_is_written(void **state)
+{
+    expect_sums(*state);
+}
+
+/* The plan's sums are of one kind, the stored checksums of the other. */
+static void sums_of_both_kinds(void **state)
+{
+    struct bench *b = *state;
+
+    b->plan.sum = HEFT_SUM_CRC32C;
+    expect_sums(b);
+}
+
+static void sums_of_the_other_kind(void **state)
+{
+    struct bench *b = *state;
+
+    b->stored = HEFT_SUM_CRC32C;
+    expect_sums(b);
 }
 
 /* A byte of a late op that is not what it should be is found, and said where. */
@@ -459,6 +569,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_failing_allocation_leaves_nothing, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(sums_are_those_of_what_is_written, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(sums_of_both_kinds, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(sums_of_the_other_kind, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_crc32c, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_checksum_of_the_formats_own, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_wrong_checksum_of_the_formats_own, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(no_verify_skips_the_formats_own, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(verify_hears_of_every_kind, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(late_bytes_are_compared, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(any_failing_call_of_late_writes_leaves_nothing, open_bench,
                                         close_bench),

@@ -511,7 +511,7 @@ static uint8_t *add_deflated(struct bench *b)
         used += deflate_stored(packed + used, b->data + 100 * (size_t)i, len);
         st.packed = used - st.off;
         st.crc = heft_crc32(0, b->data + 100 * (size_t)i, len);
-        st.has_crc = true;
+        st.sum = HEFT_SUM_CRC32;
         st.coding = HEFT_CODING_DEFLATE;
         assert_int_equal(add_storage(b, st), 2 + i);
     }
