@@ -164,6 +164,7 @@ static void json_unread(struct out *out, const struct heft_checkpoint *c)
 static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const struct heft_value *const values = heft_values(c);
+    const struct heft_value *const about = heft_about(c);
     bool fine = true;
 
     json_open(out, '{');
@@ -184,6 +185,11 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
         json_close(out, '}');
     }
     json_unread(out, c);
+    for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
+         v = v->next_sibling) {
+        json_key(out, v->key);
+        fine = json_value(out, v);
+    }
     json_close(out, '}');
     out_char(out, '\n');
     return fine;
@@ -348,6 +354,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
                       bool all)
 {
     const struct heft_value *const values = heft_values(c);
+    const struct heft_value *const about = heft_about(c);
     print_files(out, c, all);
     print_totals(out, c, s);
     print_dtypes(out, s);
@@ -356,6 +363,8 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
     print_unread(out, c, all);
+    if (about && !print_values(out, about, 0, all))
+        return false;
     if (!values || !values->first_child)
         return true;
     out_text(out, "values\n");

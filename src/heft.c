@@ -5,6 +5,7 @@
 #include "checkpoint.h"
 #include "core/registry.h"
 #include "core/select.h"
+#include "core/tree.h"
 #include "core/usage.h"
 
 #define STREAM_PIECE (4u << 20)
@@ -299,9 +300,16 @@ const struct heft_value *heft_values(const struct heft_checkpoint *c)
     return c->model.values;
 }
 
+const struct heft_value *heft_about(const struct heft_checkpoint *c)
+{
+    return c->model.about ? &c->model.about->value : NULL;
+}
+
 const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
 {
-    return heft_value_below(c->model.values, path);
+    const struct heft_value *value = heft_value_below(c->model.values, path);
+
+    return value ? value : heft_value_below(heft_about(c), path);
 }
 
 bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,

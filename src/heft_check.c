@@ -249,7 +249,7 @@ bool heft_format_at(size_t index, struct heft_format_info *out)
     if (!format)
         return false;
     *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
-                                     format->plan && format->extensions[0]};
+                                     heft_format_writes(format)};
     return true;
 }
 

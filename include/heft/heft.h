@@ -183,7 +183,11 @@ HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct 
 
 /* The root of the values that are not tensors, or NULL where there are none. */
 HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
-/* The value at a dotted path ("optimizer.param_groups.0.lr"), or NULL. */
+/* What the files say of themselves beside tensors, metadata and values, or NULL: the header of a
+ * bundle, the signatures of a SavedModel. A dict, as in `heft info --json`. */
+HEFT_API const struct heft_value *heft_about(const struct heft_checkpoint *c);
+/* The value at a dotted path ("optimizer.param_groups.0.lr"), or NULL. Also of heft_about, where
+ * the values have none such. */
 HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
                                                   const char *path);
 

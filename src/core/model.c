@@ -1,6 +1,7 @@
 /* model.c: appending to a model, and the customs house: after heft_model_settle every row is true.
  */
 #include "core/model.h"
+#include "core/tree.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -291,6 +292,13 @@ bool heft_model_add_metadata(struct heft_model *model, struct heft_str key, stru
 {
     return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, key, value,
                     err);
+}
+
+struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err)
+{
+    if (!model->about)
+        model->about = heft_tree_dict(&model->mem, NULL, HEFT_STR(""), err);
+    return model->about;
 }
 
 bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struct heft_str kept,

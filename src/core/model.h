@@ -94,6 +94,7 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 }
 
 struct heft_format;
+struct heft_node;
 
 struct heft_model_source {
     struct heft_source source;
@@ -154,6 +155,9 @@ struct heft_model {
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
+    struct heft_node *about;   /* what the files say of themselves beside all this: a dict whose
+                                  members are members of info --json (core/tree.h). heft_model_about
+                                  makes it; NULL: nothing */
     struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     struct heft_str *ordered;  /* paths of dictionaries with tensors that are OrderedDicts */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
@@ -217,6 +221,8 @@ HEFT_CHECKED bool heft_model_claim_of(struct heft_model *model, uint32_t source,
                                       struct heft_error *err);
 HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, struct heft_str key,
                                           struct heft_str value, struct heft_error *err);
+/* The root of `about`, made on first use. */
+HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err);
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
 HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped,
                                      struct heft_str kept, struct heft_error *err);

@@ -1,8 +1,9 @@
-/* registry.c: locate → probe → open. The table of formats, and the strangers that are known by
+/* registry.c: probe → open. The table of formats, and the strangers that are known by
  * name. */
 #include "core/registry.h"
 
 #include "base/text.h"
+#include "core/locate.h"
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_legacy;
@@ -45,8 +46,8 @@ const struct heft_format *heft_registry_by_extension(const char *path)
     const char *dot = strrchr(slash ? slash : path, '.');
 
     for (size_t i = 0; dot && i < HEFT_COUNT(formats); i++)
-        for (const char *const *e = formats[i]->extensions; formats[i]->plan && e && *e; e++)
-            if (strcmp(*e, dot + 1) == 0)
+        for (const char *const *e = formats[i]->extensions; e && *e; e++)
+            if (heft_format_writes(formats[i]) && strcmp(*e, dot + 1) == 0)
                 return formats[i];
     return NULL;
 }
@@ -275,94 +276,15 @@ bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, con
     return true;
 }
 
-/* ---- folders ----------------------------------------------------------------------------- */
-
-static const char *const index_names[] = {"model.safetensors.index.json",
-                                          "pytorch_model.bin.index.json", ".metadata"};
-static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
-
-struct folder {
-    const char *path;
-    const char *const *names;
-    size_t n;
-};
-
-static bool open_inside(struct heft_model *model, const struct folder *folder, const char *name,
-                        const char *format, struct heft_error *err)
-{
-    const size_t n = strlen(folder->path);
-    const char *slash = n && folder->path[n - 1] == '/' ? "" : "/";
-    const char *path = heft_arena_printf(&model->mem, err, "%s%s%s", folder->path, slash, name);
-
-    return path && open_path(model, path, format, err);
-}
-
-/* The only name with that ending; NULL where there is none or several (*several). */
-static const char *only_one(const struct folder *folder, const char *suffix, bool *several)
-{
-    const char *found = NULL;
-
-    for (size_t i = 0; i < folder->n; i++) {
-        if (!heft_str_ends(heft_str_of(folder->names[i]), suffix))
-            continue;
-        *several = found != NULL;
-        if (found)
-            return NULL;
-        found = folder->names[i];
-    }
-    return found;
-}
-
-static const char *choose_index(const struct folder *folder, bool *several)
-{
-    for (size_t k = 0; k < HEFT_COUNT(index_names); k++)
-        for (size_t i = 0; i < folder->n; i++)
-            if (strcmp(folder->names[i], index_names[k]) == 0)
-                return folder->names[i];
-    return only_one(folder, ".index.json", several);
-}
-
-/* Why a folder without a checkpoint of ours has none. */
-static bool refuse_folder(const struct folder *folder, bool several, struct heft_error *err)
-{
-    if (several)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the folder holds several checkpoints; name one of them");
-    for (size_t i = 0; i < folder->n; i++)
-        if (strcmp(folder->names[i], "latest") == 0)
-            return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                             "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
-                             "heft does not put together; it reads the .pt files one by one");
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "the folder holds no checkpoint (no index, no .safetensors, .bin, .pt, "
-                     ".pth or .ckpt)");
-}
-
-static bool open_folder(struct heft_model *model, const char *path, const char *format,
-                        struct heft_error *err)
-{
-    struct folder folder = {.path = path};
-    bool several = false;
-    const char *name;
-
-    if (!heft_path_list(path, &model->mem, &folder.names, &folder.n, err))
-        return false;
-    name = choose_index(&folder, &several);
-    for (size_t i = 0; !name && !several && i < HEFT_COUNT(single_suffixes); i++)
-        name = only_one(&folder, single_suffixes[i], &several);
-    if (name)
-        return open_inside(model, &folder, name, format, err);
-    refuse_folder(&folder, several, err);
-    return heft_error_file(err, path);
-}
+/* ---- opening ----------------------------------------------------------------------------- */
 
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
     for (size_t i = 0; i < n_paths; i++) {
-        const bool is_folder = heft_path_kind(paths[i]) == HEFT_PATH_DIR;
+        const char *path = heft_locate(paths[i], &model->mem, err);
 
-        if (!(is_folder ? open_folder : open_path)(model, paths[i], format, err))
+        if (!path || !open_path(model, path, format, err))
             return heft_error_file(err, paths[i]);
     }
     return n_paths > 0 || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");

@@ -42,6 +42,10 @@ struct heft_format {
      */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                  struct heft_error *err);
+    /* Instead of plan: adds all output files itself, in one go. `output` is what the user gave; the
+     * cargo is split into shards, where that was asked for. */
+    bool (*plan_set)(struct heft_plan *plan, const char *output, const struct heft_cargo *cargo,
+                     struct heft_error *err);
     const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
                                       first is the usual one */
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
@@ -52,6 +56,12 @@ struct heft_format {
                                    NULL-terminated; NULL: there is but one */
     bool (*holds)(enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };
+
+/* Whether conversions can be asked for it by name. */
+static inline bool heft_format_writes(const struct heft_format *format)
+{
+    return format->plan_set || (format->plan && format->extensions[0]);
+}
 
 const struct heft_format *heft_registry_find(const char *name); /* NULL where unknown */
 const struct heft_format *

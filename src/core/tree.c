@@ -1,0 +1,102 @@
+/* tree.c: values made node by node. */
+#include "core/tree.h"
+
+#include "base/text.h"
+
+static bool set_key(struct heft_arena *mem, const struct heft_node *in, struct heft_str key,
+                    struct heft_value *value, struct heft_error *err)
+{
+    if (!in) {
+        value->key = "";
+        return true;
+    }
+    if (in->value.kind == HEFT_VALUE_LIST) {
+        value->key = heft_arena_printf(mem, err, "%" PRIu64, in->n);
+        value->key_len = value->key ? strlen(value->key) : 0;
+    } else {
+        value->key = heft_arena_text(mem, key, err);
+        value->key_len = key.n;
+    }
+    return value->key != NULL;
+}
+
+static struct heft_node *add(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                             enum heft_value_kind kind, struct heft_error *err)
+{
+    struct heft_node *node = heft_arena_zero(mem, 1, sizeof *node, err);
+
+    if (!node || !set_key(mem, in, key, &node->value, err))
+        return NULL;
+    node->value.kind = kind;
+    if (!in)
+        return node;
+    if (in->last)
+        in->last->value.next_sibling = &node->value;
+    else
+        in->value.first_child = &node->value;
+    in->last = node;
+    in->n++;
+    return node;
+}
+
+struct heft_node *heft_tree_dict(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                                 struct heft_error *err)
+{
+    return add(mem, in, key, HEFT_VALUE_DICT, err);
+}
+
+struct heft_node *heft_tree_list(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                                 struct heft_error *err)
+{
+    return add(mem, in, key, HEFT_VALUE_LIST, err);
+}
+
+bool heft_tree_null(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                    struct heft_error *err)
+{
+    return add(mem, in, key, HEFT_VALUE_NULL, err) != NULL;
+}
+
+bool heft_tree_bool(struct heft_arena *mem, struct heft_node *in, struct heft_str key, bool value,
+                    struct heft_error *err)
+{
+    struct heft_node *node = add(mem, in, key, HEFT_VALUE_BOOL, err);
+
+    if (node)
+        node->value.as.boolean = value;
+    return node != NULL;
+}
+
+bool heft_tree_number(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                      int64_t value, struct heft_error *err)
+{
+    struct heft_node *node = add(mem, in, key, HEFT_VALUE_INT, err);
+
+    if (node)
+        node->value.as.integer = value;
+    return node != NULL;
+}
+
+bool heft_tree_real(struct heft_arena *mem, struct heft_node *in, struct heft_str key, double value,
+                    struct heft_error *err)
+{
+    struct heft_node *node = add(mem, in, key, HEFT_VALUE_FLOAT, err);
+
+    if (node)
+        node->value.as.number = value;
+    return node != NULL;
+}
+
+bool heft_tree_text(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                    struct heft_str value, struct heft_error *err)
+{
+    const struct heft_bytes bytes = {(const uint8_t *)value.p, value.n};
+    const bool is_text = heft_utf8_check(bytes) == value.n;
+    struct heft_node *node = add(mem, in, key, is_text ? HEFT_VALUE_STRING : HEFT_VALUE_BYTES, err);
+
+    if (!node)
+        return false;
+    node->value.text = heft_arena_text(mem, value, err);
+    node->value.text_len = value.n;
+    return node->value.text != NULL;
+}
