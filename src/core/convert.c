@@ -365,6 +365,8 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 
 static bool plan_files(struct heft_conversion *c, const char *output, struct heft_error *err)
 {
+    if (c->format->plan_set)
+        return c->format->plan_set(&c->plan, output, &c->cargo, err);
     for (uint32_t shard = 0; shard < c->cargo.n_shards; shard++) {
         const struct heft_cargo part = heft_cargo_shard(&c->cargo, shard);
         const char *name = c->prefix ? shard_name(c, shard, err) : NULL;
