@@ -1,4 +1,4 @@
-/* cmd_get.c: one tensor, a slice of it, or a value, by name. */
+/* cmd_get.c: one tensor, a slice of it, a blob or a value, by name. */
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -160,6 +160,35 @@ static bool get_value(struct request *r, const struct heft_value *value, struct 
                                       : put_value(r, value, r->out, err);
 }
 
+/* ---- blobs ---------------------------------------------------------------------------------- */
+
+static bool put_blob(struct request *r, struct out *out, struct heft_error *err)
+{
+    if (!r->options->no_verify && !heft_blob_check(r->c, r->index, err))
+        return false;
+    return heft_blob_stream(r->c, r->index, each_piece, out, err);
+}
+
+static bool write_blob(struct request *r, struct heft_error *err)
+{
+    struct target target;
+
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_blob(r, &target.out, err), err);
+}
+
+static bool get_blob(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const name = o->inputs.items[o->inputs.n - 1];
+    if (o->json || o->slice)
+        return usage_error(err, "--%s is not for bytes, and %s is a blob",
+                           o->json ? "json" : "slice", name);
+    if (!o->output || (to_stdout(o) && r->out->terminal))
+        return usage_error(err, "%s is a blob: say where its bytes go, -o FILE or -o -", name);
+    return to_stdout(o) ? put_blob(r, r->out, err) : write_blob(r, err);
+}
+
 /* ---- by name -------------------------------------------------------------------------------- */
 
 /* Of a tensor that cannot be read there may be values, scales for one: they are not what was asked
@@ -215,6 +244,8 @@ static bool get(struct request *r, struct heft_error *err)
         fine = get_tensor(r, err);
     else if (is_unread(r, name, err))
         fine = false;
+    else if (heft_blob_find(r->c, name, strlen(name), &r->index))
+        fine = get_blob(r, err);
     else if (value)
         fine = get_value(r, value, err);
     else

@@ -161,6 +161,22 @@ static void json_unread(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
+/* Where there are any. */
+static void json_blobs(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_blob blob;
+    if (!heft_blob_count(c))
+        return;
+    json_key(out, "blobs");
+    json_open(out, '[');
+    for (size_t i = 0; heft_blob_at(c, i, &blob); i++) {
+        json_open(out, '{');
+        json_blob(out, &blob);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const struct heft_value *const values = heft_values(c);
@@ -184,6 +200,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
         json_open(out, '{');
         json_close(out, '}');
     }
+    json_blobs(out, c);
     json_unread(out, c);
     for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
          v = v->next_sibling) {
@@ -350,6 +367,19 @@ static void print_unread(struct out *out, const struct heft_checkpoint *c, bool 
     }
 }
 
+static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_blob_count(c);
+    struct heft_blob blob;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_blob_at(c, i, &blob); i++) {
+        label(out, i ? "" : "blobs");
+        (void)out_name(out, blob.name, blob.name_len);
+        out_text(out, "  ");
+        out_size(out, blob.bytes);
+        out_char(out, '\n');
+    }
+}
+
 static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
                       bool all)
 {
@@ -362,6 +392,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_use(out, c, s);
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
+    print_blobs(out, c, all);
     print_unread(out, c, all);
     if (about && !print_values(out, about, 0, all))
         return false;

@@ -278,7 +278,7 @@ static void list_jsonl(struct out *out, const struct rows *rows)
     }
 }
 
-static void json_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+static void json_value_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
 {
     struct out *const out = ctx;
     json_line(out);
@@ -287,6 +287,17 @@ static void json_blob(void *ctx, const char *path, size_t path_len, uint64_t byt
     json_text(out, path, path_len);
     json_member_u64(out, "bytes", bytes);
     json_close(out, '}');
+}
+
+static void json_blobs(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_blob blob;
+    for (size_t i = 0; heft_blob_at(c, i, &blob); i++) {
+        json_line(out);
+        json_open(out, '{');
+        json_blob(out, &blob);
+        json_close(out, '}');
+    }
 }
 
 static bool list_json(struct out *out, const struct rows *rows, bool all)
@@ -310,7 +321,8 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
     if (all) {
         json_key(out, "values");
         json_open(out, '[');
-        fine = !values || each_blob(values, json_blob, out);
+        fine = !values || each_blob(values, json_value_blob, out);
+        json_blobs(out, rows->c);
         json_close(out, ']');
     }
     json_close(out, '}');
@@ -336,6 +348,27 @@ static void text_blob(void *ctx, const char *path, size_t path_len, uint64_t byt
     out_text(out, " bytes, a value\n");
 }
 
+static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
+{
+    struct heft_blob blob;
+    for (size_t i = 0; heft_blob_at(rows->c, i, &blob); i++) {
+        (void)out_name(out, blob.name, blob.name_len);
+        out_text(out, tsv ? "\t-\t-\t" : "  ");
+        out_u64(out, blob.bytes);
+        if (tsv) {
+            out_char(out, '\t');
+            (void)rows_put_path(out, rows, blob.file);
+            out_char(out, '\t');
+            out_u64(out, blob.offset);
+            out_char(out, '\n');
+        } else {
+            out_text(out, " bytes, a ");
+            out_text(out, blob.kind);
+            out_char(out, '\n');
+        }
+    }
+}
+
 static void tell_unread(const struct options *options, const struct heft_checkpoint *c)
 {
     struct heft_unread unread;
@@ -356,6 +389,8 @@ static bool list(const struct options *options, struct out *out, const struct ro
         (options->tsv ? list_tsv : list_people)(out, rows);
         if (options->all && values)
             fine = each_blob(values, options->tsv ? tsv_blob : text_blob, out);
+        if (options->all)
+            list_blobs(out, rows, options->tsv);
     }
     if (!fine) {
         usage_error(err, "no memory for the values");

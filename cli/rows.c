@@ -216,3 +216,15 @@ void json_metadata(struct out *out, const struct heft_checkpoint *c)
     }
     json_close(out, '}');
 }
+
+void json_blob(struct out *out, const struct heft_blob *blob)
+{
+    json_key(out, "name");
+    json_text(out, blob->name, blob->name_len);
+    json_member_text(out, "kind", blob->kind);
+    json_member_u64(out, "bytes", blob->bytes);
+    json_member_u64(out, "file", blob->file);
+    json_member_u64(out, "offset", blob->offset);
+    if (blob->stored != HEFT_STORED_PLAIN)
+        json_member_u64(out, "stored_bytes", blob->stored_bytes);
+}

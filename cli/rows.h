@@ -33,6 +33,9 @@ size_t rows_path_width(const struct rows *rows, size_t file);
 /* Returns its width. */
 size_t rows_put_path(struct out *out, const struct rows *rows, size_t file);
 
+/* The members of a blob's object: name, kind, bytes, file, offset. */
+void json_blob(struct out *out, const struct heft_blob *blob);
+
 /* "files":[…] and "metadata":{…}, members of an open object. */
 void json_files(struct out *out, const struct heft_checkpoint *c);
 void json_metadata(struct out *out, const struct heft_checkpoint *c);

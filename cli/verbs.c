@@ -82,7 +82,7 @@ static const struct option_spec ls_own[] = {
          "by name, size (largest first), offset or file"),
     FLAG(0, "jsonl", jsonl, "one JSON object a line, a tensor each"),
     FLAG(0, "tsv", tsv, "tab-separated: name dtype shape bytes file offset"),
-    FLAG('a', "all", all, "also values that are bytes"),
+    FLAG('a', "all", all, "also values that are bytes, and blobs"),
     END,
 };
 static const struct option_spec explain_own[] = {

@@ -15,6 +15,15 @@ struct heft_checkpoint {
     const uint32_t *file_sources; /* a file: its source */
 };
 
+/* Where the byte `offset` of a storage lies. */
+struct heft_place {
+    size_t file;
+    uint64_t offset, stored_bytes;
+    enum heft_stored stored;
+};
+struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t storage,
+                                        uint64_t offset);
+
 struct heft_trail;
 /* heft_open_many, which asks the readers for a trail (core/trail.h) where `trail` is not NULL. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,

@@ -144,36 +144,30 @@ static enum heft_stored how_stored(const struct heft_model_source *source,
     return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
 }
 
-struct place {
-    size_t file;
-    uint64_t offset, stored_bytes;
-    enum heft_stored stored;
-};
-
-/* Where the element `offset` bytes from the begin of a storage lies. */
-static struct place place_of(const struct heft_checkpoint *c, uint32_t index, uint64_t offset)
+struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t index,
+                                        uint64_t offset)
 {
     const struct heft_storage *storage = &c->model.storages[index];
     const struct heft_model_source *source = &c->model.sources[storage->source];
     const enum heft_stored stored = how_stored(source, storage);
-    const struct place place = {source->number, storage->off, storage->packed, stored};
+    const struct heft_place place = {source->number, storage->off, storage->packed, stored};
 
     if (stored == HEFT_STORED_PICKLE)
-        return (struct place){source->number, source->origin_off, source->origin_len, stored};
+        return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
     if (stored == HEFT_STORED_PLAIN)
-        return (struct place){source->number, storage->off + offset, storage->packed, stored};
+        return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};
     return place;
 }
 
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
     const struct heft_row *row;
-    struct place place;
+    struct heft_place place;
 
     if (index >= c->model.n_rows)
         return false;
     row = &c->model.rows[index];
-    place = place_of(c, row->storage, row->offset);
+    place = heft_checkpoint_place(c, row->storage, row->offset);
     *out = (struct heft_tensor){
         .name = row->name.p,
         .name_len = row->name.n,
@@ -207,13 +201,13 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
 {
     const struct heft_row *row = index < c->model.n_rows ? &c->model.rows[index] : NULL;
     const struct heft_part *p;
-    struct place place;
+    struct heft_place place;
     uint64_t bytes;
 
     if (!row || !row->parts || part >= row->parts->n)
         return false;
     p = &row->parts->list[part];
-    place = place_of(c, p->storage, p->offset);
+    place = heft_checkpoint_place(c, p->storage, p->offset);
     *out = (struct heft_tensor_part){
         .start = p->start,
         .extent = p->extent,

@@ -189,6 +189,20 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
            heft_error_about(err, "tensor", row->name);
 }
 
+bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
+{
+    const struct heft_exec_options exec = {0};
+    const struct heft_model_blob *blob;
+    struct heft_row whole = {0}; /* a row of the same storage */
+
+    if (index >= c->model.n_blobs)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no blob number %zu", index);
+    blob = &c->model.blobs[index];
+    whole.storage = blob->storage;
+    return heft_exec_verify(&c->model, &whole, &exec, refuse_storage, c, err) ||
+           heft_error_about(err, blob->kind, blob->name);
+}
+
 /* ---- damage ------------------------------------------------------------------------------ */
 
 bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *expected,

@@ -168,6 +168,24 @@ HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_unread *out);
 
+/* Bytes with a name that are no tensor: what a .ptd holds for a backend. Not converted, but from
+ * .ptd to .ptd. */
+struct heft_blob {
+    const char *name; /* UTF-8, NUL-terminated */
+    size_t name_len;
+    const char *kind; /* for people: "blob" */
+    uint64_t bytes;
+    size_t file; /* as in struct heft_tensor */
+    uint64_t offset;
+    enum heft_stored stored;
+    uint64_t stored_bytes;
+};
+HEFT_API size_t heft_blob_count(const struct heft_checkpoint *c);
+/* In the file's order. False past the end. */
+HEFT_API bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blob *out);
+HEFT_API bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                             size_t *index);
+
 /* Text → text, in the file's order: safetensors' __metadata__, an index's metadata. */
 struct heft_metadata {
     const char *key, *value;
@@ -234,6 +252,12 @@ HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
                                  const struct heft_range *ranges, size_t n_ranges,
                                  bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                                  struct heft_error *err);
+
+/* A blob in the same way, and its stored checksum. */
+HEFT_API bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
+                               bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                               struct heft_error *err);
+HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
 
 /* ---- explaining, verifying, scanning ----------------------------------------------------- */
 

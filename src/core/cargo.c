@@ -221,7 +221,8 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
          (options->salvage || refuse_unreadable(model, options, err)) &&
          take_rows(out, options, selected, err) && rename_items(out, options, err) &&
-         heft_cargo_check_names(out, err) && collect_metadata(out, options, err);
+         heft_cargo_check_names(out, err) && heft_cargo_take_blobs(out, options, err) &&
+         collect_metadata(out, options, err);
     heft_free(selected);
     return ok;
 }

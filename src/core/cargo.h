@@ -24,6 +24,8 @@ struct heft_cargo {
     /* In the source's order; after split: by shard, then in the hub's order. */
     struct heft_item *items;
     size_t n_items;
+    struct heft_model_blob *blobs; /* selected and renamed, for targets that keep them */
+    size_t n_blobs;
     /* Of the single file, or of the index: the source's, the user's, then dropped: kept. */
     struct heft_pair *metadata;
     size_t n_metadata, cap_metadata;
@@ -59,6 +61,10 @@ HEFT_CHECKED bool heft_cargo_untie(struct heft_cargo *cargo,
 HEFT_CHECKED bool heft_cargo_retie(struct heft_cargo *cargo,
                                    const struct heft_convert_options *options,
                                    struct heft_error *err);
+/* cargo_blobs.c: the blobs that selection and renaming give. */
+HEFT_CHECKED bool heft_cargo_take_blobs(struct heft_cargo *cargo,
+                                        const struct heft_convert_options *options,
+                                        struct heft_error *err);
 /* Sets what it is written as, and its bytes: the last rule that matches the name decides. */
 HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
                                           const struct heft_convert_options *options,

@@ -160,28 +160,37 @@ static bool is_bookkeeping(const struct heft_value *value)
             strcmp(child->key, "_metadata") == 0);
 }
 
+struct left_out {
+    struct heft_buf names;
+    unsigned n;
+};
+
+static void leave_out(struct left_out *left, struct heft_str name)
+{
+    if (left->n < NAMES_SHOWN) {
+        heft_buf_text(&left->names, left->n ? ", " : "");
+        heft_buf_str(&left->names, name);
+    }
+    left->n++;
+}
+
 /* "left out, not tensors: epoch, args": what lies beside the tensors that are taken. */
 static bool note_values(struct heft_conversion *c, const char *root, struct heft_error *err)
 {
     const struct heft_value *from = heft_value_below(c->model->values, root ? root : "");
-    struct heft_buf text = {0};
+    struct left_out left = {0};
     struct heft_str out;
-    unsigned n = 0;
 
-    for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling) {
-        if (is_bookkeeping(v))
-            continue;
-        if (n < NAMES_SHOWN) {
-            heft_buf_text(&text, n ? ", " : "");
-            heft_buf_str(&text, (struct heft_str){v->key, v->key_len});
-        }
-        n++;
-    }
-    if (n > NAMES_SHOWN)
-        heft_buf_printf(&text, " and %u more", n - NAMES_SHOWN);
-    if (!heft_buf_take(&text, &c->mem, &out, err))
+    for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling)
+        if (!is_bookkeeping(v))
+            leave_out(&left, (struct heft_str){v->key, v->key_len});
+    for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
+        leave_out(&left, c->cargo.blobs[i].name);
+    if (left.n > NAMES_SHOWN)
+        heft_buf_printf(&left.names, " and %u more", left.n - NAMES_SHOWN);
+    if (!heft_buf_take(&left.names, &c->mem, &out, err))
         return false;
-    return n == 0 ||
+    return left.n == 0 ||
            add_note(c, heft_arena_printf(&c->mem, err, "left out, not tensors: %s", out.p), err);
 }
 

@@ -27,7 +27,7 @@ struct layout {
 };
 
 struct use {
-    uint32_t row, part, next;
+    uint32_t row, part, next; /* row: from n_rows on, of a blob */
 };
 
 #define NAMES_SHOWN 4
@@ -69,10 +69,17 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
     return all;
 }
 
+/* In front of those that the storage has already. */
+static void add_use(struct layout *layout, uint32_t storage, uint32_t row, uint32_t part, size_t *n)
+{
+    layout->uses[--*n] = (struct use){row, part, layout->first_use[storage]};
+    layout->first_use[storage] = (uint32_t)*n;
+}
+
 static bool link_rows(struct layout *layout, struct heft_error *err)
 {
     const struct heft_model *model = layout->model;
-    size_t n = 0;
+    size_t n = model->n_blobs;
 
     for (size_t i = 0; i < model->n_rows; i++)
         n += heft_row_pieces(&model->rows[i]);
@@ -82,22 +89,26 @@ static bool link_rows(struct layout *layout, struct heft_error *err)
     if (!layout->first_use || !layout->uses)
         return false;
     memset(layout->first_use, 0xff, (model->n_storages + 1) * sizeof(uint32_t));
+    for (size_t i = model->n_blobs; i-- > 0;)
+        add_use(layout, model->blobs[i].storage, (uint32_t)(model->n_rows + i), 0, &n);
     for (uint32_t i = (uint32_t)model->n_rows; i-- > 0;)
-        for (uint32_t k = heft_row_pieces(&model->rows[i]); k-- > 0;) {
-            uint32_t *head = &layout->first_use[heft_row_storage(&model->rows[i], k)];
-
-            layout->uses[--n] = (struct use){i, k, *head};
-            *head = (uint32_t)n;
-        }
+        for (uint32_t k = heft_row_pieces(&model->rows[i]); k-- > 0;)
+            add_use(layout, heft_row_storage(&model->rows[i], k), i, k, &n);
     return true;
 }
 
 /* "layer.weight", of a part "layer.weight[0:2,4:8]" */
 static void name_use(const struct heft_model *model, const struct use *use, struct heft_buf *text)
 {
-    const struct heft_row *const row = &model->rows[use->row];
-    const struct heft_part *const part = row->parts ? &row->parts->list[use->part] : NULL;
+    const struct heft_row *row;
+    const struct heft_part *part;
 
+    if (use->row >= model->n_rows) {
+        heft_buf_escaped(text, model->blobs[use->row - model->n_rows].name);
+        return;
+    }
+    row = &model->rows[use->row];
+    part = row->parts ? &row->parts->list[use->part] : NULL;
     heft_buf_escaped(text, row->name);
     for (unsigned d = 0; part && d < row->rank; d++) {
         heft_buf_char(text, d ? ',' : '[');
@@ -123,6 +134,17 @@ static const char *describe_claim(struct layout *layout, const struct heft_claim
     return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
 }
 
+/* What a storage without a label is: by whoever looks into it first. */
+static const char *kind_of(const struct layout *layout, uint32_t storage)
+{
+    const uint32_t use = layout->first_use[storage];
+    const size_t n = layout->model->n_rows;
+
+    return use == HEFT_NONE || layout->uses[use].row < n
+               ? "tensor"
+               : layout->model->blobs[layout->uses[use].row - n].kind;
+}
+
 /* "storage data/0: layer.weight, layer.tied" */
 static const char *describe_storage(struct layout *layout, uint32_t storage, struct heft_error *err)
 {
@@ -137,7 +159,7 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
         heft_buf_text(&text, what ? what : "storage ");
         heft_buf_escaped(&text, label);
     } else {
-        heft_buf_text(&text, "tensor");
+        heft_buf_text(&text, kind_of(layout, storage));
     }
     for (uint32_t i = layout->first_use[storage]; i != HEFT_NONE; i = layout->uses[i].next) {
         if (shown == NAMES_SHOWN) {

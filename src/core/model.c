@@ -92,8 +92,10 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->notes);
     heft_free(model->unreadable);
     heft_free(model->ordered);
+    heft_free(model->blobs);
     heft_strmap_release(&model->names);
     heft_strmap_release(&model->tie_names);
+    heft_strmap_release(&model->blob_names);
     heft_arena_release(&model->mem);
     *model = (struct heft_model){0};
 }
@@ -226,15 +228,16 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
 }
 
 /* A conversion holds each name and shape two or three times. */
-static bool weigh_name(struct heft_model *model, const struct heft_row *row, uint64_t tensors,
-                       struct heft_error *err)
+bool heft_model_weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
+                           struct heft_error *err)
 {
+    const uint64_t tensors = heft_limit_tensors(&model->limits, model->file_bytes);
     uint64_t most;
 
     if (!heft_mul(tensors, NAME_SHARE, &most) || !heft_add(most, FREE_NAMES, &most))
         most = UINT64_MAX;
-    model->name_bytes += row->name.n; /* of texts in memory: cannot wrap */
-    model->name_bytes += row->rank > USUAL_RANK ? 8u * (row->rank - USUAL_RANK) : 0;
+    model->name_bytes += name.n; /* of texts in memory: cannot wrap */
+    model->name_bytes += rank > USUAL_RANK ? 8u * (rank - USUAL_RANK) : 0;
     return model->name_bytes <= most ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                      "tensors with more than %" PRIu64 " bytes of names and long shapes in %" PRIu64
@@ -251,7 +254,7 @@ bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "more than %" PRIu64 " tensors in %" PRIu64 " bytes: limits.tensors", most,
                          model->file_bytes);
-    if (!weigh_name(model, row, most, err) ||
+    if (!heft_model_weigh_name(model, row->name, row->rank, err) ||
         !heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
         return false;
     model->rows[model->n_rows++] = *row;
@@ -560,7 +563,8 @@ bool heft_model_settle(struct heft_model *model, struct heft_error *err)
     for (size_t i = 0; i < model->n_storages; i++)
         if (!heft_model_check_storage(model, &model->storages[i], err))
             return false;
-    if (!check_rows(model, err) || !check_unique(model, err))
+    if (!check_rows(model, err) || !check_unique(model, err) ||
+        !heft_model_settle_blobs(model, err))
         return false;
     for (uint32_t i = 0; i < model->n_ties; i++)
         if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))

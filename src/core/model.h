@@ -1,4 +1,5 @@
-/* model.h: what an opened checkpoint is: sources, storages, rows, values, metadata, claims, notes.
+/* model.h: what an opened checkpoint is: sources, storages, rows, blobs, values, metadata, claims,
+ * notes.
  *
  *     format's open() appends through the functions below             hostile: checks return errors
  *     heft_model_settle() checks every row once                       the customs house
@@ -120,6 +121,13 @@ struct heft_pair {
     struct heft_str key, value; /* NUL-terminated */
 };
 
+/* Bytes with a name that are no tensor: what a .ptd holds for a backend, an asset of a SavedModel. */
+struct heft_model_blob {
+    struct heft_str name; /* NUL-terminated; UTF-8 and unique among blobs after settle */
+    const char *kind;     /* what people call it: "blob", "asset"; static */
+    uint32_t storage;     /* all of it; a tensor may lie there, too */
+};
+
 struct heft_note {
     enum heft_severity severity;
     uint32_t source; /* HEFT_NONE: about no file */
@@ -159,15 +167,17 @@ struct heft_model {
                                   members are members of info --json (core/tree.h). heft_model_about
                                   makes it; NULL: nothing */
     struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
-    struct heft_str *ordered;  /* paths of dictionaries with tensors that are OrderedDicts */
+    struct heft_model_blob *blobs;
+    struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
-        n_ordered;
+        n_ordered, n_blobs;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
-        cap_unreadable, cap_ordered;
+        cap_unreadable, cap_ordered, cap_blobs;
     uint32_t n_files;
-    uint32_t n_objects;           /* numbers that are taken */
-    struct heft_strmap names;     /* row name → index, after settle; empty where names_ascend */
-    struct heft_strmap tie_names; /* dropped name → index of ties, after settle */
+    uint32_t n_objects;            /* numbers that are taken */
+    struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
+    struct heft_strmap tie_names;  /* dropped name → index of ties, after settle */
+    struct heft_strmap blob_names; /* → index of blobs, after settle */
     bool inside_index; /* hf_index: shards are being opened, none of which may be an index */
     bool apart;        /* no two rows share a storage: row i has storage i */
     bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
@@ -238,6 +248,20 @@ HEFT_CHECKED bool heft_model_add_ordered(struct heft_model *model, struct heft_s
                                          struct heft_error *err);
 bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path);
 
+/* ---- blobs.c ---- */
+
+/* A blob is all of a storage. name must live in model->mem, `kind` is static. Counts as a tensor
+ * does where names are limited. */
+HEFT_CHECKED bool heft_model_add_blob(struct heft_model *model, struct heft_str name,
+                                      uint32_t storage, const char *kind, struct heft_error *err);
+/* Whether names of tensors and blobs stay within bounds with this one and a shape of that rank. */
+HEFT_CHECKED bool heft_model_weigh_name(struct heft_model *model, struct heft_str name,
+                                        unsigned rank, struct heft_error *err);
+/* For settling: names are UTF-8 and unique, storages are there. */
+HEFT_CHECKED bool heft_model_settle_blobs(struct heft_model *model, struct heft_error *err);
+/* The blob of that name, or HEFT_NONE. After settle. */
+uint32_t heft_model_blob(const struct heft_model *model, struct heft_str name);
+
 /* ---- salvage.c: for readers of files that are cut off or damaged ----
  *
  * A reader that finds something wrong asks heft_model_forgives, and if so names what is lost and
@@ -259,7 +283,7 @@ HEFT_CHECKED bool heft_model_damage(struct heft_model *model, uint32_t source, c
 void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes, bool at_least);
 /* Where the model is, to come back to if one of several files fails in its middle. Files stay. */
 struct heft_model_place {
-    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable;
+    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable, n_blobs;
 };
 struct heft_model_place heft_model_here(const struct heft_model *model);
 void heft_model_back(struct heft_model *model, const struct heft_model_place *place);

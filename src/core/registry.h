@@ -50,6 +50,7 @@ struct heft_format {
                                       first is the usual one */
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
+    bool keeps_blobs;    /* holds blobs beside tensors */
     bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */
     enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
     const char *const *layouts; /* versions of the layout that it can write, the usual one first,

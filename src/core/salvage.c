@@ -53,9 +53,9 @@ void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes
 
 struct heft_model_place heft_model_here(const struct heft_model *model)
 {
-    return (struct heft_model_place){model->n_rows,      model->n_storages, model->n_claims,
-                                     model->n_metadata,  model->n_ties,     model->n_notes,
-                                     model->n_unreadable};
+    return (struct heft_model_place){model->n_rows,       model->n_storages, model->n_claims,
+                                     model->n_metadata,   model->n_ties,     model->n_notes,
+                                     model->n_unreadable, model->n_blobs};
 }
 
 void heft_model_back(struct heft_model *model, const struct heft_model_place *place)
@@ -67,6 +67,7 @@ void heft_model_back(struct heft_model *model, const struct heft_model_place *pl
     model->n_ties = place->n_ties;
     model->n_notes = place->n_notes;
     model->n_unreadable = place->n_unreadable;
+    model->n_blobs = place->n_blobs;
 }
 
 /* ---- settling ---------------------------------------------------------------------------- */
@@ -150,6 +151,31 @@ static bool sort_row(struct sorter *s, struct heft_row *row)
     return heft_model_lose(s->model, row->name, source_of(s->model, row), &found, s->err);
 }
 
+/* Blobs of which the file has less than all. */
+static bool sort_blobs(const struct sorter *s)
+{
+    struct heft_model *model = s->model;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < model->n_blobs; i++) {
+        const struct heft_model_blob blob = model->blobs[i];
+        const struct heft_storage *storage = &model->storages[blob.storage];
+        struct heft_error found = {0};
+
+        if (!s->wholes[blob.storage]) {
+            model->blobs[kept++] = blob;
+            continue;
+        }
+        heft_fail(&found, HEFT_MALFORMED, storage->len ? storage->off : HEFT_NO_OFFSET,
+                  "cut off: the file has %" PRIu64 " of its %" PRIu64 " bytes", storage->len,
+                  s->wholes[blob.storage]);
+        if (!heft_model_lose(model, blob.name, storage->source, &found, s->err))
+            return false;
+    }
+    model->n_blobs = kept;
+    return true;
+}
+
 /* A name that was dropped for another's sake goes with it. */
 static bool sort_ties(const struct sorter *s)
 {
@@ -178,7 +204,7 @@ bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err)
         cut_storage(&s, i);
     for (size_t i = 0; s.wholes && ok && i < n_rows; i++)
         ok = sort_row(&s, &model->rows[i]);
-    ok = s.wholes && ok && sort_ties(&s);
+    ok = s.wholes && ok && sort_blobs(&s) && sort_ties(&s);
     if (ok)
         model->n_rows = s.n;
     heft_free(s.wholes);

@@ -1,4 +1,4 @@
-/* usage.c: how much of the storages tensors see.
+/* usage.c: how much of the storages tensors and blobs see.
  *
  *     storage   |------------------------------------|
  *     views        |=====|       |======|                 used: the union of what they see
@@ -47,6 +47,11 @@ static struct span span_of(const struct heft_row *row, uint32_t k)
     return s;
 }
 
+static struct span span_of_blob(const struct heft_model *model, const struct heft_model_blob *blob)
+{
+    return (struct span){0, model->storages[blob->storage].len, blob->storage};
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
@@ -72,7 +77,7 @@ static uint64_t sum_union(const struct span *spans, size_t n)
 
 static size_t count_pieces(const struct heft_model *model)
 {
-    size_t n = 0;
+    size_t n = model->n_blobs;
 
     for (size_t i = 0; i < model->n_rows; i++)
         n += heft_row_pieces(&model->rows[i]);
@@ -90,7 +95,9 @@ bool heft_model_usage(const struct heft_model *model, uint64_t *stored, uint64_t
     for (size_t i = 0; i < model->n_rows; i++)
         for (uint32_t k = 0; model->rows[i].bytes && k < heft_row_pieces(&model->rows[i]); k++)
             spans[n++] = span_of(&model->rows[i], k);
-    if (!model->apart)
+    for (size_t i = 0; i < model->n_blobs; i++)
+        spans[n++] = span_of_blob(model, &model->blobs[i]);
+    if (!model->apart || model->n_blobs)
         qsort(spans, n, sizeof *spans, by_place);
     *used = sum_union(spans, n);
     *stored = 0;
