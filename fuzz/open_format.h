@@ -2,7 +2,7 @@
  * the file, and reading.
  *
  * What must hold: a map of the file can be drawn without overlaps, every row can be read or fails
- * with an error, and the tree of values ends. */
+ * with an error, the trees of values end, and verifying does. */
 #ifndef OPEN_FORMAT_H
 #define OPEN_FORMAT_H
 
@@ -10,6 +10,7 @@
 
 #include "core/reader.h"
 #include "core/registry.h"
+#include "core/tree.h"
 
 #define MOST_READ 65536 /* bytes of a row: expanded strides may have terabytes */
 
@@ -38,6 +39,8 @@ static inline void expect_values(const struct heft_model *model)
 
     if (model->values)
         stack[n++] = model->values;
+    if (model->about)
+        stack[n++] = &model->about->value;
     while (n) {
         const struct heft_value *v = stack[--n];
 
@@ -66,6 +69,23 @@ static inline void read_rows(const struct heft_model *model)
     heft_reader_release(&reader);
 }
 
+static inline void expect_text(void *ctx, enum heft_severity severity, uint32_t source,
+                               uint64_t offset, const char *text)
+{
+    (void)ctx, (void)severity, (void)source, (void)offset;
+    expect(text && text[0]);
+}
+
+static inline void verify_all(const struct heft_format *format, const struct heft_model *model)
+{
+    const struct heft_listener listener = {expect_text, NULL};
+    struct heft_error err = {0};
+
+    for (uint32_t i = 0; format->verify && i < model->n_sources; i++)
+        if (model->sources[i].format == format)
+            expect(format->verify(model, i, &listener, &err) || err.text[0]);
+}
+
 static inline void open_format(const struct heft_format *format, struct heft_bytes file)
 {
     static const struct heft_limits limits = {
@@ -78,11 +98,13 @@ static inline void open_format(const struct heft_format *format, struct heft_byt
     heft_model_init(&model, &limits);
     heft_source_open_memory(&source, file, "input");
     if (heft_model_add_file(&model, &source, "input", &index, &err) &&
-        format->open(&model, index, &err) && heft_model_settle(&model, &err)) {
+        heft_registry_open_source(&model, index, format->name, &err) &&
+        heft_model_settle(&model, &err)) {
         expect(err.code == HEFT_OK);
         expect_map(&model);
         expect_values(&model);
         read_rows(&model);
+        verify_all(format, &model);
     } else {
         expect(err.code != HEFT_OK && err.text[0]);
     }
