@@ -9,10 +9,8 @@
  *
  * Grammar is checked before anything is converted: no spaces, no underscores, no octal. Python's
  * laxer readers accept those, no writer makes them. */
+#include "wire/decimal.h"
 #include "wire/pickle_machine.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 static bool is_digit(uint8_t c)
 {
@@ -243,29 +241,6 @@ static bool is_float(struct heft_bytes t)
     return n > 0 && at == t.n;
 }
 
-/* strtod reads the point of the program's locale, whatever it is; the line has '.'. */
-static double parse_float(struct heft_bytes line)
-{
-    char text[HEFT_PICKLE_LINE + 16], point[16];
-    const uint8_t *dot = memchr(line.p, '.', line.n);
-    const size_t before = dot ? (size_t)(dot - line.p) : line.n;
-    size_t n = 0;
-
-    memcpy(text, line.p, before);
-    if (dot) {
-        /* "0", the locale's point, "5" */
-        n = (size_t)snprintf(point, sizeof point, "%.1f", 0.5);
-        n = n > 2 && n < sizeof point ? n - 2 : 1;
-        memcpy(text + before, point + 1, n);
-        memcpy(text + before + n, dot + 1, line.n - before - 1);
-        n = line.n - 1 + n;
-    } else {
-        n = line.n;
-    }
-    text[n] = 0;
-    return strtod(text, NULL);
-}
-
 bool heft_pickle_op_float_line(struct heft_pickle_machine *m)
 {
     struct heft_pickle_node *node;
@@ -274,7 +249,7 @@ bool heft_pickle_op_float_line(struct heft_pickle_machine *m)
 
     if (!is_float(m->text))
         return bad_line(m, m->text, "float");
-    value = parse_float(m->text);
+    value = heft_decimal(m->text, false);
     infinite = value > 1.7976931348623157e308 || value < -1.7976931348623157e308;
     if (infinite && !memchr(m->text.p, 'n', m->text.n) && !memchr(m->text.p, 'N', m->text.n))
         return bad_line(m, m->text, "float: it is out of range");

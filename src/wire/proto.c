@@ -1,0 +1,571 @@
+/* proto.c: protobuf's binary form: small messages in memory, and the reader of proto.h.
+ *
+ *     field   = tag value                  tag = varint: number << 3 | wire type
+ *     value   = varint                     0: seven bits a byte, the low ones first; the high bit of
+ *                                             a byte says that another one follows
+ *             | 8 bytes                    1: little-endian
+ *             | varint n, n bytes          2: a string, a message, or a run of packed numbers
+ *             | fields, tag of wire type 4 3: a group, which nobody writes any more
+ *             | 4 bytes                    5: little-endian
+ *
+ * A message has no end of its own: it ends with the bytes that it was given. The reader keeps the
+ * ends of the open ones, and sees to it that each lies within the one around it. What is passed over
+ * costs nothing: the window is only filled where something is read. */
+#include "wire/proto_parts.h"
+
+#include "base/endian.h"
+#include "base/text.h"
+
+#define MOST_FIELD 32 /* a tag and a number, or a tag and a length, are shorter */
+
+/* ---- varints ---- */
+
+/* The varint at p, n bytes long: how many bytes it has; 0: it is cut off, MAX_VARINT + 1: too large.
+ */
+#define MAX_VARINT 10
+static unsigned varint(const uint8_t *p, size_t n, uint64_t *out)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < MAX_VARINT; i++) {
+        if (i == n)
+            return 0;
+        if (i == MAX_VARINT - 1 && p[i] > 1)
+            break;
+        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+        if (p[i] < 0x80) {
+            *out = value;
+            return i + 1;
+        }
+    }
+    return MAX_VARINT + 1;
+}
+
+static bool bad_varint(unsigned used, uint64_t where, struct heft_error *err)
+{
+    return heft_fail(err, HEFT_MALFORMED, where,
+                     used ? "protobuf: a varint of more than 64 bits"
+                          : "protobuf: a varint is cut off by the end of its message");
+}
+
+static bool bad_tag(uint64_t tag, uint64_t where, struct heft_error *err)
+{
+    if (tag > UINT32_MAX || tag < 8)
+        return heft_fail(err, HEFT_MALFORMED, where,
+                         "protobuf: field number %" PRIu64 ", allowed are 1 to 536870911",
+                         tag >> 3);
+    return heft_fail(err, HEFT_MALFORMED, where,
+                     "protobuf: field %" PRIu64 " has wire type %u, allowed are 0 to 5", tag >> 3,
+                     (unsigned)(tag & 7));
+}
+
+static inline bool is_tag(uint64_t tag)
+{
+    return tag <= UINT32_MAX && tag >= 8 && (tag & 7) <= HEFT_PROTO_I32;
+}
+
+/* ---- small messages in memory ---- */
+
+bool heft_proto_varint(struct heft_cur *cur, uint64_t *out, struct heft_error *err)
+{
+    const unsigned used = varint(cur->p + cur->at, heft_cur_left(cur), out);
+
+    if (used == 0 || used > MAX_VARINT) {
+        cur->bad = true;
+        return bad_varint(used, heft_cur_where(cur), err);
+    }
+    cur->at += used;
+    return true;
+}
+
+static bool cut_off(struct heft_cur *cur, uint64_t wanted, struct heft_error *err)
+{
+    const size_t left = cur->n - cur->at;
+
+    cur->bad = true;
+    return heft_fail(err, HEFT_MALFORMED, heft_cur_where(cur),
+                     "protobuf: a value of %" PRIu64 " bytes where %zu are left of its message",
+                     wanted, left);
+}
+
+/* The value behind a tag; of groups nothing. */
+static bool take_value(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+{
+    uint64_t n;
+
+    item->offset = heft_cur_where(cur);
+    if (item->wire == HEFT_PROTO_VARINT)
+        return heft_proto_varint(cur, &item->u64, err);
+    if (item->wire == HEFT_PROTO_I64 || item->wire == HEFT_PROTO_I32) {
+        n = item->wire == HEFT_PROTO_I64 ? 8 : 4;
+        if (n > heft_cur_left(cur))
+            return cut_off(cur, n, err);
+        item->u64 = n == 8 ? heft_cur_u64(cur) : heft_cur_u32(cur);
+        return true;
+    }
+    if (item->wire != HEFT_PROTO_LEN)
+        return true;
+    if (!heft_proto_varint(cur, &n, err))
+        return false;
+    if (n > heft_cur_left(cur))
+        return cut_off(cur, n, err);
+    item->offset = heft_cur_where(cur);
+    item->bytes = heft_cur_take(cur, n);
+    return true;
+}
+
+static bool take_tag(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+{
+    uint64_t tag;
+
+    *item = (struct heft_proto_item){.where = heft_cur_where(cur)};
+    if (!heft_proto_varint(cur, &tag, err))
+        return false;
+    if (!is_tag(tag)) {
+        cur->bad = true;
+        return bad_tag(tag, item->where, err);
+    }
+    item->number = (uint32_t)tag >> 3;
+    item->wire = tag & 7;
+    return true;
+}
+
+/* The open groups: their ends must name their numbers. */
+struct groups {
+    uint32_t numbers[HEFT_PROTO_DEPTH];
+    unsigned n;
+};
+
+/* Takes note of a tag. False where it is of no group that can begin or end here. */
+static bool note_group(struct groups *groups, uint32_t number, unsigned wire, uint64_t where,
+                       struct heft_error *err)
+{
+    if (wire == HEFT_PROTO_GROUP && groups->n == HEFT_PROTO_DEPTH)
+        return heft_fail(err, HEFT_LIMIT, where, "protobuf: nested deeper than %d groups",
+                         HEFT_PROTO_DEPTH);
+    if (wire == HEFT_PROTO_GROUP)
+        groups->numbers[groups->n++] = number;
+    else if (wire == HEFT_PROTO_GROUP_END &&
+             (groups->n == 0 || groups->numbers[--groups->n] != number))
+        return heft_fail(err, HEFT_MALFORMED, where,
+                         "protobuf: the end of a group %" PRIu32 " that has not begun", number);
+    return true;
+}
+
+bool heft_proto_take(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+{
+    struct groups groups;
+
+    groups.n = 0;
+    do {
+        if (heft_cur_left(cur) == 0) {
+            if (groups.n == 0 || cur->bad)
+                return false;
+            cur->bad = true;
+            return heft_fail(err, HEFT_MALFORMED, heft_cur_where(cur),
+                             "protobuf: the message ends within a group");
+        }
+        if (!take_tag(cur, item, err) || !take_value(cur, item, err))
+            return false;
+        if (!note_group(&groups, item->number, item->wire, item->where, err)) {
+            cur->bad = true;
+            return false;
+        }
+    } while (groups.n || item->wire == HEFT_PROTO_GROUP_END);
+    return true;
+}
+
+/* ---- documents ---- */
+
+bool heft_proto_doc_open(struct heft_proto_doc *doc, const struct heft_source *src, bool is_text,
+                         struct heft_error *err)
+{
+    *doc = (struct heft_proto_doc){.src = src, .size = src->size, .is_text = is_text};
+    if (!is_text)
+        return true;
+    if (src->size > HEFT_PROTO_TEXT_MOST)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "a text form of %" PRIu64 " bytes, allowed are %" PRIu64, src->size,
+                         HEFT_PROTO_TEXT_MOST);
+    doc->text = heft_alloc((size_t)src->size, err);
+    return doc->text && heft_source_read(src, 0, doc->text, (size_t)src->size, err);
+}
+
+void heft_proto_doc_close(struct heft_proto_doc *doc)
+{
+    heft_free(doc->text);
+    *doc = (struct heft_proto_doc){0};
+}
+
+bool heft_proto_copy(const struct heft_proto_doc *doc, uint64_t off, uint64_t len, uint8_t *out,
+                     size_t n, struct heft_error *err)
+{
+    if (!doc->is_text)
+        return heft_source_read(doc->src, off, out, n, err);
+    heft_proto_text_decode((struct heft_bytes){doc->text + off, (size_t)len}, out, n);
+    return true;
+}
+
+/* ---- the reader ---- */
+
+bool heft_proto_open(struct heft_proto *p, const struct heft_proto_doc *doc, uint64_t off,
+                     uint64_t len, const struct heft_proto_message *message, struct heft_error *err)
+{
+    memset(p, 0, offsetof(struct heft_proto, levels));
+    p->doc = doc;
+    p->err = err;
+    p->message = message;
+    p->levels[0] = (struct heft_proto_level){.message = message, .end = off + len};
+    p->end = off + len;
+    p->base = off;
+    if (!heft_within(off, len, doc->size)) {
+        p->failed = true;
+        return heft_fail(err, HEFT_MALFORMED, off, "protobuf: a range beyond the document");
+    }
+    if (doc->is_text) {
+        p->data = doc->text + off;
+        p->n = (size_t)len;
+        return true;
+    }
+    p->window = heft_alloc((size_t)heft_min_u64(len, HEFT_PROTO_WINDOW), err);
+    p->data = p->window;
+    p->failed = !p->window;
+    return p->window != NULL;
+}
+
+void heft_proto_close(struct heft_proto *p)
+{
+    heft_free(p->window);
+    heft_buf_release(&p->decoded);
+    p->window = NULL;
+}
+
+/* As many bytes in the window as are wanted, or as there are. */
+static bool fill(struct heft_proto *p, size_t wanted)
+{
+    const uint64_t here = heft_proto_here(p);
+    const size_t n = (size_t)heft_min_u64(p->end - here, HEFT_PROTO_WINDOW);
+
+    if (HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end)
+        return true;
+    p->base = here;
+    p->at = p->n = 0;
+    if (!heft_source_read(p->doc->src, here, p->window, n, p->err))
+        return false;
+    p->n = n;
+    return true;
+}
+
+/* Passes over n bytes that are there. */
+static void pass(struct heft_proto *p, uint64_t n)
+{
+    if (n <= p->n - p->at) {
+        p->at += (size_t)n;
+        return;
+    }
+    p->base += p->at + n;
+    p->at = p->n = 0;
+}
+
+static uint64_t level_end(const struct heft_proto *p)
+{
+    return p->levels[p->depth].end;
+}
+
+/* A varint that ends before `end`; the window has been filled. */
+static bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
+{
+    const size_t left = (size_t)heft_min_u64(end - heft_proto_here(p), p->n - p->at);
+    const unsigned used = varint(p->data + p->at, left, out);
+
+    if (used == 0 || used > MAX_VARINT)
+        return bad_varint(used, heft_proto_here(p), p->err);
+    p->at += used;
+    return true;
+}
+
+static bool fixed(struct heft_proto *p, uint64_t end, unsigned n, uint64_t *out)
+{
+    const uint64_t here = heft_proto_here(p);
+
+    if (end - here < n)
+        return heft_fail(p->err, HEFT_MALFORMED, here,
+                         "protobuf: a value of %u bytes where %" PRIu64 " are left of its message",
+                         n, end - here);
+    *out = n == 8 ? heft_le64(p->data + p->at) : heft_le32(p->data + p->at);
+    p->at += n;
+    return true;
+}
+
+static bool length(struct heft_proto *p, uint64_t *out)
+{
+    const uint64_t where = heft_proto_here(p);
+
+    if (!number(p, level_end(p), out))
+        return false;
+    if (*out <= level_end(p) - heft_proto_here(p))
+        return true;
+    return heft_fail(p->err, HEFT_MALFORMED, where,
+                     "protobuf: a value of %" PRIu64 " bytes where %" PRIu64 " are left of %s",
+                     *out, level_end(p) - heft_proto_here(p), p->message->name);
+}
+
+static unsigned wire_of(enum heft_proto_type type)
+{
+    switch (type) {
+    case HEFT_PROTO_DOUBLE:
+    case HEFT_PROTO_FIXED64:
+        return HEFT_PROTO_I64;
+    case HEFT_PROTO_FLOAT:
+    case HEFT_PROTO_FIXED32:
+        return HEFT_PROTO_I32;
+    case HEFT_PROTO_STRING:
+    case HEFT_PROTO_BYTES:
+    case HEFT_PROTO_SUB:
+        return HEFT_PROTO_LEN;
+    default:
+        return HEFT_PROTO_VARINT;
+    }
+}
+
+static const struct heft_proto_field *find_field(const struct heft_proto_message *message,
+                                                 uint64_t number)
+{
+    const struct heft_proto_field *const fields = message->fields;
+
+    if (number <= message->n && fields[number - 1].number == number)
+        return &fields[number - 1];
+    for (size_t i = 0; i < message->n; i++)
+        if (fields[i].number == number)
+            return &fields[i];
+    return NULL;
+}
+
+/* The bits of a number as its type has them. */
+static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t bits)
+{
+    const uint32_t low = (uint32_t)bits;
+    float single;
+
+    p->u64 = bits;
+    switch (type) {
+    case HEFT_PROTO_DOUBLE:
+        memcpy(&p->f64, &bits, sizeof p->f64);
+        break;
+    case HEFT_PROTO_FLOAT:
+        memcpy(&single, &low, sizeof single);
+        p->f64 = (double)single;
+        break;
+    case HEFT_PROTO_INT32:
+    case HEFT_PROTO_ENUM:
+        p->u64 = (uint64_t)(int64_t)(int32_t)low;
+        break;
+    case HEFT_PROTO_UINT32:
+        p->u64 = low;
+        break;
+    case HEFT_PROTO_SINT64:
+        p->u64 = bits >> 1 ^ (0 - (bits & 1));
+        break;
+    case HEFT_PROTO_BOOL:
+        p->u64 = bits != 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A number: its bytes begin here, and must lie before `end`. */
+static enum heft_proto_event value(struct heft_proto *p, uint64_t end)
+{
+    const unsigned wire = wire_of(p->field->type);
+    uint64_t bits = 0;
+    bool ok;
+
+    p->off = heft_proto_here(p);
+    if (wire == HEFT_PROTO_VARINT)
+        ok = number(p, end, &bits);
+    else
+        ok = fixed(p, end, wire == HEFT_PROTO_I64 ? 8 : 4, &bits);
+    if (!ok)
+        return heft_proto_give_up(p);
+    p->len = heft_proto_here(p) - p->off;
+    interpret(p, p->field->type, bits);
+    return HEFT_PROTO_VALUE;
+}
+
+enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_proto_field *field,
+                                       const struct heft_proto_level *level)
+{
+    if (p->depth == HEFT_PROTO_DEPTH) {
+        heft_fail(p->err, HEFT_LIMIT, p->where, "protobuf: nested deeper than %d messages",
+                  HEFT_PROTO_DEPTH);
+        return heft_proto_give_up(p);
+    }
+    p->level = p->depth++;
+    p->levels[p->depth] = *level;
+    p->field = field;
+    p->message = field->sub;
+    return HEFT_PROTO_ENTER;
+}
+
+enum heft_proto_event heft_proto_leave(struct heft_proto *p)
+{
+    p->field = p->levels[p->depth].field;
+    p->level = --p->depth;
+    p->message = p->levels[p->depth].message;
+    return HEFT_PROTO_LEAVE;
+}
+
+/* Bytes behind their length: a string, a message, or a run of numbers. */
+static enum heft_proto_event bytes(struct heft_proto *p)
+{
+    const struct heft_proto_field *const field = p->field;
+
+    p->off = heft_proto_here(p);
+    if (field->type == HEFT_PROTO_SUB)
+        return heft_proto_enter(p, field,
+                                &(struct heft_proto_level){
+                                    .message = field->sub, .field = field, .end = p->off + p->len});
+    p->u64 = p->len;
+    p->text = (struct heft_str){NULL, 0};
+    if (p->len <= HEFT_PROTO_HELD) {
+        if (!fill(p, (size_t)p->len))
+            return heft_proto_give_up(p);
+        p->text = (struct heft_str){(const char *)p->data + p->at, (size_t)p->len};
+    }
+    pass(p, p->len);
+    return HEFT_PROTO_VALUE;
+}
+
+/* Passes over a value of that wire type; a group whole. */
+static bool pass_value(struct heft_proto *p, unsigned wire)
+{
+    uint64_t n = 0;
+
+    if (wire == HEFT_PROTO_VARINT)
+        return number(p, level_end(p), &n);
+    if (wire == HEFT_PROTO_I64 || wire == HEFT_PROTO_I32)
+        return fixed(p, level_end(p), wire == HEFT_PROTO_I64 ? 8 : 4, &n);
+    if (wire == HEFT_PROTO_LEN && !length(p, &n))
+        return false;
+    pass(p, n);
+    return true;
+}
+
+static bool read_tag(struct heft_proto *p, uint64_t *tag)
+{
+    const uint64_t where = heft_proto_here(p);
+
+    if (!fill(p, MOST_FIELD) || !number(p, level_end(p), tag))
+        return false;
+    return is_tag(*tag) || bad_tag(*tag, where, p->err);
+}
+
+static enum heft_proto_event unknown(struct heft_proto *p, uint64_t tag)
+{
+    struct groups groups;
+
+    groups.n = 0;
+    for (;;) {
+        if (!note_group(&groups, (uint32_t)tag >> 3, tag & 7, p->where, p->err) ||
+            !pass_value(p, tag & 7))
+            return heft_proto_give_up(p);
+        if (groups.n == 0)
+            break;
+        if (heft_proto_here(p) == level_end(p)) {
+            heft_fail(p->err, HEFT_MALFORMED, p->where, "protobuf: %s ends within a group",
+                      p->message->name);
+            return heft_proto_give_up(p);
+        }
+        if (!read_tag(p, &tag))
+            return heft_proto_give_up(p);
+    }
+    p->field = NULL;
+    p->off = p->where;
+    p->len = heft_proto_here(p) - p->where;
+    return HEFT_PROTO_UNKNOWN;
+}
+
+/* The field that begins here; true in *done: an event, else a run of numbers has begun. */
+static enum heft_proto_event field(struct heft_proto *p)
+{
+    uint64_t tag;
+    unsigned wire, wanted;
+
+    p->level = p->depth;
+    p->message = p->levels[p->depth].message;
+    p->where = heft_proto_here(p);
+    if (!read_tag(p, &tag))
+        return heft_proto_give_up(p);
+    wire = tag & 7;
+    p->field = find_field(p->message, tag >> 3);
+    if (!p->field)
+        return unknown(p, tag);
+    wanted = wire_of(p->field->type);
+    if (wire == wanted && wire != HEFT_PROTO_LEN)
+        return value(p, level_end(p));
+    if (wire != HEFT_PROTO_LEN || (wanted != wire && !p->field->repeated))
+        return unknown(p, tag);
+    if (!length(p, &p->len))
+        return heft_proto_give_up(p);
+    if (wanted == wire)
+        return bytes(p);
+    p->packed = heft_proto_here(p) + p->len;
+    return HEFT_PROTO_END;
+}
+
+static enum heft_proto_event binary_next(struct heft_proto *p)
+{
+    enum heft_proto_event event;
+
+    do {
+        if (p->packed && heft_proto_here(p) < p->packed) {
+            if (!fill(p, MOST_FIELD))
+                return heft_proto_give_up(p);
+            return value(p, p->packed);
+        }
+        p->packed = 0;
+        if (heft_proto_here(p) == level_end(p))
+            return p->depth ? heft_proto_leave(p) : HEFT_PROTO_END;
+        event = field(p);
+    } while (event == HEFT_PROTO_END);
+    return event;
+}
+
+enum heft_proto_event heft_proto_next(struct heft_proto *p)
+{
+    if (p->failed)
+        return HEFT_PROTO_ERROR;
+    return p->doc->is_text ? heft_proto_text_next(p) : binary_next(p);
+}
+
+bool heft_proto_skip(struct heft_proto *p)
+{
+    if (p->failed || (p->doc->is_text && !heft_proto_text_skip(p)))
+        return false;
+    if (!p->doc->is_text)
+        pass(p, level_end(p) - heft_proto_here(p));
+    heft_proto_leave(p);
+    return true;
+}
+
+bool heft_proto_fetch(struct heft_proto *p, struct heft_arena *arena, uint64_t most,
+                      struct heft_str *out, struct heft_error *err)
+{
+    char *copy;
+
+    if (p->u64 > most)
+        return heft_fail(err, HEFT_LIMIT, p->off,
+                         "%s.%s has %" PRIu64 " bytes, allowed are %" PRIu64, p->message->name,
+                         p->field->name, p->u64, most);
+    copy = heft_arena_alloc(arena, (size_t)p->u64 + 1, err);
+    if (!copy)
+        return false;
+    if (p->text.p)
+        memcpy(copy, p->text.p, p->text.n);
+    else if (!heft_proto_copy(p->doc, p->off, p->len, (uint8_t *)copy, (size_t)p->u64, err))
+        return false;
+    copy[p->u64] = 0;
+    *out = (struct heft_str){copy, (size_t)p->u64};
+    return true;
+}
