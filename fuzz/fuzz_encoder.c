@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../tests/unit/slow_merge.h"
 #include "base/text.h"
 #include "tokens/encoder.h"
 #include "tokens/merge.h"
@@ -58,30 +59,6 @@ static struct state *set_up(void)
     s.e = heft_encoder_new(s.v, NULL, &err);
     must(s.e != NULL);
     return &s;
-}
-
-static size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
-{
-    for (size_t i = 0; i < n; i++)
-        ids[i] = v->byte_ids[word[i]];
-    for (;;) {
-        const struct heft_pair_slot *best = NULL;
-        size_t at = 0;
-
-        for (size_t i = 0; i + 1 < n; i++) {
-            const struct heft_pair_slot *slot = heft_vocab_pair(v, ids[i], ids[i + 1]);
-
-            if (slot && (!best || slot->rank < best->rank)) {
-                best = slot;
-                at = i;
-            }
-        }
-        if (!best)
-            return n;
-        ids[at] = best->id;
-        memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
-        n--;
-    }
 }
 
 static void encode_slowly(struct state *s)

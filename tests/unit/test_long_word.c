@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "slow_merge.h"
 #include "tokens/long_word.h"
 
 #include <setjmp.h>
@@ -93,32 +94,6 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
         v->slots[slot - v->slots].rank = rank;
     }
     return v;
-}
-
-/* ---- the definition ---------------------------------------------------------------------- */
-
-static size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n, uint32_t *ids)
-{
-    for (size_t i = 0; i < n; i++)
-        ids[i] = v->byte_ids[word[i]];
-    for (;;) {
-        const struct heft_pair_slot *best = NULL;
-        size_t at = 0;
-
-        for (size_t i = 0; i + 1 < n; i++) {
-            const struct heft_pair_slot *slot = heft_vocab_pair(v, ids[i], ids[i + 1]);
-
-            if (slot && (!best || slot->rank < best->rank)) {
-                best = slot;
-                at = i;
-            }
-        }
-        if (!best)
-            return n;
-        ids[at] = best->id;
-        memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
-        n--;
-    }
 }
 
 /* ---- the word in pieces ------------------------------------------------------------------ */
