@@ -1,0 +1,256 @@
+/* sstable.c: a table: its footer, and the walk through all blocks that the index names.
+ *
+ *     footer   metaindex handle, index handle, zeros up to 40, magic     48 bytes
+ *     handle   offset, size (varints); size without the trailer */
+#include "wire/sstable.h"
+
+#include "base/checksum.h"
+#include "base/cursor.h"
+#include "wire/sstable_parts.h"
+
+#define HANDLES (HEFT_SSTABLE_FOOTER - 8) /* bytes for both */
+
+bool heft_sstable_is(struct heft_bytes tail)
+{
+    return tail.n >= 8 && memcmp(tail.p + tail.n - 8, HEFT_SSTABLE_MAGIC, 8) == 0;
+}
+
+static bool tell(struct heft_sstable *t, uint64_t off, const char *text, struct heft_error *err)
+{
+    return !t->watcher.odd || t->watcher.odd(t->watcher.ctx, off, text, err);
+}
+
+static bool show(struct heft_sstable *t, enum heft_sstable_kind kind,
+                 const struct heft_sstable_block *block, struct heft_error *err)
+{
+    const struct heft_sstable_found found = {.kind = kind,
+                                             .range = block->range,
+                                             .is_packed = block->is_packed,
+                                             .restarts = heft_sstable_where(block, block->n)};
+
+    return !t->watcher.block || t->watcher.block(t->watcher.ctx, &found, err);
+}
+
+/* ---- handles ----------------------------------------------------------------------------- */
+
+static bool take_varint(struct heft_cur *cur, uint64_t *out)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        const uint8_t byte = heft_cur_u8(cur);
+
+        if (!heft_cur_ok(cur) || (shift == 63 && byte > 1))
+            return false;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            *out = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_handle(struct heft_cur *cur, struct heft_sstable_range *out)
+{
+    return take_varint(cur, &out->off) && take_varint(cur, &out->size);
+}
+
+/* Whether block and trailer lie in front of the footer. */
+static bool fits(const struct heft_sstable *t, struct heft_sstable_range range)
+{
+    const uint64_t room = t->src->size - HEFT_SSTABLE_FOOTER;
+
+    return room >= HEFT_SSTABLE_TRAILER &&
+           heft_within(range.off, range.size, room - HEFT_SSTABLE_TRAILER);
+}
+
+static bool refuse_handle(const struct heft_sstable *t, struct heft_sstable_range range,
+                          uint64_t where, const char *what, struct heft_error *err)
+{
+    return heft_fail(err, HEFT_MALFORMED, where,
+                     "%s is said to be %" PRIu64 " bytes at %" PRIu64
+                     "; with its trailer it must end at %" PRIu64 ", where the footer begins",
+                     what, range.size, range.off, t->src->size - HEFT_SSTABLE_FOOTER);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static bool read_footer(struct heft_sstable *t, struct heft_sstable_range *metaindex,
+                        struct heft_sstable_range *index, struct heft_error *err)
+{
+    uint8_t footer[HEFT_SSTABLE_FOOTER];
+    struct heft_cur cur = heft_cur_of((struct heft_bytes){footer, HANDLES}, 0);
+    uint64_t at;
+
+    if (t->src->size < HEFT_SSTABLE_FOOTER)
+        return heft_fail(err, HEFT_MALFORMED, 0,
+                         "file has %" PRIu64 " bytes, the footer of a table alone has 48",
+                         t->src->size);
+    at = t->src->size - HEFT_SSTABLE_FOOTER;
+    if (!heft_source_read(t->src, at, footer, sizeof footer, err))
+        return false;
+    if (!heft_sstable_is((struct heft_bytes){footer, sizeof footer}))
+        return heft_fail(
+            err, HEFT_MALFORMED, at + HANDLES,
+            "the file does not end with the magic number of a table: it is cut off, or "
+            "none");
+    if (!take_handle(&cur, metaindex) || !take_handle(&cur, index))
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "the footer does not hold two handles (offset and size, as varints)");
+    for (size_t i = cur.at; i < HANDLES; i++)
+        if (footer[i] != 0)
+            return tell(t, at + i, "bytes in the footer's padding, which must be zeros", err);
+    return true;
+}
+
+/* Nobody reads it, but it must be where writers put it: empty, between data and index. */
+static bool read_metaindex(struct heft_sstable *t, struct heft_sstable_range metaindex,
+                           struct heft_sstable_range index, struct heft_error *err)
+{
+    const uint64_t where = t->src->size - HEFT_SSTABLE_FOOTER;
+
+    if (!fits(t, metaindex) || metaindex.off + metaindex.size + HEFT_SSTABLE_TRAILER != index.off)
+        return tell(t, where, "the metaindex handle does not name the block before the index", err);
+    if (!heft_sstable_load(&t->data, t->src, metaindex, err) ||
+        !show(t, HEFT_SSTABLE_METAINDEX, &t->data, err))
+        return false;
+    return t->data.n == 0 ||
+           tell(t, metaindex.off, "the metaindex block is not empty, as it must be", err);
+}
+
+bool heft_sstable_open(struct heft_sstable *t, const struct heft_source *src,
+                       const struct heft_sstable_watcher *watcher, struct heft_error *err)
+{
+    struct heft_sstable_range metaindex, index;
+
+    *t = (struct heft_sstable){.src = src, .watcher = *watcher};
+    if (!read_footer(t, &metaindex, &index, err))
+        return false;
+    if (!fits(t, index))
+        return refuse_handle(t, index, src->size - HEFT_SSTABLE_FOOTER, "the index block", err);
+    return heft_sstable_load(&t->index, src, index, err) &&
+           show(t, HEFT_SSTABLE_INDEX, &t->index, err) && read_metaindex(t, metaindex, index, err);
+}
+
+void heft_sstable_close(struct heft_sstable *t)
+{
+    heft_sstable_unload(&t->index);
+    heft_sstable_unload(&t->data);
+    heft_buf_release(&t->bound);
+    heft_buf_release(&t->last);
+    *t = (struct heft_sstable){0};
+}
+
+/* ---- walking ----------------------------------------------------------------------------- */
+
+static int compare(struct heft_bytes a, const struct heft_buf *b)
+{
+    return heft_str_cmp((struct heft_str){(const char *)a.p, a.n}, (struct heft_str){b->p, b->n});
+}
+
+static bool keep(struct heft_buf *to, struct heft_bytes key, struct heft_error *err)
+{
+    to->n = 0;
+    heft_buf_put(to, key.p, key.n);
+    return heft_buf_ok(to, err);
+}
+
+/* Told once: what is out of order once often is so again and again. */
+static bool tell_order(struct heft_sstable *t, uint64_t off, const char *text,
+                       struct heft_error *err)
+{
+    if (t->told_order)
+        return true;
+    t->told_order = true;
+    return tell(t, off, text, err);
+}
+
+static bool check_key(struct heft_sstable *t, const struct heft_sstable_entry *entry,
+                      struct heft_error *err)
+{
+    if (t->has_last && compare(entry->key, &t->last) <= 0)
+        return tell_order(t, entry->off, "the key is not greater than the one before it", err);
+    if (!t->has_last || entry->in_block > 0)
+        return true;
+    return compare(entry->key, &t->bound) > 0 ||
+           tell_order(
+               t, entry->off,
+               "the first key of a block is not greater than the index's of the block before", err);
+}
+
+/* A block is done: are its restarts right, and its key in the index? */
+static bool leave_block(struct heft_sstable *t, struct heft_error *err)
+{
+    const struct heft_sstable_block *block = &t->data;
+    const bool is_bare = block->n == 0 && block->n_restarts == 1; /* as writers leave it */
+
+    t->has_block = false;
+    if (block->met != block->n_restarts && !is_bare &&
+        !tell_order(t, heft_sstable_where(block, block->n),
+                    "the restarts do not all name entries with whole keys, in order", err))
+        return false;
+    return !t->has_last ||
+           compare((struct heft_bytes){(const uint8_t *)t->last.p, t->last.n}, &t->index.key) <=
+               0 ||
+           tell_order(t, block->range.off, "the last key of the block is greater than the index's",
+                      err);
+}
+
+static bool enter_block(struct heft_sstable *t, struct heft_error *err)
+{
+    struct heft_sstable_entry entry;
+    struct heft_sstable_range range;
+    struct heft_cur cur;
+
+    if (!keep(&t->bound, (struct heft_bytes){(const uint8_t *)t->index.key.p, t->index.key.n},
+              err) ||
+        !heft_sstable_step(&t->index, &entry, err))
+        return false;
+    cur = heft_cur_of(entry.value, entry.value_at);
+    if (!take_handle(&cur, &range))
+        return heft_fail(err, HEFT_MALFORMED, entry.value_at,
+                         "an entry of the index block holds no handle (offset and size, varints)");
+    if (!fits(t, range))
+        return refuse_handle(t, range, entry.value_at, "a data block", err);
+    if (range.off < t->end)
+        return heft_fail(err, HEFT_MALFORMED, entry.value_at,
+                         "a data block begins at %" PRIu64
+                         ", in the one before, which ends at %" PRIu64,
+                         range.off, t->end);
+    t->end = range.off + range.size + HEFT_SSTABLE_TRAILER;
+    t->has_block = true;
+    return heft_sstable_load(&t->data, t->src, range, err) &&
+           show(t, HEFT_SSTABLE_DATA, &t->data, err);
+}
+
+static bool end_index(struct heft_sstable *t, struct heft_error *err)
+{
+    const struct heft_sstable_block *index = &t->index;
+
+    return index->met == index->n_restarts || (index->n == 0 && index->n_restarts == 1) ||
+           tell_order(t, heft_sstable_where(index, index->n),
+                      "the restarts do not all name entries with whole keys, in order", err);
+}
+
+bool heft_sstable_next(struct heft_sstable *t, struct heft_sstable_entry *entry,
+                       struct heft_error *err)
+{
+    t->failed = true;
+    while (!t->has_block || t->data.at == t->data.n) {
+        if (t->has_block && !leave_block(t, err))
+            return false;
+        if (t->index.at == t->index.n) {
+            t->failed = !end_index(t, err);
+            return false;
+        }
+        if (!enter_block(t, err))
+            return false;
+    }
+    if (!heft_sstable_step(&t->data, entry, err) || !check_key(t, entry, err) ||
+        !keep(&t->last, entry->key, err))
+        return false;
+    t->has_last = true;
+    t->failed = false;
+    return true;
+}

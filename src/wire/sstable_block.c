@@ -1,0 +1,221 @@
+/* sstable_block.c: a block of a table: read, checked, unpacked, and walked entry by entry.
+ *
+ *     entry, entry, …, restart[0] … restart[n-1], n        restarts and n: 4 bytes each
+ *
+ * A restart is where an entry with a whole key begins, for whoever searches. */
+#include "wire/sstable_parts.h"
+
+#include <snappy-c.h>
+
+#include "base/checksum.h"
+#include "base/endian.h"
+
+#define MOST_STORED   (UINT64_C(1) << 30)
+#define MOST_UNPACKED (UINT64_C(64) << 20) /* or twice what is stored */
+#define PLAIN         0
+#define SNAPPY        1
+
+/* Room for n bytes; what the block held is gone. */
+static bool make_room(struct heft_sstable_block *block, size_t n, struct heft_error *err)
+{
+    if (n <= block->cap)
+        return true;
+    heft_free(block->bytes);
+    block->cap = 0;
+    block->bytes = heft_alloc(n, err);
+    if (!block->bytes)
+        return false;
+    block->cap = n;
+    return true;
+}
+
+/* ---- loading ----------------------------------------------------------------------------- */
+
+static bool fetch(struct heft_sstable_block *block, const struct heft_source *src,
+                  struct heft_error *err)
+{
+    const struct heft_sstable_range range = block->range;
+
+    if (range.size > MOST_STORED)
+        return heft_fail(err, HEFT_LIMIT, range.off,
+                         "a block of %" PRIu64 " bytes, the limit is 1 GiB", range.size);
+    return make_room(block, (size_t)range.size + HEFT_SSTABLE_TRAILER, err) &&
+           heft_source_read(src, range.off, block->bytes, (size_t)range.size + HEFT_SSTABLE_TRAILER,
+                            err);
+}
+
+static bool check_sum(const struct heft_sstable_block *block, struct heft_error *err)
+{
+    const size_t n = (size_t)block->range.size; /* was fetched */
+    const uint32_t found = heft_crc32c(0, block->bytes, n + 1);
+    const uint32_t stored = heft_crc_unmask(heft_le32(block->bytes + n + 1));
+
+    return found == stored || heft_fail(err, HEFT_MISMATCH, block->range.off,
+                                        "the CRC-32C of this block of %zu bytes is %08" PRIx32
+                                        ", the file says %08" PRIx32,
+                                        n, found, stored);
+}
+
+static bool refuse_packed(const struct heft_sstable_block *block, const char *what,
+                          struct heft_error *err)
+{
+    return heft_fail(err, HEFT_MALFORMED, block->range.off, "snappy: the block %s", what);
+}
+
+/* A copy takes two bytes or more and gives 64 at most, a literal gives less than it takes. */
+static bool check_claim(const struct heft_sstable_block *block, size_t claim,
+                        struct heft_error *err)
+{
+    const uint64_t size = block->range.size;
+
+    if (claim / 32 > size)
+        return refuse_packed(block, "claims to be more than 32 times what is stored", err);
+    return claim <= heft_max_u64(MOST_UNPACKED, 2 * size) ||
+           heft_fail(err, HEFT_LIMIT, block->range.off,
+                     "a block of %zu unpacked bytes, the limit is 64 MiB", claim);
+}
+
+static bool unpack(struct heft_sstable_block *block, size_t *n, struct heft_error *err)
+{
+    const char *packed = (const char *)block->bytes;
+    const size_t size = (size_t)block->range.size;
+    size_t claim, got;
+    uint8_t *bytes;
+
+    if (snappy_uncompressed_length(packed, size, &claim) != SNAPPY_OK)
+        return refuse_packed(block, "does not say how long it is", err);
+    if (!check_claim(block, claim, err) || !(bytes = heft_alloc(claim, err)))
+        return false;
+    got = claim;
+    if (snappy_uncompress(packed, size, (char *)bytes, &got) != SNAPPY_OK || got != claim) {
+        heft_free(bytes);
+        return refuse_packed(block, "does not unpack to what it claims", err);
+    }
+    heft_free(block->bytes);
+    block->bytes = bytes;
+    block->cap = *n = claim;
+    return true;
+}
+
+static bool find_restarts(struct heft_sstable_block *block, size_t n, struct heft_error *err)
+{
+    const uint64_t where = block->is_packed ? block->range.off : block->range.off + n;
+
+    if (n < 4)
+        return heft_fail(err, HEFT_MALFORMED, block->range.off,
+                         "a block of %zu bytes; its number of restarts alone takes 4", n);
+    block->n_restarts = heft_le32(block->bytes + n - 4);
+    if (block->n_restarts > n / 4 - 1)
+        return heft_fail(err, HEFT_MALFORMED, where - (block->is_packed ? 0 : 4),
+                         "%" PRIu32 " restarts in a block of %zu bytes", block->n_restarts, n);
+    block->n = n - 4 * ((size_t)block->n_restarts + 1);
+    block->at = 0;
+    block->met = 0;
+    block->key.n = 0;
+    return true;
+}
+
+bool heft_sstable_load(struct heft_sstable_block *block, const struct heft_source *src,
+                       struct heft_sstable_range range, struct heft_error *err)
+{
+    size_t n = 0;
+    uint8_t type;
+
+    block->range = range;
+    if (!fetch(block, src, err))
+        return false;
+    n = (size_t)range.size;
+    type = block->bytes[n];
+    if (!check_sum(block, err))
+        return false;
+    if (type != PLAIN && type != SNAPPY)
+        return heft_fail(err, HEFT_UNSUPPORTED, range.off + n,
+                         "a block packed in way %u; known are 0 (not) and 1 (snappy)", type);
+    block->is_packed = type == SNAPPY;
+    return (!block->is_packed || unpack(block, &n, err)) && find_restarts(block, n, err);
+}
+
+void heft_sstable_unload(struct heft_sstable_block *block)
+{
+    heft_free(block->bytes);
+    heft_buf_release(&block->key);
+    *block = (struct heft_sstable_block){0};
+}
+
+/* ---- walking ----------------------------------------------------------------------------- */
+
+/* A number of at most 32 bits; false where it is longer or cut off. */
+static bool take_varint(const struct heft_sstable_block *block, size_t *at, uint32_t *out)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 35 && *at < block->n; shift += 7) {
+        const uint8_t byte = block->bytes[(*at)++];
+
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte & 0x80)
+            continue;
+        *out = (uint32_t)v;
+        return v <= UINT32_MAX;
+    }
+    return false;
+}
+
+uint64_t heft_sstable_where(const struct heft_sstable_block *block, size_t at)
+{
+    return block->range.off + (block->is_packed ? 0 : at);
+}
+
+static bool refuse_entry(const struct heft_sstable_block *block, struct heft_error *err,
+                         const char *what)
+{
+    return heft_fail(err, HEFT_MALFORMED, heft_sstable_where(block, block->at),
+                     "entry at %zu of its block: %s", block->at, what);
+}
+
+static uint32_t restart(const struct heft_sstable_block *block, uint32_t i)
+{
+    return heft_le32(block->bytes + block->n + 4 * (size_t)i);
+}
+
+/* Counts the restarts that are where a whole key begins. */
+static void meet_restart(struct heft_sstable_block *block, uint32_t shared)
+{
+    if (block->met < block->n_restarts && restart(block, block->met) == block->at && shared == 0)
+        block->met++;
+}
+
+bool heft_sstable_step(struct heft_sstable_block *block, struct heft_sstable_entry *out,
+                       struct heft_error *err)
+{
+    uint32_t shared, non_shared, value;
+    size_t at = block->at;
+    uint64_t rest;
+
+    if (!take_varint(block, &at, &shared) || !take_varint(block, &at, &non_shared) ||
+        !take_varint(block, &at, &value))
+        return refuse_entry(block, err, "its lengths are no three numbers of 32 bits");
+    rest = (uint64_t)non_shared + value;
+    if (rest > block->n - at)
+        return refuse_entry(block, err, "key and value reach beyond the block's entries");
+    if (shared > block->key.n)
+        return refuse_entry(block, err, "shares more bytes with the key before than that has");
+    meet_restart(block, shared);
+    block->key.n = shared;
+    heft_buf_put(&block->key, block->bytes + at, non_shared);
+    if (!heft_buf_ok(&block->key, err))
+        return false;
+    *out = (struct heft_sstable_entry){
+        .key = {(const uint8_t *)block->key.p, block->key.n},
+        .value = {block->bytes + at + non_shared, value},
+        .off = heft_sstable_where(block, block->at),
+        .len = block->is_packed ? block->range.size : at + rest - block->at,
+        .value_at = heft_sstable_where(block, at + non_shared),
+        .block = block->range.off,
+        .in_block = block->at,
+        .shared = shared,
+        .is_packed = block->is_packed,
+    };
+    block->at = at + (size_t)rest;
+    return true;
+}
