@@ -119,6 +119,8 @@ static void put_remarks(struct out *out, const struct heft_tensor *t)
         out_text(out, "  conjugated");
     if (t->negated)
         out_text(out, "  negated");
+    if (t->missing)
+        out_text(out, "  missing");
 }
 
 /* From behind the name to in front of the path. */
@@ -265,6 +267,8 @@ static void json_row(struct out *out, const struct rows *rows, size_t k,
         json_parts(out, rows, k, t->rank, with_path);
     else
         json_place(out, rows, &place, t->rank, with_path);
+    if (t->missing)
+        json_member_bool(out, "missing", true);
     json_close(out, '}');
 }
 

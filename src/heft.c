@@ -159,6 +159,14 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
     return place;
 }
 
+static bool is_missing(const struct heft_checkpoint *c, const struct heft_row *row)
+{
+    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+        if (c->model.storages[heft_row_storage(row, k)].is_missing)
+            return true;
+    return false;
+}
+
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
     const struct heft_row *row;
@@ -184,6 +192,7 @@ bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_t
         .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
         .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
         .negated = (row->flags & HEFT_ROW_NEG) != 0,
+        .missing = is_missing(c, row),
     };
     return true;
 }
@@ -446,6 +455,10 @@ bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                   : storage->coding != HEFT_CODING_RAW ? "deflated"
                   : row->stride                        ? "strided"
                                                        : "byte order or sign");
+        return heft_error_about(err, "tensor", row->name);
+    }
+    if (storage->is_missing) {
+        heft_reader_refuse_missing(&c->model, row->storage, err);
         return heft_error_about(err, "tensor", row->name);
     }
     if (row->bytes == 0) {

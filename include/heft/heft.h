@@ -124,6 +124,8 @@ struct heft_tensor {
                         own */
     bool big_endian; /* stored so; reads give little-endian */
     bool conjugated, negated; /* stored so; reads give the value */
+    bool missing; /* its file, or one that a part of it is in, is not there or ends before it: it
+                     cannot be read */
 };
 HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
 /* False past the end. */

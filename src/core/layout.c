@@ -61,7 +61,7 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
     for (uint32_t i = 0; i < model->n_storages; i++) {
         const struct heft_storage *s = &model->storages[i];
 
-        if (s->packed && model->sources[s->source].is_file)
+        if (s->packed && !s->is_missing && model->sources[s->source].is_file)
             all[used++] = (struct extent){s->off, s->packed, NULL, s->source, i};
     }
     qsort(all, used, sizeof *all, by_place);
@@ -181,6 +181,19 @@ static void add_segment(struct layout *layout, uint32_t source, uint64_t off, ui
         layout->model->sources[source].number, off, len, what ? what : "unclaimed", what != NULL};
 }
 
+/* What nobody claims: in files whose writers pad, zeros are no secret. */
+static bool add_gap(struct layout *layout, uint32_t source, uint64_t off, uint64_t len,
+                    struct heft_error *err)
+{
+    const struct heft_model_source *const s = &layout->model->sources[source];
+    bool zeros = false;
+
+    if (s->pads && !heft_source_zeros(&s->source, off, len, &zeros, err))
+        return false;
+    add_segment(layout, source, off, len, zeros ? "padding (zeros)" : NULL);
+    return true;
+}
+
 static bool overlaps(const struct heft_model *model, const struct extent *e, uint64_t end,
                      struct heft_error *err)
 {
@@ -205,8 +218,8 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
                 continue;
             return overlaps(layout->model, e, at, err);
         }
-        if (e->off > at)
-            add_segment(layout, source, at, e->off - at, NULL);
+        if (e->off > at && !add_gap(layout, source, at, e->off - at, err))
+            return false;
         what = e->claim ? describe_claim(layout, e->claim, err)
                         : describe_storage(layout, e->storage, err);
         if (!what)
@@ -215,9 +228,8 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
         at = e->off + e->len; /* inside the source: settled */
         in_claim = e->claim != NULL;
     }
-    if (at < layout->model->sources[source].source.size)
-        add_segment(layout, source, at, layout->model->sources[source].source.size - at, NULL);
-    return true;
+    return at >= layout->model->sources[source].source.size ||
+           add_gap(layout, source, at, layout->model->sources[source].source.size - at, err);
 }
 
 static bool claims_inside(const struct heft_model *model, struct heft_error *err)

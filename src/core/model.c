@@ -500,7 +500,7 @@ bool heft_model_check_storage(const struct heft_model *model, const struct heft_
     if (storage->source >= model->n_sources)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "storage without a source");
     source = &model->sources[storage->source].source;
-    if (!heft_within(storage->off, storage->packed, source->size)) {
+    if (!storage->is_missing && !heft_within(storage->off, storage->packed, source->size)) {
         heft_fail(err, HEFT_MALFORMED, storage->off,
                   "%" PRIu64 " bytes of tensor data begin here, the file ends at %" PRIu64,
                   storage->packed, source->size);

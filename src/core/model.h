@@ -40,9 +40,12 @@ struct heft_storage {
     uint32_t source;
     uint32_t crc;                 /* of the unpacked bytes, where sum is a CRC */
     heft_storage_check_fn *check; /* where sum is HEFT_SUM_OWN; RAW only */
+    uint64_t count;               /* for `check`: elements that lie here */
     uint8_t coding;
-    uint8_t sum;   /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
-    bool is_other; /* a record that is known to be no tensor's: code, say */
+    uint8_t sum;     /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
+    bool is_other;   /* a record that is known to be no tensor's: code, say */
+    bool is_missing; /* its file is not there, or ends before it: it may be listed, reading it is an
+                        error; RAW, without a checksum */
 };
 
 /* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */
@@ -107,6 +110,7 @@ struct heft_model_source {
     uint64_t origin_off, origin_len;
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
+    bool pads;         /* zeros that nothing claims are padding */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 

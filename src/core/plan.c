@@ -1,6 +1,8 @@
 /* plan.c: ops front to back, and the proof that they tile every output. */
 #include "core/plan.h"
 
+#include "core/reader.h"
+
 bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *file,
                           struct heft_error *err)
 {
@@ -97,6 +99,18 @@ static bool is_plain(const struct heft_plan *plan, const struct heft_row *row)
            !row->flags && !row->parts;
 }
 
+/* Better now than when half of the bytes are written. */
+static bool is_there(const struct heft_plan *plan, const struct heft_row *row,
+                     struct heft_error *err)
+{
+    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
+        if (plan->model->storages[heft_row_storage(row, k)].is_missing) {
+            heft_reader_refuse_missing(plan->model, heft_row_storage(row, k), err);
+            return heft_error_about(err, "tensor", row->name);
+        }
+    return true;
+}
+
 bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                     struct heft_error *err)
 {
@@ -106,6 +120,8 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
         .kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row, .name = item->name};
 
     item->at = plan->files[file].size;
+    if (!is_there(plan, row, err))
+        return false;
     if (as_stored && row->parts && is_chain(plan, row))
         return add_chain(plan, file, item, err);
     if (as_stored && is_plain(plan, row)) {

@@ -111,6 +111,18 @@ static bool blame(const struct heft_reader *reader, uint32_t storage, struct hef
     return false;
 }
 
+bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage,
+                                struct heft_error *err)
+{
+    const struct heft_storage *const st = &model->storages[storage];
+    const struct heft_source *const source = &model->sources[st->source].source;
+
+    heft_fail(err, HEFT_IO, st->off,
+              "%" PRIu64 " bytes should begin here; the file has %" PRIu64 "%s", st->len,
+              source->size, source->size ? "" : ", or is missing");
+    return heft_error_file(err, source->label);
+}
+
 bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off, void *dst,
                          size_t n, struct heft_error *err)
 {
@@ -120,7 +132,9 @@ bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t 
 
     if (n == 0 && off <= st->len)
         return true;
-    if (!heft_within(off, n, st->len))
+    if (st->is_missing)
+        ok = heft_reader_refuse_missing(reader->model, storage, err);
+    else if (!heft_within(off, n, st->len))
         ok = heft_fail(err, HEFT_MALFORMED, st->off, "%zu bytes wanted at %" PRIu64 " of %" PRIu64,
                        n, off, st->len);
     else if (st->coding == HEFT_CODING_DEFLATE)

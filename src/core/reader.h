@@ -26,6 +26,9 @@ void heft_reader_release(struct heft_reader *reader);
 /* Unpacked bytes [off, off+n) of a storage. */
 HEFT_CHECKED bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off,
                                       void *dst, size_t n, struct heft_error *err);
+/* Fails because the bytes of that storage, which is_missing, are not there. */
+bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage,
+                                struct heft_error *err);
 /* Whether a deflated storage is what the file says, in size and, unless no_verify, in CRC: inflates
  * it to nowhere; or one with a checksum of the format's own. HEFT_MALFORMED, HEFT_MISMATCH where
  * not. Of others it knows nothing: true. */

@@ -23,6 +23,11 @@ const struct heft_tf_dtype *heft_tf_dtype(uint64_t number);
 /* By heft's dtype; NULL where TensorFlow has none such. */
 const struct heft_tf_dtype *heft_tf_dtype_for(enum heft_dtype dtype);
 
+/* ---- which kind of table (tf_v1.c) ---- */
+
+/* Whether a table that begins so is a V1 checkpoint and no index of a bundle. */
+bool heft_tf_is_v1(struct heft_bytes head);
+
 /* ---- index entries (tf_entry.c) ---- */
 
 /* BundleHeaderProto, the value of the empty key. */
@@ -35,10 +40,12 @@ struct heft_tf_header {
 HEFT_CHECKED bool heft_tf_header_read(struct heft_bytes value, uint64_t at,
                                       struct heft_tf_header *out, struct heft_error *err);
 
-/* BundleEntryProto. What it says of itself holds: the shape's product is below 2^63, the dtype can be
- * stored; offset and size are not negative. Nothing is known of data files. */
+/* BundleEntryProto. What it says of itself holds: the shape's product is below 2^63, offset and size
+ * are not negative. Nothing is known of data files. */
 struct heft_tf_entry {
-    const struct heft_tf_dtype *dtype;
+    const struct heft_tf_dtype *dtype; /* that can be stored; NULL: a number that is not known … */
+    uint64_t number;                   /* … and which it is */
+    uint64_t elements;                 /* the shape's product */
     const uint64_t *shape;             /* rank numbers */
     const struct heft_slice_dim *dims; /* n_slices × rank: a partitioned tensor; not checked */
     uint64_t offset, size;             /* in the data file */
@@ -47,8 +54,10 @@ struct heft_tf_entry {
     uint32_t n_slices;
     uint8_t rank;
 };
-/* Shape and slices go into `arena`. */
-HEFT_CHECKED bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, struct heft_arena *arena,
+/* The shape goes into `mem`, slices into `scratch`. *room: how many numbers of slices there may still
+ * be (HEFT_LIMIT). */
+HEFT_CHECKED bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, struct heft_arena *mem,
+                                     struct heft_arena *scratch, uint64_t *room,
                                      struct heft_tf_entry *out, struct heft_error *err);
 
 #endif

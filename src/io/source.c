@@ -194,6 +194,24 @@ bool heft_source_fetch(const struct heft_source *src, uint64_t off, uint64_t n,
     return true;
 }
 
+bool heft_source_zeros(const struct heft_source *src, uint64_t off, uint64_t n, bool *zeros,
+                       struct heft_error *err)
+{
+    uint8_t piece[4096];
+
+    *zeros = true;
+    for (uint64_t at = 0; at < n && *zeros;) {
+        const size_t some = (size_t)heft_min_u64(n - at, sizeof piece);
+
+        if (!heft_source_read(src, off + at, piece, some, err)) /* which checks the range */
+            return false;
+        for (size_t i = 0; i < some; i++)
+            *zeros = *zeros && piece[i] == 0;
+        at += some;
+    }
+    return true;
+}
+
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off)
 {
     if (src->fd < 0 || !src->ops)

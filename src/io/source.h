@@ -47,6 +47,9 @@ HEFT_CHECKED bool heft_source_read(const struct heft_source *src, uint64_t off, 
 HEFT_CHECKED bool heft_source_fetch(const struct heft_source *src, uint64_t off, uint64_t n,
                                     struct heft_arena *arena, struct heft_bytes *out,
                                     struct heft_error *err);
+/* Whether the n bytes from `off` are all zeros: reads up to the first that is not. */
+HEFT_CHECKED bool heft_source_zeros(const struct heft_source *src, uint64_t off, uint64_t n,
+                                    bool *zeros, struct heft_error *err);
 /* The descriptor and position of [off, …) where the source is (a slice of) a plain file, else -1.
  */
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off);

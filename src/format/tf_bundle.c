@@ -1,0 +1,234 @@
+/* tf_bundle.c: TensorFlow's tensor bundle, the V2 checkpoint: an index and data files.
+ *
+ *     model.ckpt.index                  a sorted table (wire/sstable.h):
+ *         ""                        →   header: number of data files, endianness, version
+ *         00 … (a slice's key)      →   entry of a slice
+ *         "layer/kernel"            →   entry: dtype, shape, data file, offset, size, CRC
+ *                                       or, of a partitioned tensor, the list of its slices
+ *     model.ckpt.data-00000-of-00002    bytes of tensors, as they come; zeros between them are padding
+ *     model.ckpt.data-00001-of-00002
+ *
+ * Opening reads the index only. doc/format/tf-bundle.md tells more. */
+#include "core/registry.h"
+#include "core/tree.h"
+#include "format/tf_bundle.h"
+
+/* ---- probe ------------------------------------------------------------------------------- */
+
+static int probe(const struct heft_probe *sample)
+{
+    static const uint8_t header[] = {0, 0, 6, 8}; /* one data file, version 1: what most have */
+
+    if (heft_sstable_is(sample->tail))
+        return heft_tf_is_v1(sample->head) ? 0 : 95;
+    if (sample->head.n > 9 && memcmp(sample->head.p, header, sizeof header) == 0 &&
+        memcmp(sample->head.p + 5, "\x1a\x02\x08\x01", 4) == 0)
+        return 60; /* cut off */
+    return 0;
+}
+
+/* ---- the walk through the index ---------------------------------------------------------- */
+
+static bool note_odd(void *ctx, uint64_t off, const char *text, struct heft_error *err)
+{
+    const struct heft_tf_bundle *b = ctx;
+
+    return heft_model_note(b->model, HEFT_FINDING, b->source, off, err, "%s", text);
+}
+
+/* What of a block is no entry. */
+static bool claim_block(void *ctx, const struct heft_sstable_found *block, struct heft_error *err)
+{
+    static const char *const whats[] = {"data block", "metaindex block", "index block"};
+    const struct heft_tf_bundle *b = ctx;
+    const uint64_t end = block->range.off + block->range.size; /* in the file: was read */
+    bool ok;
+
+    if (block->kind != HEFT_SSTABLE_DATA)
+        ok = heft_model_claim(b->model, b->source, block->range.off, block->range.size,
+                              whats[block->kind], err);
+    else if (block->is_packed)
+        ok = heft_model_claim(b->model, b->source, block->range.off, block->range.size,
+                              "data block, packed with snappy", err);
+    else
+        ok = heft_model_claim(b->model, b->source, block->restarts, end - block->restarts,
+                              "restarts of the data block", err);
+    return ok &&
+           heft_model_claim_of(b->model, b->source, end, HEFT_SSTABLE_TRAILER,
+                               "type and CRC-32C of the ", heft_str_of(whats[block->kind]), err);
+}
+
+static bool read_header(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
+{
+    b->has_header = true;
+    return heft_tf_header_read(e->value, e->value_at, &b->header, b->err) &&
+           (e->is_packed ||
+            heft_model_claim(b->model, b->source, e->off, e->len, "header", b->err));
+}
+
+/* The bytes of an element of another kind: nothing reads them, but they are not hidden. */
+static bool add_unknown(struct heft_tf_bundle *b, struct heft_str name,
+                        const struct heft_tf_entry *entry, uint64_t at)
+{
+    const char *reason = heft_arena_printf(
+        &b->scratch, b->err, "its dtype is %" PRIu64 ", which heft does not know", entry->number);
+    uint32_t storage;
+
+    return reason && heft_model_add_unreadable(b->model, name, b->source, at, reason, b->err) &&
+           (entry->n_slices > 0 || heft_tf_add_storage(b, entry, at, &storage));
+}
+
+static bool add_row(struct heft_tf_bundle *b, struct heft_str name,
+                    const struct heft_tf_entry *entry, uint64_t at)
+{
+    struct heft_row row = {.name = name, .shape = entry->shape, .rank = entry->rank};
+
+    if (!entry->dtype)
+        return add_unknown(b, name, entry, at);
+    if (entry->n_slices > 0)
+        return heft_tf_add_partitioned(b, name, entry, at);
+    row.dtype = entry->dtype->dtype;
+    row.flags = heft_tf_row_flags(b, entry->dtype);
+    return heft_tf_add_storage(b, entry, at, &row.storage) &&
+           heft_model_add_row(b->model, &row, b->err);
+}
+
+/* Slices have keys that no name has: the first byte is 0, the rest takes apart. */
+static bool is_slice(struct heft_tf_bundle *b, struct heft_str key)
+{
+    struct heft_slice_dim dims[HEFT_SLICE_RANK];
+    unsigned rank;
+
+    if (key.p[0] != '\0')
+        return false;
+    b->key.n = 0;
+    return heft_slice_key((struct heft_bytes){(const uint8_t *)key.p, key.n}, &b->key, dims, &rank);
+}
+
+static bool add_slice(struct heft_tf_bundle *b, struct heft_str key,
+                      const struct heft_tf_entry *entry, uint64_t at)
+{
+    uint32_t storage = HEFT_NONE;
+
+    if (entry->n_slices > 0)
+        return heft_fail(b->err, HEFT_MALFORMED, at, "the entry of a slice lists slices itself");
+    return heft_tf_add_storage(b, entry, at, &storage) &&
+           heft_tf_add_slice(b, key, entry, at, storage);
+}
+
+static bool claim_entry(const struct heft_tf_bundle *b, const struct heft_sstable_entry *e,
+                        struct heft_str name, bool slice)
+{
+    return e->is_packed ||
+           heft_model_claim_of(b->model, b->source, e->off, e->len,
+                               slice ? "entry of a slice of " : "entry of ", name, b->err);
+}
+
+static bool read_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
+{
+    const struct heft_str key = {(const char *)e->key.p, e->key.n};
+    struct heft_str name = {heft_arena_text(&b->model->mem, key, b->err), key.n};
+    struct heft_tf_entry entry;
+    const bool slice = is_slice(b, key);
+    bool ok;
+
+    if (!name.p || !heft_buf_ok(&b->key, b->err))
+        return false;
+    ok = heft_tf_entry_read(e->value, e->value_at, &b->model->mem, &b->scratch, &b->room, &entry,
+                            b->err) &&
+         (slice ? add_slice : add_row)(b, name, &entry, e->off);
+    if (!ok)
+        return heft_error_about(b->err, slice ? "slice of" : "tensor",
+                                slice ? (struct heft_str){b->key.p, b->key.n} : name);
+    if (slice) { /* for people */
+        name.n = b->key.n;
+        name.p = heft_arena_text(&b->model->mem, (struct heft_str){b->key.p, b->key.n}, b->err);
+    }
+    return name.p && claim_entry(b, e, name, slice);
+}
+
+static bool read_index(struct heft_tf_bundle *b, struct heft_sstable *table)
+{
+    struct heft_sstable_entry e;
+
+    while (heft_sstable_next(table, &e, b->err)) {
+        if (!b->has_header && e.key.n > 0)
+            return heft_fail(b->err, HEFT_MALFORMED, e.off,
+                             "the first key is not the empty one, which has the header");
+        if (b->has_header && e.key.n == 0)
+            return heft_fail(b->err, HEFT_MALFORMED, e.off, "a second header (empty key)");
+        if (!(e.key.n == 0 ? read_header : read_entry)(b, &e)) {
+            b->err->offset = e.is_packed ? e.off : b->err->offset;
+            return false;
+        }
+    }
+    return !table->failed &&
+           (b->has_header || heft_fail(b->err, HEFT_MALFORMED, 0,
+                                       "a table without entries: a bundle's has a header"));
+}
+
+/* ---- open -------------------------------------------------------------------------------- */
+
+static bool describe(const struct heft_tf_bundle *b)
+{
+    const struct heft_tf_header *h = &b->header;
+    struct heft_model *model = b->model;
+    struct heft_node *root = heft_model_about(model, b->err);
+    struct heft_node *node;
+
+    if (!model->format)
+        model->format = "tf-bundle";
+    if (!root || heft_value_below(&root->value, "header"))
+        return root != NULL; /* of several bundles, the first */
+    node = heft_tree_dict(&model->mem, root, HEFT_STR("header"), b->err);
+    if (!model->version)
+        model->version =
+            heft_arena_printf(&model->mem, b->err, "tensor bundle, version %" PRId32, h->producer);
+    return node && model->version &&
+           heft_tree_number(&model->mem, node, HEFT_STR("num_shards"), h->num_shards, b->err) &&
+           heft_tree_text(&model->mem, node, HEFT_STR("endianness"),
+                          h->is_big_endian ? HEFT_STR("big") : HEFT_STR("little"), b->err) &&
+           heft_tree_number(&model->mem, node, HEFT_STR("producer"), h->producer, b->err) &&
+           heft_tree_number(&model->mem, node, HEFT_STR("min_consumer"), h->min_consumer, b->err);
+}
+
+static bool claim_footer(const struct heft_tf_bundle *b)
+{
+    const uint64_t size = b->model->sources[b->source].source.size;
+
+    return heft_model_claim(b->model, b->source, size - HEFT_SSTABLE_FOOTER, HEFT_SSTABLE_FOOTER,
+                            "footer", b->err);
+}
+
+static bool open_index(struct heft_model *model, uint32_t source, struct heft_error *err)
+{
+    struct heft_tf_bundle b = {.model = model,
+                               .source = source,
+                               .err = err,
+                               .base = heft_tf_base(model->sources[source].path),
+                               .room = 8 * heft_limit_tensors(&model->limits, model->file_bytes)};
+    const struct heft_sstable_watcher watcher = {claim_block, note_odd, &b};
+    const struct heft_source src = model->sources[source].source; /* the array moves */
+    struct heft_sstable table;
+    bool ok = heft_sstable_open(&table, &src, &watcher, err) && read_index(&b, &table);
+
+    heft_sstable_close(&table);
+    ok = ok && claim_footer(&b) && heft_tf_note_missing(&b) && heft_tf_note_strays(&b) &&
+         describe(&b);
+    heft_free(b.shards);
+    heft_free(b.slices);
+    heft_u32map_release(&b.shard_numbers);
+    heft_strmap_release(&b.slice_keys);
+    heft_buf_release(&b.key);
+    heft_arena_release(&b.scratch);
+    return ok;
+}
+
+extern const struct heft_format heft_format_tf_bundle;
+const struct heft_format heft_format_tf_bundle = {
+    .name = "tf-bundle",
+    .summary = "TensorFlow tensor bundle (V2 checkpoint): an index and data files",
+    .probe = probe,
+    .open = open_index,
+    .verify = heft_tf_verify_data,
+};
