@@ -549,6 +549,23 @@ bool heft_proto_skip(struct heft_proto *p)
     return true;
 }
 
+uint32_t heft_proto_pull(struct heft_proto *p)
+{
+    enum heft_proto_event event;
+
+    while ((event = heft_proto_next(p)) == HEFT_PROTO_UNKNOWN)
+        p->unknown++;
+    p->entered = event == HEFT_PROTO_ENTER;
+    if (event == HEFT_PROTO_EXPANDED)
+        return HEFT_PROTO_ANY;
+    return event == HEFT_PROTO_ENTER || event == HEFT_PROTO_VALUE ? p->field->number : 0;
+}
+
+bool heft_proto_pass(struct heft_proto *p)
+{
+    return p->entered ? heft_proto_skip(p) : !p->failed;
+}
+
 bool heft_proto_fetch(struct heft_proto *p, struct heft_arena *arena, uint64_t most,
                       struct heft_str *out, struct heft_error *err)
 {

@@ -125,6 +125,9 @@ struct heft_proto {
     struct heft_str text; /* STRING and BYTES: borrowed until the next call; where they are longer
                              than HEFT_PROTO_HELD: NULL, see heft_proto_fetch */
 
+    uint64_t unknown; /* fields that heft_proto_pull has passed over */
+    bool entered;     /* what heft_proto_pull gave is a message */
+
     /* Its own: */
     const struct heft_proto_doc *doc;
     struct heft_error *err;
@@ -160,6 +163,18 @@ enum heft_proto_event heft_proto_next(struct heft_proto *p);
 /* After ENTER: passes over the message, sets `len`; no LEAVE comes. Its bytes are not read in the
  * binary form, and only looked through for its end in the text form. */
 HEFT_CHECKED bool heft_proto_skip(struct heft_proto *p);
+/* For readers that are written message by message: the number of the next field of the message that
+ * is open; HEFT_PROTO_ANY of EXPANDED; 0 where the message has ended, or p->failed. Unknown fields
+ * are counted in p->unknown and passed over. Where p->entered, the field is a message, and the
+ * caller goes on with its fields, up to a 0, or passes over it.
+ *
+ *     while ((number = heft_proto_pull(p)))
+ *         if (number == NAME) … else if (!heft_proto_pass(p)) return false;
+ *     return !p->failed; */
+#define HEFT_PROTO_ANY UINT32_MAX
+uint32_t heft_proto_pull(struct heft_proto *p);
+/* The field that was pulled is not wanted. */
+HEFT_CHECKED bool heft_proto_pass(struct heft_proto *p);
 /* After VALUE of STRING or BYTES, also of those that are not held: a copy in the arena, with a NUL
  * behind it. More than `most` bytes are HEFT_LIMIT. */
 HEFT_CHECKED bool heft_proto_fetch(struct heft_proto *p, struct heft_arena *arena, uint64_t most,
