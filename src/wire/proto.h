@@ -105,23 +105,25 @@ enum heft_proto_event {
 struct heft_proto_level {
     const struct heft_proto_message *message;
     const struct heft_proto_field *field;
-    uint64_t end; /* binary: of its bytes */
-    char close;   /* text: '}' or '>' */
-    bool in_list; /* text: it is an item of a list */
+    uint64_t begin; /* of its content */
+    uint64_t end;   /* binary: of its bytes */
+    char close;     /* text: '}' or '>' */
+    bool in_list;   /* text: it is an item of a list */
 };
 
 struct heft_proto {
     /* Of the last event: */
     const struct heft_proto_message *message;
     const struct heft_proto_field *field;
-    uint32_t level;    /* messages that are open around the event; of the outermost fields 0 */
-    uint64_t where;    /* offset of the field: its tag, or its name */
-    uint64_t off, len; /* VALUE: the bytes of the value as they stand in the document; ENTER: off is
-                           where the content begins, len is known in the binary form, and in the
-                           text form 0 until it is passed over; UNKNOWN: with tag or name */
-    uint64_t u64;      /* VALUE: integers, sign-extended, of bool 0 or 1; STRING and BYTES: their
+    uint32_t level;       /* messages that are open around the event; of the outermost fields 0 */
+    uint64_t where;       /* offset of the field: its tag, or its name */
+    uint64_t off, len;    /* VALUE: the bytes of the value as they stand in the document; ENTER: off
+                             is where the content begins, len is known in the binary form, and in the
+                             text form 0 until it is passed over; LEAVE and END: the content; UNKNOWN:
+                             with tag or name */
+    uint64_t u64;         /* VALUE: integers, sign-extended, of bool 0 or 1; STRING and BYTES: their
                            length, decoded */
-    double f64;        /* VALUE: FLOAT and DOUBLE */
+    double f64;           /* VALUE: FLOAT and DOUBLE */
     struct heft_str text; /* STRING and BYTES: borrowed until the next call; where they are longer
                              than HEFT_PROTO_HELD: NULL, see heft_proto_fetch */
 
