@@ -215,7 +215,7 @@ bool heft_proto_open(struct heft_proto *p, const struct heft_proto_doc *doc, uin
     p->doc = doc;
     p->err = err;
     p->message = message;
-    p->levels[0] = (struct heft_proto_level){.message = message, .end = off + len};
+    p->levels[0] = (struct heft_proto_level){.message = message, .begin = off, .end = off + len};
     p->end = off + len;
     p->base = off;
     if (!heft_within(off, len, doc->size)) {
@@ -403,17 +403,27 @@ enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_p
     }
     p->level = p->depth++;
     p->levels[p->depth] = *level;
+    p->levels[p->depth].begin = p->off;
     p->field = field;
     p->message = field->sub;
     return HEFT_PROTO_ENTER;
 }
 
-enum heft_proto_event heft_proto_leave(struct heft_proto *p)
+enum heft_proto_event heft_proto_leave(struct heft_proto *p, uint64_t end)
 {
+    p->off = p->levels[p->depth].begin;
+    p->len = end - p->off;
     p->field = p->levels[p->depth].field;
     p->level = --p->depth;
     p->message = p->levels[p->depth].message;
     return HEFT_PROTO_LEAVE;
+}
+
+enum heft_proto_event heft_proto_finish(struct heft_proto *p)
+{
+    p->off = p->levels[0].begin;
+    p->len = p->end - p->off;
+    return HEFT_PROTO_END;
 }
 
 /* Bytes behind their length: a string, a message, or a run of numbers. */
@@ -526,7 +536,7 @@ static enum heft_proto_event binary_next(struct heft_proto *p)
         }
         p->packed = 0;
         if (heft_proto_here(p) == level_end(p))
-            return p->depth ? heft_proto_leave(p) : HEFT_PROTO_END;
+            return p->depth ? heft_proto_leave(p, heft_proto_here(p)) : heft_proto_finish(p);
         event = field(p);
     } while (event == HEFT_PROTO_END);
     return event;
@@ -545,8 +555,25 @@ bool heft_proto_skip(struct heft_proto *p)
         return false;
     if (!p->doc->is_text)
         pass(p, level_end(p) - heft_proto_here(p));
-    heft_proto_leave(p);
+    heft_proto_leave(p, p->off + p->len);
     return true;
+}
+
+uint32_t heft_proto_pull(struct heft_proto *p)
+{
+    enum heft_proto_event event;
+
+    while ((event = heft_proto_next(p)) == HEFT_PROTO_UNKNOWN)
+        p->unknown++;
+    p->entered = event == HEFT_PROTO_ENTER;
+    if (event == HEFT_PROTO_EXPANDED)
+        return HEFT_PROTO_ANY;
+    return event == HEFT_PROTO_ENTER || event == HEFT_PROTO_VALUE ? p->field->number : 0;
+}
+
+bool heft_proto_pass(struct heft_proto *p)
+{
+    return p->entered ? heft_proto_skip(p) : !p->failed;
 }
 
 bool heft_proto_fetch(struct heft_proto *p, struct heft_arena *arena, uint64_t most,

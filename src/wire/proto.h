@@ -105,25 +105,30 @@ enum heft_proto_event {
 struct heft_proto_level {
     const struct heft_proto_message *message;
     const struct heft_proto_field *field;
-    uint64_t end; /* binary: of its bytes */
-    char close;   /* text: '}' or '>' */
-    bool in_list; /* text: it is an item of a list */
+    uint64_t begin; /* of its content */
+    uint64_t end;   /* binary: of its bytes */
+    char close;     /* text: '}' or '>' */
+    bool in_list;   /* text: it is an item of a list */
 };
 
 struct heft_proto {
     /* Of the last event: */
     const struct heft_proto_message *message;
     const struct heft_proto_field *field;
-    uint32_t level;    /* messages that are open around the event; of the outermost fields 0 */
-    uint64_t where;    /* offset of the field: its tag, or its name */
-    uint64_t off, len; /* VALUE: the bytes of the value as they stand in the document; ENTER: off is
-                           where the content begins, len is known in the binary form, and in the
-                           text form 0 until it is passed over; UNKNOWN: with tag or name */
-    uint64_t u64;      /* VALUE: integers, sign-extended, of bool 0 or 1; STRING and BYTES: their
+    uint32_t level;       /* messages that are open around the event; of the outermost fields 0 */
+    uint64_t where;       /* offset of the field: its tag, or its name */
+    uint64_t off, len;    /* VALUE: the bytes of the value as they stand in the document; ENTER: off
+                             is where the content begins, len is known in the binary form, and in the
+                             text form 0 until it is passed over; LEAVE and END: the content; UNKNOWN:
+                             with tag or name */
+    uint64_t u64;         /* VALUE: integers, sign-extended, of bool 0 or 1; STRING and BYTES: their
                            length, decoded */
-    double f64;        /* VALUE: FLOAT and DOUBLE */
+    double f64;           /* VALUE: FLOAT and DOUBLE */
     struct heft_str text; /* STRING and BYTES: borrowed until the next call; where they are longer
                              than HEFT_PROTO_HELD: NULL, see heft_proto_fetch */
+
+    uint64_t unknown; /* fields that heft_proto_pull has passed over */
+    bool entered;     /* what heft_proto_pull gave is a message */
 
     /* Its own: */
     const struct heft_proto_doc *doc;
@@ -160,6 +165,18 @@ enum heft_proto_event heft_proto_next(struct heft_proto *p);
 /* After ENTER: passes over the message, sets `len`; no LEAVE comes. Its bytes are not read in the
  * binary form, and only looked through for its end in the text form. */
 HEFT_CHECKED bool heft_proto_skip(struct heft_proto *p);
+/* For readers that are written message by message: the number of the next field of the message that
+ * is open; HEFT_PROTO_ANY of EXPANDED; 0 where the message has ended, or p->failed. Unknown fields
+ * are counted in p->unknown and passed over. Where p->entered, the field is a message, and the
+ * caller goes on with its fields, up to a 0, or passes over it.
+ *
+ *     while ((number = heft_proto_pull(p)))
+ *         if (number == NAME) … else if (!heft_proto_pass(p)) return false;
+ *     return !p->failed; */
+#define HEFT_PROTO_ANY UINT32_MAX
+uint32_t heft_proto_pull(struct heft_proto *p);
+/* The field that was pulled is not wanted. */
+HEFT_CHECKED bool heft_proto_pass(struct heft_proto *p);
 /* After VALUE of STRING or BYTES, also of those that are not held: a copy in the arena, with a NUL
  * behind it. More than `most` bytes are HEFT_LIMIT. */
 HEFT_CHECKED bool heft_proto_fetch(struct heft_proto *p, struct heft_arena *arena, uint64_t most,

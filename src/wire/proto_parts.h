@@ -14,10 +14,13 @@ static inline uint64_t heft_proto_here(const struct heft_proto *p)
 {
     return p->base + p->at;
 }
-/* Opens and closes a message: sets what the event says. The caller sets off and len. */
+/* Opens and closes a message: sets what the event says; off is where the content
+ * begins, `end` where it ends. */
 enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_proto_field *field,
                                        const struct heft_proto_level *level);
-enum heft_proto_event heft_proto_leave(struct heft_proto *p);
+enum heft_proto_event heft_proto_leave(struct heft_proto *p, uint64_t end);
+/* The end of the range. */
+enum heft_proto_event heft_proto_finish(struct heft_proto *p);
 
 /* The text form. */
 enum heft_proto_event heft_proto_text_next(struct heft_proto *p);

@@ -705,12 +705,13 @@ static enum heft_proto_event named(struct heft_proto *p)
 static enum heft_proto_event close_message(struct heft_proto *p)
 {
     const struct heft_proto_level *const level = &p->levels[p->depth];
+    const uint64_t end = heft_proto_here(p);
 
     p->at++;
     p->may_separate = true;
     p->in_list = level->in_list;
     p->list_field = level->field;
-    return heft_proto_leave(p);
+    return heft_proto_leave(p, end);
 }
 
 /* A field, or the end of the message; where a list ends: HEFT_PROTO_END, and *again. */
@@ -733,7 +734,7 @@ static enum heft_proto_event step(struct heft_proto *p, bool *again)
     c = peek(p);
     p->where = heft_proto_here(p);
     if (p->at == p->n && p->depth == 0)
-        return HEFT_PROTO_END;
+        return heft_proto_finish(p);
     if (p->depth && c == (uint8_t)p->levels[p->depth].close)
         return close_message(p);
     event = c == '[' ? bracketed(p) : named(p);
