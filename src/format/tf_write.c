@@ -178,9 +178,9 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
         .shard = shard,
         .sum = sum,
         .crc = piece->crc,
-        .dtype = HEFT_TF_STRING,
     };
 
+    line.dtype = tf_number((enum heft_dtype)piece->put_as);
     if (piece->item.row) {
         line.shape = piece->item.row->shape;
         line.rank = piece->item.row->rank;

@@ -14,7 +14,8 @@
 /* Bytes of a data file that have one entry: a tensor, or a slice of one. */
 struct heft_tf_piece {
     struct heft_item item; /* its row; the name is the tensor's. Or … */
-    struct heft_str put;   /* … bytes that were made here (p is not NULL) */
+    struct heft_str put;   /* … bytes that were made here (p is not NULL), a scalar … */
+    uint8_t put_as;        /* … of this dtype, where there is no row */
     const struct heft_slice_dim
         *dims;    /* of a slice, one a dimension; NULL: it is the whole tensor */
     uint32_t of;  /* number of the item among the cargo's, or HEFT_NONE */

@@ -7,6 +7,8 @@
  * Names are cut at slashes where any has one, else at dots. Names that are such keys already stay as
  * they are, and those of an optimizer's slots become slots:
  *
+ * A save_counter of 1 is added where there is none.
+ *
  *     V/.OPTIMIZER_SLOT/O/m/.ATTRIBUTES/VARIABLE_VALUE     node O: slot "m" of node V */
 #include "base/checksum.h"
 #include "base/endian.h"
@@ -16,6 +18,7 @@
 
 #define GRAPH     "_CHECKPOINTABLE_OBJECT_GRAPH"
 #define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
+#define COUNTER   "save_counter"
 #define SLOT      "/.OPTIMIZER_SLOT/"
 #define MAX_PARTS 256 /* of a name: nested objects */
 
@@ -308,7 +311,8 @@ static void put_node(const struct graph *g, const struct node *node, struct heft
 
 static bool add_graph(struct heft_tf_out *out, struct graph *g)
 {
-    struct heft_tf_piece piece = {.item.name = HEFT_STR(GRAPH), .of = HEFT_NONE, .has_crc = true};
+    struct heft_tf_piece piece = {
+        .item.name = HEFT_STR(GRAPH), .put_as = HEFT_STRING, .of = HEFT_NONE, .has_crc = true};
     struct heft_buf buf = {0};
     bool ok;
 
@@ -320,6 +324,30 @@ static bool add_graph(struct heft_tf_out *out, struct graph *g)
          heft_tf_out_piece(out, &piece, g->err);
     heft_buf_release(&buf);
     return ok;
+}
+
+/* tf.train.Checkpoint counts its saves in a variable of the root, which restore() asks for. */
+static bool add_counter(struct heft_tf_out *out, struct graph *g)
+{
+    static const char one[8] = {1};
+    const struct heft_str name = HEFT_STR(COUNTER);
+    const struct heft_tf_piece piece = {
+        .item.name = HEFT_STR(COUNTER ATTRIBUTE),
+        .put = {one, sizeof one},
+        .put_as = HEFT_I64,
+        .of = HEFT_NONE,
+        .crc = heft_crc_mask(heft_crc32c(0, one, sizeof one)),
+        .has_crc = true,
+    };
+    uint32_t node = 0;
+
+    if (heft_strmap_get(&g->paths, name) != HEFT_MAP_NONE)
+        return true;
+    if (!new_child(g, 0, name, &node))
+        return false;
+    g->nodes[node].full_name = name;
+    g->nodes[node].key = piece.item.name;
+    return heft_tf_out_piece(out, &piece, g->err);
 }
 
 static char choose_separator(const struct heft_cargo *cargo)
@@ -350,7 +378,8 @@ static bool add_variables(struct heft_tf_out *out, struct graph *g)
 bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err)
 {
     struct graph g = {.mem = out->plan->mem, .separator = choose_separator(out->cargo), .err = err};
-    const bool ok = add_variables(out, &g) && number_nodes(&g) && add_graph(out, &g);
+    const bool ok =
+        add_variables(out, &g) && add_counter(out, &g) && number_nodes(&g) && add_graph(out, &g);
 
     heft_strmap_release(&g.paths);
     heft_free(g.nodes);
