@@ -218,6 +218,8 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .max_shard_size = options->max_shard_size,
         .sharded = options->sharded,
         .filename_pattern = options->pattern,
+        .shards = options->shards,
+        .names = options->names,
         .threads = options_threads(options),
         .overwrite = options->overwrite,
         .no_sync = options->no_sync,

@@ -119,7 +119,8 @@ static bool add_rule(struct parser *p, const struct option_spec *o, char *value)
     if (o->split) {
         char *middle = strstr(value, o->split);
         /* a glob may hold =, a dtype's name never does: its last = counts */
-        while (middle && o->rule == HEFT_RULE_CAST && strstr(middle + 1, o->split))
+        while (middle && (o->rule == HEFT_RULE_CAST || o->rule == HEFT_RULE_PARTITION) &&
+               strstr(middle + 1, o->split))
             middle = strstr(middle + 1, o->split);
         if (!middle)
             return usage_error(p->err, "--%s %s: %s is wanted", o->name, value, o->value);

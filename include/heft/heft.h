@@ -423,18 +423,19 @@ HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *opti
 
 /* ---- converting -------------------------------------------------------------------------- */
 
-/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V */
+/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW */
 enum heft_rule_kind {
     HEFT_RULE_GLOB,
     HEFT_RULE_REGEX,
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
-    HEFT_RULE_METADATA
+    HEFT_RULE_METADATA,
+    HEFT_RULE_PARTITION /* tf: "axis:n" slices, "keep" the source's, "whole" */
 };
 struct heft_rule {
     enum heft_rule_kind kind;
     const char *left;  /* glob ("!…" excludes), regex (POSIX extended), metadata key */
-    const char *right; /* replacement (\1 … \9), dtype's name, metadata value; else NULL */
+    const char *right; /* replacement (\1 … \9), dtype's name, metadata value, how; else NULL */
 };
 /* Which tensors root and rules (globs and regexes; others are passed over) take: selected[i] for
  * each tensor. The rule: taken if any glob or regex matches its name below root, or none is given
@@ -454,9 +455,14 @@ struct heft_convert_options {
      * float, an exact name casts anything that can be. */
     const struct heft_rule *rules;
     size_t n_rules;
-    uint64_t max_shard_size;         /* bytes; 0: not given */
-    bool sharded;                    /* max_shard_size was given (0 is then lawful) */
-    const char *filename_pattern;    /* with {suffix}; NULL: the format's */
+    uint64_t max_shard_size;      /* bytes; 0: not given */
+    bool sharded;                 /* max_shard_size was given (0 is then lawful) */
+    const char *filename_pattern; /* with {suffix}; NULL: the format's */
+    /* For tf: into so many data files (0: not given; not with max_shard_size), and what the keys are:
+     * "keys" (NULL): the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of
+     * objects that it restores by. */
+    uint64_t shards;
+    const char *names;
     const struct heft_range *ranges; /* --slice, for one tensor */
     size_t n_ranges;
     unsigned threads;

@@ -40,7 +40,7 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "the name %s does not tell a format to write; --to names it",
                          options->output);
-    if (!c->format->plan || !c->format->extensions[0])
+    if (!heft_format_writes(c->format))
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
                          c->format->name);
     c->plan.sum = c->format->sum;
@@ -105,6 +105,12 @@ static bool choose_names(struct heft_conversion *c, const struct heft_convert_op
 {
     const char *pattern = options->filename_pattern;
 
+    if (c->format->plan_set && !pattern)
+        return true;
+    if (c->format->plan_set)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a filename pattern is not for %s, which names its files itself",
+                         c->format->name);
     if (!in_folder && pattern)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a filename pattern needs a folder to write into, not the file %s",
@@ -338,9 +344,10 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
 static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
                        struct heft_error *err)
 {
-    const uint64_t limit = options->sharded ? options->max_shard_size
-                           : c->prefix      ? DEFAULT_SHARD
-                                            : UINT64_MAX;
+    const uint64_t limit = c->format->plan_set ? UINT64_MAX
+                           : options->sharded  ? options->max_shard_size
+                           : c->prefix         ? DEFAULT_SHARD
+                                               : UINT64_MAX;
     size_t all;
 
     if (!take_tensors(c, options, err) || !leave_varying(c, options->strict, err))
@@ -372,10 +379,20 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
     return index->plan(&c->plan, file, &c->cargo, err);
 }
 
+/* The folder and the beginning of the names that the format chose. */
+static bool name_set(struct heft_conversion *c, struct heft_error *err)
+{
+    const char *path = c->plan.prefix, *name = base_name(path);
+
+    c->prefix = name;
+    c->folder = heft_arena_text(&c->mem, (struct heft_str){path, (size_t)(name - path)}, err);
+    return c->folder != NULL;
+}
+
 static bool plan_files(struct heft_conversion *c, const char *output, struct heft_error *err)
 {
     if (c->format->plan_set)
-        return c->format->plan_set(&c->plan, output, &c->cargo, err);
+        return c->format->plan_set(&c->plan, output, &c->cargo, err) && name_set(c, err);
     for (uint32_t shard = 0; shard < c->cargo.n_shards; shard++) {
         const struct heft_cargo part = heft_cargo_shard(&c->cargo, shard);
         const char *name = c->prefix ? shard_name(c, shard, err) : NULL;
@@ -404,7 +421,7 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
     const bool in_folder = names_folder(options);
 
     *c = (struct heft_conversion){.model = model};
-    c->plan = (struct heft_plan){.model = model, .mem = &c->mem};
+    c->plan = (struct heft_plan){.model = model, .options = options, .mem = &c->mem};
     c->exec = (struct heft_exec_options){
         .threads = options->threads,
         .overwrite = options->overwrite,
@@ -413,10 +430,12 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress = options->progress,
         .progress_ctx = options->progress_ctx,
     };
-    return choose_format(c, options, in_folder, err) && check_layout(c, options->layout, err) &&
-           choose_names(c, options, in_folder, err) && load_cargo(c, options, err) &&
-           note_values(c, options->root, err) && plan_files(c, options->output, err) &&
-           take_notes(c, err) && heft_plan_check(&c->plan, err);
+    if (!choose_format(c, options, in_folder, err) || !check_layout(c, options->layout, err) ||
+        !choose_names(c, options, in_folder, err) || !load_cargo(c, options, err) ||
+        !note_values(c, options->root, err) || !plan_files(c, options->output, err))
+        return false;
+    c->plan.options = NULL; /* the caller's */
+    return take_notes(c, err) && heft_plan_check(&c->plan, err);
 }
 
 /* ---- run --------------------------------------------------------------------------------- */
@@ -436,11 +455,13 @@ static bool is_shard_number(const char *p)
  * the 2.x rule). */
 static bool belongs_to_set(const struct heft_conversion *c, const char *name)
 {
-    const size_t prefix = strlen(c->prefix), suffix = strlen(c->suffix);
+    const size_t prefix = strlen(c->prefix), suffix = c->suffix ? strlen(c->suffix) : 0;
 
     if (strncmp(name, c->prefix, prefix) != 0)
         return false;
     name += prefix;
+    if (c->plan.in_set)
+        return c->plan.in_set(heft_str_of(name));
     if (is_shard_number(name))
         name += sizeof SHARD_DIGITS - 1;
     if (strncmp(name, c->suffix, suffix) != 0)

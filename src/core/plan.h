@@ -50,12 +50,17 @@ struct heft_plan_file {
 
 struct heft_plan {
     const struct heft_model *model;
+    const struct heft_convert_options *options; /* what was asked for; NULL: nothing but the rows */
     struct heft_arena *mem;
     struct heft_plan_file *files;
     struct heft_op *ops;
     const char **notes; /* for the user: what a format had to do otherwise than one may expect */
     size_t n_files, n_ops, n_notes, cap_files, cap_ops, cap_notes;
     enum heft_sum sum; /* what its sums are: a CRC */
+    /* By a format that names its files itself (plan_set): what their paths begin with, and which
+     * names that go on so belong to a set, old or new. */
+    const char *prefix;
+    bool (*in_set)(struct heft_str rest);
     uint32_t n_sums;
     bool is_summing; /* ops that are added belong to the last sum */
 };

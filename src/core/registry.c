@@ -17,6 +17,7 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_raw;
+extern const struct heft_format heft_format_tf;
 
 #define SURE 95 /* of 100: no other format is asked */
 
@@ -26,6 +27,7 @@ static const struct heft_format *const formats[] = {
     &heft_format_torch_export, &heft_format_safetensors,  &heft_format_hf_index,
     &heft_format_tf_bundle,    &heft_format_torch_legacy, &heft_format_torch_tar,
     &heft_format_pickle,       &heft_format_npy,          &heft_format_raw,
+    &heft_format_tf,
 };
 
 const struct heft_format *heft_registry_at(size_t index)

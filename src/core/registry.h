@@ -42,9 +42,9 @@ struct heft_format {
      */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                  struct heft_error *err);
-    /* Instead of plan: adds all output files itself, in one go. `output` is what the user gave; the
-     * cargo is split into shards, where that was asked for. */
-    bool (*plan_set)(struct heft_plan *plan, const char *output, const struct heft_cargo *cargo,
+    /* Instead of plan: names all output files, splits the cargo among them and adds their ops, in
+     * one go. `output` is what the user gave; sets plan->prefix and cargo->n_shards. */
+    bool (*plan_set)(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
                      struct heft_error *err);
     const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
                                       first is the usual one */

@@ -31,20 +31,20 @@ static void put_tag(struct heft_buf *buf, unsigned field, unsigned wire)
     heft_varint_add(buf, (uint64_t)field << 3 | wire);
 }
 
-void heft_proto_number(struct heft_buf *buf, unsigned field, uint64_t v)
+void heft_proto_put_number(struct heft_buf *buf, unsigned field, uint64_t v)
 {
     put_tag(buf, field, WIRE_VARINT);
     heft_varint_add(buf, v);
 }
 
-void heft_proto_bytes(struct heft_buf *buf, unsigned field, struct heft_str bytes)
+void heft_proto_put_bytes(struct heft_buf *buf, unsigned field, struct heft_str bytes)
 {
     put_tag(buf, field, WIRE_BYTES);
     heft_varint_add(buf, bytes.n);
     heft_buf_str(buf, bytes);
 }
 
-void heft_proto_fixed32(struct heft_buf *buf, unsigned field, uint32_t v)
+void heft_proto_put_fixed32(struct heft_buf *buf, unsigned field, uint32_t v)
 {
     uint8_t bytes[4];
 
@@ -53,14 +53,14 @@ void heft_proto_fixed32(struct heft_buf *buf, unsigned field, uint32_t v)
     heft_buf_put(buf, bytes, sizeof bytes);
 }
 
-size_t heft_proto_begin(struct heft_buf *buf, unsigned field)
+size_t heft_proto_put_begin(struct heft_buf *buf, unsigned field)
 {
     put_tag(buf, field, WIRE_BYTES);
     heft_buf_char(buf, '\0');
     return buf->n;
 }
 
-void heft_proto_end(struct heft_buf *buf, size_t mark)
+void heft_proto_put_end(struct heft_buf *buf, size_t mark)
 {
     uint8_t length[10];
     const size_t size = buf->n - mark;

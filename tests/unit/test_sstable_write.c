@@ -176,20 +176,20 @@ static void messages(void **state)
     size_t mark, inner;
 
     (void)state;
-    heft_proto_number(&buf, 1, 300);
-    heft_proto_bytes(&buf, 2, HEFT_STR("hi"));
-    mark = heft_proto_begin(&buf, 3);
-    inner = heft_proto_begin(&buf, 4);
-    heft_proto_end(&buf, inner);
-    heft_proto_fixed32(&buf, 6, 0x04030201);
-    heft_proto_end(&buf, mark);
+    heft_proto_put_number(&buf, 1, 300);
+    heft_proto_put_bytes(&buf, 2, HEFT_STR("hi"));
+    mark = heft_proto_put_begin(&buf, 3);
+    inner = heft_proto_put_begin(&buf, 4);
+    heft_proto_put_end(&buf, inner);
+    heft_proto_put_fixed32(&buf, 6, 0x04030201);
+    heft_proto_put_end(&buf, mark);
     assert_int_equal(buf.n, sizeof want);
     assert_memory_equal(buf.p, want, sizeof want);
     buf.n = 0;
-    mark = heft_proto_begin(&buf, 1); /* a length of two bytes moves what is there */
+    mark = heft_proto_put_begin(&buf, 1); /* a length of two bytes moves what is there */
     memset(text, 'x', sizeof text);
     heft_buf_put(&buf, text, sizeof text);
-    heft_proto_end(&buf, mark);
+    heft_proto_put_end(&buf, mark);
     assert_int_equal(buf.n, 3 + sizeof text);
     assert_memory_equal(buf.p, "\x0a\xc8\x01xxx", 6);
     assert_int_equal(buf.p[buf.n - 1], 'x');

@@ -1,0 +1,357 @@
+/* tf_write.c: plans a tensor bundle as TensorFlow's SaveV2 writes it (doc/format/tf-write.md).
+ *
+ *     PREFIX.data-00000-of-0000N …    tensors back to back, in the source's order, no padding
+ *     PREFIX.index                    name → dtype, shape, file, offset, size, CRC-32C: committed last
+ *
+ * Bytes whose CRC the source has stored are copied with it, so that what went wrong before is still
+ * seen. */
+#include "core/registry.h"
+#include "format/tf_write.h"
+#include "wire/sstable_write.h"
+
+#define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define MAX_SHARDS 65536
+
+/* ---- lists ------------------------------------------------------------------------------- */
+
+bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                       struct heft_error *err)
+{
+    if (!heft_grow(&out->pieces, &out->cap_pieces, out->n_pieces, 1, sizeof *out->pieces, err))
+        return false;
+    out->pieces[out->n_pieces++] = *piece;
+    return true;
+}
+
+bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
+                      struct heft_error *err)
+{
+    if (!heft_grow(&out->lines, &out->cap_lines, out->n_lines, 1, sizeof *out->lines, err))
+        return false;
+    out->lines[out->n_lines++] = *line;
+    return true;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------ */
+
+/* A storage that is copied as it is brings its checksum with it. */
+static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
+{
+    const struct heft_row *row = piece->item.row;
+    const struct heft_storage *storage;
+
+    if (piece->put.p || row->parts)
+        return;
+    storage = &out->plan->model->storages[row->storage];
+    if (piece->item.as != row->dtype || row->stride || row->flags || row->offset ||
+        storage->len != piece->item.bytes || storage->coding != HEFT_CODING_RAW)
+        return;
+    piece->has_crc = storage->sum == HEFT_SUM_CRC32C || storage->sum == HEFT_SUM_OWN;
+    piece->crc = heft_crc_mask(storage->crc);
+}
+
+/* Strings have their lengths and a checksum in front, which another byte order changes. */
+static bool check_piece(const struct heft_tf_piece *piece, struct heft_error *err)
+{
+    const enum heft_dtype as = (enum heft_dtype)piece->item.as;
+
+    if (piece->put.p || heft_dtype_bits(as) != 0 || piece->has_crc)
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "%s tensors can be copied from little-endian TensorFlow bundles only",
+              heft_dtype_name(as));
+    return heft_error_about(err, "tensor", piece->item.name);
+}
+
+static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
+{
+    const bool objects = out->options->names && strcmp(out->options->names, "objects") == 0;
+
+    if (objects && !heft_tf_out_objects(out, err))
+        return false;
+    for (uint32_t i = 0; i < out->cargo->n_items; i++)
+        if (!objects && !heft_tf_out_item(out, i, err))
+            return false;
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        struct heft_tf_piece *const piece = &out->pieces[i];
+
+        if (heft_str_is(piece->item.name, GRAPH) && !heft_tf_out_graph(out, piece, err))
+            return false;
+        take_crc(out, piece);
+        if (!check_piece(piece, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- shards ------------------------------------------------------------------------------ */
+
+static uint64_t bytes_of(const struct heft_tf_piece *piece)
+{
+    return piece->put.p ? piece->put.n : piece->item.bytes;
+}
+
+/* Files are filled one after the other; what is larger than a file may be has one of its own. */
+static uint32_t shard_by_size(const struct heft_tf_out *out, uint32_t *shards)
+{
+    const uint64_t limit = out->options->max_shard_size;
+    uint64_t filled = 0;
+    uint32_t shard = 0;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        const uint64_t bytes = bytes_of(&out->pieces[i]);
+
+        if (filled && (bytes > limit || filled > limit - bytes)) {
+            shard++;
+            filled = 0;
+        }
+        shards[i] = shard;
+        filled += bytes;
+    }
+    return shard + 1;
+}
+
+/* N files of about the same size: a tensor is in the file in which its first byte would be. */
+static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total, uint32_t *shards)
+{
+    const uint32_t n = (uint32_t)out->options->shards;
+    const uint64_t each = total / n + 1;
+    uint64_t at = 0;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        shards[i] = (uint32_t)(at / each);
+        at += bytes_of(&out->pieces[i]);
+    }
+    return n;
+}
+
+static bool choose_shards(struct heft_tf_out *out, uint32_t *shards, struct heft_error *err)
+{
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < out->n_pieces; i++)
+        if (!heft_add(total, bytes_of(&out->pieces[i]), &total))
+            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                             "the tensors have 2^64 bytes or more");
+    if (out->options->shards > MAX_SHARDS)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%" PRIu64 " data files, at most %d are written", out->options->shards,
+                         MAX_SHARDS);
+    if (out->options->shards && out->options->sharded)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a number of data files and a size of them cannot both be given");
+    out->n_shards = 1;
+    if (out->options->shards)
+        out->n_shards = shard_by_number(out, total, shards);
+    else if (out->options->sharded)
+        out->n_shards = shard_by_size(out, shards);
+    if (out->n_shards <= MAX_SHARDS)
+        return true;
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "files of that size would be %" PRIu32 ", at most %d are written",
+                     out->n_shards, MAX_SHARDS);
+}
+
+/* ---- data files -------------------------------------------------------------------------- */
+
+static bool slice_key(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                      struct heft_str *key, struct heft_error *err)
+{
+    struct heft_buf buf = {0};
+
+    heft_slice_put_key(&buf, piece->item.name, piece->dims, piece->item.row->rank);
+    return heft_buf_take(&buf, out->plan->mem, key, err);
+}
+
+static uint8_t tf_number(enum heft_dtype dtype)
+{
+    return heft_tf_dtype_for(dtype)->number; /* the format holds no others */
+}
+
+static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t shard,
+                     uint32_t sum, uint64_t at, struct heft_error *err)
+{
+    struct heft_tf_line line = {
+        .key = piece->item.name,
+        .offset = at,
+        .size = bytes_of(piece),
+        .shard = shard,
+        .sum = sum,
+        .crc = piece->crc,
+    };
+
+    line.dtype = tf_number((enum heft_dtype)piece->put_as);
+    if (piece->item.row) {
+        line.shape = piece->item.row->shape;
+        line.rank = piece->item.row->rank;
+        line.dtype = tf_number((enum heft_dtype)piece->item.as);
+    }
+    if (piece->dims && !slice_key(out, piece, &line.key, err))
+        return false;
+    return heft_tf_out_line(out, &line, err);
+}
+
+/* The item is where its first piece is. */
+static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                       uint32_t shard, bool is_first)
+{
+    struct heft_item *item;
+
+    if (piece->of == HEFT_NONE || !is_first)
+        return;
+    item = &out->cargo->items[piece->of];
+    item->shard = shard;
+    item->at = piece->item.at;
+    item->name = piece->item.name;
+}
+
+static bool plan_piece(struct heft_tf_out *out, size_t i, uint32_t file, uint32_t shard,
+                       struct heft_error *err)
+{
+    struct heft_tf_piece *piece = &out->pieces[i];
+    const bool is_first = i == 0 || out->pieces[i - 1].of != piece->of;
+    struct heft_plan *plan = out->plan;
+    const uint64_t at = plan->files[file].size;
+    uint32_t sum = HEFT_NONE;
+    bool ok;
+
+    if (!piece->has_crc)
+        sum = heft_plan_sum_begin(plan);
+    ok = piece->put.p ? heft_plan_put(plan, file, piece->put, err)
+                      : heft_plan_item(plan, file, &piece->item, err);
+    heft_plan_sum_end(plan);
+    place_item(out, piece, shard, is_first);
+    return ok && add_line(out, piece, shard, sum, at, err);
+}
+
+static bool plan_data(struct heft_tf_out *out, const uint32_t *shards, struct heft_error *err)
+{
+    size_t i = 0;
+
+    for (uint32_t shard = 0; shard < out->n_shards; shard++) {
+        const char *path =
+            heft_arena_printf(out->plan->mem, err, "%s.data-%05" PRIu32 "-of-%05" PRIu32,
+                              out->prefix, shard, out->n_shards);
+        uint32_t file;
+
+        if (!path || !heft_plan_file_begin(out->plan, path, &file, err))
+            return false;
+        for (; i < out->n_pieces && shards[i] == shard; i++)
+            if (!plan_piece(out, i, file, shard, err))
+                return false;
+    }
+    return true;
+}
+
+/* ---- partitioned tensors ----------------------------------------------------------------- */
+
+/* The entry of the whole tensor, which names its n slices: pieces from i on. */
+static bool add_whole(struct heft_tf_out *out, size_t i, uint32_t n, struct heft_error *err)
+{
+    const struct heft_tf_piece *const first = &out->pieces[i];
+    const struct heft_row *row = out->cargo->items[first->of].row;
+    struct heft_slice_dim *dims =
+        heft_arena_alloc(out->plan->mem, ((size_t)n * row->rank + 1) * sizeof *dims, err);
+    const struct heft_tf_line line = {
+        .key = first->item.name,
+        .shape = row->shape,
+        .rank = row->rank,
+        .dims = dims,
+        .n_slices = n,
+        .sum = HEFT_NONE,
+        .dtype = tf_number((enum heft_dtype)first->item.as),
+    };
+
+    for (size_t k = 0; dims && k < n; k++)
+        memcpy(dims + k * row->rank, out->pieces[i + k].dims, row->rank * sizeof *dims);
+    return dims && heft_tf_out_line(out, &line, err);
+}
+
+static bool add_wholes(struct heft_tf_out *out, struct heft_error *err)
+{
+    uint32_t n;
+
+    for (size_t i = 0; i < out->n_pieces; i += n) {
+        const struct heft_tf_piece *const first = &out->pieces[i];
+
+        for (n = 1; first->dims && i + n < out->n_pieces && out->pieces[i + n].of == first->of;)
+            n++;
+        if (first->dims && !add_whole(out, i, n, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the format -------------------------------------------------------------------------- */
+
+/* "out/" and folders: model.ckpt in it; "x.index": x. */
+static const char *prefix_of(const char *output, struct heft_arena *mem, struct heft_error *err)
+{
+    const struct heft_str path = heft_str_of(output);
+
+    if (heft_str_ends(path, "/") || heft_path_kind(output) == HEFT_PATH_DIR)
+        return heft_arena_printf(mem, err, "%s%smodel.ckpt", output,
+                                 heft_str_ends(path, "/") ? "" : "/");
+    if (heft_str_ends(path, ".index"))
+        return heft_arena_text(mem, (struct heft_str){path.p, path.n - 6}, err);
+    return heft_arena_text(mem, path, err);
+}
+
+static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
+{
+    uint32_t *shards;
+
+    if (!make_pieces(out, err))
+        return false;
+    shards = heft_arena_zero(out->plan->mem, out->n_pieces + 1, sizeof *shards, err);
+    return shards && choose_shards(out, shards, err) && plan_data(out, shards, err) &&
+           add_wholes(out, err) && heft_tf_out_index(out, err);
+}
+
+/* ".index", ".data-00000-of-00001": what follows the prefix in the names of a bundle's files. */
+static bool in_set(struct heft_str rest)
+{
+    static const char form[] = ".data-00000-of-00000";
+
+    if (heft_str_is(rest, ".index"))
+        return true;
+    if (rest.n != sizeof form - 1)
+        return false;
+    for (size_t i = 0; i < rest.n; i++)
+        if (form[i] == '0' ? rest.p[i] < '0' || rest.p[i] > '9' : rest.p[i] != form[i])
+            return false;
+    return true;
+}
+
+static bool plan_set(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
+                     struct heft_error *err)
+{
+    struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
+    bool ok;
+
+    out.prefix = prefix_of(output, plan->mem, err);
+    ok = out.prefix && plan_bundle(&out, err);
+    plan->prefix = out.prefix;
+    plan->in_set = in_set;
+    cargo->n_shards = out.n_shards;
+    heft_free(out.pieces);
+    heft_free(out.lines);
+    return ok;
+}
+
+static bool holds(enum heft_dtype dtype)
+{
+    return heft_tf_dtype_for(dtype) != NULL;
+}
+
+static const char *const extensions[] = {"index", NULL};
+
+extern const struct heft_format heft_format_tf;
+const struct heft_format heft_format_tf = {
+    .name = "tf",
+    .summary = "TensorFlow tensor bundle (PREFIX.index, PREFIX.data-…; written only)",
+    .plan_set = plan_set,
+    .extensions = extensions,
+    .sum = HEFT_SUM_CRC32C,
+    .holds = holds,
+};

@@ -1,0 +1,74 @@
+/* tf_write.h: what the tf_write*.c files share: a tensor bundle that is being planned.
+ *
+ *     tf_write.c          rows → pieces → data files
+ *     tf_write_parts.c    which rows are cut into slices, and how
+ *     tf_write_objects.c  the graph of objects, made from names
+ *     tf_write_graph.c    the graph of objects of a source, changed with the names
+ *     tf_write_index.c    entries → the index file, one late op */
+#ifndef HEFT_TF_WRITE_H
+#define HEFT_TF_WRITE_H
+
+#include "core/plan.h"
+#include "format/tf_parts.h"
+
+/* Bytes of a data file that have one entry: a tensor, or a slice of one. */
+struct heft_tf_piece {
+    struct heft_item item; /* its row; the name is the tensor's. Or … */
+    struct heft_str put;   /* … bytes that were made here (p is not NULL), a scalar … */
+    uint8_t put_as;        /* … of this dtype, where there is no row */
+    const struct heft_slice_dim
+        *dims;    /* of a slice, one a dimension; NULL: it is the whole tensor */
+    uint32_t of;  /* number of the item among the cargo's, or HEFT_NONE */
+    uint32_t crc; /* masked, where has_crc; else it is a sum of the plan */
+    bool has_crc;
+};
+
+/* A line of the index. */
+struct heft_tf_line {
+    struct heft_str key;
+    const uint64_t *shape;
+    const struct heft_slice_dim *dims; /* n_slices × rank: it has no bytes of its own */
+    uint64_t offset, size;
+    uint32_t n_slices, shard;
+    uint32_t sum;        /* of the plan; HEFT_NONE: crc is known */
+    uint32_t crc;        /* masked */
+    uint8_t dtype, rank; /* dtype: TensorFlow's number */
+};
+
+struct heft_tf_out {
+    struct heft_plan *plan;
+    const struct heft_cargo *cargo;
+    const struct heft_convert_options *options;
+    const char *prefix;
+    bool keeps_parts; /* what lies in parts is written so, unless --partition says otherwise */
+    struct heft_tf_piece *pieces;
+    struct heft_tf_line *lines;
+    size_t n_pieces, cap_pieces, n_lines, cap_lines;
+    uint32_t n_shards;
+};
+
+HEFT_CHECKED bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                                    struct heft_error *err);
+/* The pieces of one item. */
+HEFT_CHECKED bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error *err);
+HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
+                                   struct heft_error *err);
+/* PREFIX.index: the lines, sorted by key. Duplicate and empty keys are HEFT_USAGE. */
+HEFT_CHECKED bool heft_tf_out_index(struct heft_tf_out *out, struct heft_error *err);
+
+/* How TensorFlow stores a string: its length, a checksum of that, its bytes; in `mem`. */
+HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem,
+                                     struct heft_str *bytes, uint32_t *crc, struct heft_error *err);
+/* --names objects: gives each item the key that tf.train.Checkpoint would, and adds the piece of the
+ * graph of objects that says so. */
+HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err);
+/* The bytes of the graph of objects in `row`, a string, and where they are in their file. */
+HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
+                                     struct heft_arena *mem, struct heft_bytes *out,
+                                     uint64_t *where, struct heft_error *err);
+/* The graph of objects of a bundle that is written again: where tensors were renamed, the names in
+ * it change, too. */
+HEFT_CHECKED bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece,
+                                    struct heft_error *err);
+
+#endif
