@@ -22,6 +22,7 @@ struct options {
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
+    const char *step, *names;        /* of TensorFlow checkpoints */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *val_fraction;
@@ -67,7 +68,7 @@ struct option_spec {
     const char *split; /* "=>": first one parts left and right; NULL: left only */
 };
 
-enum { MAX_GROUPS = 6 };
+enum { MAX_GROUPS = 8 };
 
 struct verb {
     const char *name;

@@ -69,7 +69,12 @@ char *report_escape(char *text, size_t room, const char *name, size_t n)
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                                     struct heft_error *err)
 {
-    const struct heft_open_options how = {.format = options->from, .salvage = options->salvage};
+    const struct heft_open_options how = {
+        .format = options->from,
+        .salvage = options->salvage,
+        .step = options->step,
+        .object_names = options->names && strcmp(options->names, "objects") == 0,
+    };
     const size_t n = options->inputs.n - leave;
     return n == 1 ? heft_open(options->inputs.items[0], &how, err)
                   : heft_open_many(options->inputs.items, n, &how, err);

@@ -49,6 +49,12 @@ static const struct option_spec reading[] = {
          "how to read; files are never parsed from a mapping, mmap is as auto"),
     END,
 };
+static const struct option_spec choosing[] = {
+    TEXT(0, "step", step, "N", NULL, "of a folder of TensorFlow checkpoints: the one of step N"),
+    TEXT(0, "names", names, "KIND", "keys|objects",
+         "names of a TensorFlow 2 checkpoint: its keys, or those of its objects"),
+    END,
+};
 static const struct option_spec selection[] = {
     RULE('g', "glob", HEFT_RULE_GLOB, NULL, "GLOB",
          "take tensors whose name matches; !GLOB leaves them out"),
@@ -214,7 +220,7 @@ const struct verb verbs[] = {
      "  heft info --all checkpoint.ckpt    every hyper-parameter, however long\n"
      "  heft info --json model.safetensors | jq .parameters\n",
      NULL,
-     {info_own, document, reading, selection, common},
+     {info_own, document, reading, choosing, selection, common},
      1,
      ANY,
      cmd_info},
@@ -228,7 +234,7 @@ const struct verb verbs[] = {
      "A row ends in what is not ordinary about it: strides [1,4], storage 3 (shared with other\n"
      "rows of that number), deflate, big-endian, conjugated, negated. A tensor that was saved in\n"
      "shards says in how many parts it lies; --json has each.\n",
-     {ls_own, document, selection, reading, common},
+     {ls_own, document, selection, reading, choosing, common},
      1,
      ANY,
      cmd_ls},
@@ -242,7 +248,7 @@ const struct verb verbs[] = {
      "  heft explain --tokens 'hello there'          merges in order, and ids\n",
      "Ranges that heft does not understand are marked ??. --trace executes nothing: it shows what\n"
      "unpickling would do, and how each tensor leads to its bytes.\n",
-     {explain_own, vocabulary, classes, document, reading, common},
+     {explain_own, vocabulary, classes, document, reading, choosing, common},
      0,
      ANY,
      cmd_explain},
@@ -256,7 +262,7 @@ const struct verb verbs[] = {
      "A tensor is written as .npy where PATH ends so, else as its raw row-major little-endian\n"
      "bytes; - is standard output. A value is printed as JSON, a string and bytes as they are\n"
      "(with --json, or on a terminal, as JSON, too).\n",
-     {writing, get_own, document, reading, common},
+     {writing, get_own, document, reading, choosing, common},
      2,
      ANY,
      cmd_get},
@@ -267,7 +273,7 @@ const struct verb verbs[] = {
      "  heft verify --strict models/           unusual things are findings, too\n",
      "Exit status 1 if there is a finding: what the format forbids. What is only unusual is a\n"
      "note.\n",
-     {verify_own, document, reading, common},
+     {verify_own, document, reading, choosing, common},
      1,
      ANY,
      cmd_verify},
@@ -286,7 +292,7 @@ const struct verb verbs[] = {
      "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
      "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n"
      "With --salvage the exit status is 1 if anything is lost.\n",
-     {writing, convert_own, selection, document, reading, common},
+     {writing, convert_own, selection, document, reading, choosing, common},
      1,
      ANY,
      cmd_convert},

@@ -62,6 +62,8 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     heft_model_init(&c->model, o->limits);
     c->model.trail = trail;
     c->model.salvage = o->salvage;
+    c->model.step = o->step;
+    c->model.object_names = o->object_names;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))

@@ -74,6 +74,12 @@ struct heft_open_options {
      * wrong with the files. What is there is as it always is; but nothing but a checksum can tell
      * that bytes are right: heft_tensor_check, heft_convert_options. */
     bool salvage;
+    /* Of a folder of TensorFlow checkpoints: the one whose name ends in -STEP; NULL: the latest, as
+     * its file `checkpoint` says, or the only one. */
+    const char *step;
+    /* Tensors of a TensorFlow 2 checkpoint are called by the names of their variables, where its
+     * object graph has them and they are unique, else by the path of objects; false: by their keys. */
+    bool object_names;
 };
 
 struct heft_checkpoint;

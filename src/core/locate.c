@@ -6,7 +6,8 @@
 
 static const char *const index_names[] = {"model.safetensors.index.json",
                                           "pytorch_model.bin.index.json", ".metadata"};
-static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".ckpt"};
+static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth"};
+static const char *const later_suffixes[] = {".index", ".ckpt"}; /* of which folders hold many */
 
 struct folder {
     const char *path;
@@ -30,13 +31,21 @@ static const char *only_one(const struct folder *folder, const char *suffix, boo
     return found;
 }
 
+static const char *named(const struct folder *folder, const char *name)
+{
+    for (size_t i = 0; i < folder->n; i++)
+        if (strcmp(folder->names[i], name) == 0)
+            return folder->names[i];
+    return NULL;
+}
+
 static const char *choose_index(const struct folder *folder, bool *several)
 {
-    for (size_t k = 0; k < HEFT_COUNT(index_names); k++)
-        for (size_t i = 0; i < folder->n; i++)
-            if (strcmp(folder->names[i], index_names[k]) == 0)
-                return folder->names[i];
-    return only_one(folder, ".index.json", several);
+    const char *name = NULL;
+
+    for (size_t k = 0; !name && k < HEFT_COUNT(index_names); k++)
+        name = named(folder, index_names[k]);
+    return name ? name : only_one(folder, ".index.json", several);
 }
 
 /* Why a folder without a checkpoint of ours has none. */
@@ -45,29 +54,41 @@ static bool refuse_folder(const struct folder *folder, bool several, struct heft
     if (several)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "the folder holds several checkpoints; name one of them");
-    for (size_t i = 0; i < folder->n; i++)
-        if (strcmp(folder->names[i], "latest") == 0)
-            return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                             "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
-                             "heft does not put together; it reads the .pt files one by one");
+    if (heft_locate_is_interrupted(folder->names, folder->n))
+        return heft_fail(
+            err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+            "a sharded save to this folder was interrupted: its parts are in a folder "
+            "\"…_temp…\", which TensorFlow merges at the end, and no .index names them");
+    if (named(folder, "latest"))
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
+                         "heft does not put together; it reads the .pt files one by one");
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "the folder holds no checkpoint (no index, no .safetensors, .bin, .pt, "
                      ".pth or .ckpt)");
 }
 
-static const char *choose(const struct folder *folder, struct heft_error *err)
+static const char *choose(const struct folder *folder, const char *step, struct heft_error *err)
 {
     bool several = false;
-    const char *name = choose_index(folder, &several);
+    const char *name;
 
+    if (step)
+        return heft_locate_step(folder->names, folder->n, step, err);
+    name = choose_index(folder, &several);
     for (size_t i = 0; !name && !several && i < HEFT_COUNT(single_suffixes); i++)
         name = only_one(folder, single_suffixes[i], &several);
+    if (!name && !several)
+        name = named(folder, "checkpoint"); /* TensorFlow's: it names the latest of many */
+    for (size_t i = 0; !name && !several && i < HEFT_COUNT(later_suffixes); i++)
+        name = only_one(folder, later_suffixes[i], &several);
     if (!name)
         refuse_folder(folder, several, err);
     return name;
 }
 
-static const char *inside(const char *path, struct heft_arena *mem, struct heft_error *err)
+static const char *inside(const char *path, const char *step, struct heft_arena *mem,
+                          struct heft_error *err)
 {
     const size_t n = strlen(path);
     struct folder folder = {.path = path};
@@ -75,12 +96,32 @@ static const char *inside(const char *path, struct heft_arena *mem, struct heft_
 
     if (!heft_path_list(path, mem, &folder.names, &folder.n, err))
         return NULL;
-    name = choose(&folder, err);
+    name = choose(&folder, step, err);
     return name ? heft_arena_printf(mem, err, "%s%s%s", path, path[n - 1] == '/' ? "" : "/", name)
                 : NULL;
 }
 
-const char *heft_locate(const char *given, struct heft_arena *mem, struct heft_error *err)
+/* The folder of a `checkpoint` file that was named itself. */
+static const char *folder_of(const char *given, struct heft_arena *mem, struct heft_error *err)
 {
-    return heft_path_kind(given) == HEFT_PATH_DIR ? inside(given, mem, err) : given;
+    const char *slash = strrchr(given, '/');
+
+    if (strcmp(slash ? slash + 1 : given, "checkpoint") == 0)
+        return heft_arena_printf(mem, err, "%.*s.", slash ? (int)(slash - given) + 1 : 0, given);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "a step is chosen in a folder of TensorFlow checkpoints, or by its checkpoint file");
+    return NULL;
+}
+
+const char *heft_locate(const char *given, const char *step, struct heft_arena *mem,
+                        struct heft_error *err)
+{
+    if (heft_path_kind(given) == HEFT_PATH_DIR)
+        return inside(given, step, mem, err);
+    if (step) {
+        const char *folder = folder_of(given, mem, err);
+
+        return folder ? inside(folder, step, mem, err) : NULL;
+    }
+    return heft_locate_prefix(given, mem, err);
 }

@@ -7,8 +7,22 @@
 #include "base/mem.h"
 
 /* The path to open, in `mem` or `given` itself; NULL where the input means nothing, or several
- * things. */
-HEFT_CHECKED const char *heft_locate(const char *given, struct heft_arena *mem,
+ * things. `step` (or NULL) chooses among the TensorFlow checkpoints of a folder. */
+HEFT_CHECKED const char *heft_locate(const char *given, const char *step, struct heft_arena *mem,
                                      struct heft_error *err);
+
+/* ---- locate_tf.c ---- */
+
+/* What TensorFlow calls a checkpoint by: a prefix of its files, a data file, a pattern of shards;
+ * `given` itself where it is a file, or nothing. */
+HEFT_CHECKED const char *heft_locate_prefix(const char *given, struct heft_arena *mem,
+                                            struct heft_error *err);
+/* The one of a folder's names that is of a checkpoint of that step. */
+HEFT_CHECKED const char *heft_locate_step(const char *const *names, size_t n, const char *step,
+                                          struct heft_error *err);
+/* "model.ckpt-3-00000-of-00002": whether a name is that of a V1 shard. */
+bool heft_locate_is_shard(const char *name);
+/* Whether a folder has what a sharded save leaves that did not come to its end. */
+bool heft_locate_is_interrupted(const char *const *names, size_t n);
 
 #endif

@@ -186,6 +186,8 @@ struct heft_model {
     bool apart;        /* no two rows share a storage: row i has storage i */
     bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
     bool settled;
+    const char *step;  /* set before opening: which checkpoint of a folder; NULL: the latest */
+    bool object_names; /* set before opening: rows are called as the object graph has them */
     bool salvage; /* set before opening: readers go on where they can tell what is whole, and name
                      what is lost: see below */
 };

@@ -15,6 +15,7 @@ extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
+extern const struct heft_format heft_format_tf_state;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_raw;
 extern const struct heft_format heft_format_tf;
@@ -23,11 +24,11 @@ extern const struct heft_format heft_format_tf;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,        &heft_format_torch_dcp,    &heft_format_torchscript,
-    &heft_format_torch_export, &heft_format_safetensors,  &heft_format_hf_index,
-    &heft_format_tf_bundle,    &heft_format_torch_legacy, &heft_format_torch_tar,
-    &heft_format_pickle,       &heft_format_npy,          &heft_format_raw,
-    &heft_format_tf,
+    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
+    &heft_format_tf_bundle,    &heft_format_tf_state,    &heft_format_torch_legacy,
+    &heft_format_torch_tar,    &heft_format_pickle,      &heft_format_npy,
+    &heft_format_raw,          &heft_format_tf,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -285,7 +286,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
                         const char *format, struct heft_error *err)
 {
     for (size_t i = 0; i < n_paths; i++) {
-        const char *path = heft_locate(paths[i], &model->mem, err);
+        const char *path = heft_locate(paths[i], model->step, &model->mem, err);
 
         if (!path || !open_path(model, path, format, err))
             return heft_error_file(err, paths[i]);

@@ -89,8 +89,11 @@ static bool add_row(struct heft_tf_bundle *b, struct heft_str name,
         return heft_tf_add_partitioned(b, name, entry, at);
     row.dtype = entry->dtype->dtype;
     row.flags = heft_tf_row_flags(b, entry->dtype);
-    return heft_tf_add_storage(b, entry, at, &row.storage) &&
-           heft_model_add_row(b->model, &row, b->err);
+    if (!heft_tf_add_storage(b, entry, at, &row.storage))
+        return false;
+    if (heft_str_is(name, HEFT_TF_GRAPH_KEY))
+        b->graph = row.storage;
+    return heft_model_add_row(b->model, &row, b->err);
 }
 
 /* Slices have keys that no name has: the first byte is 0, the rest takes apart. */
@@ -205,16 +208,18 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
     struct heft_tf_bundle b = {.model = model,
                                .source = source,
                                .err = err,
+                               .graph = HEFT_NONE,
                                .base = heft_tf_base(model->sources[source].path),
                                .room = 8 * heft_limit_tensors(&model->limits, model->file_bytes)};
     const struct heft_sstable_watcher watcher = {claim_block, note_odd, &b};
     const struct heft_source src = model->sources[source].source; /* the array moves */
+    const size_t first_row = model->n_rows;
     struct heft_sstable table;
     bool ok = heft_sstable_open(&table, &src, &watcher, err) && read_index(&b, &table);
 
     heft_sstable_close(&table);
     ok = ok && claim_footer(&b) && heft_tf_note_missing(&b) && heft_tf_note_strays(&b) &&
-         describe(&b);
+         describe(&b) && heft_tf_read_objects(&b, first_row);
     heft_free(b.shards);
     heft_free(b.slices);
     heft_u32map_release(&b.shard_numbers);

@@ -39,7 +39,8 @@ struct heft_tf_bundle {
     struct heft_strmap slice_keys; /* → index of slices */
     struct heft_arena scratch;
     struct heft_buf key;
-    uint64_t room; /* for numbers of slices */
+    uint64_t room;  /* for numbers of slices */
+    uint32_t graph; /* storage of the object graph; HEFT_NONE */
 };
 
 /* ---- tf_bundle_data.c ---- */
@@ -69,6 +70,13 @@ HEFT_CHECKED bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_
                                           const struct heft_tf_entry *entry, uint64_t at);
 /* Names the slices that no tensor lists. */
 HEFT_CHECKED bool heft_tf_note_strays(const struct heft_tf_bundle *b);
+
+/* ---- tf_names.c ---- */
+
+#define HEFT_TF_GRAPH_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
+/* Reads the object graph, where there is one; renames the rows from first_row on where that is
+ * asked for. */
+HEFT_CHECKED bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row);
 
 /* ---- tf_strings.c: elements of varying length ---- */
 

@@ -117,4 +117,6 @@ def golden_inputs():
 
 def index_of(folder):
     """The file of a checkpoint's folder that names the others; None where the folder is none."""
-    return next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)
+    return (next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)
+            or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow's: the latest
+            or next(folder.glob("model.ckpt-3*"), None))  # … of version 1

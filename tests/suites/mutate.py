@@ -17,7 +17,8 @@ SHARED_MEMORY = Path("/dev/shm")
 def jobs(ctx):
     for folder, name in golden_inputs():
         yield f"{folder.name}/{name}", lambda folder=folder, name=name: mutate(ctx, folder, name)
-        for part in sorted((folder / name).glob("*.distcp"))[:1]:
+        parts = [*(folder / name).glob("*.distcp"), *(folder / name).glob("*.data-*")]
+        for part in sorted(parts)[:1]:
             if part.stat().st_size > MOST_PART:
                 continue
             yield (f"{folder.name}/{name}/{part.name}",

@@ -1,0 +1,190 @@
+/* locate_tf.c: what a name means that is of a TensorFlow checkpoint.
+ *
+ *     given                              there is                          opened
+ *     model.ckpt-3                       model.ckpt-3.index                that (V2)
+ *     model.ckpt-3                       model.ckpt-3-00000-of-00002 …     its first shard (V1)
+ *     model.ckpt-3-?????-of-00002        the same                          the same
+ *     model.ckpt-3.data-00000-of-00002   model.ckpt-3.index                that
+ *     a folder                           checkpoint                        that: it names the latest
+ *     a folder                           *.index                           the only one
+ *
+ * With a step N, a folder means the checkpoint in it whose name ends with -N. */
+#include "core/locate.h"
+
+#include "base/text.h"
+#include "io/source.h"
+
+#define NUMBER 5 /* digits at least */
+
+/* The text's end taken as "-of-00002", "-00000" and the like: where it begins, or 0. */
+static size_t before_number(struct heft_str s, const char *word)
+{
+    const size_t n = strlen(word);
+    size_t at = s.n;
+
+    while (at > 0 && s.p[at - 1] >= '0' && s.p[at - 1] <= '9')
+        at--;
+    if (s.n - at < NUMBER || at < n || memcmp(s.p + at - n, word, n) != 0)
+        return 0;
+    return at - n;
+}
+
+/* "PREFIX.data-00000-of-00001": the length of PREFIX, or 0. */
+static size_t data_prefix(struct heft_str name)
+{
+    const size_t of = before_number(name, "-of-");
+
+    return before_number((struct heft_str){name.p, of}, ".data-");
+}
+
+/* "PREFIX-?????-of-00001" */
+static size_t pattern_prefix(struct heft_str name)
+{
+    const struct heft_str s = {name.p, before_number(name, "-of-")};
+
+    return heft_str_ends(s, "-?????") && s.n > 6 ? s.n - 6 : 0;
+}
+
+static const char *if_file(const char *path)
+{
+    return path && heft_path_kind(path) == HEFT_PATH_FILE ? path : NULL;
+}
+
+/* The index of a data file, whose bytes say nothing by themselves. */
+static const char *index_of_data(const char *given, size_t prefix, struct heft_arena *mem,
+                                 struct heft_error *err)
+{
+    const char *path = heft_arena_printf(mem, err, "%.*s.index", (int)prefix, given);
+
+    if (!path || if_file(path))
+        return path;
+    heft_fail(
+        err, HEFT_USAGE, HEFT_NO_OFFSET,
+        "this is a data file of a TensorFlow checkpoint; %s, which says what is in it, is not "
+        "there",
+        path);
+    return NULL;
+}
+
+/* "PREFIX-00000-of-00002" for a prefix, whatever the number of shards: the first in order. */
+static const char *first_shard(const char *prefix, struct heft_arena *mem, struct heft_error *err)
+{
+    const char *slash = strrchr(prefix, '/');
+    const size_t folder = slash ? (size_t)(slash - prefix) + 1 : 0;
+    const char *where = heft_arena_printf(mem, err, "%.*s.", (int)folder, prefix);
+    const struct heft_str base = heft_str_of(prefix + folder);
+    struct heft_error ignored = {0};
+    const char *const *names;
+    size_t n;
+
+    if (!where)
+        return NULL;
+    if (!heft_path_list(where, mem, &names, &n, &ignored)) {
+        if (ignored.code == HEFT_NOMEM)
+            *err = ignored;
+        return NULL; /* no folder, no shards */
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct heft_str name = heft_str_of(names[i]);
+        const size_t of = before_number(name, "-of-");
+
+        if (of && heft_str_starts(name, base) &&
+            before_number((struct heft_str){name.p, of}, "-") == base.n)
+            return heft_arena_printf(mem, err, "%.*s%s", (int)folder, prefix, names[i]);
+    }
+    return NULL;
+}
+
+/* The only shards that have that number of others. */
+static const char *shard_of_pattern(const char *given, size_t prefix, struct heft_arena *mem,
+                                    struct heft_error *err)
+{
+    return if_file(
+        heft_arena_printf(mem, err, "%.*s-00000%s", (int)prefix, given, given + prefix + 6));
+}
+
+const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
+{
+    const size_t data = data_prefix(heft_str_of(given));
+    const size_t pattern = pattern_prefix(heft_str_of(given));
+    const char *path;
+
+    if (data > 0)
+        return index_of_data(given, data, mem, err);
+    if (heft_path_kind(given) != HEFT_PATH_NONE)
+        return given;
+    if (pattern > 0)
+        path = shard_of_pattern(given, pattern, mem, err);
+    else if (!(path = heft_arena_printf(mem, err, "%s.index", given)))
+        return NULL;
+    else if (!if_file(path))
+        path = first_shard(given, mem, err);
+    if (err->code != HEFT_OK)
+        return NULL;
+    return path ? path : given; /* which opening will say is not there */
+}
+
+/* ---- folders ----------------------------------------------------------------------------- */
+
+bool heft_locate_is_shard(const char *name)
+{
+    const size_t of = before_number(heft_str_of(name), "-of-");
+
+    return before_number((struct heft_str){name, of}, "-") > 0 &&
+           data_prefix(heft_str_of(name)) == 0;
+}
+
+/* "model.ckpt-7" for "model.ckpt-7.index", its V1 file or first V1 shard; empty for others. */
+static struct heft_str prefix_of(struct heft_str name)
+{
+    const struct heft_str none = {name.p, 0};
+
+    if (heft_str_ends(name, ".index"))
+        return (struct heft_str){name.p, name.n - strlen(".index")};
+    if (data_prefix(name))
+        return none;
+    if (before_number(name, "-of-")) {
+        name.n = before_number(name, "-of-");
+        return heft_str_ends(name, "-00000") ? (struct heft_str){name.p, name.n - 6} : none;
+    }
+    return name;
+}
+
+static bool ends_with_step(struct heft_str prefix, const char *step)
+{
+    const size_t n = strlen(step);
+
+    return prefix.n > n && heft_str_ends(prefix, step) && prefix.p[prefix.n - n - 1] == '-';
+}
+
+const char *heft_locate_step(const char *const *names, size_t n, const char *step,
+                             struct heft_error *err)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!ends_with_step(prefix_of(heft_str_of(names[i])), step))
+            continue;
+        if (found) {
+            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "step %s is that of %s and of %s: name one",
+                      step, found, names[i]);
+            return NULL;
+        }
+        found = names[i];
+    }
+    if (!found)
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "no checkpoint of this folder has a name that ends with -%s", step);
+    return found;
+}
+
+bool heft_locate_is_interrupted(const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *temp = strstr(names[i], "_temp");
+
+        if (temp && (temp[5] == '\0' || temp[5] == '_'))
+            return true;
+    }
+    return false;
+}
