@@ -219,6 +219,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .sharded = options->sharded,
         .filename_pattern = options->pattern,
         .shards = options->shards,
+        .keep_shards = options->keep_shards,
         .names = options->names,
         .threads = options_threads(options),
         .overwrite = options->overwrite,

@@ -123,6 +123,7 @@ static const struct option_spec convert_own[] = {
     FLAG('n', "dry-run", dry_run, "print the plan, write nothing"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
     KIND(0, "shards", OPTION_COUNT, shards, "N", "tf: split into N data files"),
+    FLAG(0, "keep-shards", keep_shards, "tf: split into the data files that INPUT has"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
     TEXT(0, "names", names, "KIND", "keys|objects",

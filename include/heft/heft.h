@@ -462,6 +462,7 @@ struct heft_convert_options {
      * "keys" (NULL): the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of
      * objects that it restores by. */
     uint64_t shards;
+    bool keep_shards; /* into those of the source; so it is, too, where that is several bundles */
     const char *names;
     const struct heft_range *ranges; /* --slice, for one tensor */
     size_t n_ranges;

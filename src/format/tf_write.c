@@ -9,8 +9,7 @@
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
-#define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"
-#define MAX_SHARDS 65536
+#define GRAPH "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
@@ -84,74 +83,6 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
     return true;
 }
 
-/* ---- shards ------------------------------------------------------------------------------ */
-
-static uint64_t bytes_of(const struct heft_tf_piece *piece)
-{
-    return piece->put.p ? piece->put.n : piece->item.bytes;
-}
-
-/* Files are filled one after the other; what is larger than a file may be has one of its own. */
-static uint32_t shard_by_size(const struct heft_tf_out *out, uint32_t *shards)
-{
-    const uint64_t limit = out->options->max_shard_size;
-    uint64_t filled = 0;
-    uint32_t shard = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++) {
-        const uint64_t bytes = bytes_of(&out->pieces[i]);
-
-        if (filled && (bytes > limit || filled > limit - bytes)) {
-            shard++;
-            filled = 0;
-        }
-        shards[i] = shard;
-        filled += bytes;
-    }
-    return shard + 1;
-}
-
-/* N files of about the same size: a tensor is in the file in which its first byte would be. */
-static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total, uint32_t *shards)
-{
-    const uint32_t n = (uint32_t)out->options->shards;
-    const uint64_t each = total / n + 1;
-    uint64_t at = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++) {
-        shards[i] = (uint32_t)(at / each);
-        at += bytes_of(&out->pieces[i]);
-    }
-    return n;
-}
-
-static bool choose_shards(struct heft_tf_out *out, uint32_t *shards, struct heft_error *err)
-{
-    uint64_t total = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++)
-        if (!heft_add(total, bytes_of(&out->pieces[i]), &total))
-            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "the tensors have 2^64 bytes or more");
-    if (out->options->shards > MAX_SHARDS)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%" PRIu64 " data files, at most %d are written", out->options->shards,
-                         MAX_SHARDS);
-    if (out->options->shards && out->options->sharded)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a number of data files and a size of them cannot both be given");
-    out->n_shards = 1;
-    if (out->options->shards)
-        out->n_shards = shard_by_number(out, total, shards);
-    else if (out->options->sharded)
-        out->n_shards = shard_by_size(out, shards);
-    if (out->n_shards <= MAX_SHARDS)
-        return true;
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "files of that size would be %" PRIu32 ", at most %d are written",
-                     out->n_shards, MAX_SHARDS);
-}
-
 /* ---- data files -------------------------------------------------------------------------- */
 
 static bool slice_key(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
@@ -168,14 +99,14 @@ static uint8_t tf_number(enum heft_dtype dtype)
     return heft_tf_dtype_for(dtype)->number; /* the format holds no others */
 }
 
-static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t shard,
-                     uint32_t sum, uint64_t at, struct heft_error *err)
+static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t sum,
+                     uint64_t at, struct heft_error *err)
 {
     struct heft_tf_line line = {
         .key = piece->item.name,
         .offset = at,
-        .size = bytes_of(piece),
-        .shard = shard,
+        .size = heft_tf_piece_bytes(piece),
+        .shard = piece->shard,
         .sum = sum,
         .crc = piece->crc,
     };
@@ -192,24 +123,22 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
 }
 
 /* The item is where its first piece is. */
-static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
-                       uint32_t shard, bool is_first)
+static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
 {
+    const bool is_first = piece == out->pieces || piece[-1].of != piece->of;
     struct heft_item *item;
 
     if (piece->of == HEFT_NONE || !is_first)
         return;
     item = &out->cargo->items[piece->of];
-    item->shard = shard;
+    item->shard = piece->shard;
     item->at = piece->item.at;
     item->name = piece->item.name;
 }
 
-static bool plan_piece(struct heft_tf_out *out, size_t i, uint32_t file, uint32_t shard,
+static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uint32_t file,
                        struct heft_error *err)
 {
-    struct heft_tf_piece *piece = &out->pieces[i];
-    const bool is_first = i == 0 || out->pieces[i - 1].of != piece->of;
     struct heft_plan *plan = out->plan;
     const uint64_t at = plan->files[file].size;
     uint32_t sum = HEFT_NONE;
@@ -220,11 +149,11 @@ static bool plan_piece(struct heft_tf_out *out, size_t i, uint32_t file, uint32_
     ok = piece->put.p ? heft_plan_put(plan, file, piece->put, err)
                       : heft_plan_item(plan, file, &piece->item, err);
     heft_plan_sum_end(plan);
-    place_item(out, piece, shard, is_first);
-    return ok && add_line(out, piece, shard, sum, at, err);
+    place_item(out, piece);
+    return ok && add_line(out, piece, sum, at, err);
 }
 
-static bool plan_data(struct heft_tf_out *out, const uint32_t *shards, struct heft_error *err)
+static bool plan_data(struct heft_tf_out *out, struct heft_error *err)
 {
     size_t i = 0;
 
@@ -236,8 +165,8 @@ static bool plan_data(struct heft_tf_out *out, const uint32_t *shards, struct he
 
         if (!path || !heft_plan_file_begin(out->plan, path, &file, err))
             return false;
-        for (; i < out->n_pieces && shards[i] == shard; i++)
-            if (!plan_piece(out, i, file, shard, err))
+        for (; i < out->n_pieces && out->pieces[out->order[i]].shard == shard; i++)
+            if (!plan_piece(out, &out->pieces[out->order[i]], file, err))
                 return false;
     }
     return true;
@@ -299,13 +228,8 @@ static const char *prefix_of(const char *output, struct heft_arena *mem, struct 
 
 static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
 {
-    uint32_t *shards;
-
-    if (!make_pieces(out, err))
-        return false;
-    shards = heft_arena_zero(out->plan->mem, out->n_pieces + 1, sizeof *shards, err);
-    return shards && choose_shards(out, shards, err) && plan_data(out, shards, err) &&
-           add_wholes(out, err) && heft_tf_out_index(out, err);
+    return heft_tf_out_begin(out, err) && make_pieces(out, err) && heft_tf_out_shards(out, err) &&
+           plan_data(out, err) && add_wholes(out, err) && heft_tf_out_index(out, err);
 }
 
 /* ".index", ".data-00000-of-00001": what follows the prefix in the names of a bundle's files. */
@@ -333,6 +257,7 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_car
     ok = out.prefix && plan_bundle(&out, err);
     plan->prefix = out.prefix;
     plan->in_set = in_set;
+    plan->may_link = true;
     cargo->n_shards = out.n_shards;
     heft_free(out.pieces);
     heft_free(out.lines);

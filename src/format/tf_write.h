@@ -4,6 +4,7 @@
  *     tf_write_parts.c    which rows are cut into slices, and how
  *     tf_write_objects.c  the graph of objects, made from names
  *     tf_write_graph.c    the graph of objects of a source, changed with the names
+ *     tf_write_shards.c   in which order they are written, and into how many files
  *     tf_write_index.c    entries → the index file, one late op */
 #ifndef HEFT_TF_WRITE_H
 #define HEFT_TF_WRITE_H
@@ -20,6 +21,7 @@ struct heft_tf_piece {
         *dims;    /* of a slice, one a dimension; NULL: it is the whole tensor */
     uint32_t of;  /* number of the item among the cargo's, or HEFT_NONE */
     uint32_t crc; /* masked, where has_crc; else it is a sum of the plan */
+    uint32_t shard;
     bool has_crc;
 };
 
@@ -43,12 +45,20 @@ struct heft_tf_out {
     bool keeps_parts; /* what lies in parts is written so, unless --partition says otherwise */
     struct heft_tf_piece *pieces;
     struct heft_tf_line *lines;
+    uint32_t *order;      /* of the pieces in the data files */
+    const uint32_t *rank; /* of the source's files */
+    size_t n_bundles;     /* that are the source */
     size_t n_pieces, cap_pieces, n_lines, cap_lines;
     uint32_t n_shards;
 };
 
 HEFT_CHECKED bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
                                     struct heft_error *err);
+/* First of all: puts the cargo's items into the order in which they are written. */
+HEFT_CHECKED bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err);
+/* Once all pieces are there: sets order, n_shards and each piece's shard. */
+HEFT_CHECKED bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err);
+uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece);
 /* The pieces of one item. */
 HEFT_CHECKED bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error *err);
 HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
