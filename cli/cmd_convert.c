@@ -220,6 +220,8 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .filename_pattern = options->pattern,
         .shards = options->shards,
         .keep_shards = options->keep_shards,
+        .into = options->into,
+        .keep_missing = options->keep_missing,
         .names = options->names,
         .threads = options_threads(options),
         .overwrite = options->overwrite,

@@ -138,7 +138,8 @@ static const struct option_spec convert_own[] = {
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
     FLAG(0, "strict", strict, "strings that FORMAT cannot hold are an error, not left out"),
-    LATER("into", "MODELDIR"),
+    TEXT(0, "into", into, "MODELDIR", NULL, "a copy of that SavedModel, with INPUT as its weights"),
+    FLAG(0, "keep-missing", keep_missing, "into: the model's own weights where INPUT has none"),
     END,
 };
 static const struct option_spec scan_own[] = {

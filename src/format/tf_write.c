@@ -39,7 +39,7 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
     const struct heft_row *row = piece->item.row;
     const struct heft_storage *storage;
 
-    if (piece->put.p || row->parts)
+    if (piece->put.p || piece->file || row->parts)
         return;
     storage = &out->plan->model->storages[row->storage];
     if (piece->item.as != row->dtype || row->stride || row->flags || row->offset ||
@@ -66,15 +66,19 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
 {
     const bool objects = out->options->names && strcmp(out->options->names, "objects") == 0;
 
-    if (objects && !heft_tf_out_objects(out, err))
+    if (out->into && objects)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a model has its own graph of objects: names are its keys");
+    if (out->into ? !heft_tf_into_pieces(out, err) : objects && !heft_tf_out_objects(out, err))
         return false;
-    for (uint32_t i = 0; i < out->cargo->n_items; i++)
-        if (!objects && !heft_tf_out_item(out, i, err))
+    for (uint32_t i = 0; i < out->cargo->n_items && !out->into && !objects; i++)
+        if (!heft_tf_out_item(out, i, err))
             return false;
     for (size_t i = 0; i < out->n_pieces; i++) {
         struct heft_tf_piece *const piece = &out->pieces[i];
 
-        if (heft_str_is(piece->item.name, GRAPH) && !heft_tf_out_graph(out, piece, err))
+        if (heft_str_is(piece->item.name, GRAPH) && !piece->file &&
+            !heft_tf_out_graph(out, piece, err))
             return false;
         take_crc(out, piece);
         if (!check_piece(piece, err))
@@ -144,10 +148,15 @@ static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uin
     uint32_t sum = HEFT_NONE;
     bool ok;
 
+    piece->item.at = at;
     if (!piece->has_crc)
         sum = heft_plan_sum_begin(plan);
-    ok = piece->put.p ? heft_plan_put(plan, file, piece->put, err)
-                      : heft_plan_item(plan, file, &piece->item, err);
+    if (piece->file)
+        ok = heft_plan_copy_file(plan, file, piece->file, piece->from, piece->item.bytes, err);
+    else if (piece->put.p)
+        ok = heft_plan_put(plan, file, piece->put, err);
+    else
+        ok = heft_plan_item(plan, file, &piece->item, err);
     heft_plan_sum_end(plan);
     place_item(out, piece);
     return ok && add_line(out, piece, sum, at, err);
@@ -233,7 +242,7 @@ static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
 }
 
 /* ".index", ".data-00000-of-00001": what follows the prefix in the names of a bundle's files. */
-static bool in_set(struct heft_str rest)
+bool heft_tf_in_set(struct heft_str rest)
 {
     static const char form[] = ".data-00000-of-00000";
 
@@ -247,16 +256,41 @@ static bool in_set(struct heft_str rest)
     return true;
 }
 
+/* Without slashes at the end. */
+static const char *folder_of(const char *path, struct heft_arena *mem, struct heft_error *err)
+{
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return heft_arena_text(mem, (struct heft_str){path, n}, err);
+}
+
+/* The bundle, then what is copied with it, all in a new folder. */
+static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_error *err)
+{
+    struct heft_plan *plan = out->plan;
+
+    out->into = folder_of(plan->options->into, plan->mem, err);
+    plan->whole = folder_of(output, plan->mem, err);
+    if (!out->into || !plan->whole)
+        return false;
+    out->prefix = heft_arena_printf(plan->mem, err, "%s/variables/variables", plan->whole);
+    return out->prefix && plan_bundle(out, err) && heft_tf_into_files(out, err);
+}
+
 static bool plan_set(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
                      struct heft_error *err)
 {
     struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
     bool ok;
 
-    out.prefix = prefix_of(output, plan->mem, err);
-    ok = out.prefix && plan_bundle(&out, err);
+    if (plan->options->into)
+        ok = plan_into(&out, output, err);
+    else
+        ok = (out.prefix = prefix_of(output, plan->mem, err)) && plan_bundle(&out, err);
     plan->prefix = out.prefix;
-    plan->in_set = in_set;
+    plan->in_set = heft_tf_in_set;
     plan->may_link = true;
     cargo->n_shards = out.n_shards;
     heft_free(out.pieces);

@@ -16,16 +16,22 @@ struct place {
     uint32_t index;
 };
 
-static struct place place_of(const struct heft_tf_out *out, const struct heft_row *row,
-                             uint32_t index)
+static struct place place_of_row(const struct heft_tf_out *out, const struct heft_row *row,
+                                 uint32_t index)
 {
     const struct heft_model *model = out->plan->model;
     const struct heft_storage *s;
 
-    if (!row)
-        return (struct place){0, HEFT_NONE, index};
     s = &model->storages[heft_row_storage(row, 0)];
     return (struct place){s->off, out->rank[s->source], index};
+}
+
+static struct place place_of(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                             uint32_t index)
+{
+    if (!piece->item.row || piece->file)
+        return (struct place){0, HEFT_NONE, index};
+    return place_of_row(out, piece->item.row, index);
 }
 
 static int by_place(const void *a, const void *b)
@@ -96,7 +102,7 @@ bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err)
     if (!places || !items)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        places[i] = place_of(out, out->cargo->items[i].row, i);
+        places[i] = place_of_row(out, out->cargo->items[i].row, i);
     qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)
         items[i] = out->cargo->items[places[i].index];
@@ -113,8 +119,7 @@ static bool put_in_order(struct heft_tf_out *out, struct heft_error *err)
     if (!places || !out->order)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        places[i] =
-            out->n_bundles ? place_of(out, out->pieces[i].item.row, i) : (struct place){0, 0, i};
+        places[i] = out->n_bundles ? place_of(out, &out->pieces[i], i) : (struct place){0, 0, i};
     if (n)
         qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)
@@ -173,7 +178,7 @@ static uint32_t shard_by_source(const struct heft_tf_out *out)
 
     for (size_t i = 0; i < out->n_pieces; i++) {
         struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
-        const struct place place = place_of(out, piece->item.row, 0);
+        const struct place place = place_of(out, piece, 0);
 
         if (i && place.source != HEFT_NONE && place.source != source)
             shard++;
