@@ -33,7 +33,9 @@ struct options {
     uint64_t memory;         /* -M, bytes; 0: not given */
     uint64_t max_shard_size; /* with sharded: was given */
     bool sharded;
-    uint64_t shards;         /* 0: not given */
+    uint64_t shards; /* 0: not given */
+    bool keep_shards, keep_missing;
+    const char *into;
     const char *names;       /* "keys" or "objects"; NULL: not given */
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;

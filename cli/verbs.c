@@ -129,6 +129,7 @@ static const struct option_spec convert_own[] = {
     FLAG('n', "dry-run", dry_run, "print the plan, write nothing"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
     KIND(0, "shards", OPTION_COUNT, shards, "N", "tf: split into N data files"),
+    FLAG(0, "keep-shards", keep_shards, "tf: split into the data files that INPUT has"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
     TEXT(0, "names", names, "KIND", "keys|objects",
@@ -143,7 +144,8 @@ static const struct option_spec convert_own[] = {
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
     FLAG(0, "strict", strict, "strings that FORMAT cannot hold are an error, not left out"),
-    LATER("into", "MODELDIR"),
+    TEXT(0, "into", into, "MODELDIR", NULL, "a copy of that SavedModel, with INPUT as its weights"),
+    FLAG(0, "keep-missing", keep_missing, "into: the model's own weights where INPUT has none"),
     END,
 };
 static const struct option_spec scan_own[] = {

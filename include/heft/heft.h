@@ -468,7 +468,13 @@ struct heft_convert_options {
      * "keys" (NULL): the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of
      * objects that it restores by. */
     uint64_t shards;
+    bool keep_shards; /* into those of the source; so it is, too, where that is several bundles */
     const char *names;
+    /* A folder of a SavedModel: output is a new folder, a copy of it with these weights in its bundle.
+     * Names are its keys, or those of its variables; all of them must be there, unless keep_missing
+     * takes the model's own for those that are not. */
+    const char *into;
+    bool keep_missing;
     const struct heft_range *ranges; /* --slice, for one tensor */
     size_t n_ranges;
     unsigned threads;

@@ -31,7 +31,8 @@ static bool names_folder(const struct heft_convert_options *options)
 static bool choose_format(struct heft_conversion *c, const struct heft_convert_options *options,
                           bool in_folder, struct heft_error *err)
 {
-    const char *asked = options->to ? options->to : in_folder ? "safetensors" : NULL;
+    const char *usual = options->into ? "tf" : in_folder ? "safetensors" : NULL;
+    const char *asked = options->to ? options->to : usual;
 
     c->format = asked ? heft_registry_find(asked) : heft_registry_by_extension(options->output);
     if (!c->format && asked)
@@ -43,6 +44,9 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
     if (!heft_format_writes(c->format))
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
                          c->format->name);
+    if (options->into && strcmp(c->format->name, "tf") != 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "weights are put into a SavedModel as tf, not as %s", c->format->name);
     c->plan.sum = c->format->sum;
     return true;
 }
@@ -517,7 +521,7 @@ bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct
     c->exec.n_retire = 0;
     for (uint32_t i = 0; ok && i < c->plan.n_files; i++)
         ok = heft_strmap_set(&outputs, heft_str_of(c->plan.files[i].path), i, err);
-    ok = ok && (!c->prefix || find_stale(c, &outputs, err)) &&
+    ok = ok && (!c->prefix || c->plan.whole || find_stale(c, &outputs, err)) &&
          heft_exec_run(&c->plan, &c->exec, overflowed, err);
     heft_strmap_release(&outputs);
     return ok;

@@ -199,6 +199,20 @@ static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t
     return true;
 }
 
+/* A file that is none of the model's. One that shrank meanwhile is an error. */
+static bool read_file(const struct heft_op *op, uint64_t from, void *dst, uint64_t n,
+                      struct heft_error *err)
+{
+    struct heft_source source;
+    bool ok;
+
+    if (!heft_source_open_file(&source, op->u.file.path, err))
+        return false;
+    ok = heft_source_read(&source, op->u.file.from + from, dst, (size_t)n, err);
+    heft_source_close(&source);
+    return ok || heft_error_file(err, op->u.file.path);
+}
+
 /* What op i has from `from` on, n bytes, into the buffer. *ready: so many bytes of the buffer are
  * there already, by a joint read. */
 static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t at, uint64_t n,
@@ -216,6 +230,8 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
     case HEFT_OP_ROW:
         return fill_row(f->x, f->worker, op, from, f->buffer + at, n, err) ||
                heft_error_about(err, "tensor", op->name);
+    case HEFT_OP_FILE:
+        return read_file(op, from, f->buffer + at, n, err);
     case HEFT_OP_COPY:
         break;
     }
@@ -381,16 +397,61 @@ static void exec_release(struct heft_exec *x)
     heft_arena_release(&x->mem);
 }
 
+/* The file that is, from its first byte to its last, what is written; NULL: there is none. */
+static const struct heft_model_source *twin_of(const struct heft_exec *x, size_t file)
+{
+    const struct heft_plan_file *f = &x->plan->files[file];
+    const struct heft_op *op = x->plan->ops + f->first;
+    const struct heft_storage *s;
+    const struct heft_model_source *source;
+
+    if (!x->plan->may_link || !x->options->no_verify || !f->ops || op->kind != HEFT_OP_COPY)
+        return NULL;
+    s = &x->model->storages[op->u.copy.storage];
+    source = &x->model->sources[s->source];
+    if (!source->is_file || source->source.fd < 0 || source->source.size != f->size ||
+        s->off + op->u.copy.from != 0)
+        return NULL;
+    for (size_t i = 0; i < f->ops; i++)
+        if (op[i].sum != HEFT_NONE || (i && !continues(x->model, &op[i - 1], &op[i])))
+            return NULL;
+    return source;
+}
+
+/* Sink and plan number files alike. */
+static bool add_output(struct heft_exec *x, size_t file, struct heft_error *err)
+{
+    const struct heft_plan_file *f = &x->plan->files[file];
+    const struct heft_model_source *twin = twin_of(x, file);
+    uint32_t index;
+
+    return twin ? heft_sink_add_link(x->sink, f->path, &twin->source, twin->path,
+                                     &x->is_linked[file], &index, err)
+                : heft_sink_add(x->sink, f->path, f->size, &index, err);
+}
+
+static bool make_folders(struct heft_exec *x, struct heft_error *err)
+{
+    const struct heft_plan *plan = x->plan;
+
+    if (plan->whole && !heft_sink_whole(x->sink, plan->whole, err))
+        return false;
+    for (size_t i = 0; i < plan->n_folders; i++)
+        if (!heft_sink_folder(x->sink, plan->folders[i], err))
+            return false;
+    return !x->options->folder || heft_sink_folder(x->sink, x->options->folder, err);
+}
+
 static bool open_outputs(struct heft_exec *x, struct heft_error *err)
 {
     const struct heft_sink_options options = {x->options->overwrite, x->options->no_sync};
-    uint32_t index;
 
     x->sink = heft_sink_new(&options, err);
-    if (!x->sink || (x->options->folder && !heft_sink_folder(x->sink, x->options->folder, err)))
+    x->is_linked = heft_arena_zero(&x->mem, x->plan->n_files + 1, sizeof *x->is_linked, err);
+    if (!x->sink || !x->is_linked || !make_folders(x, err))
         return false;
-    for (size_t i = 0; i < x->plan->n_files; i++) /* sink and plan number files alike */
-        if (!heft_sink_add(x->sink, x->plan->files[i].path, x->plan->files[i].size, &index, err))
+    for (size_t i = 0; i < x->plan->n_files; i++)
+        if (!add_output(x, i, err))
             return false;
     for (size_t i = 0; i < x->options->n_retire; i++)
         if (!heft_sink_retire(x->sink, x->options->retire[i], err))
@@ -403,7 +464,7 @@ static bool cut_all(struct heft_exec *x, struct heft_error *err)
     if (!choose_checks(x, err))
         return false;
     for (uint32_t f = 0; f < x->plan->n_files; f++)
-        if (!cut_file(x, f, err))
+        if (!(x->is_linked && x->is_linked[f]) && !cut_file(x, f, err))
             return false;
     for (uint32_t s = 0; s < x->model->n_storages; s++)
         if (x->checked_by[s] >= HEFT_CHECK_READ && !cut_storage(x, s, err))

@@ -31,6 +31,7 @@ struct heft_exec {
     struct heft_sink *sink;      /* where chunks go, or … */
     struct heft_source *written; /* … the files they are compared with: heft_exec_compare */
     struct heft_lock *lock;
+    bool *is_linked;  /* of each file that is written: it is a link, nothing is copied */
     uint8_t *buffers; /* a chunk a thread; comparing: two */
     uint8_t *scratch; /* a chunk a thread, where something is cast */
     size_t chunk;     /* bytes of the largest chunk */

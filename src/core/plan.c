@@ -132,6 +132,15 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
     return add_op(plan, file, op, err);
 }
 
+bool heft_plan_copy_file(struct heft_plan *plan, uint32_t file, const char *path, uint64_t from,
+                         uint64_t n, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(plan->mem, heft_str_of(path), err);
+    const struct heft_op op = {.kind = HEFT_OP_FILE, .len = n, .u.file = {copy, from}};
+
+    return copy && add_op(plan, file, op, err);
+}
+
 bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct heft_late late, uint64_t n,
                     struct heft_error *err)
 {

@@ -11,7 +11,8 @@ enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
     HEFT_OP_COPY, /* a range of a RAW storage, bytes as they are */
     HEFT_OP_ROW,  /* a row's logical elements in row-major order, little-endian, cast to `as` */
-    HEFT_OP_LATE  /* bytes of known length that are made once all others are written */
+    HEFT_OP_LATE, /* bytes of known length that are made once all others are written */
+    HEFT_OP_FILE  /* a range of a file that is none of the model's, opened when it is copied */
 };
 
 /* Makes the n bytes of a late op. `sums` has the CRC of each sum of the plan; those of the ops
@@ -37,6 +38,10 @@ struct heft_op {
         } copy;
         const struct heft_row *row;
         struct heft_late late;
+        struct {
+            const char *path; /* in the plan's arena */
+            uint64_t from;
+        } file;
     } u;
     struct heft_str name; /* of the tensor, for errors and --dry-run; empty for PUT and LATE */
 };
@@ -61,6 +66,12 @@ struct heft_plan {
      * names that go on so belong to a set, old or new. */
     const char *prefix;
     bool (*in_set)(struct heft_str rest);
+    bool may_link; /* what is a whole file of the source may be written as a hard link to it */
+    /* All files are in this folder, which is to be new and appears whole; NULL: they appear one by
+     * one. With more folders in it, by their paths. */
+    const char *whole;
+    const char **folders;
+    size_t n_folders;
     uint32_t n_sums;
     bool is_summing; /* ops that are added belong to the last sum */
 };
@@ -75,6 +86,8 @@ HEFT_CHECKED bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct he
  * the parts follow each other), else ROW. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                                  struct heft_error *err);
+HEFT_CHECKED bool heft_plan_copy_file(struct heft_plan *plan, uint32_t file, const char *path,
+                                      uint64_t from, uint64_t n, struct heft_error *err);
 /* Bytes that `late` makes from the sums when the data is written; n must fit in memory. */
 HEFT_CHECKED bool heft_plan_late(struct heft_plan *plan, uint32_t file, struct heft_late late,
                                  uint64_t n, struct heft_error *err);

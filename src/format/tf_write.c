@@ -9,8 +9,7 @@
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
-#define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"
-#define MAX_SHARDS 65536
+#define GRAPH "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 /* ---- lists ------------------------------------------------------------------------------- */
 
@@ -40,7 +39,7 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
     const struct heft_row *row = piece->item.row;
     const struct heft_storage *storage;
 
-    if (piece->put.p || row->parts)
+    if (piece->put.p || piece->file || row->parts)
         return;
     storage = &out->plan->model->storages[row->storage];
     if (piece->item.as != row->dtype || row->stride || row->flags || row->offset ||
@@ -67,89 +66,25 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
 {
     const bool objects = out->options->names && strcmp(out->options->names, "objects") == 0;
 
-    if (objects && !heft_tf_out_objects(out, err))
+    if (out->into && objects)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a model has its own graph of objects: names are its keys");
+    if (out->into ? !heft_tf_into_pieces(out, err) : objects && !heft_tf_out_objects(out, err))
         return false;
-    for (uint32_t i = 0; i < out->cargo->n_items; i++)
-        if (!objects && !heft_tf_out_item(out, i, err))
+    for (uint32_t i = 0; i < out->cargo->n_items && !out->into && !objects; i++)
+        if (!heft_tf_out_item(out, i, err))
             return false;
     for (size_t i = 0; i < out->n_pieces; i++) {
         struct heft_tf_piece *const piece = &out->pieces[i];
 
-        if (heft_str_is(piece->item.name, GRAPH) && !heft_tf_out_graph(out, piece, err))
+        if (heft_str_is(piece->item.name, GRAPH) && !piece->file &&
+            !heft_tf_out_graph(out, piece, err))
             return false;
         take_crc(out, piece);
         if (!check_piece(piece, err))
             return false;
     }
     return true;
-}
-
-/* ---- shards ------------------------------------------------------------------------------ */
-
-static uint64_t bytes_of(const struct heft_tf_piece *piece)
-{
-    return piece->put.p ? piece->put.n : piece->item.bytes;
-}
-
-/* Files are filled one after the other; what is larger than a file may be has one of its own. */
-static uint32_t shard_by_size(const struct heft_tf_out *out, uint32_t *shards)
-{
-    const uint64_t limit = out->options->max_shard_size;
-    uint64_t filled = 0;
-    uint32_t shard = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++) {
-        const uint64_t bytes = bytes_of(&out->pieces[i]);
-
-        if (filled && (bytes > limit || filled > limit - bytes)) {
-            shard++;
-            filled = 0;
-        }
-        shards[i] = shard;
-        filled += bytes;
-    }
-    return shard + 1;
-}
-
-/* N files of about the same size: a tensor is in the file in which its first byte would be. */
-static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total, uint32_t *shards)
-{
-    const uint32_t n = (uint32_t)out->options->shards;
-    const uint64_t each = total / n + 1;
-    uint64_t at = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++) {
-        shards[i] = (uint32_t)(at / each);
-        at += bytes_of(&out->pieces[i]);
-    }
-    return n;
-}
-
-static bool choose_shards(struct heft_tf_out *out, uint32_t *shards, struct heft_error *err)
-{
-    uint64_t total = 0;
-
-    for (size_t i = 0; i < out->n_pieces; i++)
-        if (!heft_add(total, bytes_of(&out->pieces[i]), &total))
-            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "the tensors have 2^64 bytes or more");
-    if (out->options->shards > MAX_SHARDS)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%" PRIu64 " data files, at most %d are written", out->options->shards,
-                         MAX_SHARDS);
-    if (out->options->shards && out->options->sharded)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a number of data files and a size of them cannot both be given");
-    out->n_shards = 1;
-    if (out->options->shards)
-        out->n_shards = shard_by_number(out, total, shards);
-    else if (out->options->sharded)
-        out->n_shards = shard_by_size(out, shards);
-    if (out->n_shards <= MAX_SHARDS)
-        return true;
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "files of that size would be %" PRIu32 ", at most %d are written",
-                     out->n_shards, MAX_SHARDS);
 }
 
 /* ---- data files -------------------------------------------------------------------------- */
@@ -168,14 +103,14 @@ static uint8_t tf_number(enum heft_dtype dtype)
     return heft_tf_dtype_for(dtype)->number; /* the format holds no others */
 }
 
-static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t shard,
-                     uint32_t sum, uint64_t at, struct heft_error *err)
+static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t sum,
+                     uint64_t at, struct heft_error *err)
 {
     struct heft_tf_line line = {
         .key = piece->item.name,
         .offset = at,
-        .size = bytes_of(piece),
-        .shard = shard,
+        .size = heft_tf_piece_bytes(piece),
+        .shard = piece->shard,
         .sum = sum,
         .crc = piece->crc,
     };
@@ -192,39 +127,42 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
 }
 
 /* The item is where its first piece is. */
-static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
-                       uint32_t shard, bool is_first)
+static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
 {
+    const bool is_first = piece == out->pieces || piece[-1].of != piece->of;
     struct heft_item *item;
 
     if (piece->of == HEFT_NONE || !is_first)
         return;
     item = &out->cargo->items[piece->of];
-    item->shard = shard;
+    item->shard = piece->shard;
     item->at = piece->item.at;
     item->name = piece->item.name;
 }
 
-static bool plan_piece(struct heft_tf_out *out, size_t i, uint32_t file, uint32_t shard,
+static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uint32_t file,
                        struct heft_error *err)
 {
-    struct heft_tf_piece *piece = &out->pieces[i];
-    const bool is_first = i == 0 || out->pieces[i - 1].of != piece->of;
     struct heft_plan *plan = out->plan;
     const uint64_t at = plan->files[file].size;
     uint32_t sum = HEFT_NONE;
     bool ok;
 
+    piece->item.at = at;
     if (!piece->has_crc)
         sum = heft_plan_sum_begin(plan);
-    ok = piece->put.p ? heft_plan_put(plan, file, piece->put, err)
-                      : heft_plan_item(plan, file, &piece->item, err);
+    if (piece->file)
+        ok = heft_plan_copy_file(plan, file, piece->file, piece->from, piece->item.bytes, err);
+    else if (piece->put.p)
+        ok = heft_plan_put(plan, file, piece->put, err);
+    else
+        ok = heft_plan_item(plan, file, &piece->item, err);
     heft_plan_sum_end(plan);
-    place_item(out, piece, shard, is_first);
-    return ok && add_line(out, piece, shard, sum, at, err);
+    place_item(out, piece);
+    return ok && add_line(out, piece, sum, at, err);
 }
 
-static bool plan_data(struct heft_tf_out *out, const uint32_t *shards, struct heft_error *err)
+static bool plan_data(struct heft_tf_out *out, struct heft_error *err)
 {
     size_t i = 0;
 
@@ -236,8 +174,8 @@ static bool plan_data(struct heft_tf_out *out, const uint32_t *shards, struct he
 
         if (!path || !heft_plan_file_begin(out->plan, path, &file, err))
             return false;
-        for (; i < out->n_pieces && shards[i] == shard; i++)
-            if (!plan_piece(out, i, file, shard, err))
+        for (; i < out->n_pieces && out->pieces[out->order[i]].shard == shard; i++)
+            if (!plan_piece(out, &out->pieces[out->order[i]], file, err))
                 return false;
     }
     return true;
@@ -299,17 +237,12 @@ static const char *prefix_of(const char *output, struct heft_arena *mem, struct 
 
 static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
 {
-    uint32_t *shards;
-
-    if (!make_pieces(out, err))
-        return false;
-    shards = heft_arena_zero(out->plan->mem, out->n_pieces + 1, sizeof *shards, err);
-    return shards && choose_shards(out, shards, err) && plan_data(out, shards, err) &&
-           add_wholes(out, err) && heft_tf_out_index(out, err);
+    return heft_tf_out_begin(out, err) && make_pieces(out, err) && heft_tf_out_shards(out, err) &&
+           plan_data(out, err) && add_wholes(out, err) && heft_tf_out_index(out, err);
 }
 
 /* ".index", ".data-00000-of-00001": what follows the prefix in the names of a bundle's files. */
-static bool in_set(struct heft_str rest)
+bool heft_tf_in_set(struct heft_str rest)
 {
     static const char form[] = ".data-00000-of-00000";
 
@@ -323,16 +256,42 @@ static bool in_set(struct heft_str rest)
     return true;
 }
 
+/* Without slashes at the end. */
+static const char *folder_of(const char *path, struct heft_arena *mem, struct heft_error *err)
+{
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return heft_arena_text(mem, (struct heft_str){path, n}, err);
+}
+
+/* The bundle, then what is copied with it, all in a new folder. */
+static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_error *err)
+{
+    struct heft_plan *plan = out->plan;
+
+    out->into = folder_of(plan->options->into, plan->mem, err);
+    plan->whole = folder_of(output, plan->mem, err);
+    if (!out->into || !plan->whole)
+        return false;
+    out->prefix = heft_arena_printf(plan->mem, err, "%s/variables/variables", plan->whole);
+    return out->prefix && plan_bundle(out, err) && heft_tf_into_files(out, err);
+}
+
 static bool plan_set(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
                      struct heft_error *err)
 {
     struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
     bool ok;
 
-    out.prefix = prefix_of(output, plan->mem, err);
-    ok = out.prefix && plan_bundle(&out, err);
+    if (plan->options->into)
+        ok = plan_into(&out, output, err);
+    else
+        ok = (out.prefix = prefix_of(output, plan->mem, err)) && plan_bundle(&out, err);
     plan->prefix = out.prefix;
-    plan->in_set = in_set;
+    plan->in_set = heft_tf_in_set;
+    plan->may_link = true;
     cargo->n_shards = out.n_shards;
     heft_free(out.pieces);
     heft_free(out.lines);

@@ -4,7 +4,9 @@
  *     tf_write_parts.c    which rows are cut into slices, and how
  *     tf_write_objects.c  the graph of objects, made from names
  *     tf_write_graph.c    the graph of objects of a source, changed with the names
- *     tf_write_index.c    entries → the index file, one late op */
+ *     tf_write_shards.c   in which order they are written, and into how many files
+ *     tf_write_index.c    entries → the index file, one late op
+ *     tf_into*.c          a SavedModel whose bundle it is to be */
 #ifndef HEFT_TF_WRITE_H
 #define HEFT_TF_WRITE_H
 
@@ -14,12 +16,16 @@
 /* Bytes of a data file that have one entry: a tensor, or a slice of one. */
 struct heft_tf_piece {
     struct heft_item item; /* its row; the name is the tensor's. Or … */
-    struct heft_str put;   /* … bytes that were made here (p is not NULL), a scalar … */
-    uint8_t put_as;        /* … of this dtype, where there is no row */
+    const char
+        *file; /* … bytes of this file, from `from` on, of a row that is not the model's; or … */
+    uint64_t from;
+    struct heft_str put; /* … bytes that were made here (p is not NULL), a scalar … */
+    uint8_t put_as;      /* … of this dtype, where there is no row */
     const struct heft_slice_dim
         *dims;    /* of a slice, one a dimension; NULL: it is the whole tensor */
     uint32_t of;  /* number of the item among the cargo's, or HEFT_NONE */
     uint32_t crc; /* masked, where has_crc; else it is a sum of the plan */
+    uint32_t shard;
     bool has_crc;
 };
 
@@ -40,15 +46,26 @@ struct heft_tf_out {
     const struct heft_cargo *cargo;
     const struct heft_convert_options *options;
     const char *prefix;
+    const char *into; /* folder of the SavedModel whose bundle it is to be; NULL: of none */
     bool keeps_parts; /* what lies in parts is written so, unless --partition says otherwise */
     struct heft_tf_piece *pieces;
     struct heft_tf_line *lines;
+    uint32_t *order;      /* of the pieces in the data files */
+    const uint32_t *rank; /* of the source's files */
+    size_t n_bundles;     /* that are the source */
     size_t n_pieces, cap_pieces, n_lines, cap_lines;
     uint32_t n_shards;
 };
 
 HEFT_CHECKED bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
                                     struct heft_error *err);
+/* First of all: puts the cargo's items into the order in which they are written. */
+HEFT_CHECKED bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err);
+/* Once all pieces are there: sets order, n_shards and each piece's shard. */
+HEFT_CHECKED bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err);
+uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece);
+/* Whether what follows the prefix in a file's name makes it one of a bundle. */
+bool heft_tf_in_set(struct heft_str rest);
 /* The pieces of one item. */
 HEFT_CHECKED bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error *err);
 HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
@@ -66,6 +83,22 @@ HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error
 HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
                                      struct heft_arena *mem, struct heft_bytes *out,
                                      uint64_t *where, struct heft_error *err);
+/* By which names rows are known; keys are borrowed from the model. */
+struct heft_tf_names {
+    const struct heft_model *model;
+    struct heft_arena mem;
+    struct heft_strmap variables, ways;
+};
+HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,
+                                     struct heft_error *err);
+/* The row, or HEFT_NONE. */
+uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name);
+void heft_tf_names_release(struct heft_tf_names *names);
+/* Instead of heft_tf_out_item for all items: checks them against the bundle of out->into, gives them
+ * its keys, and adds what stays of it. */
+HEFT_CHECKED bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err);
+/* The other files of that model. */
+HEFT_CHECKED bool heft_tf_into_files(struct heft_tf_out *out, struct heft_error *err);
 /* The graph of objects of a bundle that is written again: where tensors were renamed, the names in
  * it change, too. */
 HEFT_CHECKED bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece,

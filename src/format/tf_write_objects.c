@@ -144,6 +144,17 @@ static size_t part_end(struct heft_str path, size_t at, char separator)
     return end ? (size_t)(end - path.p) : path.n;
 }
 
+static bool refuse_path(struct heft_str path, bool is_empty, struct heft_error *err)
+{
+    if (is_empty)
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "a part of its name is empty; objects must have names");
+    else
+        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                  "its name has more than %d parts, which is the limit", MAX_PARTS);
+    return heft_error_about(err, "tensor", path);
+}
+
 /* The node at a path, with all that lead there. is_key: its parts are escaped. */
 static bool reach(struct graph *g, struct heft_str path, bool is_key, uint32_t *node)
 {
@@ -159,10 +170,7 @@ static bool reach(struct graph *g, struct heft_str path, bool is_key, uint32_t *
         end = part_end(path, at, separator);
         name = (struct heft_str){path.p + at, end - at};
         if (name.n == 0 || ++parts > MAX_PARTS)
-            return heft_fail(g->err, name.n ? HEFT_LIMIT : HEFT_USAGE, HEFT_NO_OFFSET,
-                             name.n ? "has more than %d parts" : "has an empty part, of %d at most",
-                             MAX_PARTS) ||
-                   heft_error_about(g->err, "tensor", path);
+            return refuse_path(path, name.n == 0, g->err);
         found = heft_strmap_get(&g->paths, (struct heft_str){path.p, end});
         *node = found;
         if (found == HEFT_MAP_NONE &&

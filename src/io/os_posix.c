@@ -301,6 +301,11 @@ static int posix_mkdir(const char *path)
     return mkdir(path, 0777);
 }
 
+static int posix_link(const char *from, const char *to)
+{
+    return link(from, to);
+}
+
 static int posix_rmdir(const char *path)
 {
     return rmdir(path);
@@ -381,6 +386,7 @@ const struct heft_os heft_os_posix = {
     .sync = posix_sync,
     .rename = posix_rename,
     .rename_new = posix_rename_new,
+    .link = posix_link,
     .unlink = posix_unlink,
     .mkdir = posix_mkdir,
     .rmdir = posix_rmdir,

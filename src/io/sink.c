@@ -1,8 +1,9 @@
 /* sink.c: files that appear whole or not at all.
  *
+ *     whole    create the folder .NAME.heft-PID-N beside NAME; what is added in NAME is made there
  *     add      create .NAME.heft-PID-N beside NAME, reserve its size
  *     write    pwrite anywhere in it; large pieces start on their way to the disk at once
- *     commit   sync files → rename in order → delete retired → sync folders
+ *     commit   sync files → rename in order, a whole folder last → delete retired → sync folders
  *     free     unlink what was not renamed, remove folders that were made
  *
  * A set may have more files than a process may have descriptors: beyond MAX_OPEN an idle file is
@@ -39,6 +40,8 @@ struct file {
     unsigned users;  /* threads writing to it now */
     uint64_t unsent; /* written since the last flush */
     bool made, renamed;
+    bool in_whole;  /* stands under its name in the folder that will be renamed */
+    bool is_linked; /* another's bytes: there is nothing to sync */
 };
 
 struct name_list {
@@ -55,6 +58,7 @@ struct heft_sink {
     struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
     struct heft_lock *lock;              /* guards the list of files, and who has them open */
     size_t open_files, hand;
+    const char *whole, *whole_temp; /* the folder that appears whole, and what it is called now */
     bool committed;
 };
 
@@ -97,6 +101,23 @@ static void split_path(struct heft_str path, struct heft_str *folder, struct hef
         n--;
     *folder = (struct heft_str){path.p, n};
     *name = (struct heft_str){path.p + n, path.n - n};
+}
+
+/* Whether it is the folder that appears whole, or something in it. */
+static bool is_in_whole(const struct heft_sink *sink, const char *path)
+{
+    const size_t n = sink->whole ? strlen(sink->whole) : 0;
+
+    return sink->whole && strncmp(path, sink->whole, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+/* Where it stands until commit. */
+static const char *now_at(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    if (!is_in_whole(sink, path))
+        return path;
+    return heft_arena_printf(&sink->arena, err, "%s%s", sink->whole_temp,
+                             path + strlen(sink->whole));
 }
 
 /* Remembers that the folder `path` stands in is to be synced. */
@@ -153,10 +174,85 @@ bool heft_sink_folder(struct heft_sink *sink, const char *path, struct heft_erro
         if (i < n && (path[i] != '/' || path[i - 1] == '/'))
             continue;
         prefix = heft_arena_text(&sink->arena, (struct heft_str){path, i}, err);
+        prefix = prefix ? now_at(sink, prefix, err) : NULL;
         if (!prefix || !make_folder(sink, prefix, err))
             return false;
     }
     return true;
+}
+
+static bool stop_listing(void *ctx, const char *name)
+{
+    (void)name;
+    *(bool *)ctx = true;
+    return false;
+}
+
+static bool check_whole(const char *path, struct heft_error *err)
+{
+    struct heft_os_stat st;
+    bool has_any = false;
+
+    if (heft_os->stat_path(path, &st) != 0)
+        return errno == ENOENT || file_fails(err, "folder cannot be examined", path);
+    if (st.is_dir && heft_os->list_dir(path, stop_listing, &has_any) != 0)
+        return file_fails(err, "folder cannot be listed", path);
+    if (st.is_dir && !has_any)
+        return true;
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
+    return heft_error_file(err, path);
+}
+
+/* A new name beside `path`, the n-th try: ".NAME.heft-PID-n". */
+static const char *temp_name(struct heft_sink *sink, const char *path, unsigned n,
+                             struct heft_error *err)
+{
+    struct heft_str folder, name;
+
+    split_path(heft_str_of(path), &folder, &name);
+    return heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%lu-%u", (int)folder.n, folder.p,
+                             name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p, heft_os_process(),
+                             n);
+}
+
+static bool make_whole(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    struct name_list *made = &sink->made_folders;
+    const char *temp = NULL;
+    int result = -1;
+
+    if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err))
+        return false;
+    for (unsigned n = 0; result != 0 && n < MAX_TRIES; n++) {
+        temp = temp_name(sink, path, n, err);
+        if (!temp)
+            return false;
+        result = heft_os->mkdir(temp);
+        if (result != 0 && errno != EEXIST)
+            break;
+    }
+    if (result != 0)
+        return file_fails(err, "folder cannot be made", path);
+    made->items[made->n++] = temp;
+    sink->whole = path;
+    sink->whole_temp = temp;
+    return true;
+}
+
+bool heft_sink_whole(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    struct heft_str folder, name = heft_str_of(path);
+    const char *copy, *parent;
+
+    while (name.n > 1 && name.p[name.n - 1] == '/')
+        name.n--;
+    copy = heft_arena_text(&sink->arena, name, err);
+    if (!copy || !check_whole(copy, err))
+        return false;
+    split_path(heft_str_of(copy), &folder, &name);
+    parent = heft_arena_text(&sink->arena, folder, err);
+    return parent && (folder.n == 0 || heft_sink_folder(sink, parent, err)) &&
+           note_folder(sink, copy, err) && make_whole(sink, copy, err);
 }
 
 /* ---- descriptors --------------------------------------------------------------------------- */
@@ -279,18 +375,15 @@ static bool check_target(const struct heft_sink *sink, const char *path, uint32_
 static bool create_temp(struct heft_sink *sink, struct file *file, uint32_t mode,
                         struct heft_error *err)
 {
-    struct heft_str folder, name;
     int fd = -1;
 
-    split_path(heft_str_of(file->path), &folder, &name);
     for (unsigned n = 0; fd < 0 && n < MAX_TRIES; n++) {
-        file->temp = heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%lu-%u", (int)folder.n,
-                                       folder.p, name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p,
-                                       heft_os_process(), n);
+        file->temp =
+            file->in_whole ? now_at(sink, file->path, err) : temp_name(sink, file->path, n, err);
         if (!file->temp)
             return false;
         fd = heft_os->create(file->temp, mode);
-        if (fd < 0 && errno != EEXIST)
+        if (fd < 0 && (errno != EEXIST || file->in_whole))
             break;
     }
     if (fd < 0)
@@ -301,8 +394,45 @@ static bool create_temp(struct heft_sink *sink, struct file *file, uint32_t mode
     return true;
 }
 
+/* A file that is another name of one that is there: of the very one that the source has open. */
+struct twin {
+    const struct heft_source *source;
+    const char *path;
+};
+
+static bool is_twin(const char *path, const struct heft_source *source)
+{
+    struct heft_os_stat a, b;
+
+    return heft_os->stat_path(path, &a) == 0 && heft_os->stat_fd(source->fd, &b) == 0 &&
+           a.device == b.device && a.inode == b.inode && a.size == source->size;
+}
+
+/* False where it cannot be: the file is then written as any other. */
+static bool make_link(struct heft_sink *sink, struct file *file, const struct twin *twin)
+{
+    struct heft_error ignored = {0};
+    int result = -1;
+
+    for (unsigned n = 0; result != 0 && n < MAX_TRIES; n++) {
+        file->temp = file->in_whole ? now_at(sink, file->path, &ignored)
+                                    : temp_name(sink, file->path, n, &ignored);
+        if (!file->temp)
+            return false;
+        result = heft_os->link(twin->path, file->temp);
+        if (result != 0 && errno != EEXIST)
+            return false;
+    }
+    if (result == 0 && !is_twin(file->temp, twin->source)) {
+        (void)heft_os->unlink(file->temp);
+        return false;
+    }
+    file->made = file->is_linked = result == 0;
+    return file->made;
+}
+
 static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, uint32_t mode,
-                     struct heft_error *err)
+                     const struct twin *twin, struct heft_error *err)
 {
     const uint32_t index = (uint32_t)sink->n_files;
     struct file *file = heft_arena_zero(&sink->arena, 1, sizeof *file, err);
@@ -312,18 +442,21 @@ static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, ui
         !heft_grow(&sink->files, &sink->files_cap, sink->n_files, 1, sizeof *sink->files, err) ||
         !heft_strmap_add(&sink->targets, heft_str_of(path), index, &found, err))
         return false;
-    *file = (struct file){.path = path, .size = size, .fd = -1};
+    *file =
+        (struct file){.path = path, .size = size, .fd = -1, .in_whole = is_in_whole(sink, path)};
     sink->files[sink->n_files++] = file;
+    if (twin && make_link(sink, file, twin))
+        return true;
     return create_temp(sink, file, mode, err) &&
            (size == GROWING || heft_os->reserve(file->fd, size) == 0 ||
             file_fails(err, "space cannot be reserved", path));
 }
 
-bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size, uint32_t *index,
-                   struct heft_error *err)
+static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
+                     const struct twin *twin, uint32_t *index, struct heft_error *err)
 {
     struct heft_str folder, name;
-    const char *copy;
+    const char *copy, *now;
     uint32_t mode = 0666; /* the system takes the umask off */
     bool ok;
 
@@ -336,14 +469,33 @@ bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size, uint
     if (sink->n_files >= HEFT_MAP_NONE || folder.n > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many outputs");
     copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
-    if (!copy || !check_target(sink, path, &mode, err) || !note_folder(sink, path, err))
+    now = copy ? now_at(sink, copy, err) : NULL;
+    if (!now || !check_target(sink, path, &mode, err) || !note_folder(sink, now, err))
         return false;
     heft_lock_take(sink->lock);
-    ok = make_room(sink, err) && new_file(sink, copy, size, mode, err);
+    ok = make_room(sink, err) && new_file(sink, copy, size, mode, twin, err);
     heft_lock_drop(sink->lock);
     if (ok)
         *index = (uint32_t)(sink->n_files - 1);
     return ok;
+}
+
+bool heft_sink_add(struct heft_sink *sink, const char *path, uint64_t size, uint32_t *index,
+                   struct heft_error *err)
+{
+    return add_file(sink, path, size, NULL, index, err);
+}
+
+bool heft_sink_add_link(struct heft_sink *sink, const char *path, const struct heft_source *source,
+                        const char *source_path, bool *linked, uint32_t *index,
+                        struct heft_error *err)
+{
+    const struct twin twin = {source, source_path};
+
+    if (!add_file(sink, path, source->size, &twin, index, err))
+        return false;
+    *linked = sink->files[*index]->is_linked;
+    return true;
 }
 
 bool heft_sink_add_growing(struct heft_sink *sink, const char *path, uint32_t *index,
@@ -403,7 +555,7 @@ static bool sync_files(struct heft_sink *sink, struct heft_error *err)
     for (size_t i = 0; i < sink->n_files; i++) {
         struct file *file = sink->files[i];
 
-        if (sink->options.no_sync)
+        if (sink->options.no_sync || file->is_linked)
             continue;
         if (!reopen(sink, file, err))
             return false;
@@ -426,6 +578,8 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
     for (size_t i = 0; i < sink->n_files; i++) {
         struct file *file = sink->files[i];
 
+        if (file->in_whole)
+            continue;
         if (sink->options.overwrite)
             file->renamed = heft_os->rename(file->temp, file->path) == 0;
         else
@@ -440,9 +594,22 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
-/* Without `overwrite` all that bears a final name now is ours. */
+static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
+{
+    if (!sink->whole || heft_os->rename(sink->whole_temp, sink->whole) == 0)
+        return true;
+    if (errno != EEXIST && errno != ENOTEMPTY)
+        return file_fails(err, "cannot be renamed from its temporary name", sink->whole);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
+    return heft_error_file(err, sink->whole);
+}
+
+/* Without `overwrite` all that bears a final name now is ours; the whole folder always is. */
 static void take_back(struct heft_sink *sink)
 {
+    if (sink->whole)
+        (void)heft_os->rename(sink->whole, sink->whole_temp);
+
     for (size_t i = sink->n_files; i-- > 0 && !sink->options.overwrite;)
         if (sink->files[i]->renamed)
             (void)heft_os->unlink(sink->files[i]->path);
@@ -461,23 +628,30 @@ static bool delete_retired(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
-static bool sync_folders(struct heft_sink *sink, struct heft_error *err)
+/* Folders in the whole one before it gets its name, all others afterwards. */
+static bool sync_folders(struct heft_sink *sink, bool in_whole, struct heft_error *err)
 {
-    for (size_t i = 0; i < sink->to_sync.n && !sink->options.no_sync; i++)
-        if (heft_os->sync_dir(sink->to_sync.items[i]) != 0)
-            return file_fails(err, "folder cannot be synced to the disk", sink->to_sync.items[i]);
+    const size_t n = sink->whole ? strlen(sink->whole_temp) : 0;
+
+    for (size_t i = 0; i < sink->to_sync.n && !sink->options.no_sync; i++) {
+        const char *path = sink->to_sync.items[i];
+        const bool is_inside = sink->whole && strncmp(path, sink->whole_temp, n) == 0;
+
+        if (is_inside == in_whole && heft_os->sync_dir(path) != 0)
+            return file_fails(err, "folder cannot be synced to the disk", path);
+    }
     return true;
 }
 
 bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
 {
-    if (!sync_files(sink, err) || !close_files(sink, err))
+    if (!sync_files(sink, err) || !close_files(sink, err) || !sync_folders(sink, true, err))
         return false;
-    if (!rename_files(sink, err)) {
+    if (!rename_files(sink, err) || !rename_whole(sink, err)) {
         take_back(sink);
         return false;
     }
-    sink->committed = delete_retired(sink, err) && sync_folders(sink, err);
+    sink->committed = delete_retired(sink, err) && sync_folders(sink, false, err);
     if (!sink->committed && sink->retired.n == 0) /* else the old files may be gone by now */
         take_back(sink);
     return sink->committed;

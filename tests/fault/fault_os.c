@@ -133,6 +133,11 @@ static int fault_unlink(const char *path)
     return strikes("unlink") ? -1 : heft_os_posix.unlink(path);
 }
 
+static int fault_link(const char *from, const char *to)
+{
+    return strikes("link") ? -1 : heft_os_posix.link(from, to);
+}
+
 static int fault_mkdir(const char *path)
 {
     return strikes("mkdir") ? -1 : heft_os_posix.mkdir(path);
@@ -190,6 +195,7 @@ static const struct heft_os table = {
     .rename = fault_rename,
     .rename_new = fault_rename_new,
     .unlink = fault_unlink,
+    .link = fault_link,
     .mkdir = fault_mkdir,
     .rmdir = fault_rmdir,
     .sync_dir = fault_sync_dir,

@@ -1,0 +1,278 @@
+/* tf_into.c: a copy of a SavedModel with other weights (doc/format/tf-write.md).
+ *
+ *     MODEL/saved_model.pb, assets/ …       copied as they are
+ *     MODEL/fingerprint.pb                  left out: TensorFlow logs that, no more
+ *     MODEL/variables/variables.*           a bundle with the same keys, written anew
+ *
+ * Which tensors there must be, of which dtype and shape, is what the bundle of the model says: that
+ * is what it is restored by. All of it is checked before anything is written. Its graph of objects,
+ * strings and the counter of saves stay what they are. */
+#include "base/text.h"
+#include "core/registry.h"
+#include "format/tf_write.h"
+#include "wire/sstable_write.h"
+
+#define GRAPH       "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define COUNTER     "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+#define BUNDLE      "/variables/variables"
+#define NAMES_SHOWN 8
+
+struct into {
+    struct heft_tf_out *out;
+    const char *folder; /* the model's, without a slash at its end */
+    struct heft_model old;
+    struct heft_tf_names names;
+    bool *is_given; /* a row of the old bundle */
+    struct heft_error *err;
+};
+
+/* ---- names that do not fit --------------------------------------------------------------- */
+
+struct list {
+    struct heft_buf names;
+    size_t n;
+};
+
+static void add_name(struct list *list, struct heft_str name)
+{
+    if (list->n < NAMES_SHOWN) {
+        heft_buf_text(&list->names, list->n ? ", " : "");
+        heft_buf_str(&list->names, name);
+    }
+    list->n++;
+}
+
+/* False, and an error, where the list has any. */
+static bool is_empty(struct list *list, const char *what, struct heft_error *err)
+{
+    const size_t n = list->n;
+    bool ok = heft_buf_ok(&list->names, err);
+
+    if (ok && n > NAMES_SHOWN)
+        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s: %.*s and %zu more", what,
+                       (int)heft_min_u64(list->names.n, 250), list->names.p, n - NAMES_SHOWN);
+    else if (ok && n)
+        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s: %.*s", what,
+                       (int)heft_min_u64(list->names.n, 250), list->names.p);
+    heft_buf_release(&list->names);
+    return ok;
+}
+
+/* ---- the new weights --------------------------------------------------------------------- */
+
+static void put_shape(struct heft_buf *buf, const struct heft_row *row)
+{
+    heft_buf_char(buf, '[');
+    for (unsigned d = 0; d < row->rank; d++) {
+        heft_buf_text(buf, d ? "," : "");
+        heft_buf_u64(buf, row->shape[d]);
+    }
+    heft_buf_char(buf, ']');
+}
+
+static bool refuse_shape(const struct heft_item *item, const struct heft_row *old,
+                         struct heft_error *err)
+{
+    struct heft_buf found = {0}, wanted = {0};
+
+    put_shape(&found, item->row);
+    put_shape(&wanted, old);
+    if (heft_buf_ok(&found, err) && heft_buf_ok(&wanted, err)) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has the shape %.*s, the model wants %.*s",
+                  (int)heft_min_u64(found.n, 100), found.p, (int)heft_min_u64(wanted.n, 100),
+                  wanted.p);
+        heft_error_about(err, "tensor", item->name);
+    }
+    heft_buf_release(&found);
+    heft_buf_release(&wanted);
+    return false;
+}
+
+/* What RestoreV2 and the assignments of the model ask for. */
+static bool check_fit(const struct heft_item *item, const struct heft_row *old,
+                      struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+
+    if (item->as != old->dtype) {
+        const char *wanted = heft_dtype_name((enum heft_dtype)old->dtype);
+
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "is %s, the model wants %s; --cast '%s=%s' would do",
+                  heft_dtype_name((enum heft_dtype)item->as), wanted, item->name.p, wanted);
+        return heft_error_about(err, "tensor", item->name);
+    }
+    if (row->rank != old->rank ||
+        (row->rank && memcmp(row->shape, old->shape, row->rank * sizeof *row->shape) != 0))
+        return refuse_shape(item, old, err);
+    return true;
+}
+
+static bool refuse_twice(struct into *in, const struct heft_item *item, struct heft_str key)
+{
+    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "is another tensor for %.*s",
+              (int)heft_min_u64(key.n, 200), key.p);
+    return heft_error_about(in->err, "tensor", item->name);
+}
+
+/* Gives each item the key it has in the model. */
+static bool match_items(struct into *in)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+    struct list extra = {0};
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
+        struct heft_item *item = &cargo->items[i];
+        const uint32_t k = heft_tf_names_find(&in->names, item->name);
+
+        if (k == HEFT_NONE) {
+            add_name(&extra, item->name);
+            continue;
+        }
+        ok = check_fit(item, &in->old.rows[k], in->err) &&
+             (!in->is_given[k] || refuse_twice(in, item, in->old.rows[k].name));
+        in->is_given[k] = true;
+        item->name = in->old.rows[k].name;
+    }
+    if (!is_empty(&extra, "the model has no such variables", in->err))
+        return false;
+    return ok;
+}
+
+/* ---- what stays -------------------------------------------------------------------------- */
+
+/* What weights from elsewhere cannot have. */
+static bool stays(const struct heft_row *row)
+{
+    return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
+}
+
+static bool check_missing(struct into *in)
+{
+    struct list missing = {0};
+
+    for (size_t i = 0; i < in->old.n_rows; i++)
+        if (!in->is_given[i] && !stays(&in->old.rows[i]) && !in->out->options->keep_missing)
+            add_name(&missing, in->old.rows[i].name);
+    return is_empty(&missing, "the new weights lack (--keep-missing takes the model's)", in->err);
+}
+
+static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)
+{
+    uint64_t *to = heft_arena_u64(in->out->plan->mem, n + 1u, in->err);
+
+    if (to && n)
+        memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+/* A piece that is copied from a data file of the model: `part`, or all of the row. */
+static bool keep_piece(struct into *in, const struct heft_row *row, const struct heft_part *part)
+{
+    const uint32_t number = part ? part->storage : row->storage;
+    const struct heft_storage *s = &in->old.storages[number];
+    struct heft_row *copy = heft_arena_zero(in->out->plan->mem, 1, sizeof *copy, in->err);
+    struct heft_tf_piece piece = {.of = HEFT_NONE, .crc = heft_crc_mask(s->crc), .has_crc = true};
+
+    if (!copy)
+        return false;
+    if ((part ? part->flags : row->flags) || s->sum == HEFT_SUM_NONE)
+        return heft_fail(in->err, HEFT_UNSUPPORTED, s->off,
+                         "stays as it is, which only a little-endian bundle with its checksums "
+                         "allows") ||
+               heft_error_about(in->err, "tensor", row->name);
+    copy->shape = copy_numbers(in, part ? part->extent : row->shape, row->rank);
+    copy->rank = row->rank;
+    copy->dtype = row->dtype;
+    copy->bytes = s->len;
+    piece.item.row = copy;
+    piece.item.as = row->dtype;
+    piece.item.bytes = s->len;
+    piece.item.name.p = heft_arena_text(in->out->plan->mem, row->name, in->err);
+    piece.item.name.n = row->name.n;
+    piece.file =
+        heft_arena_text(in->out->plan->mem, heft_str_of(in->old.sources[s->source].path), in->err);
+    piece.from = s->off;
+    return copy->shape && piece.item.name.p && piece.file &&
+           heft_tf_out_piece(in->out, &piece, in->err);
+}
+
+static bool keep_row(struct into *in, const struct heft_row *row)
+{
+    if (row->parts)
+        return heft_fail(in->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "is partitioned: the new weights must have it") ||
+               heft_error_about(in->err, "tensor", row->name);
+    return keep_piece(in, row, NULL);
+}
+
+static bool keep_rest(struct into *in)
+{
+    for (size_t i = 0; i < in->old.n_rows; i++)
+        if (!in->is_given[i] && !keep_row(in, &in->old.rows[i]))
+            return false;
+    return true;
+}
+
+/* ---- the model --------------------------------------------------------------------------- */
+
+static bool check_model(struct into *in)
+{
+    static const char *const names[] = {"saved_model.pb", "saved_model.pbtxt"};
+
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        const char *path =
+            heft_arena_printf(in->out->plan->mem, in->err, "%s/%s", in->folder, names[i]);
+
+        if (!path)
+            return false;
+        if (heft_path_kind(path) == HEFT_PATH_FILE)
+            return true;
+    }
+    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "is no folder of a SavedModel: it has no saved_model.pb");
+    return heft_error_file(in->err, in->folder);
+}
+
+static bool open_old(struct into *in)
+{
+    const char *path =
+        heft_arena_printf(in->out->plan->mem, in->err, "%s" BUNDLE ".index", in->folder);
+
+    heft_model_init(&in->old, NULL);
+    if (!path || !heft_registry_open(&in->old, &path, 1, "tf-bundle", in->err) ||
+        !heft_model_settle(&in->old, in->err))
+        return false;
+    if (in->old.n_unreadable) {
+        heft_fail(in->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s", in->old.unreadable[0].reason);
+        return heft_error_about(in->err, "tensor", in->old.unreadable[0].name);
+    }
+    in->is_given = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->is_given, in->err);
+    return in->is_given && heft_tf_names_load(&in->names, &in->old, in->err);
+}
+
+static bool add_items(struct into *in)
+{
+    struct heft_tf_out *out = in->out;
+
+    for (uint32_t i = 0; i < out->cargo->n_items; i++) {
+        struct heft_item *item = &out->cargo->items[i];
+
+        item->name.p = heft_arena_text(out->plan->mem, item->name, in->err); /* the old model's */
+        if (!item->name.p || !heft_tf_out_item(out, i, in->err))
+            return false;
+    }
+    return true;
+}
+
+bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err)
+{
+    struct into in = {.out = out, .folder = out->into, .err = err};
+    const bool ok = check_model(&in) && open_old(&in) && match_items(&in) && check_missing(&in) &&
+                    add_items(&in) && keep_rest(&in);
+
+    heft_tf_names_release(&in.names);
+    heft_model_release(&in.old);
+    return ok;
+}

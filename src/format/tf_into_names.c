@@ -1,0 +1,161 @@
+/* tf_into_names.c: by which names the tensors of a checkpoint are known: their keys; the variables'
+ * own names, which the graph of objects tells; and the way to them from its root.
+ *
+ *     "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"     the key
+ *     "sequential/dense/kernel"                     full_name
+ *     "dense/kernel", "dense.kernel"                the way, escapes undone
+ *
+ * A name that means two tensors means none, unless it is a key. */
+#include "format/tf_write.h"
+#include "wire/proto.h"
+
+#define GRAPH     "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
+#define SEVERAL   (HEFT_NONE - 1)
+
+enum { GRAPH_NODE = 1, NODE_ATTRIBUTE = 2, ATTRIBUTE_FULL_NAME = 2, ATTRIBUTE_KEY = 3 };
+
+static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row,
+                     struct heft_error *err)
+{
+    uint32_t found;
+
+    if (name.n == 0)
+        return true;
+    if (!heft_strmap_add(map, name, row, &found, err))
+        return false;
+    return found == HEFT_MAP_NONE || found == row || heft_strmap_set(map, name, SEVERAL, err);
+}
+
+/* ---- ways -------------------------------------------------------------------------------- */
+
+/* The way that a key spells, parts joined by `joint`. */
+static bool add_way(struct heft_tf_names *names, struct heft_str key, char joint, uint32_t row,
+                    struct heft_error *err)
+{
+    const size_t n = key.n - (sizeof ATTRIBUTE - 1);
+    char *text = heft_arena_alloc(&names->mem, n + 1, err);
+    size_t to = 0;
+
+    for (size_t i = 0; text && i < n; i++) {
+        const char next = i + 1 < n ? key.p[i + 1] : '\0';
+
+        if (key.p[i] == '.' && (next == '.' || next == 'S')) {
+            text[to++] = next == 'S' ? '/' : '.';
+            i++;
+        } else {
+            text[to++] = key.p[i] == '/' ? joint : key.p[i];
+        }
+    }
+    return text && add_name(&names->ways, (struct heft_str){text, to}, row, err);
+}
+
+static bool add_ways(struct heft_tf_names *names, const struct heft_model *model,
+                     struct heft_error *err)
+{
+    for (uint32_t i = 0; i < model->n_rows; i++) {
+        const struct heft_str key = model->rows[i].name;
+
+        if (heft_str_ends(key, ATTRIBUTE) &&
+            (!add_way(names, key, '/', i, err) || !add_way(names, key, '.', i, err)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- names of variables ------------------------------------------------------------------ */
+
+static bool read_attribute(struct heft_tf_names *names, struct heft_cur cur, struct heft_error *err)
+{
+    struct heft_str name = {0}, key = {0};
+    struct heft_proto_item item;
+    uint32_t row;
+
+    while (heft_proto_take(&cur, &item, err)) {
+        const struct heft_str text = {(const char *)item.bytes.p, item.bytes.n};
+
+        if (item.wire == HEFT_PROTO_LEN && item.number == ATTRIBUTE_FULL_NAME)
+            name = text;
+        if (item.wire == HEFT_PROTO_LEN && item.number == ATTRIBUTE_KEY)
+            key = text;
+    }
+    if (cur.bad)
+        return false;
+    row = key.p ? heft_model_row(names->model, key) : HEFT_NONE;
+    return row == HEFT_NONE || add_name(&names->variables, name, row, err);
+}
+
+static bool read_node(struct heft_tf_names *names, struct heft_cur cur, struct heft_error *err)
+{
+    struct heft_proto_item item;
+
+    while (heft_proto_take(&cur, &item, err))
+        if (item.number == NODE_ATTRIBUTE && item.wire == HEFT_PROTO_LEN &&
+            !read_attribute(names, heft_proto_sub(&item), err))
+            return false;
+    return !cur.bad;
+}
+
+static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
+{
+    const uint32_t row = heft_model_row(names->model, HEFT_STR(GRAPH));
+    struct heft_proto_item item;
+    struct heft_bytes bytes;
+    struct heft_cur cur;
+    uint64_t where;
+
+    if (row == HEFT_NONE)
+        return true;
+    if (!heft_tf_read_graph(names->model, &names->model->rows[row], &names->mem, &bytes, &where,
+                            err))
+        return false;
+    cur = heft_cur_of(bytes, where);
+    while (heft_proto_take(&cur, &item, err))
+        if (item.number == GRAPH_NODE && item.wire == HEFT_PROTO_LEN &&
+            !read_node(names, heft_proto_sub(&item), err))
+            return false;
+    return !cur.bad;
+}
+
+/* ---- looking up -------------------------------------------------------------------------- */
+
+bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,
+                        struct heft_error *err)
+{
+    *names = (struct heft_tf_names){.model = model};
+    return read_graph(names, err) && add_ways(names, model, err);
+}
+
+void heft_tf_names_release(struct heft_tf_names *names)
+{
+    heft_strmap_release(&names->variables);
+    heft_strmap_release(&names->ways);
+    heft_arena_release(&names->mem);
+}
+
+static uint32_t one_of(const struct heft_strmap *map, struct heft_str name)
+{
+    const uint32_t row = heft_strmap_get(map, name);
+
+    return row == HEFT_MAP_NONE || row == SEVERAL ? HEFT_NONE : row;
+}
+
+static uint32_t find(const struct heft_tf_names *names, struct heft_str name)
+{
+    uint32_t row = heft_model_row(names->model, name);
+
+    if (row == HEFT_NONE)
+        row = one_of(&names->variables, name);
+    if (row == HEFT_NONE)
+        row = one_of(&names->ways, name);
+    return row;
+}
+
+uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name)
+{
+    const uint32_t row = find(names, name);
+
+    if (row == HEFT_NONE && heft_str_ends(name, ":0")) /* a tensor of a graph: its output 0 */
+        return find(names, (struct heft_str){name.p, name.n - 2});
+    return row;
+}
