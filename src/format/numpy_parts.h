@@ -1,0 +1,35 @@
+/* numpy_parts.h: what the NumPy formats share: an array of a header that was read, wherever its
+ * bytes are. Seen by numpy*.c only. */
+#ifndef HEFT_NUMPY_PARTS_H
+#define HEFT_NUMPY_PARTS_H
+
+#include "core/plan.h"
+#include "core/registry.h"
+#include "wire/npy.h"
+
+/* An array on its way into a model. */
+struct heft_numpy_array {
+    struct heft_npy npy;
+    struct heft_str name;
+    uint64_t where;              /* in the file: what errors and notes about it point to */
+    struct heft_storage storage; /* its bytes, maybe with others in front and behind */
+    uint64_t begin;              /* of the array's bytes in the storage */
+};
+
+/* Adds it as a row, or says why it is none. */
+HEFT_CHECKED bool heft_numpy_add(struct heft_model *model, const struct heft_numpy_array *array,
+                                 struct heft_error *err);
+/* The header of an item as it is written, in the plan's memory. */
+HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
+                                    struct heft_str *header, struct heft_error *err);
+bool heft_numpy_holds(enum heft_dtype dtype);
+/* NumPy files have no place for the cargo's metadata. */
+HEFT_CHECKED bool heft_numpy_note_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
+                                           struct heft_error *err);
+
+/* ---- numpy_npz_write.c ---- */
+
+HEFT_CHECKED bool heft_npz_plan(struct heft_plan *plan, uint32_t file,
+                                const struct heft_cargo *cargo, struct heft_error *err);
+
+#endif
