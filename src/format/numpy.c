@@ -54,6 +54,7 @@ static bool open_npy(struct heft_model *model, uint32_t source, struct heft_erro
 {
     const struct heft_source src = model->sources[source].source;
     struct heft_numpy_array array = {.name = name_of(model->sources[source].path)};
+    struct heft_numpy_texts texts = {0};
     struct heft_arena mem = {0};
     bool ok = read_header(&array, &src, &mem, err);
 
@@ -68,8 +69,10 @@ static bool open_npy(struct heft_model *model, uint32_t source, struct heft_erro
         array.storage.packed = array.storage.len;
         ok = name_version(model, &array.npy, err) &&
              heft_model_claim(model, source, 0, array.npy.data, "npy header", err) &&
-             heft_numpy_add(model, &array, err);
+             heft_numpy_add(model, &array, &texts, err);
     }
+    if (ok)
+        heft_numpy_give_texts(model, &texts);
     heft_arena_release(&mem);
     return ok;
 }

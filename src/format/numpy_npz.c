@@ -21,7 +21,7 @@ struct archive {
     struct heft_zip zip;
     struct heft_arena mem;
     uint8_t *room; /* HEFT_NPY_LONGEST: of a header */
-    size_t arrays;
+    struct heft_numpy_texts texts;
 };
 
 /* ---- probe ----------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
     return array.name.p &&
            (!is_stored || heft_model_claim_of(a->model, a->source, entry->data, header.n,
                                               "npy header of ", entry->name, err)) &&
-           heft_numpy_add(a->model, &array, err) && note_rest(a, &array, entry, err);
+           heft_numpy_add(a->model, &array, &a->texts, err) && note_rest(a, &array, entry, err);
 }
 
 static bool add_other(struct archive *a, const struct heft_zip_entry *entry, struct heft_error *err)
@@ -149,8 +149,8 @@ static bool add_other(struct archive *a, const struct heft_zip_entry *entry, str
         return entry->packed == 0 ||
                heft_model_claim_of(a->model, a->source, entry->data, entry->packed, "record ",
                                    entry->name, err);
-    storage.is_other = true;
-    return heft_model_add_storage(a->model, &storage, &index, err);
+    return heft_model_add_storage(a->model, &storage, &index, err) &&
+           heft_model_add_blob(a->model, entry->name, index, "member", err);
 }
 
 /* An array that cannot be read is lost, where that is asked for. */
@@ -190,7 +190,6 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
         return false;
     if (!heft_str_ends(entry->name, ".npy"))
         return add_other(a, entry, err);
-    a->arrays++;
     if (check_whole(entry, &found) && add_array(a, entry, &found))
         return true;
     if (found.offset == HEFT_NO_OFFSET)
@@ -282,6 +281,8 @@ static bool open_npz(struct heft_model *model, uint32_t source, struct heft_erro
     for (size_t i = 0; ok && i < a.zip.count; i++)
         ok = add_member(&a, &a.zip.entries[i], err);
     ok = ok && claim_ends(&a, err);
+    if (ok)
+        heft_numpy_give_texts(model, &a.texts);
     heft_free(a.room);
     heft_arena_release(&a.mem);
     return ok;

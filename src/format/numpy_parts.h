@@ -5,6 +5,7 @@
 
 #include "core/plan.h"
 #include "core/registry.h"
+#include "core/tree.h"
 #include "wire/npy.h"
 
 /* An array on its way into a model. */
@@ -16,9 +17,23 @@ struct heft_numpy_array {
     uint64_t begin;              /* of the array's bytes in the storage */
 };
 
-/* Adds it as a row, or says why it is none. */
+/* What of a file is in memory: the tree of its texts, and how much there is. */
+struct heft_numpy_texts {
+    struct heft_node *root;
+    uint64_t nodes, bytes;
+    uint64_t inflated; /* bytes of blobs */
+};
+
+/* ---- numpy_array.c ---- */
+
+/* Adds it as a row, a value or a blob, or says why it is none of these. */
 HEFT_CHECKED bool heft_numpy_add(struct heft_model *model, const struct heft_numpy_array *array,
-                                 struct heft_error *err);
+                                 struct heft_numpy_texts *texts, struct heft_error *err);
+/* The array's bytes in memory, inflated if need be, its checksum compared. The caller has capped the
+ * storage's length. */
+HEFT_CHECKED bool heft_numpy_fetch(const struct heft_model *model,
+                                   const struct heft_numpy_array *array, struct heft_arena *mem,
+                                   struct heft_bytes *out, struct heft_error *err);
 /* The header of an item as it is written, in the plan's memory. */
 HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
                                     struct heft_str *header, struct heft_error *err);
@@ -26,6 +41,16 @@ bool heft_numpy_holds(enum heft_dtype dtype);
 /* NumPy files have no place for the cargo's metadata. */
 HEFT_CHECKED bool heft_numpy_note_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
                                            struct heft_error *err);
+
+/* ---- numpy_texts.c ---- */
+
+/* Adds an array of texts to the tree. *why: it is left unread, and why. */
+HEFT_CHECKED bool heft_numpy_add_texts(struct heft_model *model,
+                                       const struct heft_numpy_array *array,
+                                       struct heft_numpy_texts *all, const char **why,
+                                       struct heft_error *err);
+/* The tree becomes the model's values, in front of those that it has. */
+void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_texts *all);
 
 /* ---- numpy_npz_write.c ---- */
 

@@ -46,7 +46,7 @@ struct heft_npy_type {
 
 struct heft_npy {
     struct heft_npy_type type;
-    struct heft_str descr; /* as the header has it, for people: a part of it */
+    struct heft_str descr; /* as the header has it, for people: a part of it, without quotes */
     bool is_fortran;
     bool repeats; /* a key is there twice: the last one counts, as for NumPy */
     uint8_t version;

@@ -337,6 +337,8 @@ static bool read_descr(struct reader *r, struct heft_npy *out)
     out->descr = (struct heft_str){(const char *)r->p + begin, r->at - begin};
     while (out->descr.n && out->descr.p[out->descr.n - 1] == ' ')
         out->descr.n--;
+    if (token == TEXT && out->descr.n >= 2 && out->descr.p[0] == out->descr.p[out->descr.n - 1])
+        out->descr = (struct heft_str){out->descr.p + 1, out->descr.n - 2};
     return true;
 }
 
