@@ -57,8 +57,10 @@ static const char *reason(const struct heft_npy *npy)
         return "an array of Python objects, which are a pickle: scan looks into it";
     case HEFT_NPY_RECORDS:
         return "an array of records, not of numbers";
+    case HEFT_NPY_LONG:
+        return "a long double, whose format is the one of the machine that wrote it";
     default:
-        return "a type that heft does not know";
+        return "NumPy has no such type";
     }
 }
 
@@ -116,11 +118,21 @@ static bool add_texts(struct heft_model *model, const struct heft_numpy_array *a
 
 /* Type and shape of what is but bytes otherwise. */
 static bool tell_about(struct heft_model *model, const struct heft_numpy_array *array,
-                       struct heft_error *err)
+                       struct heft_numpy_texts *texts, struct heft_error *err)
 {
-    struct heft_node *about = heft_model_about(model, err), *arrays, *shape;
     const struct heft_npy *npy = &array->npy;
+    struct heft_node *about, *arrays, *shape;
 
+    if (texts->is_full)
+        return true;
+    texts->nodes += 4U + npy->rank;
+    if (texts->nodes > heft_numpy_most_nodes(model)) {
+        texts->nodes = heft_numpy_most_nodes(model);
+        texts->is_full = true;
+        return heft_model_note(model, HEFT_NOTE, array->storage.source, array->where, err,
+                               "from here on, types and shapes of dates and void are not listed");
+    }
+    about = heft_model_about(model, err);
     if (!about)
         return false;
     arrays = about->last && strcmp(about->last->value.key, "arrays") == 0
@@ -172,7 +184,7 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
         return false;
     }
     return heft_model_add_blob(model, (struct heft_str){name, array->name.n}, storage, kind, err) &&
-           tell_about(model, array, err);
+           tell_about(model, array, texts, err);
 }
 
 /* ---- any array ------------------------------------------------------------------------------- */

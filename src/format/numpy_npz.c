@@ -155,10 +155,14 @@ static bool add_other(struct archive *a, const struct heft_zip_entry *entry, str
 
 /* An array that cannot be read is lost, where that is asked for. */
 static bool lose_array(struct archive *a, const struct heft_zip_entry *entry,
-                       const struct heft_error *found, struct heft_error *err)
+                       struct heft_error *found, struct heft_error *err)
 {
     const struct heft_str name = {entry->name.p, entry->name.n - 4};
 
+    if (found->offset == HEFT_NO_OFFSET)
+        found->offset = entry->data;
+    if (found->code != HEFT_NOMEM && found->code != HEFT_IO)
+        heft_error_about(found, "array", name);
     if (heft_model_forgives(a->model, found))
         return heft_model_lose(a->model, name, a->source, found, err);
     *err = *found;
@@ -192,10 +196,6 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
         return add_other(a, entry, err);
     if (check_whole(entry, &found) && add_array(a, entry, &found))
         return true;
-    if (found.offset == HEFT_NO_OFFSET)
-        found.offset = entry->data;
-    if (found.code != HEFT_NOMEM && found.code != HEFT_IO)
-        heft_error_about(&found, "array", entry->name);
     return lose_array(a, entry, &found, err);
 }
 

@@ -22,7 +22,13 @@ struct heft_numpy_texts {
     struct heft_node *root;
     uint64_t nodes, bytes;
     uint64_t inflated; /* bytes of blobs */
+    bool is_full;      /* not all blobs are described */
 };
+/* Of texts, and of descriptions of blobs: in a file. */
+static inline uint64_t heft_numpy_most_nodes(const struct heft_model *model)
+{
+    return heft_min_u64(model->limits.expansion, 400000);
+}
 
 /* ---- numpy_array.c ---- */
 

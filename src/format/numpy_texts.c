@@ -9,7 +9,6 @@
 #include "core/tree.h"
 
 enum { MOST_BYTES = 32 << 20 }; /* of all such arrays of a file */
-enum { MOST_NODES = 400000 };   /* texts, and lists of them */
 
 struct texts {
     struct heft_model *model;
@@ -141,14 +140,14 @@ static void set_steps(struct texts *t)
     }
 }
 
-/* Texts and the lists above them; fewer than the limit, or the limit. */
-static uint64_t nodes_of(const struct heft_npy *npy)
+/* Texts and the lists above them; no more than `most` and one. */
+static uint64_t nodes_of(const struct heft_npy *npy, uint64_t most)
 {
     uint64_t all = 1, level = 1;
 
     for (unsigned i = 0; i < npy->rank && npy->count; i++) {
         level *= npy->shape[i]; /* at most count */
-        all = heft_min_u64(all + heft_min_u64(level, MOST_NODES), MOST_NODES + 1);
+        all = heft_min_u64(all + heft_min_u64(level, most), most + 1);
     }
     return all;
 }
@@ -175,7 +174,8 @@ static void drop_since(struct heft_node *root, const struct heft_node *before)
 bool heft_numpy_add_texts(struct heft_model *model, const struct heft_numpy_array *array,
                           struct heft_numpy_texts *all, const char **why, struct heft_error *err)
 {
-    const uint64_t nodes = nodes_of(&array->npy), bytes = array->storage.len;
+    const uint64_t most = heft_numpy_most_nodes(model), bytes = array->storage.len;
+    const uint64_t nodes = nodes_of(&array->npy, most);
     struct texts t = {
         .model = model, .npy = &array->npy, .key = array->name, .is_text = true, .err = err};
     struct heft_arena mem = {0};
@@ -183,8 +183,8 @@ bool heft_numpy_add_texts(struct heft_model *model, const struct heft_numpy_arra
     struct heft_bytes data;
     bool ok;
 
-    if (nodes > MOST_NODES - all->nodes || bytes > MOST_BYTES - all->bytes) {
-        *why = "texts beyond what is read into memory: 400000 elements, 32 MiB";
+    if (nodes > most - all->nodes || bytes > MOST_BYTES - all->bytes) {
+        *why = "texts beyond what is read into memory: 400000 of them, 32 MiB";
         return true;
     }
     all->nodes += nodes;

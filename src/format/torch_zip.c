@@ -24,7 +24,6 @@ static const struct {
     {"serialized_exported_program.json", "a torch.export archive of the first kind"},
     {"/model.json", "a TorchScript archive of torch 1.0 or 1.1 (has model.json)"},
     {"MAR-INF/MANIFEST.json", "a TorchServe archive"},
-    {".npy", "a NumPy .npz archive"},
 };
 
 static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)

@@ -34,7 +34,8 @@ enum heft_npy_kind {
     HEFT_NPY_VOIDS,   /* "|V2" */
     HEFT_NPY_OBJECTS, /* "|O": the data are a pickle */
     HEFT_NPY_RECORDS, /* a list of fields, or a type with a shape of its own */
-    HEFT_NPY_UNKNOWN  /* "<f16", and what NumPy does not know either */
+    HEFT_NPY_LONG,    /* "<f16": a long double of the machine that wrote it, or two */
+    HEFT_NPY_UNKNOWN  /* what NumPy does not know either */
 };
 
 struct heft_npy_type {

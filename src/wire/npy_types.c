@@ -26,7 +26,7 @@ static const struct {
     {"uint64", "u8"},  {"e", "f2"},         {"float16", "f2"}, {"f", "f4"},
     {"float32", "f4"}, {"d", "f8"},         {"float", "f8"},   {"float64", "f8"},
     {"F", "c8"},       {"complex64", "c8"}, {"D", "c16"},      {"complex128", "c16"},
-    {"object", "O"},
+    {"g", "f16"},      {"G", "c32"},        {"object", "O"},
 };
 
 static bool find_number(struct heft_str code, struct heft_npy_type *type)
@@ -86,6 +86,11 @@ static void find_other(struct heft_str code, struct heft_npy_type *type)
         break;
     case 'O':
         *type = (struct heft_npy_type){HEFT_NPY_OBJECTS, 0, false, 0};
+        break;
+    case 'f':
+    case 'c':
+        if (size == 12 || size == 16 || size == 24 || size == 32)
+            *type = (struct heft_npy_type){HEFT_NPY_LONG, 0, false, size};
         break;
     default:
         break;
