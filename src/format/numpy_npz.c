@@ -132,7 +132,7 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
     if (is_stored)
         step_over(&array.storage, header);
     else
-        array.begin = header.n;
+        array.begin = array.storage.front = (uint32_t)header.n;
     array.name.p = heft_arena_text(&a->model->mem, array.name, err);
     return array.name.p &&
            (!is_stored || heft_model_claim_of(a->model, a->source, entry->data, header.n,
