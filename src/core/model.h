@@ -46,6 +46,7 @@ struct heft_storage {
     bool is_other;   /* a record that is known to be no tensor's: code, say */
     bool is_missing; /* its file is not there, or ends before it: it may be listed, reading it is an
                         error; RAW, without a checksum */
+    uint32_t front;  /* bytes in front of the data that are a header (of a deflated array) */
 };
 
 /* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */

@@ -6,30 +6,43 @@
 #include "core/locate.h"
 
 extern const struct heft_format heft_format_torch;
-extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_torchscript;
 extern const struct heft_format heft_format_torch_export;
-extern const struct heft_format heft_format_torch_tar;
-extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
+extern const struct heft_format heft_format_npz;
 extern const struct heft_format heft_format_npy;
-extern const struct heft_format heft_format_raw;
+extern const struct heft_format heft_format_torch_legacy;
+extern const struct heft_format heft_format_torch_tar;
+extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_tf;
+extern const struct heft_format heft_format_raw;
 
 #define SURE 95 /* of 100: no other format is asked */
 
 /* Strong magics first. */
+/* clang-format off: one a line */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
-    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
-    &heft_format_tf_bundle,    &heft_format_tf_state,    &heft_format_torch_legacy,
-    &heft_format_torch_tar,    &heft_format_pickle,      &heft_format_npy,
-    &heft_format_raw,          &heft_format_tf,
+    &heft_format_torch,
+    &heft_format_torch_dcp,
+    &heft_format_torchscript,
+    &heft_format_torch_export,
+    &heft_format_safetensors,
+    &heft_format_hf_index,
+    &heft_format_tf_bundle,
+    &heft_format_tf_state,
+    &heft_format_npz,
+    &heft_format_npy,
+    &heft_format_torch_legacy,
+    &heft_format_torch_tar,
+    &heft_format_pickle,
+    &heft_format_tf,
+    &heft_format_raw,
 };
+/* clang-format on */
 
 const struct heft_format *heft_registry_at(size_t index)
 {
@@ -76,7 +89,6 @@ static const struct {
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
-    {0, 6, "\x93NUMPY", HEFT_UNSUPPORTED, "a NumPy array file"},
     {0, 8, "\x89HDF\r\n\x1a\n", HEFT_UNSUPPORTED, "an HDF5 file"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},

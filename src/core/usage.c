@@ -103,7 +103,7 @@ bool heft_model_usage(const struct heft_model *model, uint64_t *stored, uint64_t
     *stored = 0;
     for (size_t i = 0; i < model->n_storages; i++)
         if (!model->storages[i].is_other)
-            *stored = add(*stored, model->storages[i].len);
+            *stored = add(*stored, model->storages[i].len - model->storages[i].front);
     heft_free(spans);
     return true;
 }

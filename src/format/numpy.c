@@ -1,46 +1,104 @@
-/* numpy.c: writes one tensor as a NumPy file: the header (wire/npy.h), then row-major bytes. */
-#include "core/plan.h"
-#include "core/registry.h"
-#include "wire/npy.h"
+/* numpy.c: a file of one array, as numpy.save writes it.
+ *
+ *     "\x93NUMPY" version length │ {'descr': …, 'fortran_order': …, 'shape': …} │ data
+ *
+ * (wire/npy.h has the header.) The array has no name: it is called like the file. */
+#include "base/text.h"
+#include "format/numpy_parts.h"
+
+static int probe(const struct heft_probe *sample)
+{
+    return sample->head.n >= 6 && memcmp(sample->head.p, "\x93NUMPY", 6) == 0 ? 100 : 0;
+}
+
+/* "dir/kernel.npy" → "kernel". */
+static struct heft_str name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct heft_str name = heft_str_of(slash ? slash + 1 : path);
+
+    if (heft_str_ends(name, ".npy"))
+        name.n -= 4;
+    if (name.n == 0 ||
+        heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
+        return HEFT_STR("tensor");
+    return name;
+}
+
+static bool read_header(struct heft_numpy_array *array, const struct heft_source *src,
+                        struct heft_arena *mem, struct heft_error *err)
+{
+    uint8_t room[HEFT_NPY_HEAD];
+    const struct heft_bytes head = {room, (size_t)heft_min_u64(sizeof room, src->size)};
+    struct heft_bytes all;
+    size_t length;
+
+    if (!heft_source_read(src, 0, room, head.n, err) || !heft_npy_length(head, 0, &length, err))
+        return false;
+    if (length > src->size)
+        return heft_fail(err, HEFT_MALFORMED, 8, "npy header of %zu bytes, the file has %" PRIu64,
+                         length, src->size);
+    return heft_source_fetch(src, 0, length, mem, &all, err) &&
+           heft_npy_parse(&array->npy, all, 0, err);
+}
+
+static bool name_version(struct heft_model *model, const struct heft_npy *npy,
+                         struct heft_error *err)
+{
+    model->format = "npy";
+    model->version = heft_arena_printf(&model->mem, err, "%u.0", npy->version);
+    return model->version != NULL;
+}
+
+static bool open_npy(struct heft_model *model, uint32_t source, struct heft_error *err)
+{
+    const struct heft_source src = model->sources[source].source;
+    struct heft_numpy_array array = {.name = name_of(model->sources[source].path)};
+    struct heft_numpy_texts texts = {0};
+    struct heft_arena mem = {0};
+    bool ok = read_header(&array, &src, &mem, err);
+
+    if (ok) {
+        const uint64_t there = src.size - array.npy.data;
+        const bool is_known = array.npy.type.each > 0;
+
+        array.where = array.npy.data;
+        array.storage.source = source;
+        array.storage.off = array.npy.data;
+        array.storage.len = is_known ? heft_min_u64(array.npy.bytes, there) : there;
+        array.storage.packed = array.storage.len;
+        ok = name_version(model, &array.npy, err) &&
+             heft_model_claim(model, source, 0, array.npy.data, "npy header", err) &&
+             heft_numpy_add(model, &array, &texts, err);
+    }
+    if (ok)
+        heft_numpy_give_texts(model, &texts);
+    heft_arena_release(&mem);
+    return ok;
+}
 
 static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                       struct heft_error *err)
 {
-    struct heft_item *item = cargo->items;
-    struct heft_buf buf = {0};
     struct heft_str header;
-    const char *descr;
-    bool ok;
 
     if (cargo->n_items != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "npy holds one tensor, %zu were chosen",
                          cargo->n_items);
-    descr = heft_npy_descr((enum heft_dtype)item->as);
-    if (!descr) {
-        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "NumPy has no %s",
-                  heft_dtype_name((enum heft_dtype)item->as));
-        return heft_error_about(err, "tensor", item->name);
-    }
-    heft_npy_header(&buf, descr, item->row->rank, item->row->shape);
-    ok = heft_buf_ok(&buf, err) && heft_buf_take(&buf, plan->mem, &header, err) &&
-         heft_plan_put(plan, file, header, err) && heft_plan_item(plan, file, item, err);
-    heft_buf_release(&buf);
-    return ok;
+    return heft_numpy_header(plan, cargo->items, &header, err) &&
+           heft_plan_put(plan, file, header, err) && heft_plan_item(plan, file, cargo->items, err);
 }
 
 static const char *const extensions[] = {"npy", NULL};
 
-static bool holds(enum heft_dtype dtype)
-{
-    return heft_npy_descr(dtype) != NULL;
-}
-
 extern const struct heft_format heft_format_npy;
 const struct heft_format heft_format_npy = {
     .name = "npy",
-    .summary = "NumPy array file, one tensor (written only)",
+    .summary = "NumPy array file, one tensor",
+    .probe = probe,
+    .open = open_npy,
     .plan = plan_file,
     .extensions = extensions,
     .one_tensor = true,
-    .holds = holds,
+    .holds = heft_numpy_holds,
 };

@@ -9,7 +9,6 @@
 #include "format/scan_parts.h"
 
 #include "base/checksum.h"
-#include "base/inflate.h"
 
 #define DIRECTORY ((uint64_t)256 << 20)
 #define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record that is in memory */
@@ -92,30 +91,6 @@ static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place
 
 /* ---- one record -------------------------------------------------------------------------- */
 
-/* The first bytes of a deflated record; *n of them, 0 where it does not inflate. */
-static bool peek_deflated(const struct heft_source *src, const struct heft_zip_entry *entry,
-                          uint8_t *out, size_t *n, struct heft_error *err)
-{
-    uint8_t packed[4096], *at = out;
-    const size_t most = *n;
-    struct heft_error bad = {0}; /* a record that does not inflate is no pickle to anyone */
-    struct heft_bytes in = {packed, (size_t)heft_min_u64(sizeof packed, entry->packed)};
-    struct heft_inflate *z;
-    bool done = false;
-
-    if (!heft_source_read(src, entry->data, packed, in.n, err))
-        return false;
-    z = heft_inflate_new(err);
-    if (!z)
-        return false;
-    while (*n && !done && in.n)
-        if (!heft_inflate_step(z, &in, &at, n, &done, &bad))
-            break;
-    heft_inflate_free(z);
-    *n = most - *n;
-    return true;
-}
-
 /* Whether a record is worth a look: all pickles begin with one of these opcodes, all that may hold
  * pickles with one of these bytes, or it is a tar. */
 static bool is_worth(struct heft_bytes head)
@@ -180,15 +155,12 @@ static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *
                     struct heft_error *err)
 {
     uint8_t head[HEAD] = {0};
-    size_t n = (size_t)heft_min_u64(sizeof head, entry->size);
+    size_t n = sizeof head;
 
     *idle = true;
-    if (entry->method == HEFT_ZIP_DEFLATED) {
-        if (!peek_deflated(src, entry, head, &n, err))
-            return false;
-    } else if (!heft_source_read(src, entry->data, head, n, err)) {
+    if (!heft_zip_peek(src, entry, head, &n,
+                       err)) /* what does not inflate is no pickle to anyone */
         return false;
-    }
     *idle = !is_worth((struct heft_bytes){head, n});
     return true;
 }
@@ -315,14 +287,35 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
     return ok;
 }
 
+/* An archive of NumPy's, whose names are no paths and may differ in case alone: nobody else reads one
+ * with nothing but .npy in it. */
+static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_zip *zip, struct heft_arena *mem)
+{
+    const struct heft_zip_limits limits = {.entries =
+                                               heft_limit_entries(s->limits, place->src->size),
+                                           .directory = DIRECTORY,
+                                           .ratio = s->limits->ratio,
+                                           .labels = true};
+    struct heft_error ignored = {0};
+
+    if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
+        return false;
+    for (size_t i = 0; i < zip->count; i++)
+        if (!heft_str_ends(zip->entries[i].name, ".npy"))
+            return false;
+    return true;
+}
+
 bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
     const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
-                                           DIRECTORY, s->limits->ratio};
+                                           DIRECTORY, s->limits->ratio, false};
     struct heft_arena mem = {0};
     struct heft_error why = {0};
     struct heft_zip zip;
-    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why);
+    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why) ||
+                       (why.code != HEFT_NOMEM && opens_npz(s, place, &zip, &mem));
     bool ok = true, second = false, is_row = false;
 
     if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)

@@ -10,6 +10,7 @@
  * protocol 2 wraps bytes above 0x7F into text, so those are decoded into memory. Arrays of objects,
  * texts, dates and records are no tensors: they stay opaque values. */
 #include "format/torch_parts.h"
+#include "wire/npy.h"
 
 #include <math.h>
 
@@ -20,19 +21,11 @@ struct type {
     bool is_big;
 };
 
-static const struct {
-    const char *name;
-    uint8_t dtype;
-} TYPES[] = {
-    {"b1", HEFT_BOOL}, {"i1", HEFT_I8},  {"i2", HEFT_I16}, {"i4", HEFT_I32},   {"i8", HEFT_I64},
-    {"u1", HEFT_U8},   {"u2", HEFT_U16}, {"u4", HEFT_U32}, {"u8", HEFT_U64},   {"f2", HEFT_F16},
-    {"f4", HEFT_F32},  {"f8", HEFT_F64}, {"c8", HEFT_C64}, {"c16", HEFT_C128},
-};
-
 static struct type read_type(const struct heft_torch *t, uint32_t node)
 {
     struct type type = {HEFT_DTYPE_COUNT, false};
     const struct heft_pickle_node *n;
+    struct heft_npy_type known;
     uint32_t name, order, fields;
 
     if (!heft_torch_is(t, node, HEFT_PICKLE_CALL) ||
@@ -50,9 +43,9 @@ static struct type read_type(const struct heft_torch *t, uint32_t node)
             return type;
         type.is_big = heft_str_is(heft_pickle_text(&t->pickle, order), ">");
     }
-    for (size_t i = 0; i < HEFT_COUNT(TYPES); i++)
-        if (heft_str_is(heft_pickle_text(&t->pickle, name), TYPES[i].name))
-            type.dtype = TYPES[i].dtype;
+    known = heft_npy_type_of(heft_pickle_text(&t->pickle, name));
+    if (known.kind == HEFT_NPY_NUMBERS)
+        type.dtype = known.dtype;
     return type;
 }
 

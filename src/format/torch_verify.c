@@ -7,34 +7,25 @@
 #include "core/registry.h"
 #include "format/torch_parts.h"
 
-static bool check_entry(const struct heft_source *src, const struct heft_zip_entry *entry,
-                        uint32_t source, const struct heft_listener *to, struct heft_error *err)
-{
-    struct heft_error found = {0};
-    uint64_t length;
+struct telling {
+    const struct heft_listener *to;
+    uint32_t source;
+};
 
-    if (heft_zip_check_descriptor(src, entry, &length, &found))
-        return true;
-    if (found.code != HEFT_MALFORMED) {
-        *err = found;
-        return false;
-    }
-    to->tell(to->ctx, HEFT_FINDING, source, found.offset, found.text);
-    return true;
+static void tell(void *ctx, uint64_t offset, const char *text)
+{
+    const struct telling *t = ctx;
+
+    t->to->tell(t->to->ctx, HEFT_FINDING, t->source, offset, text);
 }
 
 bool heft_torch_verify(const struct heft_model *model, uint32_t source,
                        const struct heft_listener *to, struct heft_error *err)
 {
-    const struct heft_source *src = &model->sources[source].source;
-    const struct heft_zip_limits limits = {heft_limit_entries(&model->limits, model->file_bytes), 0,
-                                           model->limits.ratio};
-    struct heft_arena mem = {0};
-    struct heft_zip zip;
-    bool ok = heft_zip_open(&zip, src, &limits, &mem, err);
+    const struct heft_zip_limits limits = {
+        .entries = heft_limit_entries(&model->limits, model->file_bytes),
+        .ratio = model->limits.ratio};
+    struct telling telling = {to, source};
 
-    for (size_t i = 0; ok && i < zip.count; i++)
-        ok = check_entry(src, &zip.entries[i], source, to, err);
-    heft_arena_release(&mem);
-    return ok;
+    return heft_zip_check_descriptors(&model->sources[source].source, &limits, tell, &telling, err);
 }

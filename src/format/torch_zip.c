@@ -24,7 +24,6 @@ static const struct {
     {"serialized_exported_program.json", "a torch.export archive of the first kind"},
     {"/model.json", "a TorchScript archive of torch 1.0 or 1.1 (has model.json)"},
     {"MAR-INF/MANIFEST.json", "a TorchServe archive"},
-    {".npy", "a NumPy .npz archive"},
 };
 
 static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
@@ -342,7 +341,7 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
 {
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
-                                           l->ratio};
+                                           l->ratio, false};
     struct heft_error why = {0};
 
     if (z->model->salvage

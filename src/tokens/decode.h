@@ -1,7 +1,6 @@
 /* decode.h: files of ids, in portions.
  *
  *     decode_files.c   which kind a file is; its parts; bytes → ids
- *     decode_npy.c     the header of a NumPy array of ids
  *     decode.c         ids → text */
 #ifndef HEFT_DECODE_H
 #define HEFT_DECODE_H
@@ -10,22 +9,6 @@
 #include "heft/tokens.h"
 #include "io/source.h"
 #include "wire/zip.h"
-
-/* What the header of an .npy says about numbers that may be ids. */
-struct heft_npy_ids {
-    uint64_t count;
-    uint32_t data; /* bytes of the header */
-    uint8_t width; /* 1, 2, 4, 8 */
-    bool is_signed;
-};
-#define HEFT_NPY_HEAD 12        /* bytes that tell how long the header is */
-#define HEFT_NPY_MOST (1 << 16) /* bytes of a header */
-
-/* The bytes of the whole header, from its first HEFT_NPY_HEAD. Offsets in errors are in the array.
- */
-HEFT_CHECKED bool heft_npy_head(const uint8_t *head, uint32_t *length, struct heft_error *err);
-HEFT_CHECKED bool heft_npy_read(struct heft_bytes header, struct heft_npy_ids *out,
-                                struct heft_error *err);
 
 /* A stored or deflated range of a file, from front to back. */
 struct heft_ids_range {

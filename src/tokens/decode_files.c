@@ -12,6 +12,7 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "tokens/decode.h"
+#include "tokens/npy_ids.h"
 
 #define LLMC_HEAD      1024
 #define MEGATRON_HEAD  34
@@ -116,18 +117,21 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
 {
     uint8_t head[HEFT_NPY_HEAD];
     struct heft_npy_ids array;
-    uint32_t length;
     uint8_t *header;
+    size_t length;
     bool ok;
 
-    if (!range_read(&r->range, head, sizeof head, err) || !heft_npy_head(head, &length, err))
+    if (!range_read(&r->range, head, sizeof head, err) ||
+        !heft_npy_length((struct heft_bytes){head, sizeof head}, 0, &length, err))
         return false;
+    if (length < sizeof head)
+        return heft_fail(err, HEFT_MALFORMED, 8, "an array header of %zu bytes", length);
     header = heft_alloc(length, err);
     if (!header)
         return false;
     memcpy(header, head, sizeof head);
     ok = range_read(&r->range, header + sizeof head, length - sizeof head, err) &&
-         heft_npy_read((struct heft_bytes){header, length}, &array, err) &&
+         heft_npy_plain_ids((struct heft_bytes){header, length}, &array, err) &&
          set_part(r, array.width, array.is_signed, array.count, err);
     heft_free(header);
     return ok;

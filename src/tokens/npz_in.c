@@ -6,12 +6,11 @@
 #include "base/endian.h"
 #include "base/inflate.h"
 #include "io/source.h"
+#include "tokens/npy_ids.h"
 #include "wire/zip.h"
 
 #define COPY ((size_t)256 << 10)
-#define HEADER                                                                                     \
-    ((size_t)64 << 10) /* of an array: NumPy writes 128 bytes, and its format ends here */
-#define SOME 4096      /* ids told at a time */
+#define SOME 4096 /* ids told at a time */
 
 struct npz {
     struct heft_source src;
@@ -129,76 +128,34 @@ static bool read_member(struct member *m, uint8_t *to, size_t n, struct heft_err
 
 /* ---- an array's header ------------------------------------------------------------------------ */
 
-/* What stands behind 'key': in the dict, or an empty text. */
-static struct heft_str behind_key(struct heft_str dict, const char *key)
-{
-    const size_t n = strlen(key);
-
-    for (size_t i = 0; i + n < dict.n; i++)
-        if (memcmp(dict.p + i, key, n) == 0) {
-            i += n;
-            while (i < dict.n && dict.p[i] == ' ')
-                i++;
-            return (struct heft_str){dict.p + i, dict.n - i};
-        }
-    return (struct heft_str){dict.p, 0};
-}
-
-/* '<i8' → bytes of a number, whether it has a sign and is big-endian. */
-struct number_type {
-    unsigned bytes;
-    bool is_signed, is_big;
-};
-
-static bool type_of(struct heft_str descr, struct number_type *type)
-{
-    if (descr.n < 4 || descr.p[0] != '\'' || !memchr("<>|=", descr.p[1], 4) ||
-        (descr.p[2] != 'i' && descr.p[2] != 'u') || !memchr("1248", descr.p[3], 4))
-        return false;
-    *type =
-        (struct number_type){(unsigned)(descr.p[3] - '0'), descr.p[2] == 'i', descr.p[1] == '>'};
-    return true;
-}
-
-static bool is_object(struct heft_str descr)
-{
-    const size_t n = (size_t)heft_min_u64(descr.n, 4);
-
-    return n == 0 || descr.p[0] != '\'' || memchr(descr.p, 'O', n) != NULL;
-}
-
 /* Reads the header of a member into the arena; the member then stands at its data. */
-static bool read_header(struct member *m, struct heft_arena *mem, struct heft_str *descr,
+static bool read_header(struct member *m, struct heft_arena *mem, struct heft_bytes *header,
                         struct heft_error *err)
 {
-    const char *name = m->entry->name.p;
-    uint8_t head[12];
-    char *dict;
-    size_t n;
+    uint8_t head[HEFT_NPY_HEAD], *all;
+    const size_t n = (size_t)heft_min_u64(m->left, sizeof head);
+    size_t length;
 
-    if (m->left < 12)
-        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s is no NumPy array", name);
-    if (!read_member(m, head, 10, err))
+    if (!read_member(m, head, n, err) ||
+        !heft_npy_length((struct heft_bytes){head, n}, HEFT_NO_OFFSET, &length, err))
         return false;
-    if (memcmp(head, "\x93NUMPY", 6) != 0)
-        return heft_fail(err, HEFT_MALFORMED, m->entry->data, "%s is no NumPy array", name);
-    n = heft_le16(head + 8);
-    if (head[6] > 1) {
-        if (!read_member(m, head + 10, 2, err))
-            return false;
-        n = heft_le32(head + 8);
-    }
-    if (n > HEADER || n > m->left)
-        return heft_fail(err, HEFT_MALFORMED, m->entry->data,
-                         "%s: a header of %zu bytes, %" PRIu64 " are left", name, n, m->left);
-    dict = heft_arena_alloc(mem, n + 1, err);
-    if (!dict || !read_member(m, (uint8_t *)dict, n, err))
+    if (length < n || length - n > m->left)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "a header of %zu bytes, %" PRIu64 " are left", length, m->left);
+    all = heft_arena_alloc(mem, length, err);
+    if (!all)
         return false;
-    *descr = behind_key((struct heft_str){dict, n}, "'descr':");
-    if (is_object(*descr))
-        return heft_fail(err, HEFT_UNSAFE, m->entry->data,
-                         "%s is an array of objects or records, numbers are allowed", name);
-    return true;
+    memcpy(all, head, n);
+    *header = (struct heft_bytes){all, length};
+    return read_member(m, all + n, length - n, err);
+}
+
+/* Where in the file a member is that is wrong, and which it is. */
+static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
+{
+    if (err->code != HEFT_NOMEM && err->code != HEFT_IO)
+        err->offset = entry->data;
+    return heft_error_about(err, "array", entry->name);
 }
 
 /* ---- copying ---------------------------------------------------------------------------------- */
@@ -208,9 +165,14 @@ static bool check_array(const struct npz *npz, struct heft_arena *mem,
 {
     const struct heft_stream stream = {&npz->src,   entry->data, entry->packed,
                                        entry->size, entry->crc,  true};
-    struct heft_str descr;
+    struct heft_bytes header;
+    struct heft_npy npy;
     struct member m;
-    const bool ok = open_member(&m, npz, entry, err) && read_header(&m, mem, &descr, err);
+    const bool ok =
+        open_member(&m, npz, entry, err) &&
+        ((read_header(&m, mem, &header, err) && heft_npy_parse(&npy, header, HEFT_NO_OFFSET, err) &&
+          heft_npy_is_safe(header, &npy, err)) ||
+         blame(entry, err));
 
     close_member(&m);
     return ok && (entry->method == HEFT_ZIP_STORED || heft_stream_check(&stream, err));
@@ -247,30 +209,30 @@ bool heft_npz_copy(const char *path,
 
 /* ---- ids -------------------------------------------------------------------------------------- */
 
-static bool read_id(const uint8_t *p, const struct number_type *type, uint64_t *id)
+static bool read_id(const uint8_t *p, const struct heft_npy_ids *type, uint64_t *id)
 {
     uint64_t v = 0;
 
-    for (unsigned i = 0; i < type->bytes; i++)
-        v |= (uint64_t)p[type->is_big ? type->bytes - 1 - i : i] << (8 * i);
+    for (unsigned i = 0; i < type->width; i++)
+        v |= (uint64_t)p[type->is_big ? type->width - 1 - i : i] << (8 * i);
     *id = v;
-    return !type->is_signed || !(v >> (8 * type->bytes - 1) & 1);
+    return !type->is_signed || !(v >> (8 * type->width - 1) & 1);
 }
 
 static bool tell_ids(const struct heft_npz_ids *to, struct member *m,
-                     const struct number_type *type, struct heft_error *err)
+                     const struct heft_npy_ids *type, struct heft_error *err)
 {
     uint8_t raw[SOME * 8], ids[SOME * 4];
 
-    while (m->left >= type->bytes) {
-        const size_t n = (size_t)heft_min_u64(SOME, m->left / type->bytes);
+    while (m->left >= type->width) {
+        const size_t n = (size_t)heft_min_u64(SOME, m->left / type->width);
 
-        if (!read_member(m, raw, n * type->bytes, err))
+        if (!read_member(m, raw, n * type->width, err))
             return false;
         for (size_t i = 0; i < n; i++) {
             uint64_t id;
 
-            if (!read_id(raw + i * type->bytes, type, &id) || id >= to->vocab_size)
+            if (!read_id(raw + i * type->width, type, &id) || id >= to->vocab_size)
                 return heft_fail(err, HEFT_MALFORMED, m->entry->data,
                                  "%s has a number that is no id, ids are below %" PRIu32,
                                  m->entry->name.p, to->vocab_size);
@@ -291,18 +253,16 @@ bool heft_npz_read_ids(const char *path, const struct heft_npz_ids *to, struct h
     bool ok = open_npz(&npz, path, err);
 
     for (size_t i = 0; ok && i < npz.zip.count; i++) {
-        struct number_type type = {0};
-        struct heft_str descr;
+        const struct heft_zip_entry *entry = &npz.zip.entries[i];
+        struct heft_npy_ids type;
+        struct heft_bytes header;
         struct member m;
 
-        ok = check_array(&npz, &npz.mem, &npz.zip.entries[i], err) &&
-             open_member(&m, &npz, &npz.zip.entries[i], err);
+        ok = check_array(&npz, &npz.mem, entry, err) && open_member(&m, &npz, entry, err);
         if (!ok)
             break;
-        ok = read_header(&m, &npz.mem, &descr, err);
-        if (ok && !type_of(descr, &type))
-            ok = heft_fail(err, HEFT_UNSUPPORTED, m.entry->data, "%s holds no integers",
-                           m.entry->name.p);
+        ok = (read_header(&m, &npz.mem, &header, err) && heft_npy_ids(header, &type, err)) ||
+             blame(entry, err);
         ok = ok && tell_ids(to, &m, &type, err);
         close_member(&m);
     }

@@ -6,21 +6,12 @@
  *     llm.c   256 × i32: 20240520, 1, count (u16 follow), or 20240801, 7, count (u32)
  *     else    a stream of u16 (or u32, where the caller says so) */
 #include "base/endian.h"
+#include "tokens/npy_ids.h"
 #include "tokens/sampler.h"
 #include "wire/zip.h"
 
-#define NPY_MOST   65536 /* bytes of an .npy header */
 #define LLMC_BYTES 1024
 #define HANDFUL    4096 /* bytes read at once from the spool */
-
-static const struct {
-    const char *descr;
-    uint8_t width;
-    bool is_signed;
-} TYPES[] = {
-    {"|i1", 1, true}, {"|u1", 1, false}, {"<i2", 2, true}, {"<u2", 2, false},
-    {"<i4", 4, true}, {"<u4", 4, false}, {"<i8", 8, true}, {"<u8", 8, false},
-};
 
 /* ---- bytes of an array ------------------------------------------------------------------- */
 
@@ -89,79 +80,32 @@ static struct heft_id_array *new_array(struct heft_sampler *s, struct heft_error
 
 /* ---- .npy -------------------------------------------------------------------------------- */
 
-/* What stands behind a key of the header, as far as its comma or bracket. */
-static bool npy_field(struct heft_str header, const char *key, struct heft_str *value)
-{
-    const size_t n = strlen(key);
-
-    for (size_t i = 0; i + n + 1 < header.n; i++) {
-        if (memcmp(header.p + i, key, n) || header.p[i + n] != ':')
-            continue;
-        i += n + 1;
-        while (i < header.n && header.p[i] == ' ')
-            i++;
-        *value = (struct heft_str){header.p + i, header.n - i};
-        return value->n > 0;
-    }
-    return false;
-}
-
-static bool npy_type(struct heft_id_array *a, struct heft_str value, struct heft_error *err)
-{
-    for (size_t i = 0; i < HEFT_COUNT(TYPES); i++) {
-        if (value.n > 4 && (value.p[0] == '\'' || value.p[0] == '"') &&
-            !memcmp(value.p + 1, TYPES[i].descr, 3) && value.p[4] == value.p[0]) {
-            a->width = TYPES[i].width;
-            a->is_signed = TYPES[i].is_signed;
-            return true;
-        }
-    }
-    if (value.n > 2 && value.p[2] == 'O')
-        return heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-                         "an array of objects, which only unpickling would show");
-    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "an array of other than little-endian integers");
-}
-
-/* "(123,)" */
-static bool npy_shape(struct heft_id_array *a, struct heft_str value, struct heft_error *err)
-{
-    size_t i = 1;
-
-    for (; i < value.n && value.p[i] >= '0' && value.p[i] <= '9'; i++)
-        if (!heft_mul(a->n, 10, &a->n) || !heft_add(a->n, (uint64_t)(value.p[i] - '0'), &a->n))
-            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "a length of more than 64 bits");
-    if (i == 1 || value.p[0] != '(' || i + 1 >= value.n || value.p[i] != ',' ||
-        value.p[i + 1] != ')')
-        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "an array of other than one dimension");
-    return true;
-}
-
 /* size: bytes of the whole. */
 static bool read_npy(const struct heft_sampler *s, struct heft_id_array *a, uint64_t size,
                      struct heft_arena *mem, struct heft_error *err)
 {
-    uint8_t head[12] = {0};
-    struct heft_str header, descr, shape;
+    uint8_t head[HEFT_NPY_HEAD], *header;
+    const size_t n = (size_t)heft_min_u64(size, sizeof head);
+    struct heft_npy_ids ids;
     uint64_t bytes;
-    char *text;
+    size_t length;
 
-    if (size < sizeof head || !read_bytes(s, a, 0, head, sizeof head, err) ||
-        memcmp(head, "\x93NUMPY", 6) || head[6] < 1 || head[6] > 3)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "no .npy array");
-    a->off = head[6] == 1 ? 10 : 12;
-    header.n = head[6] == 1 ? heft_le16(head + 8) : heft_le32(head + 8);
-    if (header.n > NPY_MOST || !heft_within(a->off, header.n, size))
-        return heft_fail(err, HEFT_MALFORMED, 8, "an .npy header of %zu bytes", header.n);
-    header.p = text = heft_arena_alloc(mem, header.n + 1, err);
-    if (!text || !read_bytes(s, a, a->off, text, header.n, err))
+    if (!read_bytes(s, a, 0, head, n, err) ||
+        !heft_npy_length((struct heft_bytes){head, n}, 0, &length, err))
         return false;
-    a->off += header.n;
-    if (!npy_field(header, "'descr'", &descr) || !npy_field(header, "'shape'", &shape))
-        return heft_fail(err, HEFT_MALFORMED, 10, "an .npy header without descr or shape");
-    if (!npy_type(a, descr, err) || !npy_shape(a, shape, err))
+    if (length > size)
+        return heft_fail(err, HEFT_MALFORMED, 8, "an .npy header of %zu bytes", length);
+    header = heft_arena_alloc(mem, length, err);
+    if (!header || !read_bytes(s, a, 0, header, length, err) ||
+        !heft_npy_plain_ids((struct heft_bytes){header, length}, &ids, err))
         return false;
+    if (ids.rank != 1)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "an array of %u dimensions, ids have one", ids.rank);
+    a->off = ids.data;
+    a->n = ids.count;
+    a->width = ids.width;
+    a->is_signed = ids.is_signed;
     return (heft_mul(a->n, a->width, &bytes) && bytes == size - a->off) ||
            heft_fail(err, HEFT_MALFORMED, a->off,
                      "%" PRIu64 " integers of %u bytes in %" PRIu64 " bytes", a->n, a->width,

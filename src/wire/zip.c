@@ -21,7 +21,7 @@
 
 #define CENTRAL HEFT_ZIP_CENTRAL
 
-static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100};
+static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, false};
 
 /* While it is being opened. What is not the caller's lives on the heap. */
 struct opening {
@@ -91,19 +91,25 @@ static bool is_plain(struct heft_str name)
     return odd == 0;
 }
 
-bool heft_zip_check_name(uint64_t where, struct heft_str name, struct heft_error *err)
+static bool check_path(uint64_t where, struct heft_str name, struct heft_error *err)
 {
-    if (name.n == 0)
-        return heft_fail(err, HEFT_MALFORMED, where, "a record without a name");
-    if (memchr(name.p, 0, name.n))
-        return bad_name(err, HEFT_UNSAFE, where, name, "a NUL in a name");
     if (memchr(name.p, '\\', name.n))
         return bad_name(err, HEFT_UNSAFE, where, name, "a backslash in a name");
     if (name.p[0] == '/')
         return bad_name(err, HEFT_UNSAFE, where, name,
                         "an absolute path, a relative one is needed");
-    if (has_parent(name))
-        return bad_name(err, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
+    return !has_parent(name) ||
+           bad_name(err, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
+}
+
+bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label, struct heft_error *err)
+{
+    if (name.n == 0)
+        return heft_fail(err, HEFT_MALFORMED, where, "a record without a name");
+    if (memchr(name.p, 0, name.n))
+        return bad_name(err, HEFT_UNSAFE, where, name, "a NUL in a name");
+    if (!label && !check_path(where, name, err))
+        return false;
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
         return bad_name(err, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
     return true;
@@ -158,11 +164,12 @@ static bool find_same(struct opening *o, struct heft_str folded, uint32_t index,
     return true;
 }
 
-/* Names must differ even where upper and lower case do not count: torch looks them up so. */
+/* Names must differ even where upper and lower case do not count: torch looks them up so. Labels
+ * are what they are. */
 static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bool plain,
                      uint32_t index)
 {
-    const struct heft_str folded = plain ? name : fold(o, name);
+    const struct heft_str folded = plain || o->limits.labels ? name : fold(o, name);
     const struct heft_zip_entry *other;
     uint32_t found;
 
@@ -295,7 +302,7 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
                                  .is_folder = name.n && name.p[name.n - 1] == '/'};
     o->names += name.n + 1;
     plain = is_plain(e->name);
-    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->err)) ||
+    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->limits.labels, o->err)) ||
         !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
         !check_kind(o, where, p, e) || !add_name(o, where + CENTRAL, e->name, plain, index))
         return false;

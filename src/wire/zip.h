@@ -23,7 +23,8 @@ enum heft_zip_fault {
 
 struct heft_zip_entry {
     struct heft_str
-        name;        /* valid UTF-8, no NUL, not absolute, no `..`, no backslash; NUL-terminated */
+        name; /* valid UTF-8, no NUL, not absolute, no `..`, no backslash (but see limits.labels);
+                 NUL-terminated */
     uint64_t header; /* offset of the local header */
     uint64_t data;   /* offset of the payload, from the local header's own lengths */
     uint64_t packed; /* bytes of the payload in the file */
@@ -53,6 +54,7 @@ struct heft_zip_limits {
     uint64_t entries;   /* against a directory that makes us allocate: 1 million */
     uint64_t directory; /* bytes of the central directory: 256 MiB */
     uint64_t ratio;     /* inflated : packed, against deflate bombs: 1100 */
+    bool labels; /* names are no paths and have no case: any UTF-8 without NUL, each but once */
 };
 
 HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
@@ -79,6 +81,10 @@ const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct he
 HEFT_CHECKED bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry,
                                  uint64_t cap, bool check, struct heft_arena *arena,
                                  struct heft_bytes *out, struct heft_error *err);
+/* The first bytes of a record, unpacked: up to *n of them, which becomes how many there are. Fewer
+ * than were asked for where the record ends, or where its deflate stream breaks. */
+HEFT_CHECKED bool heft_zip_peek(const struct heft_source *src, const struct heft_zip_entry *entry,
+                                uint8_t *out, size_t *n, struct heft_error *err);
 /* Reads the data descriptor behind a payload and compares it with the directory: with or without
  * signature, with 32- or 64-bit sizes. *length is what it really takes (0 where there is none).
  * HEFT_MALFORMED where none of the forms agrees. Opening leaves this out: it would read behind
@@ -86,5 +92,10 @@ HEFT_CHECKED bool heft_zip_fetch(const struct heft_source *src, const struct hef
 HEFT_CHECKED bool heft_zip_check_descriptor(const struct heft_source *src,
                                             const struct heft_zip_entry *entry, uint64_t *length,
                                             struct heft_error *err);
+/* The same of all records of an archive; tells of each that does not agree. */
+HEFT_CHECKED bool
+heft_zip_check_descriptors(const struct heft_source *src, const struct heft_zip_limits *limits,
+                           void (*tell)(void *ctx, uint64_t offset, const char *text), void *ctx,
+                           struct heft_error *err);
 
 #endif

@@ -312,12 +312,13 @@ struct feed {
     const struct heft_source *src;
     uint64_t at, left;
     uint8_t *piece;
+    size_t room; /* bytes of a piece */
     struct heft_bytes in;
 };
 
 static bool refill(struct feed *feed, struct heft_error *err)
 {
-    const size_t n = (size_t)heft_min_u64(feed->left, PIECE);
+    const size_t n = (size_t)heft_min_u64(feed->left, feed->room);
 
     if (feed->in.n || n == 0)
         return true;
@@ -369,7 +370,7 @@ static bool fetch_deflated(const struct heft_source *src, const struct heft_zip_
                            size_t n, struct heft_arena *arena, struct heft_bytes *out,
                            struct heft_error *err)
 {
-    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed};
+    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed, .room = PIECE};
     struct heft_inflate *z = heft_inflate_new(err);
     uint8_t *bytes = NULL;
     bool done = false;
@@ -385,6 +386,50 @@ static bool fetch_deflated(const struct heft_source *src, const struct heft_zip_
     heft_inflate_free(z);
     *out = (struct heft_bytes){bytes, n};
     return done;
+}
+
+/* Into the `left` bytes at out, until these are full or the stream ends or breaks. */
+static bool inflate_head(struct heft_inflate *z, struct feed *feed, uint8_t *out, size_t *left,
+                         struct heft_error *err)
+{
+    struct heft_error broken = {0};
+    bool done = false;
+
+    while (*left && !done) {
+        const size_t before = *left;
+
+        if (!refill(feed, err))
+            return false;
+        if (!heft_inflate_step(z, &feed->in, &out, left, &done, &broken))
+            break;
+        if (*left == before && feed->in.n == 0 && feed->left == 0)
+            break;
+    }
+    return true;
+}
+
+bool heft_zip_peek(const struct heft_source *src, const struct heft_zip_entry *entry, uint8_t *out,
+                   size_t *n, struct heft_error *err)
+{
+    const size_t most = (size_t)heft_min_u64(*n, entry->size);
+    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed};
+    uint8_t piece[4096];
+    struct heft_inflate *z;
+    size_t left = most;
+    bool ok;
+
+    *n = most;
+    if (entry->method == HEFT_ZIP_STORED)
+        return heft_source_read(src, entry->data, out, most, err) || about(err, entry);
+    z = heft_inflate_new(err);
+    if (!z)
+        return false;
+    feed.piece = piece;
+    feed.room = sizeof piece;
+    ok = inflate_head(z, &feed, out, &left, err);
+    heft_inflate_free(z);
+    *n = most - left;
+    return ok || about(err, entry);
 }
 
 bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry, uint64_t cap,
@@ -454,4 +499,28 @@ bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_
               ", %" PRIu64 " bytes packed, %" PRIu64 " unpacked",
               entry->crc, entry->packed, entry->size);
     return about(err, entry);
+}
+
+bool heft_zip_check_descriptors(const struct heft_source *src, const struct heft_zip_limits *limits,
+                                void (*tell)(void *ctx, uint64_t offset, const char *text),
+                                void *ctx, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_zip zip;
+    bool ok = heft_zip_open(&zip, src, limits, &mem, err);
+
+    for (size_t i = 0; ok && i < zip.count; i++) {
+        struct heft_error found = {0};
+        uint64_t length;
+
+        if (heft_zip_check_descriptor(src, &zip.entries[i], &length, &found))
+            continue;
+        ok = found.code == HEFT_MALFORMED;
+        if (ok)
+            tell(ctx, found.offset, found.text);
+        else
+            *err = found;
+    }
+    heft_arena_release(&mem);
+    return ok;
 }

@@ -76,8 +76,9 @@ HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *
                                 struct heft_error *err);
 /* Limits with the defaults filled in. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
-/* Whether a name is one that heft_zip_entry may have. */
-HEFT_CHECKED bool heft_zip_check_name(uint64_t where, struct heft_str name, struct heft_error *err);
+/* Whether a name is one that heft_zip_entry may have; as a label it is no path. */
+HEFT_CHECKED bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label,
+                                      struct heft_error *err);
 
 /* zip.c. Finds the zip64 field (id 1) among the `n` bytes of extra fields at p. `field` is empty
  * where there is none. False where the fields do not fit together. */

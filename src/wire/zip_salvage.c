@@ -237,7 +237,7 @@ static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, str
     };
     if ((s->flags & HEFT_ZIP_SEALED) ||
         (s->entry.method != HEFT_ZIP_STORED && s->entry.method != HEFT_ZIP_DEFLATED) ||
-        !heft_zip_check_name(at, s->entry.name, &ignored) ||
+        !heft_zip_check_name(at, s->entry.name, w->limits.labels, &ignored) ||
         !heft_zip_find_zip64(p + HEFT_ZIP_LOCAL_HEAD + name, extra, &field))
         return false;
     s->is_wide = field.p != NULL;

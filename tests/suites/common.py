@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
-DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin", ".npy",
+DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin", ".npy", ".npz",
                  ".pkl", ".tar"}
 
 

@@ -1,0 +1,506 @@
+/* npy_read.c: the header of a NumPy file (layout in npy.h), by a grammar of its own.
+ *
+ *     header  { key : value , … }                  a comma may stand behind the last
+ *     key     'descr' 'fortran_order' 'shape'      in any order, each of them
+ *     descr   a text, or brackets of texts and numbers
+ *     order   True False
+ *     shape   ( ) ( 3 , ) ( 3 , 4 )                numbers: 2 2L 0x2 1_000
+ *     text    '…' "…" u'…' r'…' with escapes, several side by side
+ *
+ * White space and comments stand between all of these, as Python has it. */
+#include "base/endian.h"
+#include "base/text.h"
+#include "wire/npy.h"
+
+#define MAGIC "\x93NUMPY"
+#define SHORT 10 /* bytes before the text: magic, version, u16; with a u32 there are 12 */
+#define DEEP  64 /* brackets within brackets */
+#define ROOM  64 /* bytes of a text that are looked at; of a longer one too many are counted */
+
+enum token { END, OPEN, CLOSE, COMMA, COLON, TEXT, NUMBER, WORD, BAD };
+
+static const char *const token_names[] = {"its end",  "a bracket", "a closing bracket",
+                                          "a comma",  "a colon",   "a text",
+                                          "a number", "a word",    "something else"};
+
+struct reader {
+    const uint8_t *p;
+    size_t n, at;
+    uint64_t base; /* of p in the file */
+    bool has_long; /* numbers may end in L */
+    struct heft_error *err;
+    /* The last token: */
+    size_t where;
+    char bracket;
+    bool is_true;
+    uint64_t number;
+    char text[ROOM];
+    size_t length;
+};
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static char peek(const struct reader *r)
+{
+    return r->at < r->n ? (char)r->p[r->at] : '\0';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static void skip_space(struct reader *r)
+{
+    while (r->at < r->n) {
+        const uint8_t c = r->p[r->at];
+
+        if (c == '#')
+            while (r->at < r->n && r->p[r->at] != '\n')
+                r->at++;
+        else if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f')
+            r->at++;
+        else
+            return;
+    }
+}
+
+static void keep(struct reader *r, uint32_t character)
+{
+    if (r->length < ROOM)
+        r->text[r->length] = character < 0x80 ? (char)character : '\x7f'; /* part of no type */
+    r->length++;
+}
+
+static unsigned digit_of(char c, unsigned radix)
+{
+    const unsigned d = is_digit(c)            ? (unsigned)(c - '0')
+                       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                       : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
+                                              : 16;
+
+    return d < radix ? d : 16;
+}
+
+/* Up to `most` digits; how many there were. */
+static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uint32_t *value)
+{
+    unsigned n = 0;
+
+    *value = 0;
+    while (n < most && r->at < r->n && digit_of(peek(r), radix) < radix) {
+        *value = *value * radix + digit_of(peek(r), radix);
+        r->at++;
+        n++;
+    }
+    return n;
+}
+
+/* Behind a backslash. */
+static bool take_escape(struct reader *r)
+{
+    static const char plain[] = "\\'\"abfnrtv", meant[] = "\\'\"\a\b\f\n\r\t\v";
+    const char c = peek(r);
+    const char *known = c ? memchr(plain, c, sizeof plain - 1) : NULL;
+    const unsigned wide = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    uint32_t value;
+
+    if (digit_of(c, 8) < 8) {
+        take_digits(r, 8, 3, &value);
+        keep(r, value);
+        return true;
+    }
+    r->at++;
+    if (wide) {
+        if (take_digits(r, 16, wide, &value) != wide)
+            return false;
+        keep(r, value);
+        return true;
+    }
+    if (known) {
+        keep(r, (uint8_t)meant[known - plain]);
+    } else if (c != '\n') {
+        keep(r, '\\');
+        keep(r, (uint8_t)c);
+    }
+    return c != '\0' && c != 'N';
+}
+
+/* Where a text begins here: the length of its prefix. */
+static bool begins_text(const struct reader *r, size_t *prefix)
+{
+    const char c = peek(r);
+
+    *prefix = c == 'u' || c == 'U' || c == 'r' || c == 'R';
+    if (r->at + *prefix >= r->n)
+        return false;
+    return r->p[r->at + *prefix] == '\'' || r->p[r->at + *prefix] == '"';
+}
+
+static bool take_quoted(struct reader *r, size_t prefix)
+{
+    const bool is_raw = prefix && (peek(r) == 'r' || peek(r) == 'R');
+    const uint8_t quote = r->p[r->at + prefix];
+
+    r->at += prefix + 1;
+    while (r->at < r->n && r->p[r->at] != quote) {
+        const uint8_t c = r->p[r->at++];
+
+        if (c == '\n' || c == 0)
+            return false;
+        if (c != '\\') {
+            keep(r, c);
+        } else if (is_raw) {
+            keep(r, c);
+            if (r->at < r->n)
+                keep(r, r->p[r->at++]);
+        } else if (!take_escape(r)) {
+            return false;
+        }
+    }
+    return r->at++ < r->n;
+}
+
+static enum token take_text(struct reader *r)
+{
+    size_t prefix;
+
+    r->length = 0;
+    while (begins_text(r, &prefix)) {
+        if (!take_quoted(r, prefix))
+            return BAD;
+        skip_space(r);
+    }
+    return TEXT;
+}
+
+static bool take_radix(struct reader *r, unsigned *radix)
+{
+    const char second = r->n - r->at > 1 ? (char)r->p[r->at + 1] : '\0';
+
+    *radix = 10;
+    if (peek(r) != '0' || !second || !memchr("xXoObB", second, 6))
+        return true;
+    *radix = second == 'x' || second == 'X' ? 16 : second == 'o' || second == 'O' ? 8 : 2;
+    r->at += 2;
+    if (peek(r) == '_')
+        r->at++;
+    return digit_of(peek(r), *radix) < *radix;
+}
+
+/* A number beyond 64 bits becomes the largest. */
+static enum token take_number(struct reader *r)
+{
+    const size_t begin = r->at;
+    unsigned radix;
+
+    r->number = 0;
+    if (!take_radix(r, &radix))
+        return BAD;
+    while (digit_of(peek(r), radix) < radix) {
+        if (!heft_mul(r->number, radix, &r->number) ||
+            !heft_add(r->number, digit_of(peek(r), radix), &r->number))
+            r->number = UINT64_MAX;
+        r->at++;
+        if (peek(r) == '_' && r->n - r->at > 1 && digit_of((char)r->p[r->at + 1], radix) < radix)
+            r->at++;
+    }
+    if (radix == 10 && r->p[begin] == '0' && r->number > 0)
+        return BAD; /* 007 */
+    if (r->has_long && (peek(r) == 'L' || peek(r) == 'l'))
+        r->at++;
+    return is_letter(peek(r)) || is_digit(peek(r)) || peek(r) == '.' ? BAD : NUMBER;
+}
+
+static enum token take_word(struct reader *r)
+{
+    const char *begin = (const char *)r->p + r->at;
+    struct heft_str word = {begin, 0};
+
+    while (is_letter(peek(r)) || is_digit(peek(r)))
+        r->at++;
+    word.n = (size_t)((const char *)r->p + r->at - begin);
+    r->is_true = heft_str_is(word, "True");
+    return r->is_true || heft_str_is(word, "False") || heft_str_is(word, "None") ? WORD : BAD;
+}
+
+static enum token next(struct reader *r)
+{
+    size_t prefix;
+
+    skip_space(r);
+    r->where = r->at;
+    if (r->at == r->n)
+        return END;
+    if (begins_text(r, &prefix))
+        return take_text(r);
+    if (is_digit(peek(r)))
+        return take_number(r);
+    if (is_letter(peek(r)))
+        return take_word(r);
+    r->bracket = (char)r->p[r->at++];
+    switch (r->bracket) {
+    case '(':
+    case '[':
+    case '{':
+        return OPEN;
+    case ')':
+    case ']':
+    case '}':
+        return CLOSE;
+    case ',':
+        return COMMA;
+    case ':':
+        return COLON;
+    default:
+        return BAD;
+    }
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static uint64_t offset_of(const struct reader *r)
+{
+    return r->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : r->base + r->where;
+}
+
+static bool wrong(const struct reader *r, enum token found, const char *what, const char *allowed)
+{
+    return heft_fail(r->err, HEFT_MALFORMED, offset_of(r), "npy header: %s is %s, must be %s", what,
+                     token_names[found], allowed);
+}
+
+static bool is_open(const struct reader *r, enum token token, char bracket)
+{
+    return token == OPEN && r->bracket == bracket;
+}
+
+static char partner(char open)
+{
+    return open == '(' ? ')' : open == '[' ? ']' : '}';
+}
+
+/* Fields and sub-arrays, behind their first bracket: only looked through. */
+static bool pass_brackets(struct reader *r)
+{
+    char open[DEEP] = {r->bracket};
+    size_t depth = 1;
+    bool has_value = false; /* a comma or a closing bracket comes next */
+    bool is_first = true;
+
+    while (depth > 0) {
+        const enum token token = next(r);
+
+        if (token == OPEN && r->bracket != '{' && !has_value) {
+            if (depth == DEEP)
+                return heft_fail(r->err, HEFT_LIMIT, offset_of(r),
+                                 "npy header: more than %d brackets within each other", DEEP);
+            open[depth++] = r->bracket;
+            is_first = true;
+        } else if (token == CLOSE && r->bracket == partner(open[depth - 1])) {
+            depth--;
+            has_value = true;
+        } else if (token == COMMA && has_value) {
+            has_value = false;
+            is_first = false;
+        } else if (!has_value && (token == TEXT || token == NUMBER || token == WORD)) {
+            has_value = true;
+        } else {
+            return wrong(r, token, is_first ? "what a bracket begins with" : "a field",
+                         "a text, a number, or brackets of these");
+        }
+    }
+    return true;
+}
+
+static bool read_descr(struct reader *r, struct heft_npy *out)
+{
+    const enum token token = next(r);
+    const size_t begin = r->where;
+
+    if (token == TEXT && r->length <= ROOM) {
+        out->type = heft_npy_type_of((struct heft_str){r->text, r->length});
+    } else if (token == TEXT) {
+        out->type = (struct heft_npy_type){.kind = HEFT_NPY_UNKNOWN};
+    } else if (is_open(r, token, '[') || is_open(r, token, '(')) {
+        if (!pass_brackets(r))
+            return false;
+        out->type = (struct heft_npy_type){.kind = HEFT_NPY_RECORDS};
+    } else {
+        return wrong(r, token, "descr", "a text, a list or a tuple");
+    }
+    out->descr = (struct heft_str){(const char *)r->p + begin, r->at - begin};
+    while (out->descr.n && out->descr.p[out->descr.n - 1] == ' ')
+        out->descr.n--;
+    if (token == TEXT && out->descr.n >= 2 && out->descr.p[0] == out->descr.p[out->descr.n - 1])
+        out->descr = (struct heft_str){out->descr.p + 1, out->descr.n - 2};
+    return true;
+}
+
+static bool read_order(struct reader *r, struct heft_npy *out)
+{
+    const enum token token = next(r);
+
+    if (token != WORD || (!r->is_true && r->p[r->where] == 'N'))
+        return wrong(r, token, "fortran_order", "True or False");
+    out->is_fortran = r->is_true;
+    return true;
+}
+
+static bool add_dimension(struct reader *r, struct heft_npy *out)
+{
+    if (out->rank == HEFT_NPY_RANK)
+        return heft_fail(r->err, HEFT_LIMIT, offset_of(r),
+                         "npy header: more than %d dimensions, which is the limit of NumPy",
+                         HEFT_NPY_RANK);
+    if (r->number > INT64_MAX)
+        return heft_fail(r->err, HEFT_MALFORMED, offset_of(r),
+                         "npy header: a dimension of 2^63 or more");
+    out->shape[out->rank++] = r->number;
+    return true;
+}
+
+static bool read_shape(struct reader *r, struct heft_npy *out)
+{
+    enum token token = next(r);
+    bool has_comma = true; /* a number may come */
+
+    if (!is_open(r, token, '('))
+        return wrong(r, token, "shape", "a tuple");
+    for (out->rank = 0; (token = next(r)) != CLOSE; has_comma = token == COMMA) {
+        if (token == NUMBER && has_comma) {
+            if (!add_dimension(r, out))
+                return false;
+        } else if (token != COMMA || has_comma) {
+            return wrong(r, token, "a dimension", "a whole number from 0 on, then a comma");
+        }
+    }
+    if (r->bracket != ')' || (out->rank == 1 && !has_comma))
+        return wrong(r, token, "what follows a dimension", "a comma: (3,) is a tuple, (3) is none");
+    return true;
+}
+
+/* ---- the dictionary -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    bool (*read)(struct reader *r, struct heft_npy *out);
+} keys[] = {{"descr", read_descr}, {"fortran_order", read_order}, {"shape", read_shape}};
+
+static bool read_pair(struct reader *r, struct heft_npy *out, unsigned *seen)
+{
+    const struct heft_str key = {r->text, heft_min_u64(r->length, ROOM)};
+    enum token token;
+    size_t i = 0;
+
+    while (i < HEFT_COUNT(keys) && !heft_str_is(key, keys[i].name))
+        i++;
+    if (i == HEFT_COUNT(keys))
+        return heft_fail(r->err, HEFT_MALFORMED, offset_of(r),
+                         "npy header: key '%.*s', only descr, fortran_order and shape are allowed",
+                         (int)key.n, key.p);
+    out->repeats = out->repeats || *seen >> i & 1;
+    *seen |= 1U << i;
+    token = next(r);
+    if (token != COLON)
+        return wrong(r, token, "what follows a key", "a colon");
+    return keys[i].read(r, out);
+}
+
+static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
+{
+    enum token token = next(r);
+
+    if (!is_open(r, token, '{'))
+        return wrong(r, token, "what it begins with", "{, a dictionary's begin");
+    for (token = next(r); token == TEXT;) {
+        if (!read_pair(r, out, seen))
+            return false;
+        token = next(r);
+        if (token != COMMA)
+            break;
+        token = next(r);
+    }
+    if (token != CLOSE || r->bracket != '}')
+        return wrong(r, token, "what follows", "a key, or } behind the last value");
+    token = next(r);
+    return token == END || wrong(r, token, "what follows the dictionary", "white space");
+}
+
+/* NumPy multiplies what is not 0: sizes of no bytes at all may not overflow either. */
+static bool measure(const struct reader *r, struct heft_npy *out)
+{
+    uint64_t all = 1, bytes;
+    bool fits = true;
+
+    out->count = 1;
+    for (unsigned i = 0; i < out->rank; i++) {
+        fits = fits && heft_mul(all, out->shape[i] ? out->shape[i] : 1, &all);
+        out->count = out->shape[i] ? out->count : 0;
+    }
+    fits = fits && heft_mul(all, out->type.each ? out->type.each : 1, &bytes) && bytes <= INT64_MAX;
+    if (!fits)
+        return heft_fail(r->err, HEFT_MALFORMED, r->base,
+                         "npy header: an array of 2^63 bytes or more");
+    out->count = out->count ? all : 0;
+    out->bytes = out->count * out->type.each;
+    return true;
+}
+
+bool heft_npy_length(struct heft_bytes head, uint64_t base, size_t *length, struct heft_error *err)
+{
+    uint64_t n;
+
+    if (head.n < SHORT || memcmp(head.p, MAGIC, sizeof MAGIC - 1) != 0)
+        return heft_fail(err, HEFT_MALFORMED, base,
+                         "no NumPy array: \\x93NUMPY, a version and a length are needed");
+    if (head.p[6] < 1 || head.p[6] > 3 || head.p[7] != 0)
+        return heft_fail(err, HEFT_UNSUPPORTED, base == HEFT_NO_OFFSET ? base : base + 6,
+                         "npy version %u.%u; 1.0, 2.0 and 3.0 are known", head.p[6], head.p[7]);
+    if (head.p[6] > 1 && head.n < HEFT_NPY_HEAD)
+        return heft_fail(err, HEFT_MALFORMED, base, "no NumPy array: it ends within its length");
+    n = head.p[6] == 1 ? heft_le16(head.p + 8) + (uint64_t)SHORT
+                       : heft_le32(head.p + 8) + (uint64_t)HEFT_NPY_HEAD;
+    if (n > HEFT_NPY_LONGEST)
+        return heft_fail(err, HEFT_LIMIT, base == HEFT_NO_OFFSET ? base : base + 8,
+                         "npy header of %" PRIu64 " bytes, the limit is %d", n, HEFT_NPY_LONGEST);
+    *length = (size_t)n;
+    return true;
+}
+
+static bool check_utf8(const struct reader *r, uint8_t version)
+{
+    const size_t good = heft_utf8_check((struct heft_bytes){r->p, r->n});
+
+    return version < 3 || good == r->n ||
+           heft_fail(r->err, HEFT_MALFORMED,
+                     r->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : r->base + good,
+                     "npy header: bytes that are no UTF-8, which version 3.0 needs");
+}
+
+bool heft_npy_parse(struct heft_npy *out, struct heft_bytes header, uint64_t base,
+                    struct heft_error *err)
+{
+    struct reader r = {.err = err};
+    unsigned seen = 0;
+    size_t before;
+
+    *out = (struct heft_npy){.version = header.p[6], .data = header.n};
+    before = out->version == 1 ? SHORT : HEFT_NPY_HEAD;
+    r.p = header.p + before;
+    r.n = header.n - before;
+    r.base = base == HEFT_NO_OFFSET ? base : base + before;
+    r.has_long = out->version < 3;
+    if (!check_utf8(&r, out->version) || !read_pairs(&r, out, &seen))
+        return false;
+    for (size_t i = 0; i < HEFT_COUNT(keys); i++)
+        if (!(seen >> i & 1))
+            return heft_fail(err, HEFT_MALFORMED, r.base, "npy header: there is no '%s'",
+                             keys[i].name);
+    return measure(&r, out);
+}
