@@ -247,12 +247,19 @@ static enum heft_dtype usual_for(enum heft_dtype dtype)
     case HEFT_I2:
         return HEFT_I8;
     case HEFT_QU8:
+    case HEFT_QU4X2:
+    case HEFT_QU2X4:
+    case HEFT_BITS1X8:
+    case HEFT_BITS2X4:
+    case HEFT_BITS4X2:
+    case HEFT_BITS8:
     case HEFT_U4:
     case HEFT_U2:
         return HEFT_U8;
     case HEFT_QI16:
         return HEFT_I16;
     case HEFT_QU16:
+    case HEFT_BITS16:
         return HEFT_U16;
     case HEFT_QI32:
         return HEFT_I32;

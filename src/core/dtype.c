@@ -36,6 +36,13 @@ static const struct heft_dtype_info table[HEFT_DTYPE_COUNT] = {
     [HEFT_U4] = {"U4", 8, 1, HEFT_KIND_UINT, 4},
     [HEFT_I2] = {"I2", 8, 1, HEFT_KIND_INT, 2},
     [HEFT_U2] = {"U2", 8, 1, HEFT_KIND_UINT, 2},
+    [HEFT_QU4X2] = {"QU4X2", 8, 1, HEFT_KIND_UINT},
+    [HEFT_QU2X4] = {"QU2X4", 8, 1, HEFT_KIND_UINT},
+    [HEFT_BITS1X8] = {"BITS1X8", 8, 1, HEFT_KIND_UINT},
+    [HEFT_BITS2X4] = {"BITS2X4", 8, 1, HEFT_KIND_UINT},
+    [HEFT_BITS4X2] = {"BITS4X2", 8, 1, HEFT_KIND_UINT},
+    [HEFT_BITS8] = {"BITS8", 8, 1, HEFT_KIND_UINT},
+    [HEFT_BITS16] = {"BITS16", 16, 2, HEFT_KIND_UINT},
     [HEFT_STRING] = {"STRING", 0, 1, HEFT_KIND_VARYING},
     [HEFT_VARIANT] = {"VARIANT", 0, 1, HEFT_KIND_VARYING},
 };

@@ -15,6 +15,7 @@ extern const struct heft_format heft_format_pickle;
 extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
+extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_raw;
 extern const struct heft_format heft_format_tf;
@@ -23,11 +24,11 @@ extern const struct heft_format heft_format_tf;
 
 /* Strong magics first. */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,        &heft_format_torch_dcp,    &heft_format_torchscript,
-    &heft_format_torch_export, &heft_format_safetensors,  &heft_format_hf_index,
-    &heft_format_tf_bundle,    &heft_format_torch_legacy, &heft_format_torch_tar,
-    &heft_format_pickle,       &heft_format_npy,          &heft_format_raw,
-    &heft_format_tf,
+    &heft_format_torch,        &heft_format_torch_dcp, &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_ptd,       &heft_format_safetensors,
+    &heft_format_hf_index,     &heft_format_tf_bundle, &heft_format_torch_legacy,
+    &heft_format_torch_tar,    &heft_format_pickle,    &heft_format_npy,
+    &heft_format_raw,          &heft_format_tf,
 };
 
 const struct heft_format *heft_registry_at(size_t index)
@@ -80,7 +81,6 @@ static const struct {
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
     {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
-    {4, 4, "FT01", HEFT_UNSUPPORTED, "an ExecuTorch FlatTensor file (.ptd)"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 4,
      "\x7f"

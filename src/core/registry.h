@@ -38,6 +38,9 @@ struct heft_format {
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
     bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
                    struct heft_error *err);
+    /* Adds the claims of sources[source] to a copy of the model that only the map sees: where they
+     * are too many to be kept, or cost reading. NULL: opening made them all. */
+    bool (*draw)(struct heft_model *view, uint32_t source, struct heft_error *err);
     /* Adds the ops of one output file that holds the cargo's rows. NULL: cannot be written. Pure.
      */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
