@@ -18,7 +18,7 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool trace, state;
-    bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
+    bool strict, overwrite, drop_metadata, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
@@ -28,9 +28,10 @@ struct options {
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* with combine: was given */
     uint64_t combine, shard_tokens;
-    uint64_t threads;        /* 0: not given */
-    uint64_t memory;         /* -M, bytes; 0: not given */
-    uint64_t max_shard_size; /* with sharded: was given */
+    uint64_t threads;           /* 0: not given */
+    uint64_t memory;            /* -M, bytes; 0: not given */
+    uint64_t segment_alignment; /* 0: not given */
+    uint64_t max_shard_size;    /* with sharded: was given */
     bool sharded;
     uint64_t shards;         /* 0: not given */
     const char *names;       /* "keys" or "objects"; NULL: not given */

@@ -366,6 +366,8 @@ static bool holds(enum heft_dtype to, enum heft_dtype from)
 
     const unsigned x = heft_dtype_value_bits(a), y = heft_dtype_value_bits(b);
 
+    if (a->kind == HEFT_KIND_PACKED || b->kind == HEFT_KIND_PACKED)
+        return a->bits == b->bits && a->kind + b->kind == HEFT_KIND_PACKED + HEFT_KIND_UINT;
     return from == HEFT_BOOL || (x == y && a->kind == b->kind) ||
            (y > x && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
 }

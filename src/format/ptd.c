@@ -203,6 +203,14 @@ static int probe(const struct heft_probe *probe)
     return probe->head.n >= 12 && is_digits(p + 8, "FH") ? 100 : 60;
 }
 
+/* All dtypes that have a number. */
+static bool holds(enum heft_dtype dtype)
+{
+    return heft_ptd_type(dtype) < HEFT_PTD_TYPES;
+}
+
+static const char *const extensions[] = {"ptd", NULL};
+
 extern const struct heft_format heft_format_ptd;
 const struct heft_format heft_format_ptd = {
     .name = "ptd",
@@ -211,4 +219,10 @@ const struct heft_format heft_format_ptd = {
     .open = open_file,
     .verify = heft_ptd_verify,
     .draw = heft_ptd_draw,
+    .plan = heft_ptd_plan,
+    .extensions = extensions,
+    .keeps_blobs = true,
+    .holds = holds,
+    .refuses_values = true,
+    .aligns_segments = true,
 };

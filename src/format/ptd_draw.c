@@ -9,7 +9,6 @@
 #include "format/ptd_parts.h"
 
 #define MOST_CLAIMS 1000000
-#define PIECE       65536
 
 /* What things are called: of an entry, with its key behind. */
 static const struct {
@@ -268,23 +267,16 @@ static bool count_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero
     return true;
 }
 
-/* Reads padding, of whatever length, and looks for what is not zero. */
+/* Reads padding, of whatever length. */
 static bool look_between(void *ctx, uint64_t at, uint64_t len, struct heft_error *err)
 {
     struct looking *l = ctx;
-    uint8_t piece[PIECE];
+    bool zeros;
 
-    for (uint64_t done = 0; done < len; done += PIECE) {
-        const size_t n = (size_t)heft_min_u64(PIECE, len - done);
-
-        if (!heft_source_read(&l->model->sources[l->source].source, at + done, piece, n, err))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            if (piece[i]) {
-                count_odd(l, at + done + i);
-                return true;
-            }
-    }
+    if (!heft_source_zeros(&l->model->sources[l->source].source, at, len, &zeros, err))
+        return false;
+    if (!zeros)
+        count_odd(l, at);
     return true;
 }
 
