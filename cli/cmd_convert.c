@@ -212,6 +212,8 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .output = options->output,
         .to = options->to,
         .layout = options->layout,
+        .segment_alignment = options->segment_alignment,
+        .drop_metadata = options->drop_metadata,
         .root = options->root,
         .rules = options->rules,
         .n_rules = options->n_rules,

@@ -18,25 +18,25 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool trace, state;
-    bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
+    bool strict, overwrite, drop_metadata, no_sync, no_verify, dry_run, verify, salvage;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
-    const char *step, *names;        /* of TensorFlow checkpoints */
+    const char *step, *names;        /* of TensorFlow checkpoints; names: "keys" or "objects" */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* with combine: was given */
     uint64_t combine, shard_tokens;
-    uint64_t threads;        /* 0: not given */
-    uint64_t memory;         /* -M, bytes; 0: not given */
-    uint64_t max_shard_size; /* with sharded: was given */
+    uint64_t threads;           /* 0: not given */
+    uint64_t memory;            /* -M, bytes; 0: not given */
+    uint64_t segment_alignment; /* 0: not given */
+    uint64_t max_shard_size;    /* with sharded: was given */
     bool sharded;
     uint64_t shards; /* 0: not given */
     bool keep_shards, keep_missing;
     const char *into;
-    const char *names;       /* "keys" or "objects"; NULL: not given */
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
     const char *style, *unicode; /* train, as the next line; 0: not given */

@@ -52,7 +52,7 @@ static const struct option_spec reading[] = {
 static const struct option_spec choosing[] = {
     TEXT(0, "step", step, "N", NULL, "of a folder of TensorFlow checkpoints: the one of step N"),
     TEXT(0, "names", names, "KIND", "keys|objects",
-         "names of a TensorFlow 2 checkpoint: its keys, or those of its objects"),
+         "names of a TensorFlow 2 checkpoint, read or written: keys or objects"),
     END,
 };
 static const struct option_spec selection[] = {
@@ -132,14 +132,16 @@ static const struct option_spec convert_own[] = {
     FLAG(0, "keep-shards", keep_shards, "tf: split into the data files that INPUT has"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
-    TEXT(0, "names", names, "KIND", "keys|objects",
-         "tf: keys are the names, or tf.train.Checkpoint's objects"),
     TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
          "names of shards: model{suffix}.safetensors"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "put TO (\\1 \\2 …) for what RE matches"),
     RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
     TEXT(0, "torch-layout", layout, "VERSION", "1.6|2.1|2.8",
          "the torch whose records to write; else the newest"),
+    KIND(0, "segment-alignment", OPTION_COUNT, segment_alignment, "N",
+         "ptd: align segments to N bytes (128)"),
+    FLAG(0, "drop-metadata", drop_metadata,
+         "ptd: leave out values and metadata, which it has no place for"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),

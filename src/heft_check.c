@@ -15,13 +15,51 @@ struct heft_map {
     size_t count;
 };
 
+/* The model with a list of claims of its own, to which formats add what they draw. */
+static bool begin_view(const struct heft_model *model, struct heft_model *view,
+                       struct heft_error *err)
+{
+    *view = *model;
+    view->mem = (struct heft_arena){0};
+    view->claims = NULL;
+    view->cap_claims = 0;
+    if (!heft_grow(&view->claims, &view->cap_claims, 0, model->n_claims + 1, sizeof *view->claims,
+                   err))
+        return false;
+    if (model->n_claims)
+        memcpy(view->claims, model->claims, model->n_claims * sizeof *view->claims);
+    return true;
+}
+
+static bool draw_formats(struct heft_model *view, struct heft_error *err)
+{
+    for (uint32_t i = 0; i < view->n_sources; i++) { /* sources are numbered by u32 */
+        const struct heft_format *format = view->sources[i].format;
+
+        if (format && format->draw && !format->draw(view, i, err))
+            return heft_error_file(err, view->sources[i].path);
+    }
+    return true;
+}
+
+static bool make_map(const struct heft_model *model, struct heft_map *map, struct heft_error *err)
+{
+    struct heft_model view;
+    bool ok = begin_view(model, &view, err) && draw_formats(&view, err) &&
+              heft_model_map(&view, &map->mem, &map->segments, &map->count, err);
+
+    heft_free(view.claims);
+    heft_arena_release(&view.mem);
+    return ok;
+}
+
 struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err)
 {
     struct heft_map *map = heft_calloc(1, sizeof *map, err);
 
     if (!map)
         return NULL;
-    if (heft_model_map(&c->model, &map->mem, &map->segments, &map->count, err))
+    if (make_map(&c->model, map, err))
         return map;
     heft_map_free(map);
     return NULL;

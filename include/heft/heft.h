@@ -455,6 +455,11 @@ struct heft_convert_options {
     const char *to;     /* format's name; NULL: by the output's extension */
     /* Of the format's layouts: torch writes those of 1.6, 2.1 and 2.8 and later; NULL: the newest. */
     const char *layout;
+    /* Of ptd: bytes that segments are aligned to; 0: 128, as ExecuTorch has them. */
+    uint64_t segment_alignment;
+    /* Values and metadata are left out where the format has no place for them (ptd); else that is
+     * HEFT_UNSUPPORTED. */
+    bool drop_metadata;
     const char *root; /* sub-dictionary whose tensors are taken, its path removed from names */
     /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
      * the last rule that matches decides; a glob with wildcards casts to a float only what is a

@@ -81,6 +81,13 @@ enum heft_dtype {
     HEFT_U4,
     HEFT_I2,
     HEFT_U2,
+    HEFT_QU4X2, /* torch's packed quantized numbers and bits: elements of a byte, of two */
+    HEFT_QU2X4,
+    HEFT_BITS1X8,
+    HEFT_BITS2X4,
+    HEFT_BITS4X2,
+    HEFT_BITS8,
+    HEFT_BITS16,
     /* Elements of varying length: such a tensor has as many bytes as it takes where it is stored,
        encoded as its format encodes it. It cannot be cast or sliced. */
     HEFT_STRING,

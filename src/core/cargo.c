@@ -213,8 +213,11 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
     bool *selected = heft_calloc(model->n_rows + 1, sizeof *selected, err);
     bool ok;
 
-    *out =
-        (struct heft_cargo){.model = model, .mem = mem, .n_shards = 1, .layout = options->layout};
+    *out = (struct heft_cargo){.model = model,
+                               .mem = mem,
+                               .n_shards = 1,
+                               .layout = options->layout,
+                               .alignment = options->segment_alignment};
     describe_root(out, options->root);
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&

@@ -36,6 +36,7 @@ struct heft_cargo {
     const size_t *begins;    /* after split: the first item of each shard, and the end */
     uint32_t n_shards;
     const char *layout; /* of the format's layouts; NULL: the usual one */
+    uint64_t alignment; /* of segments; 0: the usual one */
     /* Of the dictionary that is taken: whether it is an OrderedDict, and its _metadata or NULL. */
     bool is_ordered;
     const struct heft_value *modules;

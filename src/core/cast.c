@@ -328,6 +328,14 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
     [HEFT_I4] = {i4_to_f32, i4_to_f64, NULL, i4_to_int, int_to_4},
     [HEFT_U2] = {u2_to_f32, u2_to_f64, NULL, u2_to_int, int_to_2},
     [HEFT_I2] = {i2_to_f32, i2_to_f64, NULL, i2_to_int, int_to_2},
+    /* Packed: no numbers, but the same bits as an integer. */
+    [HEFT_QU4X2] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_QU2X4] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_BITS1X8] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_BITS2X4] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_BITS4X2] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_BITS8] = {NULL, NULL, NULL, u8_to_int, int_to_8},
+    [HEFT_BITS16] = {NULL, NULL, NULL, u16_to_int, int_to_16},
     [HEFT_F8_E5M2] = {e5m2_to_f32, NULL, f32_to_e5m2, NULL, NULL},
     [HEFT_F8_E4M3] = {e4m3_to_f32, NULL, f32_to_e4m3, NULL, NULL},
     [HEFT_F8_E8M0] = {e8m0_to_f32, NULL, NULL, NULL, NULL},
@@ -358,6 +366,8 @@ static bool holds(enum heft_dtype to, enum heft_dtype from)
 
     const unsigned x = heft_dtype_value_bits(a), y = heft_dtype_value_bits(b);
 
+    if (a->kind == HEFT_KIND_PACKED || b->kind == HEFT_KIND_PACKED)
+        return a->bits == b->bits && a->kind + b->kind == HEFT_KIND_PACKED + HEFT_KIND_UINT;
     return from == HEFT_BOOL || (x == y && a->kind == b->kind) ||
            (y > x && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
 }

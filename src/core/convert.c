@@ -67,6 +67,18 @@ static bool check_layout(const struct heft_conversion *c, const char *layout,
                                c->format->name, layout);
 }
 
+static bool check_alignment(const struct heft_conversion *c, uint64_t alignment,
+                            struct heft_error *err)
+{
+    if (alignment && !c->format->aligns_segments)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has no segments to align",
+                         c->format->name);
+    return alignment <= HEFT_MAX_ALIGNMENT ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "segments aligned to %" PRIu64 " bytes; %u is the most", alignment,
+                     HEFT_MAX_ALIGNMENT);
+}
+
 /* "model{suffix}.safetensors" → "model", ".safetensors". */
 static bool split_pattern(struct heft_conversion *c, const char *pattern, struct heft_error *err)
 {
@@ -152,7 +164,7 @@ static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct 
 
 /* ---- notes ------------------------------------------------------------------------------- */
 
-static bool add_note(struct heft_conversion *c, const char *note, struct heft_error *err)
+bool heft_conversion_note(struct heft_conversion *c, const char *note, struct heft_error *err)
 {
     if (!note || !heft_grow(&c->notes, &c->cap_notes, c->n_notes, 1, sizeof *c->notes, err))
         return false;
@@ -160,59 +172,15 @@ static bool add_note(struct heft_conversion *c, const char *note, struct heft_er
     return true;
 }
 
-/* Bookkeeping that every state dict brings: module versions, alone in dicts or not. */
-static bool is_bookkeeping(const struct heft_value *value)
-{
-    const struct heft_value *child = value->first_child;
-
-    return strcmp(value->key, "_metadata") == 0 ||
-           (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling &&
-            strcmp(child->key, "_metadata") == 0);
-}
-
-struct left_out {
-    struct heft_buf names;
-    unsigned n;
-};
-
-static void leave_out(struct left_out *left, struct heft_str name)
-{
-    if (left->n < NAMES_SHOWN) {
-        heft_buf_text(&left->names, left->n ? ", " : "");
-        heft_buf_str(&left->names, name);
-    }
-    left->n++;
-}
-
-/* "left out, not tensors: epoch, args": what lies beside the tensors that are taken. */
-static bool note_values(struct heft_conversion *c, const char *root, struct heft_error *err)
-{
-    const struct heft_value *from = heft_value_below(c->model->values, root ? root : "");
-    struct left_out left = {0};
-    struct heft_str out;
-
-    for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling)
-        if (!is_bookkeeping(v))
-            leave_out(&left, (struct heft_str){v->key, v->key_len});
-    for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
-        leave_out(&left, c->cargo.blobs[i].name);
-    if (left.n > NAMES_SHOWN)
-        heft_buf_printf(&left.names, " and %u more", left.n - NAMES_SHOWN);
-    if (!heft_buf_take(&left.names, &c->mem, &out, err))
-        return false;
-    return left.n == 0 ||
-           add_note(c, heft_arena_printf(&c->mem, err, "left out, not tensors: %s", out.p), err);
-}
-
 static bool note_part(struct heft_conversion *c, const struct heft_pair *part,
                       struct heft_error *err)
 {
-    return add_note(c,
-                    heft_arena_printf(&c->mem, err,
-                                      "%s is another view of %s's storage: dropped as "
-                                      "huggingface_hub does, its shape is not recorded",
-                                      part->key.p, part->value.p),
-                    err);
+    return heft_conversion_note(c,
+                                heft_arena_printf(&c->mem, err,
+                                                  "%s is another view of %s's storage: dropped as "
+                                                  "huggingface_hub does, its shape is not recorded",
+                                                  part->key.p, part->value.p),
+                                err);
 }
 
 static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
@@ -220,11 +188,11 @@ static bool note_ties(struct heft_conversion *c, size_t before, struct heft_erro
     const size_t dropped = before - c->cargo.n_items;
 
     if (dropped &&
-        !add_note(c,
-                  heft_arena_printf(&c->mem, err,
-                                    "%zu tied name%s dropped and recorded in the metadata", dropped,
-                                    dropped == 1 ? "" : "s"),
-                  err))
+        !heft_conversion_note(
+            c,
+            heft_arena_printf(&c->mem, err, "%zu tied name%s dropped and recorded in the metadata",
+                              dropped, dropped == 1 ? "" : "s"),
+            err))
         return false;
     for (size_t i = 0; i < c->cargo.n_parts; i++)
         if (!note_part(c, &c->cargo.parts[i], err))
@@ -251,12 +219,19 @@ static enum heft_dtype usual_for(enum heft_dtype dtype)
     case HEFT_I2:
         return HEFT_I8;
     case HEFT_QU8:
+    case HEFT_QU4X2:
+    case HEFT_QU2X4:
+    case HEFT_BITS1X8:
+    case HEFT_BITS2X4:
+    case HEFT_BITS4X2:
+    case HEFT_BITS8:
     case HEFT_U4:
     case HEFT_U2:
         return HEFT_U8;
     case HEFT_QI16:
         return HEFT_I16;
     case HEFT_QU16:
+    case HEFT_BITS16:
         return HEFT_U16;
     case HEFT_QI32:
         return HEFT_I32;
@@ -311,10 +286,10 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
     if (n > NAMES_SHOWN)
         heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
     return heft_buf_take(&text, &c->mem, &out, err) &&
-           add_note(c,
-                    heft_arena_printf(&c->mem, err, "left out, %s has no strings: %s",
-                                      c->format->name, out.p),
-                    err);
+           heft_conversion_note(c,
+                                heft_arena_printf(&c->mem, err, "left out, %s has no strings: %s",
+                                                  c->format->name, out.p),
+                                err);
 }
 
 static bool slice_one(struct heft_conversion *c, const struct heft_convert_options *options,
@@ -414,7 +389,7 @@ static bool plan_files(struct heft_conversion *c, const char *output, struct hef
 static bool take_notes(struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->plan.n_notes; i++)
-        if (!add_note(c, c->plan.notes[i], err))
+        if (!heft_conversion_note(c, c->plan.notes[i], err))
             return false;
     return true;
 }
@@ -435,8 +410,9 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress_ctx = options->progress_ctx,
     };
     if (!choose_format(c, options, in_folder, err) || !check_layout(c, options->layout, err) ||
+        !check_alignment(c, options->segment_alignment, err) ||
         !choose_names(c, options, in_folder, err) || !load_cargo(c, options, err) ||
-        !note_values(c, options->root, err) || !plan_files(c, options->output, err))
+        !heft_conversion_leave_values(c, options, err) || !plan_files(c, options->output, err))
         return false;
     c->plan.options = NULL; /* the caller's */
     return take_notes(c, err) && heft_plan_check(&c->plan, err);

@@ -33,6 +33,14 @@ HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                                   struct heft_error *err);
 /* … and after it: takes out of the cargo what lies on storages whose checksums are wrong. */
 HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err);
+/* left_out.c: notes of what is no tensor and is left out; where the format refuses that, HEFT_UNSUPPORTED
+ * unless the user said so. */
+HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
+                                               const struct heft_convert_options *options,
+                                               struct heft_error *err);
+/* A line for people. False where it is NULL, too. */
+HEFT_CHECKED bool heft_conversion_note(struct heft_conversion *c, const char *note,
+                                       struct heft_error *err);
 void heft_conversion_release(struct heft_conversion *conversion);
 
 #endif

@@ -12,6 +12,7 @@ enum heft_kind {
     HEFT_KIND_UINT,
     HEFT_KIND_FLOAT,
     HEFT_KIND_COMPLEX,
+    HEFT_KIND_PACKED, /* bits of several numbers, that are only moved */
     HEFT_KIND_VARYING /* strings: bits 0 */
 };
 

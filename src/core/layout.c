@@ -61,7 +61,7 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
     for (uint32_t i = 0; i < model->n_storages; i++) {
         const struct heft_storage *s = &model->storages[i];
 
-        if (s->packed && !s->is_missing && model->sources[s->source].is_file)
+        if (s->packed && !s->is_missing && !s->is_within && model->sources[s->source].is_file)
             all[used++] = (struct extent){s->off, s->packed, NULL, s->source, i};
     }
     qsort(all, used, sizeof *all, by_place);

@@ -43,6 +43,7 @@ struct heft_storage {
     uint64_t count;               /* for `check`: elements that lie here */
     uint8_t coding;
     uint8_t sum;     /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
+    bool is_within;  /* a part of another storage, which has its line in the map */
     bool is_other;   /* a record that is known to be no tensor's: code, say */
     bool is_missing; /* its file is not there, or ends before it: it may be listed, reading it is an
                         error; RAW, without a checksum */
@@ -72,6 +73,8 @@ struct heft_row {
                                where it is so */
     const uint64_t *given;    /* the file's own strides, also where settle takes them for row-major
                                  (of dimensions of extent 1 they may be anything); NULL: none */
+    const uint8_t *order;     /* rank numbers: which dimension is stored outermost, which next, …,
+                                 where the file says so beside its strides (.ptd); else NULL */
     uint64_t offset;          /* bytes from the storage's begin to the first element */
     uint64_t bytes;           /* logical bytes: set by settle */
     struct heft_parts *parts; /* NULL: the row is whole. Else stride, offset and flags are the
@@ -109,6 +112,7 @@ struct heft_model_source {
     bool is_file;    /* a file of its own, listed by ls; else bytes decoded from one: */
     uint32_t origin; /* … from [origin_off, +origin_len) of this source */
     uint64_t origin_off, origin_len;
+    const void *kept;  /* in the model's memory: what its format wants to find again */
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
     bool pads;         /* zeros that nothing claims are padding */

@@ -13,6 +13,7 @@ extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
+extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_npz;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_torch_legacy;
@@ -34,6 +35,7 @@ static const struct heft_format *const formats[] = {
     &heft_format_hf_index,
     &heft_format_tf_bundle,
     &heft_format_tf_state,
+    &heft_format_ptd,
     &heft_format_npz,
     &heft_format_npy,
     &heft_format_torch_legacy,
@@ -93,7 +95,6 @@ static const struct {
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
     {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
-    {4, 4, "FT01", HEFT_UNSUPPORTED, "an ExecuTorch FlatTensor file (.ptd)"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 4,
      "\x7f"

@@ -18,6 +18,8 @@ struct heft_probe {
     const char *path;
 };
 
+#define HEFT_MAX_ALIGNMENT (1u << 20) /* of segments: more than any page */
+
 struct heft_plan;
 struct heft_cargo;
 
@@ -38,6 +40,9 @@ struct heft_format {
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
     bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
                    struct heft_error *err);
+    /* Adds the claims of sources[source] to a copy of the model that only the map sees: where they
+     * are too many to be kept, or cost reading. NULL: opening made them all. */
+    bool (*draw)(struct heft_model *view, uint32_t source, struct heft_error *err);
     /* Adds the ops of one output file that holds the cargo's rows. NULL: cannot be written. Pure.
      */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
@@ -51,6 +56,8 @@ struct heft_format {
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */
+    bool refuses_values; /* has no place for values and metadata: refused unless the user says so */
+    bool aligns_segments; /* heft_convert_options.segment_alignment */
     bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */
     enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
     const char *const *layouts; /* versions of the layout that it can write, the usual one first,

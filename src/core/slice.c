@@ -108,6 +108,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     slice.rank = (uint8_t)cut(row, ranges, n_ranges, shape, stride, &moved);
     slice.shape = shape;
     slice.given = NULL;
+    slice.order = NULL;
     slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
     slice.offset += moved * heft_dtype_bytes((enum heft_dtype)row->dtype);
     if (!heft_row_size((enum heft_dtype)row->dtype, slice.rank, shape, &slice.bytes))

@@ -461,6 +461,25 @@ static void values_of_few_bits_are_the_low_bits_of_a_byte(void **state)
     assert_int_equal(over, 0);
 }
 
+/* Packed ones keep their bits. */
+static void packed_bytes_become_integers_as_they_are(void **state)
+{
+    static const enum heft_dtype packed[] = {HEFT_QU4X2,   HEFT_QU2X4,   HEFT_BITS1X8,
+                                             HEFT_BITS2X4, HEFT_BITS4X2, HEFT_BITS8};
+    uint8_t word[2] = {0x12, 0xf4}, out[2];
+    uint64_t over = 0;
+
+    (void)state;
+    for (size_t k = 0; k < HEFT_COUNT(packed); k++) {
+        assert_true(heft_cast_known(packed[k], HEFT_U8));
+        heft_cast(packed[k], HEFT_U8, word + 1, out, 1, &over);
+        assert_int_equal(out[0], 0xf4);
+    }
+    assert_true(heft_cast_known(HEFT_BITS16, HEFT_U16));
+    heft_cast(HEFT_BITS16, HEFT_U16, word, out, 1, &over);
+    assert_memory_equal(out, word, 2);
+}
+
 static void e4m3b11fnuz_by_its_definition(void **state)
 {
     uint64_t over = 0;
@@ -528,6 +547,10 @@ static void casts_that_lose_the_meaning_are_refused(void **state)
     assert_false(heft_cast_known(HEFT_I8, HEFT_I4));
     assert_false(heft_cast_known(HEFT_U4, HEFT_I4));
     assert_false(heft_cast_known(HEFT_QU8, HEFT_I8));
+    assert_false(heft_cast_known(HEFT_BITS8, HEFT_I8));
+    assert_false(heft_cast_known(HEFT_BITS8, HEFT_U16));
+    assert_false(heft_cast_known(HEFT_BITS8, HEFT_BITS4X2));
+    assert_false(heft_cast_known(HEFT_BITS16, HEFT_F32));
     assert_false(heft_cast_known(HEFT_STRING, HEFT_U8));
     assert_false(heft_cast_known(HEFT_F32, HEFT_STRING));
     assert_false(heft_cast_known(HEFT_VARIANT, HEFT_F32));
@@ -548,7 +571,8 @@ static void every_real_becomes_every_float(void **state)
 
         for (size_t i = 0; i < HEFT_COUNT(floats); i++)
             assert_int_equal(heft_cast_known((enum heft_dtype)from, floats[i]),
-                             info->kind != HEFT_KIND_COMPLEX && info->bits >= 8);
+                             info->kind != HEFT_KIND_COMPLEX && info->kind != HEFT_KIND_PACKED &&
+                                 info->bits >= 8);
     }
 }
 
@@ -566,6 +590,7 @@ int main(void)
         cmocka_unit_test(finite_values_that_overflow_are_counted_once),
         cmocka_unit_test(infinities_and_nans_are_no_overflow),
         cmocka_unit_test(values_of_few_bits_are_the_low_bits_of_a_byte),
+        cmocka_unit_test(packed_bytes_become_integers_as_they_are),
         cmocka_unit_test(e4m3b11fnuz_by_its_definition),
         cmocka_unit_test(casts_that_lose_the_meaning_are_refused),
         cmocka_unit_test(every_real_becomes_every_float),

@@ -1,0 +1,77 @@
+/* ptd_parts.h: what the parts of ptd share: ptd.c opens, ptd_tables.c reads tables, ptd_rows.c makes rows
+ * of them, ptd_draw.c draws and verifies, ptd_write.c plans; no other file includes it. */
+#ifndef HEFT_PTD_PARTS_H
+#define HEFT_PTD_PARTS_H
+
+#include "core/plan.h"
+#include "core/registry.h"
+#include "wire/flatbuf.h"
+
+#define HEFT_PTD_HEAD   64 /* the least that a file has */
+#define HEFT_PTD_HEADER 40 /* the private header, from byte 8 on */
+#define HEFT_PTD_RANK   16 /* what ExecuTorch's runtime takes */
+#define HEFT_PTD_TYPES  30
+
+struct heft_ptd_segment {
+    uint64_t at;       /* of its table */
+    uint64_t off, len; /* in the file */
+};
+
+/* A file, once its header is read. Lives in the model's memory. */
+struct heft_ptd {
+    struct heft_flat flat;
+    struct heft_flat_table root;
+    uint64_t size;                   /* of the file */
+    uint64_t header, splice, tables; /* header length, flatbuffer_offset, flatbuffer_size */
+    uint64_t base, data;             /* segment_base_offset, segment_data_size */
+    uint64_t room;                   /* bytes behind the base that segments may have */
+    struct heft_ptd_segment *segments;
+    uint32_t n_segments;
+    bool is_old; /* the generation of 0.6: tensors of one segment */
+};
+
+/* A tensor, or a blob. Bytes are the buffer's. */
+struct heft_ptd_entry {
+    struct heft_str key;  /* a NUL follows */
+    uint64_t at, key_at;  /* of its table, of its key */
+    uint64_t offset;      /* in the segment: 0 in the new generation */
+    uint64_t bytes;       /* of a tensor: what shape and dtype ask for; of a blob: all */
+    const uint8_t *sizes; /* rank i32 */
+    const uint8_t *order; /* rank u8; NULL: as the dimensions come */
+    uint32_t segment;
+    uint8_t rank;
+    enum heft_dtype dtype;
+    bool is_tensor, lacks_sizes;
+};
+
+struct heft_ptd_visitor {
+    bool (*entry)(void *ctx, uint32_t i, const struct heft_ptd_entry *entry,
+                  struct heft_error *err);
+    void *ctx;
+};
+
+/* The dtype of a ScalarType below HEFT_PTD_TYPES, and back (HEFT_PTD_TYPES: there is none). */
+enum heft_dtype heft_ptd_dtype(unsigned type);
+unsigned heft_ptd_type(enum heft_dtype dtype);
+
+/* The vector of segments, each checked, into ptd->segments (in mem). `most`: how many may be. */
+HEFT_CHECKED bool heft_ptd_read_segments(struct heft_ptd *ptd, uint64_t most,
+                                         struct heft_arena *mem, struct heft_error *err);
+/* Each entry, checked. `limits`: how many, how long their names. */
+HEFT_CHECKED bool heft_ptd_read_entries(struct heft_ptd *ptd, uint64_t most, uint64_t longest,
+                                        const struct heft_ptd_visitor *visitor,
+                                        struct heft_error *err);
+
+/* ptd_rows.c: all that the tables say, into the model. */
+HEFT_CHECKED bool heft_ptd_add_all(struct heft_model *model, uint32_t source, struct heft_ptd *ptd,
+                                   struct heft_error *err);
+
+/* As struct heft_format has them. */
+HEFT_CHECKED bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct heft_error *err);
+HEFT_CHECKED bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
+                                  const struct heft_listener *to, struct heft_error *err);
+
+HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,
+                                const struct heft_cargo *cargo, struct heft_error *err);
+
+#endif

@@ -1,0 +1,117 @@
+/* flatbuf.h: FlatBuffers. Read: every table, vector and string is checked before it is handed out.
+ * Written: back to front, byte for byte as the reference builder does.
+ *
+ *     u32 root ──► table: i32 to its vtable (before or behind it), then fields
+ *                  vtable: u16 own bytes, u16 the table's bytes, then a u16 a field: its place in
+ *                          the table, 0 where it is absent
+ *     reference    u32, forward from itself ──► table │ vector: u32 count, elements
+ *                                              string: u32 length, bytes, NUL
+ *
+ * Positions are those of the file. A container may have spliced a header into the buffer: `origin`
+ * is where alignment counts from, and nothing may point below `low`. */
+#ifndef HEFT_FLATBUF_H
+#define HEFT_FLATBUF_H
+
+#include "base/mem.h"
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+#define HEFT_FLAT_MAX 0x7fffffffu /* bytes, the end counted */
+
+enum heft_flat_kind { HEFT_FLAT_TABLE, HEFT_FLAT_VTABLE, HEFT_FLAT_VECTOR, HEFT_FLAT_STRING };
+
+/* Hears of each thing that was checked; shared ones come once a reference. */
+struct heft_flat_watch {
+    bool (*saw)(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, const char *what,
+                struct heft_error *err);
+    void *ctx;
+};
+
+struct heft_flat {
+    const uint8_t *p; /* byte 0 of the file */
+    uint64_t end;     /* at most HEFT_FLAT_MAX */
+    uint64_t low, origin;
+    uint64_t
+        budget; /* references in vectors that may still be looked at: sharing multiplies them */
+    const struct heft_flat_watch *watch; /* or NULL */
+};
+
+struct heft_flat_table {
+    uint64_t at, vtable;
+    uint16_t slots, size; /* bytes of the vtable and of the table */
+    const char *what;
+};
+struct heft_flat_vector {
+    uint64_t at; /* of the first element */
+    uint32_t count;
+};
+
+/* The bytes [0, end) of a file. */
+void heft_flat_init(struct heft_flat *flat, struct heft_bytes bytes, uint64_t low, uint64_t origin);
+HEFT_CHECKED bool heft_flat_root(const struct heft_flat *flat, const char *what,
+                                 struct heft_flat_table *out, struct heft_error *err);
+HEFT_CHECKED bool heft_flat_table(const struct heft_flat *flat, uint64_t at, const char *what,
+                                  struct heft_flat_table *out, struct heft_error *err);
+/* Whether a field is there; its bytes are not looked at. */
+bool heft_flat_has(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id);
+/* A scalar field; 0 where it is absent. */
+HEFT_CHECKED bool heft_flat_u8(const struct heft_flat *flat, const struct heft_flat_table *table,
+                               unsigned id, uint8_t *out, struct heft_error *err);
+HEFT_CHECKED bool heft_flat_u32(const struct heft_flat *flat, const struct heft_flat_table *table,
+                                unsigned id, uint32_t *out, struct heft_error *err);
+HEFT_CHECKED bool heft_flat_u64(const struct heft_flat *flat, const struct heft_flat_table *table,
+                                unsigned id, uint64_t *out, struct heft_error *err);
+/* What a reference field leads to; 0 where it is absent. */
+HEFT_CHECKED bool heft_flat_ref(const struct heft_flat *flat, const struct heft_flat_table *table,
+                                unsigned id, uint64_t *at, struct heft_error *err);
+/* A vector of elements of `each` bytes. */
+HEFT_CHECKED bool heft_flat_vector(const struct heft_flat *flat, uint64_t at, unsigned each,
+                                   const char *what, struct heft_flat_vector *out,
+                                   struct heft_error *err);
+/* A vector of references, whose elements will all be looked at. */
+HEFT_CHECKED bool heft_flat_refs(struct heft_flat *flat, uint64_t at, const char *what,
+                                 struct heft_flat_vector *out, struct heft_error *err);
+/* What the i-th of them leads to. */
+HEFT_CHECKED bool heft_flat_element(const struct heft_flat *flat,
+                                    const struct heft_flat_vector *vector, uint32_t i, uint64_t *at,
+                                    struct heft_error *err);
+/* A string of at most `most` bytes; a view of the buffer, a NUL behind it. */
+HEFT_CHECKED bool heft_flat_string(const struct heft_flat *flat, uint64_t at, uint64_t most,
+                                   const char *what, struct heft_str *out, struct heft_error *err);
+
+/* ---- writing -------------------------------------------------------------------------------
+ *
+ * Things are built before what refers to them, and lie behind it: the buffer grows towards its
+ * begin. A reference is how many bytes from the end its thing begins; 0 refers to nothing. Within a
+ * table add the widest fields first, those of one width last id first, as the reference compiler
+ * does; what is 0 is left out. Errors stick: heft_flat_finish tells. */
+
+#define HEFT_FLAT_FIELDS  8 /* ids of a table */
+#define HEFT_FLAT_VTABLES 32
+
+struct heft_flat_out {
+    uint8_t *p; /* `cap` bytes, the last n of which are written */
+    size_t cap, n, align;
+    bool failed, too_large;
+    size_t start; /* of the table that is being built */
+    size_t fields[HEFT_FLAT_FIELDS];
+    size_t vtables[HEFT_FLAT_VTABLES]; /* those that tables may share */
+    unsigned n_vtables;
+};
+
+uint32_t heft_flat_put_string(struct heft_flat_out *out, struct heft_str text);
+/* Elements of `each` bytes (1, 4 or 8), little-endian. */
+uint32_t heft_flat_put_vector(struct heft_flat_out *out, const uint64_t *items, size_t n,
+                              unsigned each);
+uint32_t heft_flat_put_refs(struct heft_flat_out *out, const uint32_t *refs, size_t n);
+void heft_flat_begin(struct heft_flat_out *out);
+/* A field of `each` bytes (1, 2, 4 or 8). */
+void heft_flat_add(struct heft_flat_out *out, unsigned id, uint64_t value, unsigned each);
+void heft_flat_add_ref(struct heft_flat_out *out, unsigned id, uint32_t ref);
+uint32_t heft_flat_end(struct heft_flat_out *out);
+/* The buffer, owned by `out`. HEFT_NOMEM, or HEFT_LIMIT at 2 GiB. */
+HEFT_CHECKED bool heft_flat_finish(struct heft_flat_out *out, uint32_t root, const char id[4],
+                                   struct heft_bytes *bytes, struct heft_error *err);
+void heft_flat_release(struct heft_flat_out *out);
+
+#endif
