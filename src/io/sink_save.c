@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "io/journal.h"
+#include "io/pool.h"
 #include "io/sink_parts.h"
 
 static void describe(struct heft_buf *record, const struct heft_sink_file *file, size_t index)
