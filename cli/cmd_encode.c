@@ -95,6 +95,8 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
         .overwrite = options->overwrite,
         .no_sync = options->no_sync,
         .shard_tokens = options->shard_tokens,
+        .resume = options->resume,
+        .checkpoint = options->checkpoint,
         .threads = options_threads(options),
         .progress = progress_step,
         .progress_ctx = progress,
@@ -162,6 +164,7 @@ static void tell_done(struct out *out, const struct heft_encoding *e, bool json,
     json_member_u64(out, "documents", sum.documents);
     json_member_u64(out, "tokens", sum.tokens);
     json_member_u64(out, "bytes", sum.bytes);
+    json_member_u64(out, "resumed", sum.resumed);
     json_key(out, "seconds");
     json_seconds(out, progress_seconds(progress));
     json_member_u64(out, "peak_rss", peak_memory());

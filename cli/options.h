@@ -28,7 +28,8 @@ struct options {
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* with combine: was given */
-    uint64_t combine, shard_tokens;
+    bool resume;
+    uint64_t combine, shard_tokens, checkpoint;
     uint64_t threads;           /* 0: not given */
     uint64_t memory;            /* -M, bytes; 0: not given */
     uint64_t segment_alignment; /* 0: not given */

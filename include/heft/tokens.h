@@ -121,7 +121,14 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  *
  * An input is a file, a folder (walked as Python's os.walk does), a pattern (as glob.glob), or "-",
  * standard input. .gz and .zst are unpacked, known by their first bytes; \r\n and \r are read as
- * \n; an .npz passes its arrays on. The output appears whole under its name, or not at all. */
+ * \n; an .npz passes its arrays on. The output appears whole under its name, or not at all.
+ *
+ * A long run keeps a journal beside its output, .NAME.heft-journal, of how far its temporary files,
+ * .NAME.heft-PID-N, are on the disk. Where it is killed these stay: a run with `resume` goes on
+ * from there, and the output is the one of a run that was never interrupted, byte for byte; one
+ * without deletes them and begins anew. HEFT_USAGE where inputs, options, vocabulary or the version
+ * of heft are others than they were, and for inputs that can only be read once. A run that fails
+ * leaves nothing, but with `resume` what another one can go on from. */
 
 enum heft_eot {
     HEFT_EOT_DEFAULT, /* text; none for megatron */
@@ -144,6 +151,8 @@ struct heft_encode_options {
     bool sort;        /* files by name within each input; else as the system lists them */
     bool allow_empty; /* an input that matches nothing is no error */
     bool overwrite, no_sync;
+    bool resume;           /* goes on where a run that was interrupted stood, else begins */
+    uint64_t checkpoint;   /* bytes of input between places to go on from; 0: 256 MiB */
     uint64_t shard_tokens; /* a new file after so many; 0: one file */
     double val_fraction;   /* of the documents (or arrays), into a file of their own; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
@@ -155,6 +164,7 @@ struct heft_encode_options {
 struct heft_encode_summary {
     uint64_t inputs, documents, arrays; /* arrays: written by npz */
     uint64_t tokens, bytes;             /* bytes: read */
+    uint64_t resumed;                   /* of these, read by a run before */
 };
 
 struct heft_encoding;

@@ -9,7 +9,8 @@
 struct heft_os_stat {
     uint64_t size;
     uint64_t device, inode;
-    uint32_t mode; /* permission bits */
+    int64_t changed; /* nanoseconds since 1970: when its bytes were last written */
+    uint32_t mode;   /* permission bits */
     bool is_file, is_dir;
     bool is_link; /* only of stat_link */
 };
@@ -32,6 +33,8 @@ struct heft_os {
     int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
     int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
     int (*sync)(int fd);
+    int (*cut)(int fd, uint64_t size); /* what is behind so many bytes goes */
+    int (*lock)(int fd);               /* until it is closed; EWOULDBLOCK where another has it */
     int (*rename)(const char *from, const char *to);
     int (*rename_new)(const char *from, const char *to); /* fails with EEXIST where `to` exists */
     int (*link)(const char *from, const char *to); /* a hard link, never over what is there */

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -125,6 +126,7 @@ static int stat_result(int result, const struct stat *st, struct heft_os_stat *o
         .size = st->st_size > 0 ? (uint64_t)st->st_size : 0,
         .device = (uint64_t)st->st_dev,
         .inode = (uint64_t)st->st_ino,
+        .changed = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
         .mode = (uint32_t)(st->st_mode & 0777),
         .is_file = S_ISREG(st->st_mode),
         .is_dir = S_ISDIR(st->st_mode),
@@ -211,6 +213,16 @@ static int resize(int fd, uint64_t size)
         result = ftruncate(fd, (off_t)size);
     while (result != 0 && errno == EINTR);
     return result;
+}
+
+static int posix_cut(int fd, uint64_t size)
+{
+    return offset_fits(size, 0) ? resize(fd, size) : -1;
+}
+
+static int posix_lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB);
 }
 
 static int posix_reserve(int fd, uint64_t size)
@@ -384,6 +396,8 @@ const struct heft_os heft_os_posix = {
     .reserve = posix_reserve,
     .flush_range = posix_flush_range,
     .sync = posix_sync,
+    .cut = posix_cut,
+    .lock = posix_lock,
     .rename = posix_rename,
     .rename_new = posix_rename_new,
     .link = posix_link,

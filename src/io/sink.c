@@ -8,14 +8,11 @@
  *
  * A set may have more files than a process may have descriptors: beyond MAX_OPEN an idle file is
  * closed and opened again when it is written to next. */
-#include "io/sink.h"
-
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/map.h"
-#include "io/os.h"
 #include "io/pool.h"
+#include "io/sink_parts.h"
 
 #define MAX_OPEN 128
 
@@ -26,43 +23,9 @@
 
 /* Name of a temporary file: the target's, cut to leave room for what is added within the 255 bytes
  * that file systems allow. */
-#define MAX_STEM  180
-#define MAX_TRIES 100
+#define MAX_STEM 180
 
-/* The size of a file that grows as it is written. */
-#define GROWING ((uint64_t)INT64_MAX)
-
-struct file {
-    const char *path; /* final */
-    const char *temp;
-    uint64_t size;
-    int fd;          /* -1: not open now */
-    unsigned users;  /* threads writing to it now */
-    uint64_t unsent; /* written since the last flush */
-    bool made, renamed;
-    bool in_whole;  /* stands under its name in the folder that will be renamed */
-    bool is_linked; /* another's bytes: there is nothing to sync */
-};
-
-struct name_list {
-    const char **items;
-    size_t n, cap;
-};
-
-struct heft_sink {
-    struct heft_sink_options options;
-    struct heft_arena arena; /* names */
-    struct file **files;     /* in the arena: they stay where they are while the list grows */
-    size_t n_files, files_cap;
-    struct name_list made_folders, retired, to_sync;
-    struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
-    struct heft_lock *lock;              /* guards the list of files, and who has them open */
-    size_t open_files, hand;
-    const char *whole, *whole_temp; /* the folder that appears whole, and what it is called now */
-    bool committed;
-};
-
-static bool add_name(struct name_list *list, const char *name, struct heft_error *err)
+bool heft_sink_add_name(struct heft_sink_names *list, const char *name, struct heft_error *err)
 {
     if (!heft_grow(&list->items, &list->cap, list->n, 1, sizeof *list->items, err))
         return false;
@@ -70,7 +33,7 @@ static bool add_name(struct name_list *list, const char *name, struct heft_error
     return true;
 }
 
-static bool file_fails(struct heft_error *err, const char *what, const char *path)
+bool heft_sink_fails(struct heft_error *err, const char *what, const char *path)
 {
     heft_fail_errno(err, what);
     return heft_error_file(err, path);
@@ -93,7 +56,7 @@ struct heft_sink *heft_sink_new(const struct heft_sink_options *options, struct 
 /* ---- names --------------------------------------------------------------------------------- */
 
 /* Splits "a/b" into "a/" and "b"; "b" into "" and "b". */
-static void split_path(struct heft_str path, struct heft_str *folder, struct heft_str *name)
+void heft_sink_split(struct heft_str path, struct heft_str *folder, struct heft_str *name)
 {
     size_t n = path.n;
 
@@ -121,13 +84,13 @@ static const char *now_at(struct heft_sink *sink, const char *path, struct heft_
 }
 
 /* Remembers that the folder `path` stands in is to be synced. */
-static bool note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
+bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_str folder, name;
     const char *copy;
     uint32_t found;
 
-    split_path(heft_str_of(path), &folder, &name);
+    heft_sink_split(heft_str_of(path), &folder, &name);
     if (folder.n == 0)
         folder = HEFT_STR(".");
     if (heft_strmap_get(&sink->folders, folder) != HEFT_MAP_NONE)
@@ -136,13 +99,13 @@ static bool note_folder(struct heft_sink *sink, const char *path, struct heft_er
     return copy &&
            heft_strmap_add(&sink->folders, heft_str_of(copy), (uint32_t)sink->to_sync.n, &found,
                            err) &&
-           add_name(&sink->to_sync, copy, err);
+           heft_sink_add_name(&sink->to_sync, copy, err);
 }
 
 /* One level. The list gets its room first: what was made is never forgotten. */
 static bool make_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
-    struct name_list *made = &sink->made_folders;
+    struct heft_sink_names *made = &sink->made_folders;
     struct heft_os_stat st;
 
     if (heft_os->stat_path(path, &st) == 0) {
@@ -152,12 +115,12 @@ static bool make_folder(struct heft_sink *sink, const char *path, struct heft_er
         return heft_error_file(err, path);
     }
     if (errno != ENOENT)
-        return file_fails(err, "folder cannot be examined", path);
+        return heft_sink_fails(err, "folder cannot be examined", path);
     if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err) ||
-        !note_folder(sink, path, err))
+        !heft_sink_note_folder(sink, path, err))
         return false;
     if (heft_os->mkdir(path) != 0)
-        return file_fails(err, "folder cannot be made", path);
+        return heft_sink_fails(err, "folder cannot be made", path);
     made->items[made->n++] = path;
     return true;
 }
@@ -194,9 +157,9 @@ static bool check_whole(const char *path, struct heft_error *err)
     bool has_any = false;
 
     if (heft_os->stat_path(path, &st) != 0)
-        return errno == ENOENT || file_fails(err, "folder cannot be examined", path);
+        return errno == ENOENT || heft_sink_fails(err, "folder cannot be examined", path);
     if (st.is_dir && heft_os->list_dir(path, stop_listing, &has_any) != 0)
-        return file_fails(err, "folder cannot be listed", path);
+        return heft_sink_fails(err, "folder cannot be listed", path);
     if (st.is_dir && !has_any)
         return true;
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
@@ -204,27 +167,27 @@ static bool check_whole(const char *path, struct heft_error *err)
 }
 
 /* A new name beside `path`, the n-th try: ".NAME.heft-PID-n". */
-static const char *temp_name(struct heft_sink *sink, const char *path, unsigned n,
-                             struct heft_error *err)
+const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64_t process,
+                                unsigned n, struct heft_error *err)
 {
     struct heft_str folder, name;
 
-    split_path(heft_str_of(path), &folder, &name);
-    return heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%lu-%u", (int)folder.n, folder.p,
-                             name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p, heft_os_process(),
+    heft_sink_split(heft_str_of(path), &folder, &name);
+    return heft_arena_printf(&sink->arena, err, "%.*s.%.*s.heft-%" PRIu64 "-%u", (int)folder.n,
+                             folder.p, name.n < MAX_STEM ? (int)name.n : MAX_STEM, name.p, process,
                              n);
 }
 
 static bool make_whole(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
-    struct name_list *made = &sink->made_folders;
+    struct heft_sink_names *made = &sink->made_folders;
     const char *temp = NULL;
     int result = -1;
 
     if (!heft_grow(&made->items, &made->cap, made->n, 1, sizeof *made->items, err))
         return false;
-    for (unsigned n = 0; result != 0 && n < MAX_TRIES; n++) {
-        temp = temp_name(sink, path, n, err);
+    for (unsigned n = 0; result != 0 && n < HEFT_SINK_TRIES; n++) {
+        temp = heft_sink_temp_name(sink, path, heft_os_process(), n, err);
         if (!temp)
             return false;
         result = heft_os->mkdir(temp);
@@ -232,7 +195,7 @@ static bool make_whole(struct heft_sink *sink, const char *path, struct heft_err
             break;
     }
     if (result != 0)
-        return file_fails(err, "folder cannot be made", path);
+        return heft_sink_fails(err, "folder cannot be made", path);
     made->items[made->n++] = temp;
     sink->whole = path;
     sink->whole_temp = temp;
@@ -249,21 +212,21 @@ bool heft_sink_whole(struct heft_sink *sink, const char *path, struct heft_error
     copy = heft_arena_text(&sink->arena, name, err);
     if (!copy || !check_whole(copy, err))
         return false;
-    split_path(heft_str_of(copy), &folder, &name);
+    heft_sink_split(heft_str_of(copy), &folder, &name);
     parent = heft_arena_text(&sink->arena, folder, err);
     return parent && (folder.n == 0 || heft_sink_folder(sink, parent, err)) &&
-           note_folder(sink, copy, err) && make_whole(sink, copy, err);
+           heft_sink_note_folder(sink, copy, err) && make_whole(sink, copy, err);
 }
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-static bool close_file(struct heft_sink *sink, struct file *file, struct heft_error *err)
+static bool close_file(struct heft_sink *sink, struct heft_sink_file *file, struct heft_error *err)
 {
     const int fd = file->fd;
 
     file->fd = -1;
     sink->open_files--;
-    return heft_os->close(fd) == 0 || file_fails(err, "cannot be closed", file->path);
+    return heft_os->close(fd) == 0 || heft_sink_fails(err, "cannot be closed", file->path);
 }
 
 /* Under the lock: closes an idle file where there are too many, the one that waits longest first.
@@ -271,7 +234,7 @@ static bool close_file(struct heft_sink *sink, struct file *file, struct heft_er
 static bool make_room(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t seen = 0; sink->open_files >= MAX_OPEN && seen < sink->n_files; seen++) {
-        struct file *file = sink->files[sink->hand];
+        struct heft_sink_file *file = sink->files[sink->hand];
 
         sink->hand = sink->hand + 1 < sink->n_files ? sink->hand + 1 : 0;
         if (file->fd >= 0 && file->users == 0 && !close_file(sink, file, err))
@@ -280,7 +243,8 @@ static bool make_room(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
-static bool reopen(struct heft_sink *sink, struct file *file, struct heft_error *err)
+bool heft_sink_open_again(struct heft_sink *sink, struct heft_sink_file *file,
+                          struct heft_error *err)
 {
     if (file->fd >= 0)
         return true;
@@ -288,16 +252,16 @@ static bool reopen(struct heft_sink *sink, struct file *file, struct heft_error 
         return false;
     file->fd = heft_os->open_write(file->temp);
     if (file->fd < 0)
-        return file_fails(err, "temporary file cannot be opened again", file->path);
+        return heft_sink_fails(err, "temporary file cannot be opened again", file->path);
     sink->open_files++;
     return true;
 }
 
 /* Under the lock: the file, when it exists and the bytes lie in it. */
-static struct file *check_write(const struct heft_sink *sink, uint32_t index, uint64_t off,
-                                uint64_t n, struct heft_error *err)
+static struct heft_sink_file *check_write(const struct heft_sink *sink, uint32_t index,
+                                          uint64_t off, uint64_t n, struct heft_error *err)
 {
-    struct file *file = index < sink->n_files ? sink->files[index] : NULL;
+    struct heft_sink_file *file = index < sink->n_files ? sink->files[index] : NULL;
 
     if (!file) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
@@ -313,14 +277,14 @@ static struct file *check_write(const struct heft_sink *sink, uint32_t index, ui
 }
 
 /* The file with its descriptor open for this thread, until release. */
-static struct file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off, uint64_t n,
-                            struct heft_error *err)
+static struct heft_sink_file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off,
+                                      uint64_t n, struct heft_error *err)
 {
-    struct file *file;
+    struct heft_sink_file *file;
 
     heft_lock_take(sink->lock);
     file = check_write(sink, index, off, n, err);
-    if (file && !reopen(sink, file, err))
+    if (file && !heft_sink_open_again(sink, file, err))
         file = NULL;
     if (file)
         file->users++;
@@ -328,14 +292,16 @@ static struct file *acquire(struct heft_sink *sink, uint32_t index, uint64_t off
     return file;
 }
 
-/* Gives the file back after n bytes were written. Flushing is a hint: where it fails the sync at
- * the end tells. */
-static void release(struct heft_sink *sink, struct file *file, uint64_t n)
+/* Gives the file back after n bytes were written at `off`. Flushing is a hint: where it fails the
+ * sync at the end tells. */
+static void release(struct heft_sink *sink, struct heft_sink_file *file, uint64_t off, uint64_t n)
 {
     bool flush;
 
     heft_lock_take(sink->lock);
     file->unsent += n;
+    file->end = heft_max_u64(file->end, off + n); /* a file's size at most */
+    file->is_new = true;
     flush = file->unsent >= FLUSH_BYTES && !sink->options.no_sync;
     if (flush)
         file->unsent = 0;
@@ -353,15 +319,15 @@ static void release(struct heft_sink *sink, struct file *file, uint64_t n)
 /* ---- adding -------------------------------------------------------------------------------- */
 
 /* What stands at the target already: refused, or its permissions kept. */
-static bool check_target(const struct heft_sink *sink, const char *path, uint32_t *mode,
-                         struct heft_error *err)
+bool heft_sink_check_target(const struct heft_sink *sink, const char *path, uint32_t *mode,
+                            struct heft_error *err)
 {
     struct heft_os_stat st;
 
     if (heft_os->stat_path(path, &st) != 0) {
         if (errno == ENOENT)
             return true;
-        return file_fails(err, "cannot be examined", path);
+        return heft_sink_fails(err, "cannot be examined", path);
     }
     if (!st.is_file)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no regular file");
@@ -372,14 +338,16 @@ static bool check_target(const struct heft_sink *sink, const char *path, uint32_
     return (st.is_file && sink->options.overwrite) || heft_error_file(err, path);
 }
 
-static bool create_temp(struct heft_sink *sink, struct file *file, uint32_t mode,
+static bool create_temp(struct heft_sink *sink, struct heft_sink_file *file, uint32_t mode,
                         struct heft_error *err)
 {
     int fd = -1;
 
-    for (unsigned n = 0; fd < 0 && n < MAX_TRIES; n++) {
-        file->temp =
-            file->in_whole ? now_at(sink, file->path, err) : temp_name(sink, file->path, n, err);
+    file->process = sink->process ? sink->process : heft_os_process();
+    for (unsigned n = 0; fd < 0 && n < HEFT_SINK_TRIES; n++) {
+        file->number = n;
+        file->temp = file->in_whole ? now_at(sink, file->path, err)
+                                    : heft_sink_temp_name(sink, file->path, file->process, n, err);
         if (!file->temp)
             return false;
         fd = heft_os->create(file->temp, mode);
@@ -387,7 +355,7 @@ static bool create_temp(struct heft_sink *sink, struct file *file, uint32_t mode
             break;
     }
     if (fd < 0)
-        return file_fails(err, "cannot be created", file->path);
+        return heft_sink_fails(err, "cannot be created", file->path);
     file->fd = fd;
     file->made = true;
     sink->open_files++;
@@ -409,14 +377,15 @@ static bool is_twin(const char *path, const struct heft_source *source)
 }
 
 /* False where it cannot be: the file is then written as any other. */
-static bool make_link(struct heft_sink *sink, struct file *file, const struct twin *twin)
+static bool make_link(struct heft_sink *sink, struct heft_sink_file *file, const struct twin *twin)
 {
     struct heft_error ignored = {0};
     int result = -1;
 
-    for (unsigned n = 0; result != 0 && n < MAX_TRIES; n++) {
-        file->temp = file->in_whole ? now_at(sink, file->path, &ignored)
-                                    : temp_name(sink, file->path, n, &ignored);
+    for (unsigned n = 0; result != 0 && n < HEFT_SINK_TRIES; n++) {
+        file->temp = file->in_whole
+                         ? now_at(sink, file->path, &ignored)
+                         : heft_sink_temp_name(sink, file->path, heft_os_process(), n, &ignored);
         if (!file->temp)
             return false;
         result = heft_os->link(twin->path, file->temp);
@@ -431,25 +400,35 @@ static bool make_link(struct heft_sink *sink, struct file *file, const struct tw
     return file->made;
 }
 
-static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, uint32_t mode,
-                     const struct twin *twin, struct heft_error *err)
+struct heft_sink_file *heft_sink_list(struct heft_sink *sink, const char *path, uint64_t size,
+                                      struct heft_error *err)
 {
     const uint32_t index = (uint32_t)sink->n_files;
-    struct file *file = heft_arena_zero(&sink->arena, 1, sizeof *file, err);
+    struct heft_sink_file *file = heft_arena_zero(&sink->arena, 1, sizeof *file, err);
     uint32_t found;
 
     if (!file ||
         !heft_grow(&sink->files, &sink->files_cap, sink->n_files, 1, sizeof *sink->files, err) ||
         !heft_strmap_add(&sink->targets, heft_str_of(path), index, &found, err))
-        return false;
-    *file =
-        (struct file){.path = path, .size = size, .fd = -1, .in_whole = is_in_whole(sink, path)};
+        return NULL;
+    *file = (struct heft_sink_file){
+        .path = path, .size = size, .fd = -1, .is_new = true, .in_whole = is_in_whole(sink, path)};
     sink->files[sink->n_files++] = file;
+    return file;
+}
+
+static bool new_file(struct heft_sink *sink, const char *path, uint64_t size, uint32_t mode,
+                     const struct twin *twin, struct heft_error *err)
+{
+    struct heft_sink_file *file = heft_sink_list(sink, path, size, err);
+
+    if (!file)
+        return false;
     if (twin && make_link(sink, file, twin))
         return true;
     return create_temp(sink, file, mode, err) &&
-           (size == GROWING || heft_os->reserve(file->fd, size) == 0 ||
-            file_fails(err, "space cannot be reserved", path));
+           (size == HEFT_SINK_GROWING || heft_os->reserve(file->fd, size) == 0 ||
+            heft_sink_fails(err, "space cannot be reserved", path));
 }
 
 static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
@@ -460,7 +439,7 @@ static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
     uint32_t mode = 0666; /* the system takes the umask off */
     bool ok;
 
-    split_path(heft_str_of(path), &folder, &name);
+    heft_sink_split(heft_str_of(path), &folder, &name);
     if (name.n == 0 || heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE) {
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s",
                   name.n ? "named twice as an output" : "an output needs a file's name");
@@ -470,7 +449,8 @@ static bool add_file(struct heft_sink *sink, const char *path, uint64_t size,
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many outputs");
     copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
     now = copy ? now_at(sink, copy, err) : NULL;
-    if (!now || !check_target(sink, path, &mode, err) || !note_folder(sink, now, err))
+    if (!now || !heft_sink_check_target(sink, path, &mode, err) ||
+        !heft_sink_note_folder(sink, now, err))
         return false;
     heft_lock_take(sink->lock);
     ok = make_room(sink, err) && new_file(sink, copy, size, mode, twin, err);
@@ -501,19 +481,20 @@ bool heft_sink_add_link(struct heft_sink *sink, const char *path, const struct h
 bool heft_sink_add_growing(struct heft_sink *sink, const char *path, uint32_t *index,
                            struct heft_error *err)
 {
-    return heft_sink_add(sink, path, GROWING, index, err);
+    return heft_sink_add(sink, path, HEFT_SINK_GROWING, index, err);
 }
 
 bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     const char *copy = heft_arena_text(&sink->arena, heft_str_of(path), err);
 
-    return copy && note_folder(sink, copy, err) && add_name(&sink->retired, copy, err);
+    return copy && heft_sink_note_folder(sink, copy, err) &&
+           heft_sink_add_name(&sink->retired, copy, err);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static bool write_all(const struct file *file, uint64_t off, const uint8_t *p, size_t n,
+static bool write_all(const struct heft_sink_file *file, uint64_t off, const uint8_t *p, size_t n,
                       struct heft_error *err)
 {
     while (n > 0) {
@@ -538,29 +519,30 @@ static bool write_all(const struct file *file, uint64_t off, const uint8_t *p, s
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
                      struct heft_error *err)
 {
-    struct file *target = acquire(sink, file, off, n, err);
+    struct heft_sink_file *target = acquire(sink, file, off, n, err);
     bool ok;
 
     if (!target)
         return false;
     ok = write_all(target, off, p, n, err);
-    release(sink, target, n);
+    release(sink, target, off, n);
     return ok;
 }
 
 /* ---- commit -------------------------------------------------------------------------------- */
 
-static bool sync_files(struct heft_sink *sink, struct heft_error *err)
+bool heft_sink_sync_files(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t i = 0; i < sink->n_files; i++) {
-        struct file *file = sink->files[i];
+        struct heft_sink_file *file = sink->files[i];
 
-        if (sink->options.no_sync || file->is_linked)
+        if (sink->options.no_sync || file->is_linked || !file->is_new)
             continue;
-        if (!reopen(sink, file, err))
+        if (!heft_sink_open_again(sink, file, err))
             return false;
         if (heft_os->sync(file->fd) != 0)
-            return file_fails(err, "cannot be synced to the disk", file->path);
+            return heft_sink_fails(err, "cannot be synced to the disk", file->path);
+        file->is_new = false;
     }
     return true;
 }
@@ -576,9 +558,9 @@ static bool close_files(struct heft_sink *sink, struct heft_error *err)
 static bool rename_files(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t i = 0; i < sink->n_files; i++) {
-        struct file *file = sink->files[i];
+        struct heft_sink_file *file = sink->files[i];
 
-        if (file->in_whole)
+        if (file->in_whole || file->renamed) /* before a crash */
             continue;
         if (sink->options.overwrite)
             file->renamed = heft_os->rename(file->temp, file->path) == 0;
@@ -587,7 +569,7 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
         if (file->renamed)
             continue;
         if (errno != EEXIST || sink->options.overwrite)
-            return file_fails(err, "cannot be renamed from its temporary name", file->path);
+            return heft_sink_fails(err, "cannot be renamed from its temporary name", file->path);
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
         return heft_error_file(err, file->path);
     }
@@ -599,20 +581,26 @@ static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
     if (!sink->whole || heft_os->rename(sink->whole_temp, sink->whole) == 0)
         return true;
     if (errno != EEXIST && errno != ENOTEMPTY)
-        return file_fails(err, "cannot be renamed from its temporary name", sink->whole);
+        return heft_sink_fails(err, "cannot be renamed from its temporary name", sink->whole);
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; a new folder is wanted");
     return heft_error_file(err, sink->whole);
 }
 
-/* Without `overwrite` all that bears a final name now is ours; the whole folder always is. */
+/* Without `overwrite` all that bears a final name now is ours; the whole folder always is. What is
+ * kept gets its temporary name again. */
 static void take_back(struct heft_sink *sink)
 {
     if (sink->whole)
         (void)heft_os->rename(sink->whole, sink->whole_temp);
+    for (size_t i = sink->n_files; i-- > 0 && !sink->options.overwrite;) {
+        struct heft_sink_file *file = sink->files[i];
 
-    for (size_t i = sink->n_files; i-- > 0 && !sink->options.overwrite;)
-        if (sink->files[i]->renamed)
-            (void)heft_os->unlink(sink->files[i]->path);
+        if (!file->renamed)
+            continue;
+        file->renamed = !sink->keep || heft_os->rename(file->path, file->temp) != 0;
+        if (file->renamed)
+            (void)heft_os->unlink(file->path);
+    }
 }
 
 static bool delete_retired(struct heft_sink *sink, struct heft_error *err)
@@ -623,13 +611,13 @@ static bool delete_retired(struct heft_sink *sink, struct heft_error *err)
         if (heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE)
             continue; /* written anew just now */
         if (heft_os->unlink(path) != 0 && errno != ENOENT)
-            return file_fails(err, "stale file cannot be deleted", path);
+            return heft_sink_fails(err, "stale file cannot be deleted", path);
     }
     return true;
 }
 
 /* Folders in the whole one before it gets its name, all others afterwards. */
-static bool sync_folders(struct heft_sink *sink, bool in_whole, struct heft_error *err)
+bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_error *err)
 {
     const size_t n = sink->whole ? strlen(sink->whole_temp) : 0;
 
@@ -638,30 +626,31 @@ static bool sync_folders(struct heft_sink *sink, bool in_whole, struct heft_erro
         const bool is_inside = sink->whole && strncmp(path, sink->whole_temp, n) == 0;
 
         if (is_inside == in_whole && heft_os->sync_dir(path) != 0)
-            return file_fails(err, "folder cannot be synced to the disk", path);
+            return heft_sink_fails(err, "folder cannot be synced to the disk", path);
     }
     return true;
 }
 
 bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
 {
-    if (!sync_files(sink, err) || !close_files(sink, err) || !sync_folders(sink, true, err))
+    if (!heft_sink_sync_files(sink, err) || !close_files(sink, err) ||
+        !heft_sink_sync_folders(sink, true, err))
         return false;
     if (!rename_files(sink, err) || !rename_whole(sink, err)) {
         take_back(sink);
         return false;
     }
-    sink->committed = delete_retired(sink, err) && sync_folders(sink, false, err);
+    sink->committed = delete_retired(sink, err) && heft_sink_sync_folders(sink, false, err);
     if (!sink->committed && sink->retired.n == 0) /* else the old files may be gone by now */
         take_back(sink);
     return sink->committed;
 }
 
-static void abandon_file(struct file *file)
+static void abandon_file(const struct heft_sink *sink, struct heft_sink_file *file)
 {
     if (file->fd >= 0)
         (void)heft_os->close(file->fd);
-    if (file->made && !file->renamed)
+    if (file->made && !file->renamed && !(sink->keep && file->saved))
         (void)heft_os->unlink(file->temp);
 }
 
@@ -670,8 +659,8 @@ void heft_sink_free(struct heft_sink *sink)
     if (!sink)
         return;
     for (size_t i = 0; i < sink->n_files; i++)
-        abandon_file(sink->files[i]);
-    for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed;)
+        abandon_file(sink, sink->files[i]);
+    for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed && !sink->keep;)
         (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays where something is in it */
     heft_lock_free(sink->lock);
     heft_strmap_release(&sink->targets);

@@ -15,12 +15,22 @@
  *                                                retired, sync the folder
  *     heft_sink_free(sink)                       abandons (unlinks) what was not committed
  *
+ * Work that takes long can be made to survive a crash, with a journal (io/journal.h):
+ *
+ *     heft_sink_save(sink, &record, err)         syncs what was written, and says so in a record
+ *     heft_sink_keep(sink)                       what is saved stays when it is abandoned
+ *     heft_sink_load(sink, folder, cursor, err)  in another process: each record's part in order
+ *     heft_sink_sweep(sink, folder, …, err)      then: what came behind the last record goes
+ *     heft_sink_reopen(sink, err)                and the files as they were at the last record;
+ *                                                freed instead, they are deleted
+ *
  * Before commit nothing bears a final name, and the old files are untouched. Without `overwrite`
  * the rename itself refuses a target that has appeared meanwhile, and what was renamed is taken
  * back. Add, retire, commit and free belong to one thread. */
 #ifndef HEFT_SINK_H
 #define HEFT_SINK_H
 
+#include "base/cursor.h"
 #include "io/source.h"
 
 struct heft_sink;
@@ -47,5 +57,22 @@ HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);
 void heft_sink_free(struct heft_sink *sink);
+
+HEFT_CHECKED bool heft_sink_save(struct heft_sink *sink, struct heft_buf *record,
+                                 struct heft_error *err);
+void heft_sink_keep(struct heft_sink *sink);
+/* Its temporary names are to be those of that process, which has ended. */
+void heft_sink_adopt(struct heft_sink *sink, uint64_t process);
+/* Records name files without their folder, "dir/" or "". */
+HEFT_CHECKED bool heft_sink_load(struct heft_sink *sink, struct heft_str folder,
+                                 struct heft_cur *record, struct heft_error *err);
+HEFT_CHECKED bool heft_sink_reopen(struct heft_sink *sink, struct heft_error *err);
+/* Deletes temporary files of the adopted process that no record names. is_ours
+ * is asked about the beginning of their final names (180 bytes at most). */
+HEFT_CHECKED bool heft_sink_sweep(const struct heft_sink *sink, struct heft_str folder,
+                                  bool (*is_ours)(void *ctx, struct heft_str name), void *ctx,
+                                  struct heft_error *err);
+/* The i-th file's final name; NULL past the last. */
+const char *heft_sink_path(const struct heft_sink *sink, size_t i);
 
 #endif

@@ -9,17 +9,95 @@
 
 #include "tokens/json_lines.h"
 
+/* A place of a text of JSON lines, and how many decoded bytes are before it. */
+struct base {
+    struct heft_text_place place;
+    uint64_t decoded;
+};
+
 struct front {
     struct heft_encoding *plan;
     struct heft_encode_line *line;
     uint64_t characters; /* of the unit that is open, separators included */
     uint64_t before;     /* bytes of inputs that are done */
+    size_t item;
     const char *path;
+    struct heft_input_text *in;    /* NULL: not within a text */
+    struct heft_json_lines *lines; /* NULL: the text is a document */
+    const char *line_text;         /* of the line's document, NULL: not within it */
+    struct base older, newer;      /* the text at two reads, the older one in front of the line */
+    uint64_t saved;                /* bytes read at the last place */
+    bool goes_on;                  /* the place of an earlier run has not been reached yet */
+    uint64_t skip, done;           /* decoded bytes from there; bytes of the document that it has */
+    uint64_t at, line_number;      /* of the line to begin with, and how many are before it */
 };
 
 static bool mark(struct front *f, enum heft_mark_kind kind, uint64_t value, struct heft_error *err)
 {
     return heft_encode_mark(f->line, kind, value, err);
+}
+
+/* ---- places to go on from ------------------------------------------------------------------- */
+
+/* u64 item | u64 bytes before it | u64 characters | u64 documents | u64 bytes read |
+ * u64 offset | u64 encoding | u64 begun | u64 after \r | u64 decoded bytes to skip |
+ * u64 where the line begins | u64 lines before it | u64 bytes of its document | text of the job */
+static bool save_place(struct front *f, const char *text, struct heft_error *err)
+{
+    const struct heft_text_place place = f->lines ? f->older.place : heft_text_place(f->in);
+    const uint64_t read = f->before + f->in->bytes.read;
+    struct heft_buf *to = &f->line->job->place;
+
+    heft_journal_u64(to, f->item);
+    heft_journal_u64(to, f->before);
+    heft_journal_u64(to, f->characters);
+    heft_journal_u64(to, f->plan->sum.documents);
+    heft_journal_u64(to, read);
+    heft_journal_u64(to, place.offset);
+    heft_journal_u64(to, place.encoding);
+    heft_journal_u64(to, place.begun);
+    heft_journal_u64(to, place.after_return);
+    heft_journal_u64(to, f->lines ? f->lines->at - f->older.decoded : 0);
+    heft_journal_u64(to, f->lines ? f->lines->at : 0);
+    heft_journal_u64(to, f->lines ? f->lines->line - 1 : 0);
+    heft_journal_u64(to, f->lines ? (uint64_t)(text - f->line_text) : 0);
+    heft_encode_save_rest(f->line, to);
+    f->saved = read;
+    return heft_buf_ok(to, err);
+}
+
+/* Room in a job; where one begins, and the last place is far, a place. `text`: what is put there. */
+static bool room_for(struct front *f, const char *text, uint8_t **to, size_t *room,
+                     struct heft_error *err)
+{
+    const bool is_place = f->in && (!f->lines || f->line_text) && f->plan->resume.path;
+
+    return heft_encode_room(f->line, to, room, err) &&
+           (!is_place || !f->line->is_fresh ||
+            f->before + f->in->bytes.read - f->saved < f->plan->options.checkpoint ||
+            save_place(f, text, err));
+}
+
+static bool load_place(struct front *f, struct heft_error *err)
+{
+    const struct heft_buf *place = &f->plan->resume.place;
+    struct heft_cur cur = heft_cur_of((struct heft_bytes){(uint8_t *)place->p, place->n}, 0);
+
+    f->goes_on = true;
+    f->item = (size_t)heft_cur_u64(&cur);
+    f->before = heft_cur_u64(&cur);
+    f->characters = heft_cur_u64(&cur);
+    f->plan->sum.documents = heft_cur_u64(&cur);
+    f->saved = f->plan->sum.resumed = heft_cur_u64(&cur);
+    f->older.place.offset = heft_cur_u64(&cur);
+    f->older.place.encoding = (enum heft_charset)heft_cur_u64(&cur);
+    f->older.place.begun = heft_cur_u64(&cur) != 0;
+    f->older.place.after_return = heft_cur_u64(&cur) != 0;
+    f->skip = heft_cur_u64(&cur);
+    f->at = heft_cur_u64(&cur);
+    f->line_number = heft_cur_u64(&cur);
+    f->done = heft_cur_u64(&cur);
+    return heft_encode_load_rest(f->line, &cur, err) && heft_journal_ends(&cur, err);
 }
 
 static bool put_text(struct front *f, const char *text, size_t n, struct heft_error *err)
@@ -28,7 +106,7 @@ static bool put_text(struct front *f, const char *text, size_t n, struct heft_er
         uint8_t *to;
         size_t room, some;
 
-        if (!heft_encode_room(f->line, &to, &room, err))
+        if (!room_for(f, text, &to, &room, err))
             return false;
         some = (size_t)heft_min_u64(n, room);
         memcpy(to, text, some);
@@ -116,13 +194,14 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
 {
     size_t n = 1;
 
-    if (!begin_document(f, err))
+    if (!f->goes_on && !begin_document(f, err))
         return false;
+    f->goes_on = false;
     while (n > 0) {
         uint8_t *to;
         size_t room;
 
-        if (!heft_encode_room(f->line, &to, &room, err) || !heft_text_read(in, to, room, &n, err) ||
+        if (!room_for(f, NULL, &to, &room, err) || !heft_text_read(in, to, room, &n, err) ||
             !tell(f, in->bytes.read, err))
             return false;
         if (f->plan->accumulates)
@@ -135,9 +214,41 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
 static bool put_document(void *ctx, struct heft_str text, struct heft_error *err)
 {
     struct front *f = ctx;
+    const size_t done = (size_t)heft_min_u64(f->goes_on ? f->done : 0, text.n);
 
-    f->characters += heft_count_characters((const uint8_t *)text.p, text.n);
-    return begin_document(f, err) && put_text(f, text.p, text.n, err) && end_document(f, err);
+    if (!f->goes_on) {
+        f->characters += heft_count_characters((const uint8_t *)text.p, text.n);
+        if (!begin_document(f, err))
+            return false;
+    }
+    f->goes_on = false;
+    f->line_text = text.p;
+    if (!put_text(f, text.p + done, text.n - done, err))
+        return false;
+    f->line_text = NULL;
+    return end_document(f, err);
+}
+
+/* Before each read: whatever line comes to be taken, the older place is in front of it. */
+static void note_place(struct front *f)
+{
+    const struct heft_json_lines *l = f->lines;
+
+    if (f->newer.decoded > l->offset)
+        return;
+    f->older = f->newer;
+    f->newer = (struct base){heft_text_place(f->in), l->offset + l->n};
+}
+
+/* Drops what an earlier run has had of the n bytes. */
+static size_t skip_lines(struct front *f, uint8_t *text, size_t n)
+{
+    const size_t skip = (size_t)heft_min_u64(f->skip, n);
+
+    f->skip -= skip;
+    if (skip > 0)
+        memmove(text, text + skip, n - skip);
+    return n - skip;
 }
 
 static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_error *err)
@@ -145,18 +256,25 @@ static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_
     struct heft_json_lines lines = {.key = heft_str_of(f->plan->options.jsonl_key),
                                     .replace = f->plan->options.replace,
                                     .document = put_document,
-                                    .ctx = f};
+                                    .ctx = f,
+                                    .offset = f->at,
+                                    .line = f->line_number};
     bool ok = true;
     size_t n = 1;
 
+    f->lines = &lines;
+    f->newer = f->older;
     while (ok && n > 0) {
         uint8_t *to;
-        size_t room;
+        size_t room, kept;
 
+        note_place(f);
         ok = heft_json_lines_room(&lines, &to, &room, err) &&
-             heft_text_read(in, to, room, &n, err) && tell(f, in->bytes.read, err) &&
-             heft_json_lines_put(&lines, n, err);
+             heft_text_read(in, to, room, &n, err) && tell(f, in->bytes.read, err);
+        kept = ok ? skip_lines(f, to, n) : 0;
+        ok = ok && ((n > 0 && kept == 0) || heft_json_lines_put(&lines, kept, err));
     }
+    f->lines = NULL;
     heft_json_lines_release(&lines);
     return ok || heft_error_file(err, f->path);
 }
@@ -168,7 +286,12 @@ static bool read_text(struct front *f, struct heft_error *err)
 
     if (!heft_text_open(&in, f->path, &f->plan->text, err))
         return false;
-    ok = f->plan->options.jsonl_key ? read_lines(f, &in, err) : read_plain(f, &in, err);
+    f->in = &in;
+    ok = (!f->goes_on || heft_text_seek(&in, &f->older.place, err)) &&
+         (f->plan->options.jsonl_key ? read_lines(f, &in, err) : read_plain(f, &in, err));
+    f->in = NULL;
+    f->older = (struct base){0};
+    f->at = f->line_number = 0;
     f->before += in.bytes.read;
     heft_text_close(&in);
     return ok;
@@ -201,13 +324,15 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
 {
     struct front f = {.plan = plan, .line = l};
 
-    for (size_t i = 0; i < plan->list.n; i++) {
-        const struct heft_input_item *item = &plan->list.items[i];
+    if (plan->resume.place.n > 0 && !load_place(&f, err))
+        return false;
+    for (; f.item < plan->list.n; f.item++) {
+        const struct heft_input_item *item = &plan->list.items[f.item];
 
         f.path = item->path;
-        if (!(is_npz(f.path) ? pass_arrays(&f, i, err) : read_text(&f, err)))
+        if (!(is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
             return false;
-        if ((i + 1 == plan->list.n || item[1].word != item->word) &&
+        if ((f.item + 1 == plan->list.n || item[1].word != item->word) &&
             !mark(&f, HEFT_MARK_INPUT, item->word, err))
             return false;
     }

@@ -3,16 +3,32 @@
  *     encode_plan.c    options, inputs → a plan; the public door
  *     encode_front.c   texts in order → jobs with marks: what separates documents, where arrays end
  *     encode_line.c    jobs → threads → ids in order → the output
+ *     encode_resume.c  how far that is, in a journal, and a run that goes on from there
  */
 #ifndef HEFT_ENCODE_FRONT_H
 #define HEFT_ENCODE_FRONT_H
 
+#include "io/journal.h"
 #include "io/line.h"
 #include "tokens/cut.h"
 #include "tokens/input_list.h"
 #include "tokens/input_text.h"
 #include "tokens/token_out.h"
 #include "tokens/vocab.h"
+
+/* encode_resume.c */
+struct heft_encode_resume {
+    const char *path; /* of the journal; NULL: none is kept, inputs cannot be read twice */
+    struct heft_journal *journal;
+    struct heft_buf who;     /* its first record: of which run it is */
+    struct heft_buf place;   /* where the inputs stood at the last record, empty: at the begin */
+    uint64_t n_records;      /* read */
+    uint64_t process;        /* that began it */
+    struct heft_sink *stale; /* what is to be deleted */
+    bool has_none;           /* none could be made */
+    bool has_state;          /* records, which stay where the run fails */
+    bool is_over;            /* nothing is left but to rename what is written */
+};
 
 struct heft_encoding {
     const struct heft_vocab *v;
@@ -28,6 +44,8 @@ struct heft_encoding {
     bool has_arrays;  /* .npz among the inputs */
     struct heft_token_out *out;
     struct heft_encode_summary sum;
+    uint64_t told; /* tokens up to the last input that ended */
+    struct heft_encode_resume resume;
 };
 
 /* ---- encode_line.c -------------------------------------------------------------------------- */
@@ -43,7 +61,7 @@ struct heft_encode_line {
     uint8_t *rest;        /* behind a job's cut */
     size_t n_rest;
     bool goes_on;  /* the job before is open */
-    uint64_t told; /* tokens up to the last input that ended */
+    bool is_fresh; /* heft_encode_room began the job: nothing is in it but the text behind a cut */
 };
 
 HEFT_CHECKED bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *plan,
@@ -55,7 +73,22 @@ HEFT_CHECKED bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, siz
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind,
                                    uint64_t value, struct heft_error *err);
+/* What a fresh job begins with, into a place; and back, before anything else. */
+void heft_encode_save_rest(const struct heft_encode_line *l, struct heft_buf *place);
+HEFT_CHECKED bool heft_encode_load_rest(struct heft_encode_line *l, struct heft_cur *place,
+                                        struct heft_error *err);
 HEFT_CHECKED bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err);
+
+/* ---- encode_resume.c ------------------------------------------------------------------------ */
+
+/* Opens the output, as a journal says it stood where the run goes on. */
+HEFT_CHECKED bool heft_encode_begin(struct heft_encoding *e, unsigned width,
+                                    struct heft_error *err);
+/* Everything up to here, of which the inputs are at `place`, to the disk. */
+HEFT_CHECKED bool heft_encode_record(struct heft_encoding *e, const struct heft_buf *place,
+                                     struct heft_error *err);
+HEFT_CHECKED bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err);
+void heft_encode_resume_release(struct heft_encode_resume *r, bool keep);
 
 /* ---- encode_front.c ------------------------------------------------------------------------- */
 

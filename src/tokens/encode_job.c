@@ -105,7 +105,7 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
 void heft_job_clear(struct heft_job *job)
 {
     job->n = job->n_marks = job->n_ids = job->n_pieces = 0;
-    job->packed.n = 0;
+    job->packed.n = job->place.n = 0;
     job->is_next = job->is_open = false;
 }
 
@@ -116,5 +116,6 @@ void heft_job_release(struct heft_job *job)
     heft_free(job->ids);
     heft_free(job->pieces);
     heft_buf_release(&job->packed);
+    heft_buf_release(&job->place);
     *job = (struct heft_job){0};
 }

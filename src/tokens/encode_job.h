@@ -31,6 +31,8 @@ struct heft_job {
     size_t n_marks, cap_marks;
     bool is_next; /* its text goes on from the job before */
     bool is_open; /* and into the next one */
+    struct heft_buf
+        place; /* where the inputs stand at its begin, if the run can go on from there */
     /* The result. */
     uint8_t *ids; /* of `width` bytes each; none where only their number is wanted */
     size_t n_ids, cap_ids;

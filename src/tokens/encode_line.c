@@ -3,9 +3,12 @@
  * from job to job through one encoder of its own. */
 #include "tokens/encode_front.h"
 
+#include "io/journal.h"
 #include "io/pool.h"
+#include "tokens/utf8.h"
 
 #define JOB       ((size_t)1 << 20)
+#define FULL      (JOB + 8) /* so that how a text is cut at JOB does not depend on how it was read */
 #define JOB_ROOM  (JOB + ((size_t)64 << 10))
 #define CACHES    ((size_t)96 << 20) /* of all workers together */
 #define CACHE     ((size_t)48 << 20)
@@ -40,7 +43,7 @@ static bool take(void *ctx, unsigned slot, struct heft_error *err)
     struct heft_job *job = &l->jobs[slot];
     const bool packed = out && plan->format->pack;
     size_t from = 0, piece = 0;
-    bool ok = true;
+    bool ok = job->place.n == 0 || heft_encode_record(plan, &job->place, err);
 
     for (size_t i = 0; ok && i < job->n_marks; i++) {
         const struct heft_mark *m = &job->marks[i];
@@ -58,8 +61,8 @@ static bool take(void *ctx, unsigned slot, struct heft_error *err)
         } else if (m->kind == HEFT_MARK_ARRAYS) {
             ok = ok && take_arrays(l, m->value, err);
         } else {
-            plan->word_tokens[m->value] += plan->sum.tokens - l->told;
-            l->told = plan->sum.tokens;
+            plan->word_tokens[m->value] += plan->sum.tokens - plan->told;
+            plan->told = plan->sum.tokens;
         }
     }
     plan->sum.tokens += job->n_ids - from;
@@ -90,21 +93,35 @@ static bool begin_job(struct heft_encode_line *l, struct heft_error *err)
     return true;
 }
 
+/* Where the job is cut, at most at JOB; *is_open: in the middle of a word that is longer. */
+static size_t cut_of(const struct heft_encode_line *l, bool *is_open)
+{
+    const struct heft_job *job = l->job;
+    const size_t begin = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
+    size_t most = job->n >= FULL ? JOB : job->n, cut;
+
+    *is_open = false;
+    if (most <= begin)
+        return begin;
+    cut = heft_cut_before(&l->classes, job->text + begin, job->n - begin, most - begin);
+    if (cut > 0 || begin > 0)
+        return begin + cut;
+    *is_open = true;
+    while (most < job->n && heft_utf8_is_tail(job->text[most]))
+        most--;
+    return most;
+}
+
 /* Hands the job in, up to a place where it may be cut. */
 static bool ship(struct heft_encode_line *l, struct heft_error *err)
 {
     struct heft_job *job = l->job;
-    const size_t begin = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
-    const size_t n = job->n - begin; /* of the text that is open */
-    size_t cut = n ? heft_cut_before(&l->classes, job->text + begin, n, n) : 0;
+    const size_t cut = cut_of(l, &job->is_open);
 
-    if (n > 0 && cut == 0 && begin == 0)
-        cut = n; /* none: it goes on */
-    l->n_rest = n - cut;
+    l->n_rest = job->n - cut;
     if (l->n_rest > 0)
-        memcpy(l->rest, job->text + begin + cut, l->n_rest);
-    job->n = begin + cut;
-    job->is_open = n > 0 && begin == 0 && cut == n;
+        memcpy(l->rest, job->text + cut, l->n_rest);
+    job->n = cut;
     l->goes_on = job->is_open;
     l->job = NULL;
     return heft_line_submit(l->line, job->is_next, err);
@@ -113,9 +130,12 @@ static bool ship(struct heft_encode_line *l, struct heft_error *err)
 bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
                       struct heft_error *err)
 {
-    while (l->job && (l->job->n >= JOB || l->job->n_marks >= MARKS))
+    l->is_fresh = false;
+    while (l->job && (l->job->n >= FULL || l->job->n_marks >= MARKS)) {
         if (!ship(l, err) || !begin_job(l, err))
             return false;
+        l->is_fresh = !l->goes_on;
+    }
     if (!l->job && !begin_job(l, err))
         return false;
     *to = l->job->text + l->job->n;
@@ -126,7 +146,28 @@ bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
 bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind, uint64_t value,
                       struct heft_error *err)
 {
-    return (l->job || begin_job(l, err)) && heft_job_mark(l->job, kind, value, err);
+    uint8_t *to;
+    size_t room;
+
+    return heft_encode_room(l, &to, &room, err) && heft_job_mark(l->job, kind, value, err);
+}
+
+void heft_encode_save_rest(const struct heft_encode_line *l, struct heft_buf *place)
+{
+    heft_journal_bytes(place, l->job->text, l->job->n);
+}
+
+bool heft_encode_load_rest(struct heft_encode_line *l, struct heft_cur *place,
+                           struct heft_error *err)
+{
+    const struct heft_bytes rest = heft_journal_take(place);
+
+    if (rest.n > JOB_ROOM)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(place), "a journal's text");
+    if (rest.n > 0)
+        memcpy(l->rest, rest.p, rest.n);
+    l->n_rest = rest.n;
+    return begin_job(l, err);
 }
 
 bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err)

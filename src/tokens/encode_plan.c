@@ -1,6 +1,8 @@
 /* encode_plan.c: what is to be encoded, and how; the public door. */
 #include "tokens/encode_front.h"
 
+#define CHECKPOINT ((uint64_t)256 << 20)
+
 static const char *extension_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -99,39 +101,23 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
         return NULL;
     e->v = v;
     e->options = *options;
+    if (e->options.checkpoint == 0)
+        e->options.checkpoint = CHECKPOINT;
     if (check_options(e, err) && find_inputs(e, inputs, n, err))
         return e;
     heft_encode_free(e);
     return NULL;
 }
 
-static bool open_output(struct heft_encoding *e, unsigned width, struct heft_error *err)
-{
-    const struct heft_encode_options *o = &e->options;
-    const struct heft_token_out_how how = {
-        .path = e->output,
-        .format = e->format,
-        .shard_tokens = o->shard_tokens,
-        .val_fraction = o->val_fraction,
-        .vocab_size = heft_vocab_size(e->v),
-        .width = width,
-        .has_arrays = e->has_arrays,
-        .sink = {o->overwrite, o->no_sync},
-    };
-
-    e->out = heft_token_out_new(&how, err);
-    return e->out != NULL;
-}
-
 bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_line line;
     bool ok = heft_encode_line_init(&line, e, err) &&
-              (!e->format || open_output(e, heft_encoder_width(line.encoders[0]), err)) &&
-              heft_encode_inputs(e, &line, err);
+              (!e->format || heft_encode_begin(e, heft_encoder_width(line.encoders[0]), err)) &&
+              (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
     heft_encode_line_release(&line); /* before the output: workers may use it */
-    return ok && (!e->out || heft_token_out_commit(e->out, err));
+    return ok && (!e->out || heft_encode_commit(e, err));
 }
 
 void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)
@@ -161,6 +147,7 @@ void heft_encode_free(struct heft_encoding *e)
     if (!e)
         return;
     heft_token_out_free(e->out);
+    heft_encode_resume_release(&e->resume, e->options.resume);
     heft_input_list_release(&e->list);
     heft_free(e->word_tokens);
     heft_arena_release(&e->mem);

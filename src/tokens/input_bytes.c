@@ -20,7 +20,8 @@ static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *
     *n = 0;
     if (left == 0)
         return true;
-    got = heft_os->read(in->fd, to, (size_t)heft_min_u64(room, left));
+    room = (size_t)heft_min_u64(room, left);
+    got = is_sized ? heft_os->pread(in->fd, to, room, in->read) : heft_os->read(in->fd, to, room);
     if (got < 0) {
         heft_fail_errno(err, "read failed");
         err->offset = in->read;
@@ -117,6 +118,27 @@ bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size
     memcpy(to, in->waiting.p, *n);
     in->waiting.p += *n;
     in->waiting.n -= *n;
+    return true;
+}
+
+bool heft_input_seek(struct heft_input_bytes *in, uint64_t at, struct heft_error *err)
+{
+    uint8_t some[4096];
+    size_t n;
+
+    if (!in->unpack && in->is_regular && at <= in->size && in->size > 0) {
+        in->read = at;
+        in->waiting.n = 0;
+        return true;
+    }
+    for (; at > 0; at -= n) {
+        if (!heft_input_read(in, some, (size_t)heft_min_u64(at, sizeof some), &n, err))
+            return false;
+        if (n == 0) {
+            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "ends before the place to go on from");
+            return heft_error_file(err, in->path);
+        }
+    }
     return true;
 }
 

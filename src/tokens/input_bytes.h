@@ -21,6 +21,9 @@ HEFT_CHECKED bool heft_input_open(struct heft_input_bytes *in, const char *path,
 /* Up to `room` bytes; *n is 0 only at the end. */
 HEFT_CHECKED bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
                                   struct heft_error *err);
+/* To byte `at` of what read gives, of an input just opened: at once in a plain file, else by
+ * unpacking what is before it. */
+HEFT_CHECKED bool heft_input_seek(struct heft_input_bytes *in, uint64_t at, struct heft_error *err);
 void heft_input_close(struct heft_input_bytes *in);
 
 #endif

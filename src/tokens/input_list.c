@@ -219,11 +219,22 @@ static bool put_item(struct heft_input_list *list, const char *path, uint32_t wo
 
     if (!path || !heft_grow(&list->items, &list->cap, list->n, 1, sizeof *list->items, err))
         return false;
-    if (heft_os->stat_path(path, &st) != 0 || !st.is_file)
+    if (strcmp(path, "-") == 0 || heft_os->stat_path(path, &st) != 0 || !st.is_file) {
+        list->has_streams = true;
         st.size = 0;
-    list->items[list->n++] = (struct heft_input_item){path, word, st.size};
+    }
+    list->items[list->n++] = (struct heft_input_item){path, word, st.size, st.changed};
     list->bytes += st.size;
     return true;
+}
+
+/* What a run of heft left when it was killed is no text: .NAME.heft-… */
+static bool is_left_over(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    return name[0] == '.' && strstr(name, ".heft-");
 }
 
 /* Files of one folder become items, its sub-folders go onto the stack, the first on top. */
@@ -240,6 +251,8 @@ static bool visit(struct heft_input_list *list, uint32_t word, const char *folde
 
         if (known && st.is_dir)
             ok = put_name(&folders, all.items[i], err);
+        else if (is_left_over(all.items[i]))
+            continue;
         else if (!st.is_link || heft_os->stat_path(all.items[i], &target) != 0 || !target.is_dir)
             ok = put_item(list, all.items[i], word, err);
     }

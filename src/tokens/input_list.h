@@ -13,8 +13,9 @@
 
 struct heft_input_item {
     const char *path;
-    uint32_t word;  /* which of the words it is of */
-    uint64_t bytes; /* 0 where that is not known */
+    uint32_t word;   /* which of the words it is of */
+    uint64_t bytes;  /* 0 where that is not known */
+    int64_t changed; /* when it was written last */
 };
 
 struct heft_input_list {
@@ -22,6 +23,7 @@ struct heft_input_list {
     struct heft_input_item *items;
     size_t n, cap;
     uint64_t bytes;
+    bool has_streams; /* not all can be read twice */
 };
 
 struct heft_input_how {

@@ -395,6 +395,21 @@ bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t
     return true;
 }
 
+struct heft_text_place heft_text_place(const struct heft_input_text *in)
+{
+    return (struct heft_text_place){in->offset, in->encoding, in->begun, in->after_return};
+}
+
+bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *place,
+                    struct heft_error *err)
+{
+    in->offset = place->offset;
+    in->encoding = place->encoding;
+    in->begun = place->begun;
+    in->after_return = place->after_return;
+    return heft_input_seek(&in->bytes, place->offset, err);
+}
+
 void heft_text_close(struct heft_input_text *in)
 {
     heft_input_close(&in->bytes);

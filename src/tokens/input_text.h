@@ -43,6 +43,17 @@ HEFT_CHECKED bool heft_text_open(struct heft_input_text *in, const char *path,
 /* Whole characters of valid UTF-8, up to `room` bytes; *n is 0 only at the end. */
 HEFT_CHECKED bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t *n,
                                  struct heft_error *err);
+/* Where reading can go on in another process: what was given so far, and nothing else, is before
+ * it. */
+struct heft_text_place {
+    uint64_t offset; /* of the bytes of the file, unpacked */
+    enum heft_charset encoding;
+    bool begun, after_return;
+};
+struct heft_text_place heft_text_place(const struct heft_input_text *in);
+/* Of an input just opened. */
+HEFT_CHECKED bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *place,
+                                 struct heft_error *err);
 void heft_text_close(struct heft_input_text *in);
 
 /* Code points of valid UTF-8. */

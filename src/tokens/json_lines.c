@@ -120,6 +120,7 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
     bool found = false, ok;
 
     l->line++;
+    l->at = offset;
     if (is_blank(p, n))
         return true;
     if (l->replace)

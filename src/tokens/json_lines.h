@@ -12,6 +12,7 @@ struct heft_json_lines {
     uint8_t *text; /* the beginning of a line, and room */
     size_t n, cap;
     uint64_t offset, line; /* of text[0]; lines before it */
+    uint64_t at;           /* where the line that is being taken begins */
     struct heft_arena mem;
 };
 

@@ -7,6 +7,7 @@
  *                      (S + 1) × i64 first sequence of each document */
 #include "base/endian.h"
 #include "base/mem.h"
+#include "io/journal.h"
 #include "tokens/token_out.h"
 #include "wire/npy.h"
 
@@ -93,7 +94,6 @@ static bool begin_megatron(struct heft_token_file *f, const char *path, struct h
     const size_t n = strlen(path), stem = n > 4 && strcmp(path + n - 4, ".bin") == 0 ? n - 4 : n;
     const char *index = heft_arena_printf(f->mem, err, "%.*s.idx", (int)stem, path);
 
-    f->beside_path = index;
     return index && heft_sink_add_growing(f->sink, index, &f->beside, err);
 }
 
@@ -106,6 +106,30 @@ static bool unit_megatron(struct heft_token_file *f, struct heft_error *err)
     if (!heft_grow(&f->lengths, &f->cap_lengths, (size_t)f->units, 1, sizeof *f->lengths, err))
         return false;
     f->lengths[f->units] = (uint32_t)f->unit_tokens;
+    return true;
+}
+
+/* u64 known | u64 new, u64 each */
+static void save_megatron(struct heft_token_file *f, struct heft_buf *record)
+{
+    heft_journal_u64(record, f->n_saved);
+    heft_journal_u64(record, f->units - f->n_saved);
+    while (f->n_saved < f->units)
+        heft_journal_u64(record, f->lengths[f->n_saved++]);
+}
+
+static bool load_megatron(struct heft_token_file *f, struct heft_cur *record,
+                          struct heft_error *err)
+{
+    const uint64_t known = heft_cur_u64(record), count = heft_cur_u64(record);
+
+    if (known > f->n_saved || known + count != f->units || count > heft_cur_left(record) / 8)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's lengths");
+    if (!heft_grow(&f->lengths, &f->cap_lengths, (size_t)known, (size_t)count, sizeof *f->lengths,
+                   err))
+        return false;
+    for (f->n_saved = (size_t)known; f->n_saved < f->units; f->n_saved++)
+        f->lengths[f->n_saved] = (uint32_t)heft_cur_u64(record);
     return true;
 }
 
@@ -232,13 +256,15 @@ static bool unit_ids(struct heft_token_file *f, struct heft_error *err)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-const struct heft_token_format heft_tokens_bin = {"bin",     ".bin", true, begin_plain, unit_plain,
-                                                  end_plain, NULL,   NULL, NULL,        NULL};
-const struct heft_token_format heft_tokens_npy = {"npy",   ".npy", true, begin_npy, unit_plain,
-                                                  end_npy, NULL,   NULL, NULL,      NULL};
-const struct heft_token_format heft_tokens_llmc = {"llmc",   ".llmc", true, begin_llmc, unit_plain,
-                                                   end_llmc, NULL,    NULL, NULL,       NULL};
+const struct heft_token_format heft_tokens_bin = {
+    "bin", ".bin", true, begin_plain, unit_plain, end_plain, NULL, NULL, NULL, NULL, NULL, NULL};
+const struct heft_token_format heft_tokens_npy = {
+    "npy", ".npy", true, begin_npy, unit_plain, end_npy, NULL, NULL, NULL, NULL, NULL, NULL};
+const struct heft_token_format heft_tokens_llmc = {
+    "llmc", ".llmc", true, begin_llmc, unit_plain, end_llmc, NULL, NULL, NULL, NULL, NULL, NULL};
 const struct heft_token_format heft_tokens_megatron = {
-    "megatron", ".idx", false, begin_megatron, unit_megatron, end_megatron, NULL, NULL, NULL, NULL};
-const struct heft_token_format heft_tokens_ids = {
-    "ids", ".ids", false, begin_plain, unit_ids, end_plain, NULL, pack_ids, piece_ids, NULL};
+    "megatron", ".idx", false, begin_megatron, unit_megatron, end_megatron,
+    NULL,       NULL,   NULL,  NULL,           save_megatron, load_megatron};
+const struct heft_token_format heft_tokens_ids = {"ids",     ".ids",    false, begin_plain,
+                                                  unit_ids,  end_plain, NULL,  pack_ids,
+                                                  piece_ids, NULL,      NULL,  NULL};

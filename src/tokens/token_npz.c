@@ -12,6 +12,7 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "base/mem.h"
+#include "io/journal.h"
 #include "tokens/npz_in.h"
 #include "tokens/token_deflate.h"
 #include "tokens/token_out.h"
@@ -299,6 +300,98 @@ static bool arrays_npz(struct heft_token_file *f, const char *path, struct heft_
     return true;
 }
 
+/* ---- records --------------------------------------------------------------------------------- */
+
+static void save_member(struct heft_buf *record, const struct member *m)
+{
+    heft_journal_u64(record, m->number);
+    heft_journal_u64(record, m->at);
+    heft_journal_u64(record, m->size);
+    heft_journal_u64(record, m->packed);
+    heft_journal_u64(record, m->crc);
+    heft_journal_u64(record, m->method);
+}
+
+static struct member load_member(struct heft_cur *record)
+{
+    struct member m = {.number = heft_cur_u64(record)};
+
+    m.at = heft_cur_u64(record);
+    m.size = heft_cur_u64(record);
+    m.packed = heft_cur_u64(record);
+    m.crc = (uint32_t)heft_cur_u64(record);
+    m.method = (uint16_t)heft_cur_u64(record);
+    return m;
+}
+
+/* u64 next number | u64 is open | u64 data | the open member | u64 known | u64 new, members |
+ * u64 files that come later, each u64 first number and its path */
+static void save_npz(struct heft_token_file *f, struct heft_buf *record)
+{
+    const struct heft_npz_state *z = f->npz;
+
+    heft_journal_u64(record, z->next);
+    heft_journal_u64(record, z->is_open);
+    heft_journal_u64(record, z->data);
+    save_member(record, &z->open);
+    heft_journal_u64(record, f->n_saved);
+    heft_journal_u64(record, z->n_members - f->n_saved);
+    while (f->n_saved < z->n_members)
+        save_member(record, &z->members[f->n_saved++]);
+    heft_journal_u64(record, z->n_later);
+    for (size_t i = 0; i < z->n_later; i++) {
+        heft_journal_u64(record, z->later[i].first);
+        heft_journal_bytes(record, z->later[i].path, strlen(z->later[i].path));
+    }
+}
+
+static bool load_later(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_npz_state *z = f->npz;
+    const uint64_t count = heft_cur_u64(record);
+
+    z->n_later = 0;
+    for (uint64_t i = 0; i < count && heft_cur_ok(record); i++) {
+        const uint64_t first = heft_cur_u64(record);
+        const struct heft_bytes path = heft_journal_take(record);
+        const struct heft_str text = {(const char *)path.p, path.n};
+
+        if (!heft_grow(&z->later, &z->cap_later, z->n_later, 1, sizeof *z->later, err))
+            return false;
+        z->later[z->n_later] = (struct later){heft_arena_text(f->mem, text, err), first};
+        if (!z->later[z->n_later++].path)
+            return false;
+    }
+    return true;
+}
+
+static bool load_npz(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_npz_state *z = f->npz ? f->npz : heft_calloc(1, sizeof *z, err);
+    uint64_t known, count;
+
+    f->npz = z;
+    if (!z)
+        return false;
+    z->next = heft_cur_u64(record);
+    z->is_open = heft_cur_u64(record) != 0;
+    z->data = heft_cur_u64(record);
+    z->open = load_member(record);
+    known = heft_cur_u64(record);
+    count = heft_cur_u64(record);
+    if (known > z->n_members)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's member");
+    z->n_members = (size_t)known;
+    for (uint64_t i = 0; i < count && heft_cur_ok(record); i++) {
+        const struct member m = load_member(record);
+
+        if (!keep_member(z, &m, err))
+            return false;
+    }
+    f->n_saved = z->n_members;
+    return load_later(f, record, err);
+}
+
 /* ---- the format ------------------------------------------------------------------------------ */
 
 static void clear_state(struct heft_npz_state *z)
@@ -397,6 +490,6 @@ static void release_npz(struct heft_token_file *f)
     heft_free(f->npz);
 }
 
-const struct heft_token_format heft_tokens_npz = {"npz",     ".npz",    false,       begin_npz,
-                                                  unit_npz,  end_npz,   release_npz, pack_npz,
-                                                  piece_npz, arrays_npz};
+const struct heft_token_format heft_tokens_npz = {"npz",     ".npz",     false,       begin_npz,
+                                                  unit_npz,  end_npz,    release_npz, pack_npz,
+                                                  piece_npz, arrays_npz, save_npz,    load_npz};

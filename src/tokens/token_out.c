@@ -1,27 +1,6 @@
 /* token_out.c: tracks, files and their names; what all formats share. */
-#include "tokens/token_out.h"
-
 #include "tokens/npz_in.h"
-
-#define BUFFER ((size_t)256 << 10)
-
-struct track {
-    struct heft_token_file file;
-    const char *suffix; /* "", "train" or "val" */
-    uint32_t files;
-};
-
-struct heft_token_out {
-    struct heft_token_out_how how;
-    struct heft_sink *sink;
-    struct heft_arena mem;
-    struct heft_str stem, extension;
-    struct track tracks[2];
-    uint64_t units;
-    const char **paths;
-    size_t n_paths, cap_paths;
-    struct heft_job spare; /* for ids that come from elsewhere */
-};
+#include "tokens/token_out_parts.h"
 
 static const struct heft_token_format *const FORMATS[] = {&heft_tokens_npz,      &heft_tokens_npy,
                                                           &heft_tokens_bin,      &heft_tokens_llmc,
@@ -54,9 +33,9 @@ static bool flush(struct heft_token_file *f, struct heft_error *err)
 
 bool heft_token_put(struct heft_token_file *f, const void *p, size_t n, struct heft_error *err)
 {
-    if (n > BUFFER - f->n_buffer && !flush(f, err))
+    if (n > HEFT_TOKEN_BUFFER - f->n_buffer && !flush(f, err))
         return false;
-    if (n > BUFFER) {
+    if (n > HEFT_TOKEN_BUFFER) {
         f->at += n;
         return heft_sink_write(f->sink, f->index, f->at - n, p, n, err);
     }
@@ -88,7 +67,7 @@ static void split_name(struct heft_token_out *out)
 }
 
 /* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder train.ext … */
-static const char *name_of(struct heft_token_out *out, const struct track *track,
+static const char *name_of(struct heft_token_out *out, const struct heft_token_track *track,
                            struct heft_error *err)
 {
     const struct heft_str stem = out->stem, extension = out->extension;
@@ -103,7 +82,8 @@ static const char *name_of(struct heft_token_out *out, const struct track *track
 
 /* ---- files of a track ----------------------------------------------------------------------- */
 
-static bool begin_file(struct heft_token_out *out, struct track *track, struct heft_error *err)
+static bool begin_file(struct heft_token_out *out, struct heft_token_track *track,
+                       struct heft_error *err)
 {
     struct heft_token_file *f = &track->file;
     const char *path;
@@ -111,26 +91,21 @@ static bool begin_file(struct heft_token_out *out, struct track *track, struct h
     if (f->is_open)
         return true;
     path = name_of(out, track, err);
-    if (!path || !heft_grow(&out->paths, &out->cap_paths, out->n_paths, 2, sizeof *out->paths, err))
+    if (!path)
         return false;
-    if (!f->buffer && !(f->buffer = heft_alloc(BUFFER, err)))
+    if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
         return false;
     f->at = f->tokens = f->units = f->unit_tokens = 0;
-    f->n_buffer = 0;
+    f->n_buffer = f->n_saved = 0;
     if (!heft_sink_add_growing(out->sink, path, &f->index, err))
         return false;
-    out->paths[out->n_paths++] = path;
     track->files++;
     f->is_open = true;
-    f->beside_path = NULL;
-    if (!out->how.format->begin(f, path, err))
-        return false;
-    if (f->beside_path)
-        out->paths[out->n_paths++] = f->beside_path;
-    return true;
+    return out->how.format->begin(f, path, err);
 }
 
-static bool end_file(struct heft_token_out *out, struct track *track, struct heft_error *err)
+static bool end_file(struct heft_token_out *out, struct heft_token_track *track,
+                     struct heft_error *err)
 {
     struct heft_token_file *f = &track->file;
 
@@ -146,7 +121,7 @@ static bool is_full(const struct heft_token_out *out, const struct heft_token_fi
 }
 
 /* Units are dealt by their number, so that the same inputs are always dealt alike. */
-static struct track *track_of(struct heft_token_out *out)
+static struct heft_token_track *track_of(struct heft_token_out *out)
 {
     uint64_t z = (out->units + 1) * UINT64_C(0x9E3779B97F4A7C15);
 
@@ -156,8 +131,8 @@ static struct track *track_of(struct heft_token_out *out)
     return &out->tracks[(double)(z >> 11) * 0x1p-53 < out->how.val_fraction];
 }
 
-static bool put_ids(struct heft_token_out *out, struct track *track, const uint8_t *ids, uint64_t n,
-                    struct heft_error *err)
+static bool put_ids(struct heft_token_out *out, struct heft_token_track *track, const uint8_t *ids,
+                    uint64_t n, struct heft_error *err)
 {
     struct heft_token_file *f = &track->file;
     const unsigned width = out->how.width;
@@ -200,7 +175,7 @@ bool heft_token_out_piece(struct heft_token_out *out, const struct heft_job *job
 {
     const struct heft_job_piece *piece = &job->pieces[index];
     const size_t begin = index ? job->pieces[index - 1].end : 0;
-    struct track *track = track_of(out);
+    struct heft_token_track *track = track_of(out);
 
     if (piece->n_ids == 0)
         return true;
@@ -214,7 +189,7 @@ bool heft_token_out_piece(struct heft_token_out *out, const struct heft_job *job
 
 bool heft_token_out_unit(struct heft_token_out *out, struct heft_error *err)
 {
-    struct track *track = track_of(out);
+    struct heft_token_track *track = track_of(out);
 
     if (!begin_file(out, track, err) || !out->how.format->unit(&track->file, err))
         return false;
@@ -252,7 +227,7 @@ bool heft_token_out_arrays(struct heft_token_out *out, const char *path, uint64_
 {
     struct appending a = {out, 0};
     struct heft_npz_ids reading = {append_ids, &a, out->how.width, out->how.vocab_size};
-    struct track *track = &out->tracks[0];
+    struct heft_token_track *track = &out->tracks[0];
 
     if (out->how.format->arrays)
         return begin_file(out, track, err) && out->how.format->arrays(&track->file, path, err);
@@ -263,18 +238,37 @@ bool heft_token_out_arrays(struct heft_token_out *out, const char *path, uint64_
 }
 
 /* An empty output is a file, too. */
-bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
+bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err)
 {
     for (int i = 0; i < (out->how.val_fraction > 0 ? 2 : 1); i++)
         if ((out->tracks[i].files == 0 && !begin_file(out, &out->tracks[i], err)) ||
             !end_file(out, &out->tracks[i], err))
             return false;
+    return true;
+}
+
+bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
+{
     return heft_sink_commit(out->sink, err);
 }
 
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i)
 {
-    return i < out->n_paths ? out->paths[i] : NULL;
+    return heft_sink_path(out->sink, i);
+}
+
+bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        if (out->tracks[i].file.is_open && !flush(&out->tracks[i].file, err))
+            return false;
+    return true;
+}
+
+/* Refuses what stands there before any work is done. */
+bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err)
+{
+    return out->how.shard_tokens > 0 || begin_file(out, &out->tracks[0], err);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -296,8 +290,7 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         out->tracks[i].file.mem = &out->mem;
     }
     split_name(out);
-    /* Refuses what stands there before any work is done. */
-    if (out->sink && (how->shard_tokens > 0 || begin_file(out, &out->tracks[0], err)))
+    if (out->sink)
         return out;
     heft_token_out_free(out);
     return NULL;
@@ -315,7 +308,6 @@ void heft_token_out_free(struct heft_token_out *out)
     }
     heft_sink_free(out->sink);
     heft_job_release(&out->spare);
-    heft_free((void *)out->paths);
     heft_arena_release(&out->mem);
     heft_free(out);
 }

@@ -31,10 +31,9 @@ struct heft_token_file {
     struct heft_sink *sink;
     const struct heft_token_out_how *how;
     struct heft_arena *mem;
-    uint32_t index;          /* in the sink */
-    uint32_t beside;         /* of what stands beside it … */
-    const char *beside_path; /* … and its name, where there is any */
-    uint64_t at;             /* bytes so far, those of `buffer` among them */
+    uint32_t index;  /* in the sink */
+    uint32_t beside; /* of what stands beside it */
+    uint64_t at;     /* bytes so far, those of `buffer` among them */
     uint64_t tokens, units;
     uint64_t unit_tokens; /* of the unit that is open */
     uint8_t *buffer;
@@ -42,6 +41,7 @@ struct heft_token_file {
     struct heft_npz_state *npz;
     uint32_t *lengths; /* megatron: of sequences */
     size_t cap_lengths;
+    size_t n_saved; /* of the lengths, or the members of an .npz, that a record has */
     bool is_open;
 };
 
@@ -59,6 +59,9 @@ struct heft_token_format {
                   const struct heft_job_piece *piece, struct heft_error *err);
     /* Arrays of an .npz; NULL: their ids are appended. */
     bool (*arrays)(struct heft_token_file *f, const char *path, struct heft_error *err);
+    /* What a record says of an open file beyond its counts: what came since the last one. */
+    void (*save)(struct heft_token_file *f, struct heft_buf *record);
+    bool (*load)(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err);
 };
 
 extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tokens_bin,
@@ -75,6 +78,8 @@ HEFT_CHECKED bool heft_token_patch(struct heft_token_file *f, uint64_t at, const
 struct heft_token_out;
 HEFT_CHECKED struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
                                                        struct heft_error *err);
+/* Makes the first file. */
+HEFT_CHECKED bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err);
 /* From any thread: what can be done to the job's ids before their turn. */
 HEFT_CHECKED bool heft_token_out_pack(const struct heft_token_out *out, struct heft_job *job,
                                       struct heft_error *err);
@@ -86,9 +91,30 @@ HEFT_CHECKED bool heft_token_out_piece(struct heft_token_out *out, const struct 
 HEFT_CHECKED bool heft_token_out_unit(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_arrays(struct heft_token_out *out, const char *path,
                                         uint64_t *tokens, struct heft_error *err);
+/* The last file's end; then, in a step of its own, their final names. */
+HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
 /* The i-th file written, NULL past the last. */
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i);
 void heft_token_out_free(struct heft_token_out *out);
+
+/* ---- token_save.c: work that goes on after a crash (io/journal.h) --------------------------- */
+
+/* The state after what came last, and with it the bytes that it stands for, on the disk. */
+HEFT_CHECKED bool heft_token_out_save(struct heft_token_out *out, struct heft_buf *record,
+                                      struct heft_error *err);
+/* Each record's part in order, in place of heft_token_out_begin; then reopen. */
+HEFT_CHECKED bool heft_token_out_load(struct heft_token_out *out, struct heft_cur *record,
+                                      struct heft_error *err);
+HEFT_CHECKED bool heft_token_out_reopen(struct heft_token_out *out, struct heft_error *err);
+/* Of records of other options: their files alone, into a sink of their own; and what else there is
+ * of these is deleted. */
+HEFT_CHECKED bool heft_token_out_load_files(const struct heft_token_out *out,
+                                            struct heft_sink *sink, struct heft_cur *record,
+                                            struct heft_error *err);
+HEFT_CHECKED bool heft_token_out_sweep(struct heft_token_out *out, const struct heft_sink *sink,
+                                       struct heft_error *err);
+/* What is saved stays where the work fails; what is new is named as that process named it. */
+void heft_token_out_keep(struct heft_token_out *out, uint64_t process);
 
 #endif

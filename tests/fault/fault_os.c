@@ -2,6 +2,7 @@
 #include "fault_os.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "io/os.h"
@@ -17,6 +18,8 @@ static bool strikes(const char *name)
     if (atomic_fetch_add(&calls, 1) + 1 != atomic_load(&failing))
         return false;
     atomic_store(&struck, name);
+    if (atomic_load(&number_of_failure) == HEFT_FAULT_KILL)
+        (void)raise(SIGKILL);
     errno = atomic_load(&number_of_failure);
     return true;
 }
@@ -118,6 +121,16 @@ static int fault_sync(int fd)
     return strikes("sync") ? -1 : heft_os_posix.sync(fd);
 }
 
+static int fault_cut(int fd, uint64_t size)
+{
+    return strikes("cut") ? -1 : heft_os_posix.cut(fd, size);
+}
+
+static int fault_lock(int fd)
+{
+    return strikes("lock") ? -1 : heft_os_posix.lock(fd);
+}
+
 static int fault_rename(const char *from, const char *to)
 {
     return strikes("rename") ? -1 : heft_os_posix.rename(from, to);
@@ -192,6 +205,8 @@ static const struct heft_os table = {
     .reserve = fault_reserve,
     .flush_range = fault_flush_range,
     .sync = fault_sync,
+    .cut = fault_cut,
+    .lock = fault_lock,
     .rename = fault_rename,
     .rename_new = fault_rename_new,
     .unlink = fault_unlink,

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In place of an errno: the process is killed just before that call. */
+#define HEFT_FAULT_KILL (-1)
 void heft_fault_os_install(uint64_t fail_at, int number);
 uint64_t heft_fault_os_count(void);
 /* Whether the failure has happened, and the name of the call that it hit ("pwrite"), or "". */

@@ -2,7 +2,7 @@
 
 Each folder tests/reject/FORMAT has expect.tsv: FILE, CODE, OFFSET, TEXT by tabs, # for comments.
 CODE is one of heft's error codes; `finding` or `note`: it opens, and verify says so; `ok`: nothing
-is wrong with it. OFFSET is 0x…, `-` for none, `*` for any. TEXT is a part of the message.
+is wrong with it. The folder vocab holds vocabularies in place of checkpoints. OFFSET is 0x…, `-` for none, `*` for any. TEXT is a part of the message.
 """
 from .common import Fail, TESTS, run, text_of
 
@@ -46,7 +46,8 @@ def check_table(folder, table):
 
 
 def check_row(ctx, folder, name, code, offset, text):
-    done = run(ctx, [ctx.heft_open, name], cwd=folder, timeout=60)
+    how = ["--vocab"] if folder.name == "vocab" else []
+    done = run(ctx, [ctx.heft_open, *how, name], cwd=folder, timeout=60)
     lines = text_of(done.stdout).rstrip("\n").split("\n")
     if done.returncode != 0:
         raise Fail(f"heft-open: exit {done.returncode}\n" + text_of(done.stderr))
@@ -71,11 +72,12 @@ def matches(line, code, offset, text):
 
 def check_command(ctx, folder, name, verdict):
     """The command on the same file: its exit status, and one line where it refuses."""
-    done = run(ctx, [ctx.heft, "ls", name], cwd=folder, timeout=60)
+    command = ["count", "/dev/null", "--vocab", name] if folder.name == "vocab" else ["ls", name]
+    done = run(ctx, [ctx.heft, *command], cwd=folder, timeout=60)
     errors = text_of(done.stderr)
     refused = verdict.startswith("open ")
     status = (1 if verdict.startswith("open mismatch ") else 2) if refused else 0
     if done.returncode != status:
-        raise Fail(f"heft ls: exit {done.returncode}, not {status}\n{errors}")
+        raise Fail(f"heft {command[0]}: exit {done.returncode}, not {status}\n{errors}")
     if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
-        raise Fail(f"heft ls: not one line beginning with heft: on stderr\n{errors}")
+        raise Fail(f"heft {command[0]}: not one line beginning with heft: on stderr\n{errors}")

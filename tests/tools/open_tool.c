@@ -5,6 +5,7 @@
  *         STAGE CODE OFFSET TEXT           (STAGE: open, read, verify)
  *         finding OFFSET TEXT
  *         note OFFSET TEXT
+ *     heft-open --vocab PATH…              the same of vocabularies (TENSORS: ids)
  *     heft-open --mutate FILE --at PATH    judges damaged copies of FILE, written to PATH
  *         [--open PATH]                    what is opened: a folder that the copy is part of
  *         [--stride N] [--seconds S] [--memory MIB]
@@ -17,6 +18,8 @@
 #include <sys/resource.h>
 
 #include "judge.h"
+
+#include <heft/tokens.h>
 
 static void print_offset(uint64_t offset)
 {
@@ -46,6 +49,21 @@ static void print_judgement(const char *path)
     printf("%s %s", judgement.stage, judge_code_name(judgement.err.code));
     print_offset(judgement.err.offset);
     printf(" %s\n", judgement.err.text);
+}
+
+static void print_vocab(const char *path)
+{
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(path, &err);
+
+    if (v) {
+        printf("ok %u\n", (unsigned)heft_vocab_size(v));
+    } else {
+        printf("open %s", judge_code_name(err.code));
+        print_offset(err.offset);
+        printf(" %s\n", err.text);
+    }
+    heft_vocab_close(v);
 }
 
 /* A file must not make heft take memory beyond the limits: then malloc fails, and that is seen. */
@@ -97,6 +115,11 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--mutate") == 0)
         return run_mutate(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "--vocab") == 0) {
+        for (int i = 2; i < argc; i++)
+            print_vocab(argv[i]);
+        return 0;
+    }
     for (int i = 1; i < argc; i++)
         print_judgement(argv[i]);
     return 0;

@@ -1,0 +1,28 @@
+/* token_out_parts.h: what token_out.c and token_save.c share. */
+#ifndef HEFT_TOKEN_OUT_PARTS_H
+#define HEFT_TOKEN_OUT_PARTS_H
+
+#include "tokens/token_out.h"
+
+#define HEFT_TOKEN_BUFFER ((size_t)256 << 10)
+
+struct heft_token_track {
+    struct heft_token_file file;
+    const char *suffix; /* "", "train" or "val" */
+    uint32_t files;
+};
+
+struct heft_token_out {
+    struct heft_token_out_how how;
+    struct heft_sink *sink;
+    struct heft_arena mem;
+    struct heft_str stem, extension;
+    struct heft_token_track tracks[2];
+    uint64_t units;
+    struct heft_job spare; /* for ids that come from elsewhere */
+};
+
+/* What waits in buffers goes to the files. */
+HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
+
+#endif

@@ -1,0 +1,128 @@
+/* token_save.c: a record of where the output stands, and the output as a record says it stood.
+ *
+ *     files of the sink (io/sink.c) | u64 units | two tracks
+ *     a track:  u64 files | u64 is open | u64 index | u64 beside | u64 bytes | u64 tokens |
+ *               u64 units | u64 tokens of the open unit | what the format adds, where it is open */
+#include "io/journal.h"
+#include "tokens/token_out_parts.h"
+
+static void save_track(const struct heft_token_out *out, struct heft_token_track *track,
+                       struct heft_buf *record)
+{
+    struct heft_token_file *f = &track->file;
+
+    heft_journal_u64(record, track->files);
+    heft_journal_u64(record, f->is_open);
+    heft_journal_u64(record, f->index);
+    heft_journal_u64(record, f->beside);
+    heft_journal_u64(record, f->at);
+    heft_journal_u64(record, f->tokens);
+    heft_journal_u64(record, f->units);
+    heft_journal_u64(record, f->unit_tokens);
+    if (f->is_open && out->how.format->save)
+        out->how.format->save(f, record);
+}
+
+bool heft_token_out_save(struct heft_token_out *out, struct heft_buf *record,
+                         struct heft_error *err)
+{
+    if (!heft_token_out_flush(out, err) || !heft_sink_save(out->sink, record, err))
+        return false;
+    heft_journal_u64(record, out->units);
+    for (int i = 0; i < 2; i++)
+        save_track(out, &out->tracks[i], record);
+    return true;
+}
+
+static bool load_track(const struct heft_token_out *out, struct heft_token_track *track,
+                       struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_token_file *f = &track->file;
+
+    track->files = (uint32_t)heft_cur_u64(record);
+    f->is_open = heft_cur_u64(record) != 0;
+    f->index = (uint32_t)heft_cur_u64(record);
+    f->beside = (uint32_t)heft_cur_u64(record);
+    f->at = heft_cur_u64(record);
+    f->tokens = heft_cur_u64(record);
+    f->units = heft_cur_u64(record);
+    f->unit_tokens = heft_cur_u64(record);
+    if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
+        return false;
+    return !f->is_open || !out->how.format->load || out->how.format->load(f, record, err);
+}
+
+static struct heft_str folder_of(const struct heft_token_out *out)
+{
+    const char *slash = strrchr(out->how.path, '/');
+
+    return (struct heft_str){out->how.path, slash ? (size_t)(slash + 1 - out->how.path) : 0};
+}
+
+bool heft_token_out_load_files(const struct heft_token_out *out, struct heft_sink *sink,
+                               struct heft_cur *record, struct heft_error *err)
+{
+    return heft_sink_load(sink, folder_of(out), record, err);
+}
+
+bool heft_token_out_load(struct heft_token_out *out, struct heft_cur *record,
+                         struct heft_error *err)
+{
+    if (!heft_sink_load(out->sink, folder_of(out), record, err))
+        return false;
+    out->units = heft_cur_u64(record);
+    for (int i = 0; i < 2; i++)
+        if (!load_track(out, &out->tracks[i], record, err))
+            return false;
+    return true;
+}
+
+static bool take_end(struct heft_str *s, const char *end, size_t n)
+{
+    if (s->n < n || memcmp(s->p + s->n - n, end, n) != 0)
+        return false;
+    s->n -= n;
+    return true;
+}
+
+/* A name that name_of or a format gives: STEM[_][train|val][_000000].ext */
+static bool is_ours(void *ctx, struct heft_str name)
+{
+    const struct heft_token_out *out = ctx;
+    const size_t before = folder_of(out).n, n = out->stem.n - before;
+    struct heft_str rest = name;
+    size_t digits = 0;
+
+    if (name.n < n || memcmp(name.p, out->stem.p + before, n) != 0)
+        return false;
+    rest.p += n;
+    rest.n -= n;
+    if (!take_end(&rest, ".idx", 4) && !take_end(&rest, out->extension.p, out->extension.n))
+        return false;
+    (void)take_end(&rest, out->extension.p, out->extension.n); /* o.x and o.x.idx */
+    while (digits < rest.n && rest.p[rest.n - 1 - digits] >= '0' &&
+           rest.p[rest.n - 1 - digits] <= '9')
+        digits++;
+    if (digits >= 6 && digits < rest.n && rest.p[rest.n - 1 - digits] == '_')
+        rest.n -= digits + 1;
+    return rest.n == 0 || heft_str_eq(rest, HEFT_STR("_train")) ||
+           heft_str_eq(rest, HEFT_STR("_val")) || heft_str_eq(rest, HEFT_STR("train")) ||
+           heft_str_eq(rest, HEFT_STR("val"));
+}
+
+bool heft_token_out_sweep(struct heft_token_out *out, const struct heft_sink *sink,
+                          struct heft_error *err)
+{
+    return heft_sink_sweep(sink, folder_of(out), is_ours, out, err);
+}
+
+bool heft_token_out_reopen(struct heft_token_out *out, struct heft_error *err)
+{
+    return heft_token_out_sweep(out, out->sink, err) && heft_sink_reopen(out->sink, err);
+}
+
+void heft_token_out_keep(struct heft_token_out *out, uint64_t process)
+{
+    heft_sink_keep(out->sink);
+    heft_sink_adopt(out->sink, process);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Writes the samples of this folder and expect.tsv: vocabularies that must be refused, each for one check,
+and the odd ones that must not. A folder is vocab.bpe with encoder.json."""
+import base64
+import json
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROWS = []
+ORDER = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+REST = [b for b in range(256) if b not in ORDER]
+ALPHABET = [*map(chr, ORDER), *(chr(0x100 + i) for i in range(len(REST)))]
+PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def row(name, code, offset, text):
+    ROWS.append((name, code, hex(offset) if isinstance(offset, int) else offset, text))
+
+
+def merges(why, content, code="malformed", offset="-", text=""):
+    (HERE / f"{why}.bpe").write_bytes(content if isinstance(content, bytes) else content.encode())
+    row(f"{why}.bpe", code, offset, text)
+
+
+def ids(why, end, code="malformed", at=0, text="", without=None, lines="a b\n"):
+    """encoder.json of the 256 bytes and `end`; the error is `at` bytes into that, None: of vocab.bpe."""
+    folder = HERE / why
+    folder.mkdir(exist_ok=True)
+    pairs = [f"{json.dumps(c)}:{i}" for i, c in enumerate(ALPHABET) if c != without]
+    head = "{" + ",".join(pairs) + ("," if end else "")
+    (folder / "encoder.json").write_text(head + end + "}")
+    (folder / "vocab.bpe").write_text(lines)
+    row(why, code, "*" if at is None else at if at == "-" else len(head) + at, text)
+
+
+def ranks(why, end, code="malformed", text="", without=None):
+    lines = "".join(f"{base64.b64encode(bytes([b])).decode()} {b}\n" for b in range(256) if b != without)
+    (HERE / f"{why}.tiktoken").write_bytes((lines + end).encode("latin-1"))
+    row(f"{why}.tiktoken", code, "-" if without is not None else len(lines), text)
+
+
+def tokenizer(why, change, code="unsupported", text=""):
+    """tokenizer.json, changed by `change`."""
+    vocab = {c: i for i, c in enumerate(ALPHABET)} | {"ab": 256, "abc": 257, "<|endoftext|>": 258}
+    whole = {"version": "1.0", "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
+             "model": {"type": "BPE", "merges": ["a b"], "vocab": vocab}}
+    change(whole)
+    (HERE / f"{why}.json").write_text(json.dumps(whole, ensure_ascii=False, separators=(",", ":")))
+    row(f"{why}.json", code, "*", text)
+
+
+def text_samples():
+    merges("good", "#version: 0.2\na b\nab c\n", "ok", "-")
+    merges("empty", "", offset=0, text="no merges")
+    merges("version-alone", "#version: 0.2\n", offset=0, text="no merges")
+    merges("no-last-newline", "#version: 0.2\na b\na c", offset=18, text="without its newline")
+    for name, line in {"one-word": "ab", "two-blanks": "a  b", "blank-in-front": " a", "blank-behind": "a ",
+                       "tab": "a\tb", "no-such-byte": "€ b", "three-words": "a b c"}.items():
+        merges(name, f"a b\n{line}\n", offset=4, text="not two words")
+    merges("unknown-part", "a b\nac b\n", offset=4, text="neither is a byte nor was merged before")
+    merges("twice", "a b\na b\n", offset=4, text="another merge made before")
+    merges("made-twice", "a b\nb c\nab c\na bc\n", offset=13, text="another merge made before")
+    merges("no-utf8", b"a b\n\xff c\n", offset=4, text="no UTF-8")
+
+
+def id_samples():
+    ids("ids-good", '"ab":256', "ok", "-")
+    ids("ids-taken", '"ab":255', text="id 255 belongs to another token")
+    ids("ids-two", '"a":256', text="a token that has id 64 and id 256")
+    for name, value in {"negative": "-1", "fraction": "1.5", "text": '"1"', "null": "null"}.items():
+        ids(f"ids-{name}", f'"ab":{value}', at=5, text="no whole number")
+    ids("ids-2-to-20", '"ab":1048576', "limit", 5, "below 2^20")
+    ids("ids-huge", '"ab":99999999999999999999', at=5, text="no whole number")
+    ids("ids-no-result", '"ac":256', at=None, text="whose result has no id")
+    ids("ids-no-byte", '"ab":256', at="-", text="no token for the single byte 0x41", without="A")
+    ids("ids-cut", '"ab":256,', at=9, text="JSON:")
+
+
+def rank_samples():
+    ranks("ranks-good", "YWI= 256\n", "ok")
+    ranks("ranks-taken", "YWI= 255\n", text="rank 255 belongs to another token")
+    ranks("ranks-two", "YQ== 256\n", text="a token that has rank 97 and rank 256")
+    for name, line in {"padding": "YWI 256", "tail-bits": "YWJ= 256", "inner-padding": "Y=I= 256",
+                       "letter": "YW\xc3\xa9 256", "nothing": "==== 256", "no-token": " 256"}.items():
+        ranks(f"ranks-{name}", line + "\n", text="in base64")
+    for name, rank in {"no-rank": " ", "alone": "", "negative": " -1", "hexadecimal": " 0x9", "2-to-20": " 1048576",
+                       "huge": " 99999999999999999999"}.items():
+        ranks(f"ranks-{name}", f"YWI={rank}\n", text="a rank below 2^20")
+    ranks("ranks-no-byte", "", text="no token for the single byte 0x00", without=0)
+
+
+def put(path, value):
+    def change(whole):
+        *names, last = path.split(".")
+        for name in names:
+            whole = whole.setdefault(name, {})
+        whole[last] = value
+    return change
+
+
+def added(*tokens):
+    return put("added_tokens", list(tokens))
+
+
+def json_samples():
+    def split(pattern, behavior):
+        return put("pre_tokenizer", {"type": "Sequence", "pretokenizers": [
+            {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": False},
+            {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]})
+    tokenizer("json-good", lambda whole: None, "ok")
+    tokenizer("json-split", split(PATTERN, "Isolated"), "ok")
+    for name, path, value, text in [
+            ("normalizer", "normalizer", {"type": "NFC"}, 'normalizer.type "NFC"'),
+            ("padding", "padding", {"strategy": 1}, "padding.strategy 1"),
+            ("post", "post_processor", {"type": "TemplateProcessing"}, 'post_processor.type "TemplateProcessing"'),
+            ("decoder", "decoder", {"type": "Metaspace"}, 'decoder.type "Metaspace"'),
+            ("field", "speed", "high", 'speed "high"'),
+            ("pre-null", "pre_tokenizer", None, "pre_tokenizer:"),
+            ("pre-type", "pre_tokenizer", {"type": "Whitespace"}, 'pre_tokenizer.type "Whitespace"'),
+            ("pre-missing", "pre_tokenizer", {"type": "ByteLevel"}, "no pre_tokenizer.add_prefix_space"),
+            ("prefix-space", "pre_tokenizer.add_prefix_space", True, "pre_tokenizer.add_prefix_space true"),
+            ("no-regex", "pre_tokenizer.use_regex", False, "pre_tokenizer.use_regex false"),
+            ("model-type", "model.type", "WordPiece", 'model.type "WordPiece"'),
+            ("dropout", "model.dropout", 0.1, "model.dropout 0.1"),
+            ("byte-fallback", "model.byte_fallback", True, "model.byte_fallback true"),
+            ("suffix", "model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix "</w>"')]:
+        tokenizer(f"json-{name}", put(path, value), text=text)
+    tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
+    tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
+    tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), text="no model.type")
+    for name, value, text in [("merge-word", ["a"], "not two words"), ("merge-one", [["a"]], "neither a string nor a pair"),
+                              ("merge-three", [["a", "b", "c"]], "neither a string nor a pair"),
+                              ("merge-number", [3], "neither a string nor a pair"),
+                              ("merge-result", ["a c"], "result has no id"), ("merge-twice", ["a b", "a b"], "once more")]:
+        tokenizer(f"json-{name}", put("model.merges", value), "malformed", text)
+    tokenizer("json-merges", put("model.merges", 7), text="model.merges 7")
+    for name, tokens, code, text in [
+            ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
+            ("taken", [{"id": 257, "content": "<pad>", "special": True}], "malformed", "id 257 belongs to another token"),
+            ("not-special", [{"id": 300, "content": "<pad>", "special": False}], "unsupported", "id 300 is not special"),
+            ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id or content"),
+            ("twice", [{"id": n, "content": "x", "special": True} for n in (300, 301)], "malformed", "stands there twice")]:
+        tokenizer(f"json-added-{name}", added(*tokens), code, text)
+
+
+text_samples()
+id_samples()
+rank_samples()
+json_samples()
+(HERE / "expect.tsv").write_text("# FILE\tCODE\tOFFSET\tTEXT: heft-open --vocab, and heft count --vocab\n"
+                                 + "".join("\t".join(map(str, r)) + "\n" for r in sorted(ROWS)))
