@@ -242,6 +242,24 @@ static bool claim(struct adder *a, uint64_t begin, uint64_t end, const char *wha
            heft_model_claim(a->r->model, a->r->source, begin, end - begin, what, a->err);
 }
 
+/* Data of its own, behind that of others. */
+static bool check_span(struct adder *a, uint64_t off, uint64_t n, uint64_t at)
+{
+    if (off < at)
+        heft_fail(a->err, HEFT_MALFORMED, off,
+                  "a dataset's bytes begin here, within those of another or the superblock's, which "
+                  "end at %" PRIu64,
+                  at);
+    else if (!heft_within(off, n, a->r->end))
+        heft_fail(a->err, HEFT_MALFORMED, off,
+                  "%" PRIu64 " bytes of a dataset begin here, HDF5's part of the file ends at "
+                  "%" PRIu64,
+                  n, a->r->end);
+    else
+        return true;
+    return false;
+}
+
 /* All of HDF5's own part that is no contiguous data. */
 static bool claim_rest(struct adder *a, struct heft_arena *mem)
 {
@@ -262,9 +280,9 @@ static bool claim_rest(struct adder *a, struct heft_arena *mem)
     }
     qsort(spans, n, sizeof *spans, by_number);
     for (size_t i = 0; i < n; i++) {
-        if (!claim(a, at, heft_min_u64(spans[i][0], a->r->end), what))
+        if (!check_span(a, spans[i][0], spans[i][1], at) || !claim(a, at, spans[i][0], what))
             return false;
-        at = heft_max_u64(at, heft_min_u64(spans[i][0], UINT64_MAX - spans[i][1]) + spans[i][1]);
+        at = spans[i][0] + spans[i][1];
     }
     return claim(a, at, a->r->end, what);
 }
