@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-/* Keras' own bound on what a dataset may claim to unpack to. */
-#define BOMB_BYTES ((uint64_t)4 << 30)
-#define BOMB_RATIO 1000
+/* What a dataset may unpack to, however little is stored; and how much more than what is stored. */
+#define BOMB_BYTES ((uint64_t)256 << 20)
+#define BOMB_RATIO 1100
 
 bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out)
 {
@@ -129,7 +129,7 @@ static void fill(hid_t dataset, hid_t type, const struct hdf5_shape *shape,
         (void)H5Pclose(list);
 }
 
-bool hdf5_describe(const struct heft_h5_file *file, hid_t dataset, struct hdf5_shape *shape,
+bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shape *shape,
                    struct heft_h5_dataset *out, bool *is_text, char *why, size_t room,
                    struct heft_error *err)
 {

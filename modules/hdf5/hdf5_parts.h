@@ -8,15 +8,21 @@
 
 #include "format/h5_module.h"
 
+struct hdf5_file; /* one that is read, in its own process */
+
 /* ---- hdf5_module.c: the lock, errors ---- */
+
+/* libhdf5 has one state for a whole process, and so one lock. */
+void hdf5_lock(void);
+void hdf5_unlock(void);
 
 struct hdf5_entry {
     H5E_auto2_t report;
     void *report_ctx;
     unsigned plugins;
 };
-/* Around every use of libhdf5: the lock, no printing, no plugins. What a program that shares the
- * library had set is put back. */
+/* Around every use of libhdf5: no printing, no plugins. What a program that shares the library had
+ * set is put back. The caller holds the lock. */
 bool hdf5_enter(struct hdf5_entry *entry, struct heft_error *err);
 void hdf5_leave(const struct hdf5_entry *entry);
 
@@ -24,7 +30,7 @@ void hdf5_leave(const struct hdf5_entry *entry);
 bool hdf5_fail(struct heft_error *err, enum heft_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* What libhdf5's error stack says; what the input's reader said where that failed. */
-bool hdf5_blame(const struct heft_h5_file *file, struct heft_error *err, const char *what);
+bool hdf5_blame(const struct hdf5_file *file, struct heft_error *err, const char *what);
 void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* zeroed */
 /* Room for one more. items is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
@@ -70,11 +76,11 @@ hid_t hdf5_type_new(enum heft_dtype dtype); /* -1 where HDF5 has none */
 /* ---- hdf5_values.c ---- */
 
 /* Tells all attributes of an object. *left: of the bytes that texts may still take. */
-bool hdf5_tell_attributes(const struct heft_h5_file *file, hid_t object, struct heft_h5_text path,
+bool hdf5_tell_attributes(const struct hdf5_file *file, hid_t object, struct heft_h5_text path,
                           const struct heft_h5_visitor *visitor, uint64_t *left,
                           struct heft_error *err);
 /* Tells a dataset of strings. *told: false where it is too large. */
-bool hdf5_tell_strings(const struct heft_h5_file *file, hid_t dataset, struct heft_h5_text path,
+bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_h5_text path,
                        const struct heft_h5_visitor *visitor, uint64_t *left, bool *told,
                        struct heft_error *err);
 
@@ -89,7 +95,7 @@ struct hdf5_shape {
 };
 bool hdf5_shape_of(hid_t dataset, struct hdf5_shape *out); /* false: none that is simple */
 /* Fills all but path and address. False only where nothing can be said of it. */
-bool hdf5_describe(const struct heft_h5_file *file, hid_t dataset, struct hdf5_shape *shape,
+bool hdf5_describe(const struct hdf5_file *file, hid_t dataset, struct hdf5_shape *shape,
                    struct heft_h5_dataset *out, bool *is_text, char *why, size_t room,
                    struct heft_error *err);
 
@@ -107,7 +113,7 @@ struct hdf5_band {
     uint64_t used_at;
 };
 
-struct heft_h5_file {
+struct hdf5_file {
     hid_t id;
     struct heft_h5_input input;
     struct heft_error failed;
@@ -120,10 +126,56 @@ struct heft_h5_file {
     uint64_t dataset_address;
 };
 
-bool hdf5_read(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
+/* ---- hdf5_child.c: reading, in a process of its own ---- */
+
+#define HDF5_MEMORY ((uint64_t)128 << 20) /* bytes that it may take beyond its parent's */
+
+enum hdf5_word {
+    HDF5_DONE,
+    HDF5_FAILED,
+    HDF5_DATASET,
+    HDF5_VALUE,
+    HDF5_NOTE,
+    HDF5_WALK,
+    HDF5_READ
+};
+/* Before a call of libhdf5 that handles so many bytes: how long it may take. */
+#define HDF5_STEP_MOST ((uint64_t)1 << 30)
+void hdf5_step(uint64_t bytes);
+/* The child's life: opens the input, and serves what is asked for on the socket until it is closed. */
+void hdf5_serve(int socket, const struct heft_h5_input *input) __attribute__((noreturn));
+
+/* ---- hdf5_pipe.c: words between the two processes ---- */
+
+struct hdf5_pipe {
+    int socket;
+    bool failed;
+    size_t at, n; /* of what is held: to be sent, or not taken yet */
+    uint8_t held[1 << 16];
+};
+/* Failures stick. */
+void hdf5_put(struct hdf5_pipe *pipe, const void *p, size_t n);
+void hdf5_put_u64(struct hdf5_pipe *pipe, uint64_t value);
+void hdf5_put_text(struct hdf5_pipe *pipe, struct heft_h5_text text);
+void hdf5_put_error(struct hdf5_pipe *pipe, const struct heft_error *err);
+bool hdf5_flush(struct hdf5_pipe *pipe);
+bool hdf5_take(struct hdf5_pipe *pipe, void *p, size_t n);
+bool hdf5_take_u64(struct hdf5_pipe *pipe, uint64_t most, uint64_t *value);
+
+/* ---- hdf5_parent.c ---- */
+
+struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_error *err);
+void hdf5_stop(struct heft_h5_file *file);
+bool hdf5_ask_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
+                   struct heft_error *err);
+bool hdf5_ask_read(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
+                   struct heft_error *err);
+
+bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct heft_error *err);
+bool hdf5_read(struct hdf5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
                struct heft_error *err);
-void hdf5_bands_release(struct heft_h5_file *file);
-bool hdf5_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
+void hdf5_bands_release(struct hdf5_file *file);
+bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,
                struct heft_error *err);
 struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
                                    const struct heft_h5_names *names, size_t n_names,

@@ -12,7 +12,7 @@ struct box {
 };
 
 struct reading {
-    struct heft_h5_file *file;
+    struct hdf5_file *file;
     hid_t dataset, type;
     struct hdf5_shape shape;
     uint64_t chunk[HDF5_RANK]; /* 1 everywhere where it is not in chunks */
@@ -20,7 +20,7 @@ struct reading {
     uint64_t address;
 };
 
-void hdf5_bands_release(struct heft_h5_file *file)
+void hdf5_bands_release(struct hdf5_file *file)
 {
     for (unsigned i = 0; i < HDF5_BANDS; i++)
         free(file->bands[i].bytes);
@@ -32,7 +32,7 @@ void hdf5_bands_release(struct heft_h5_file *file)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-static bool open_dataset(struct heft_h5_file *file, uint64_t address, struct heft_error *err)
+static bool open_dataset(struct hdf5_file *file, uint64_t address, struct heft_error *err)
 {
     if (file->dataset > 0 && file->dataset_address == address)
         return true;
@@ -98,10 +98,13 @@ static bool read_box(const struct reading *r, const struct box *box, uint64_t n,
 {
     const hsize_t all = n;
     const hid_t from = H5Dget_space(r->dataset), to = H5Screate_simple(1, &all, NULL);
-    const bool ok = from >= 0 && to >= 0 &&
-                    (r->shape.rank == 0 || H5Sselect_hyperslab(from, H5S_SELECT_SET, box->start,
-                                                               NULL, box->count, NULL) >= 0) &&
-                    H5Dread(r->dataset, r->type, to, from, H5P_DEFAULT, dst) >= 0;
+    bool ok;
+
+    hdf5_step(n * r->each + HDF5_CHUNK / 4);
+    ok = from >= 0 && to >= 0 &&
+         (r->shape.rank == 0 ||
+          H5Sselect_hyperslab(from, H5S_SELECT_SET, box->start, NULL, box->count, NULL) >= 0) &&
+         H5Dread(r->dataset, r->type, to, from, H5P_DEFAULT, dst) >= 0;
 
     if (from >= 0)
         (void)H5Sclose(from);
@@ -170,7 +173,7 @@ static void drop(struct hdf5_band *band)
 
 /* The band that was used longest ago, emptied; all are where the new one would not fit beside the
  * others. */
-static struct hdf5_band *make_room(struct heft_h5_file *file, size_t size)
+static struct hdf5_band *make_room(struct hdf5_file *file, size_t size)
 {
     struct hdf5_band *oldest = &file->bands[0];
     size_t held = size;
@@ -232,7 +235,7 @@ static bool read_bands(const struct reading *r, uint64_t off, uint8_t *dst, size
     return true;
 }
 
-bool hdf5_read(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
+bool hdf5_read(struct hdf5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
                struct heft_error *err)
 {
     struct reading r = {.file = file, .address = address, .type = -1};

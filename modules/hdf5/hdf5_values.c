@@ -10,7 +10,7 @@
 #define MOST_ATTRIBUTES 4096 /* of one object */
 
 struct teller {
-    const struct heft_h5_file *file;
+    const struct hdf5_file *file;
     struct heft_h5_text path, name;
     const struct heft_h5_visitor *visitor;
     uint64_t *left;
@@ -191,7 +191,7 @@ static herr_t each_attribute(hid_t object, const char *name, const H5A_info_t *i
     return t->failed ? 1 : 0;
 }
 
-bool hdf5_tell_attributes(const struct heft_h5_file *file, hid_t object, struct heft_h5_text path,
+bool hdf5_tell_attributes(const struct hdf5_file *file, hid_t object, struct heft_h5_text path,
                           const struct heft_h5_visitor *visitor, uint64_t *left,
                           struct heft_error *err)
 {
@@ -246,7 +246,7 @@ static bool read_strings(struct teller *t, hid_t dataset, hid_t type, size_t n, 
     return ok;
 }
 
-bool hdf5_tell_strings(const struct heft_h5_file *file, hid_t dataset, struct heft_h5_text path,
+bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_h5_text path,
                        const struct heft_h5_visitor *visitor, uint64_t *left, bool *told,
                        struct heft_error *err)
 {

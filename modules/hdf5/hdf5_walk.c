@@ -20,7 +20,7 @@ struct link {
 };
 
 struct walker {
-    struct heft_h5_file *file;
+    struct hdf5_file *file;
     const struct heft_h5_visitor *visitor;
     struct heft_error *err;
     struct link *stack;
@@ -169,8 +169,10 @@ static herr_t each_link(hid_t group, const char *name, const H5L_info_t *info, v
     struct walker *w = ctx;
     struct link link = {.path = NULL};
     bool push_it = false;
-    bool ok = judge_link(w, group, name, info, &link, &push_it);
+    bool ok;
 
+    hdf5_step(w->file->input.size);
+    ok = judge_link(w, group, name, info, &link, &push_it);
     ok = ok && (!push_it || push(w, &link));
     if (!ok || !push_it)
         free(link.path);
@@ -285,13 +287,14 @@ static bool walk(struct walker *w)
         const struct link link = w->stack[--w->n_stack];
 
         w->path_bytes -= link.n;
+        hdf5_step(w->file->input.size);
         ok = tell_object(w, &link);
         free(link.path);
     }
     return ok;
 }
 
-bool hdf5_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
+bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,
                struct heft_error *err)
 {
     struct walker w = {

@@ -5,8 +5,8 @@
  *        checks, rows, plans                      lock, file driver, types
  *
  * Plain C on both sides: the module is not linked to heft. Whoever fills an error writes what a
- * file said as it is; this side escapes it. All functions take the module's one lock: libhdf5 is not
- * made for threads. */
+ * file said as it is; this side escapes it. All functions may be called from any thread. Files are
+ * read in a process of their own: hdf5_child.c says why. */
 #ifndef HEFT_H5_MODULE_H
 #define HEFT_H5_MODULE_H
 
