@@ -96,6 +96,8 @@ static char *put_gap(char *to, size_t used, size_t width)
 
 static const char *stored_name(enum heft_stored stored)
 {
+    if (stored == HEFT_STORED_PACKED)
+        return "packed";
     return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
 }
 

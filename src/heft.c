@@ -141,6 +141,8 @@ static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
 static enum heft_stored how_stored(const struct heft_model_source *source,
                                    const struct heft_storage *storage)
 {
+    if (source->is_unpacked)
+        return HEFT_STORED_PACKED;
     if (!source->is_file)
         return HEFT_STORED_PICKLE;
     return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
@@ -154,7 +156,7 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
     const enum heft_stored stored = how_stored(source, storage);
     const struct heft_place place = {source->number, storage->off, storage->packed, stored};
 
-    if (stored == HEFT_STORED_PICKLE)
+    if (stored == HEFT_STORED_PICKLE || stored == HEFT_STORED_PACKED)
         return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
     if (stored == HEFT_STORED_PLAIN)
         return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};

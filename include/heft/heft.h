@@ -110,7 +110,9 @@ HEFT_API bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct
 enum heft_stored {
     HEFT_STORED_PLAIN,   /* bytes in the file as they are */
     HEFT_STORED_DEFLATE, /* a deflated zip record: [offset, offset+stored_bytes) is the record */
-    HEFT_STORED_PICKLE   /* inside a pickle, encoded: offset is the pickle's */
+    HEFT_STORED_PICKLE,  /* inside a pickle, encoded: offset is the pickle's */
+    HEFT_STORED_PACKED   /* in pieces that a library unpacks (HDF5's chunks): somewhere in
+                            [offset, offset+stored_bytes) */
 };
 
 struct heft_tensor {

@@ -541,8 +541,10 @@ bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size, struct 
     bool ok = split_arrays(&a, n, &scratch, err);
 
     for (size_t i = 0; ok && i < n; i++) {
-        a.sizes[i] = cargo->items[i].bytes;
-        a.storages[i] = storage_id(cargo, &cargo->items[i]);
+        const struct heft_item *item = &cargo->items[i];
+
+        a.sizes[i] = cargo->weigh ? cargo->weigh(item) : item->bytes;
+        a.storages[i] = cargo->weigh ? UINT64_MAX : storage_id(cargo, item);
     }
     ok = ok && heft_split(n, a.sizes, a.storages, max_shard_size, a.shards, a.order, &n_shards,
                           &cargo->total_size, err);

@@ -332,6 +332,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
     if (!take_tensors(c, options, err) || !leave_varying(c, options->strict, err))
         return false;
     all = c->cargo.n_items;
+    c->cargo.weigh = c->format->weigh;
     if (all == 0 && c->model->n_rows > 0 && c->n_lost == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",
                          c->model->n_rows);

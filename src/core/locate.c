@@ -5,8 +5,10 @@
 #include "io/source.h"
 
 static const char *const index_names[] = {"model.safetensors.index.json",
-                                          "pytorch_model.bin.index.json", ".metadata"};
-static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth"};
+                                          "pytorch_model.bin.index.json", ".metadata",
+                                          "tf_model.h5.index.json"};
+static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt", ".pth", ".h5",
+                                              ".keras"};
 static const char *const later_suffixes[] = {".index", ".ckpt"}; /* of which folders hold many */
 
 struct folder {
@@ -65,7 +67,7 @@ static bool refuse_folder(const struct folder *folder, bool several, struct heft
                          "heft does not put together; it reads the .pt files one by one");
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "the folder holds no checkpoint (no index, no .safetensors, .bin, .pt, "
-                     ".pth or .ckpt)");
+                     ".pth, .ckpt, .h5 or .keras)");
 }
 
 static const char *choose(const struct folder *folder, const char *step, struct heft_error *err)

@@ -163,6 +163,29 @@ bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes, co
     return true;
 }
 
+bool heft_model_add_unpacked(struct heft_model *model, struct heft_source *source, uint32_t origin,
+                             uint32_t *index, struct heft_error *err)
+{
+    const uint64_t size = model->sources[origin].source.size;
+    struct heft_model_source *slot = new_source(model, model->sources[origin].path, index, err);
+    uint64_t off = 0;
+
+    if (!slot) {
+        heft_source_close(source);
+        return false;
+    }
+    translate(model, &origin, &off);
+    slot->source = *source;
+    slot->source.label = slot->path;
+    slot->origin = origin;
+    slot->origin_off = off;
+    slot->origin_len = size;
+    slot->number = model->sources[origin].number;
+    slot->is_unpacked = true;
+    *source = (struct heft_source){0};
+    return true;
+}
+
 bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off, uint64_t len,
                           uint32_t *index, struct heft_error *err)
 {

@@ -116,6 +116,7 @@ struct heft_model_source {
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
     bool pads;         /* zeros that nothing claims are padding */
+    bool is_unpacked; /* what its format unpacks from there when it is read */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 
@@ -214,6 +215,11 @@ HEFT_CHECKED bool heft_model_add_file(struct heft_model *model, struct heft_sour
 HEFT_CHECKED bool heft_model_add_memory(struct heft_model *model, struct heft_bytes bytes,
                                         const char *what, uint32_t origin, uint64_t off,
                                         uint64_t len, uint32_t *index, struct heft_error *err);
+/* Bytes that a reader of its own makes from those of `origin` when they are asked for. Takes over
+ * the source, also on failure. */
+HEFT_CHECKED bool heft_model_add_unpacked(struct heft_model *model, struct heft_source *source,
+                                          uint32_t origin, uint32_t *index,
+                                          struct heft_error *err);
 /* The bytes [off, off+len) of the file `origin` as a source, for a reader that begins at 0. What is
  * then added with it (storages, claims, notes, …) is added to the file, offsets translated. */
 HEFT_CHECKED bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off,

@@ -14,6 +14,8 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
 extern const struct heft_format heft_format_ptd;
+extern const struct heft_format heft_format_h5;
+extern const struct heft_format heft_format_keras;
 extern const struct heft_format heft_format_npz;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_torch_legacy;
@@ -36,6 +38,8 @@ static const struct heft_format *const formats[] = {
     &heft_format_tf_bundle,
     &heft_format_tf_state,
     &heft_format_ptd,
+    &heft_format_h5,
+    &heft_format_keras,
     &heft_format_npz,
     &heft_format_npy,
     &heft_format_torch_legacy,
@@ -91,7 +95,6 @@ static const struct {
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
-    {0, 8, "\x89HDF\r\n\x1a\n", HEFT_UNSUPPORTED, "an HDF5 file"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
     {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},

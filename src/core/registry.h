@@ -22,6 +22,7 @@ struct heft_probe {
 
 struct heft_plan;
 struct heft_cargo;
+struct heft_item;
 
 /* Whom a format tells what it finds while verifying. `text` is the listener's to copy. */
 struct heft_listener {
@@ -53,6 +54,11 @@ struct heft_format {
                      struct heft_error *err);
     const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
                                       first is the usual one */
+    /* Where splits count otherwise than by storages: the bytes that an item counts, each for itself.
+     * NULL: as huggingface_hub counts tensors of torch. */
+    uint64_t (*weigh)(const struct heft_item *item);
+    /* What a shard calls the tensor that the index calls so, where these differ; a part of it. */
+    struct heft_str (*shard_name)(struct heft_str name);
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */

@@ -22,6 +22,7 @@
 struct shard {
     struct heft_str path;
     size_t first, end; /* its rows in the model */
+    const struct heft_format *format;
 };
 
 struct mapping {
@@ -255,8 +256,10 @@ static bool open_shard(struct reader *r, uint32_t number)
     struct heft_error found = {0};
     uint32_t source;
 
-    if (heft_registry_open_sibling(r->model, r->source, r->shards[number].path, &source, &found))
+    if (heft_registry_open_sibling(r->model, r->source, r->shards[number].path, &source, &found)) {
+        r->shards[number].format = r->model->sources[source].format;
         return true;
+    }
     if (heft_model_forgives(r->model, &found) || (r->model->salvage && found.code == HEFT_IO))
         return lose_shard(r, number, &place, &found);
     *r->err = found;
@@ -279,6 +282,41 @@ static bool open_shards(struct reader *r)
     }
     model->inside_index = false;
     return ok;
+}
+
+/* Shards of h5 leave out the first part of names: rows get the index's. */
+static bool rename_rows(struct reader *r, uint32_t number)
+{
+    const struct shard *shard = &r->shards[number];
+    struct heft_strmap stored = {0};
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && i < r->n_map; i++) {
+        uint32_t other;
+
+        ok = r->map[i].shard != number ||
+             heft_strmap_add(&stored, shard->format->shard_name(r->map[i].name), i, &other, r->err);
+    }
+    for (size_t i = shard->first; ok && i < shard->end; i++) {
+        struct heft_row *row = &r->model->rows[i];
+        const uint32_t at = heft_strmap_get(&stored, row->name);
+
+        if (at == HEFT_MAP_NONE)
+            continue;
+        row->name.n = r->map[at].name.n;
+        row->name.p = heft_arena_text(&r->model->mem, r->map[at].name, r->err);
+        ok = row->name.p != NULL;
+    }
+    heft_strmap_release(&stored);
+    return ok;
+}
+
+static bool rename_shards(struct reader *r)
+{
+    for (uint32_t i = 0; i < r->n_shards; i++)
+        if (r->shards[i].format && r->shards[i].format->shard_name && !rename_rows(r, i))
+            return false;
+    return true;
 }
 
 static bool note(struct reader *r, uint64_t where, struct heft_str name, const char *says,
@@ -339,21 +377,32 @@ static bool check_shards(struct reader *r)
     return true;
 }
 
-/* What total_size may count: the tensors, or as the hub does for pickles, their storages. False
- * where no sum can be had: settling will say why. */
-static bool sum_bytes(const struct reader *r, uint64_t *rows, uint64_t *storages)
+/* What the shard's format counts of a row of so many bytes. */
+static uint64_t weigh_row(const struct reader *r, const struct heft_row *row, uint64_t bytes)
+{
+    const struct heft_format *format =
+        r->model->sources[r->model->storages[row->storage].source].format;
+    const struct heft_item item = {.row = row, .as = row->dtype, .bytes = bytes};
+
+    return format && format->weigh ? format->weigh(&item) : bytes;
+}
+
+/* What total_size may count: the tensors, or as the hub does for pickles, their storages; for h5 it
+ * counts bits. False where no sum can be had: settling will say why. */
+static bool sum_bytes(const struct reader *r, uint64_t *rows, uint64_t *storages, uint64_t *weighed)
 {
     const struct heft_model *model = r->model;
     const size_t first = r->n_shards ? r->shards[0].first : model->n_rows;
     uint64_t bytes;
 
-    *rows = *storages = 0;
+    *rows = *storages = *weighed = 0;
     for (size_t i = first; i < model->n_rows; i++) {
         const struct heft_row *row = &model->rows[i];
 
         if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &bytes) ||
             !heft_add(*rows, bytes, rows))
             return false;
+        *weighed += weigh_row(r, row, bytes); /* never more than bytes */
     }
     for (size_t i = r->first_storage; i < model->n_storages; i++)
         if (!heft_add(*storages, model->storages[i].len, storages))
@@ -365,14 +414,14 @@ static bool check_total(struct reader *r)
 {
     struct heft_json number;
     struct heft_error ignored = {0};
-    uint64_t total, rows, storages;
+    uint64_t total, rows, storages, weighed;
 
-    if (!r->total.p || !sum_bytes(r, &rows, &storages))
+    if (!r->total.p || !sum_bytes(r, &rows, &storages, &weighed))
         return true;
     heft_json_begin(&number, (struct heft_bytes){(const uint8_t *)r->total.p, r->total.n}, 0,
                     &r->mem, &ignored);
     if (heft_json_next(&number) == HEFT_JSON_NUMBER && heft_json_u64(&number, &total) &&
-        (total == rows || total == storages))
+        (total == rows || total == storages || total == weighed))
         return true;
     return heft_model_note(r->model, HEFT_NOTE, r->source, r->total_where, r->err,
                            "total_size is %.*s, the tensors have %" PRIu64 " bytes",
@@ -440,7 +489,7 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                        .first_storage = model->n_storages};
     const bool ok = load_text(&r) && read_text(&r) &&
                     heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
-                    open_shards(&r) && check_shards(&r) && check_total(&r) && add_ties(&r) &&
+                    open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) && add_ties(&r) &&
                     drop_repeated_metadata(&r);
 
     if (ok && !model->format)

@@ -6,6 +6,7 @@
 #include "io/pages.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <link.h>
 #include <sched.h>
 #endif
 
@@ -380,6 +382,17 @@ static int posix_unmap(void *p, size_t n)
     return munmap(p, n);
 }
 
+/* ---- modules -------------------------------------------------------------------------------- */
+
+static const void *posix_module(const char *path, const char *symbol, bool *exists)
+{
+    void *handle;
+
+    *exists = access(path, F_OK) == 0;
+    handle = *exists ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    return handle ? dlsym(handle, symbol) : NULL;
+}
+
 const struct heft_os heft_os_posix = {
     .open_read = posix_open_read,
     .open_stream = posix_open_stream,
@@ -408,6 +421,7 @@ const struct heft_os heft_os_posix = {
     .map = posix_map,
     .unmap = posix_unmap,
     .list_dir = posix_list_dir,
+    .module = posix_module,
 };
 
 const struct heft_os *heft_os = &heft_os_posix;
@@ -451,4 +465,38 @@ void heft_pages_large(void *p, size_t n)
 unsigned long heft_os_process(void)
 {
     return (unsigned long)getpid();
+}
+
+/* The path of what the linker has loaded this code from. */
+static bool own_path(char *out, size_t n)
+{
+    Dl_info info;
+    const char *path;
+    ssize_t got;
+
+#ifdef __linux__
+    struct link_map *map = NULL;
+
+    if (!dladdr1(&heft_os_posix, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return false;
+    path = map->l_name;
+    if (path[0] == '\0') { /* the program itself: its argv[0] may say anything */
+        got = readlink("/proc/self/exe", out, n - 1);
+        out[got > 0 ? got : 0] = '\0';
+        return got > 0 && (size_t)got < n - 1;
+    }
+#else
+    if (!dladdr(&heft_os_posix, &info))
+        return false;
+    path = info.dli_fname;
+#endif
+    got = snprintf(out, n, "%s", path);
+    return got > 0 && (size_t)got < n;
+}
+
+void heft_os_home(char *out, size_t n)
+{
+    char *slash = own_path(out, n) ? strrchr(out, '/') : NULL;
+
+    out[slash ? slash + 1 - out : 0] = '\0';
 }

@@ -84,7 +84,7 @@ def dialects():
     holds("z26-export-first-kind.pt2", "unsupported", "torch.export", "serialized_exported_program.json",
           "serialized_state_dict.pt", "version")
     holds("z26-model-archive.mar", "unsupported", "TorchServe", "MAR-INF/MANIFEST.json", "model.pt")
-    holds("z26-keras.zip", "unsupported", "no PyTorch checkpoint", "metadata.json", "config.json", "model.weights.h5")
+    holds("z26-other.zip", "unsupported", "no PyTorch checkpoint", "metadata.json", "config.json", "weights.bin")
 
 
 def main():

@@ -1,0 +1,255 @@
+/* hdf5_child.c: the process that runs libhdf5 on files of others, which may be hostile. libhdf5 has
+ * crashed, looped and run out of memory on files with a single wrong byte; here that ends a process
+ * that has nothing to lose, and heft says that the file is wrong.
+ *
+ *     heft ── fork ──► child   the same memory, the same open file; no threads but one
+ *      │                │      limits: memory, time of the processor; no output, no core
+ *      └──── socket ────┘      WALK, READ ──►   ◄── DATASET …, VALUE …, NOTE …, DONE or FAILED
+ */
+#define _GNU_SOURCE
+#include "hdf5_parts.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define METADATA_READS 64 /* times a file's size that may be read of it in all while it is walked */
+#define METADATA_FREE  ((uint64_t)1 << 20)
+/* Of processor time. A walk has so much in all, and one more for every 16 MiB of the file. */
+#define WALK_SECONDS 8
+#define WALK_SHARE   ((uint64_t)16 << 20)
+#define STEP_MICROS  150000 /* of one call of libhdf5 */
+#define BYTE_NANOS   20     /* … and so much for each byte that it handles */
+#define READ_PIECE   ((size_t)1 << 20)
+
+/* ---- limits ------------------------------------------------------------------------------ */
+
+static void limit(int what, rlim_t most)
+{
+    struct rlimit now;
+
+    if (getrlimit(what, &now) != 0)
+        return;
+    now.rlim_cur = now.rlim_max == RLIM_INFINITY || most < now.rlim_max ? most : now.rlim_max;
+    (void)setrlimit(what, &now);
+}
+
+/* The process ends where one step takes longer: libhdf5 follows some circles forever. */
+void hdf5_step(uint64_t bytes)
+{
+    const uint64_t micros =
+        STEP_MICROS + (bytes < HDF5_STEP_MOST ? bytes : HDF5_STEP_MOST) / 1000 * BYTE_NANOS;
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)(micros / 1000000), .tv_usec = (long)(micros % 1000000)}};
+
+    (void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+/* Address space: what there is, and some. Where it cannot be told, there is no such limit. */
+static void limit_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    const long page = sysconf(_SC_PAGESIZE);
+    unsigned long long pages = 0;
+
+    if (!file)
+        return;
+    if (fscanf(file, "%llu", &pages) == 1 && page > 0)
+        limit(RLIMIT_AS, (rlim_t)(pages * (unsigned long long)page + HDF5_MEMORY));
+    (void)fclose(file);
+}
+
+/* What a library says while it breaks down is for nobody. */
+static void be_silent(void)
+{
+    const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (nowhere >= 0) {
+        (void)dup2(nowhere, STDOUT_FILENO);
+        (void)dup2(nowhere, STDERR_FILENO);
+    }
+    limit(RLIMIT_CORE, 0);
+}
+
+static void take_no_signals(void)
+{
+    static const int of_the_program[] = {SIGSEGV, SIGBUS,  SIGABRT, SIGFPE, SIGILL,
+                                         SIGXCPU, SIGPROF, SIGTERM, SIGINT, SIGHUP};
+
+    for (size_t i = 0; i < sizeof of_the_program / sizeof *of_the_program; i++)
+        (void)signal(of_the_program[i], SIG_DFL);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static uint64_t read_budget(uint64_t size)
+{
+    return size < UINT64_MAX / (2 * METADATA_READS) ? size * METADATA_READS + METADATA_FREE
+                                                    : UINT64_MAX / 2;
+}
+
+bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct heft_error *err)
+{
+    hid_t access;
+
+    file->input = *input;
+    file->budget = read_budget(input->size);
+    file->config = (struct hdf5_config){.input = &file->input,
+                                        .failed = &file->failed,
+                                        .budget = &file->budget,
+                                        .is_open = &file->is_open};
+    access = hdf5_access(&file->config);
+    if (access < 0)
+        return hdf5_blame(file, err, "a file driver cannot be made");
+    file->id = H5Fopen("heft", H5F_ACC_RDONLY, access);
+    (void)H5Pclose(access);
+    return file->id >= 0 || hdf5_blame(file, err, "the file cannot be opened");
+}
+
+/* ---- telling ----------------------------------------------------------------------------- */
+
+static struct heft_h5_text text_of(const char *text)
+{
+    return (struct heft_h5_text){text ? text : "", text ? strlen(text) : 0};
+}
+
+static bool sent(const struct hdf5_pipe *pipe, struct heft_error *err)
+{
+    return !pipe->failed || hdf5_fail(err, HEFT_IO, "nobody listens");
+}
+
+static bool on_dataset(void *ctx, const struct heft_h5_dataset *d, struct heft_error *err)
+{
+    struct hdf5_pipe *pipe = ctx;
+
+    hdf5_put_u64(pipe, HDF5_DATASET);
+    hdf5_put_text(pipe, d->path);
+    hdf5_put_text(pipe, text_of(d->why));
+    hdf5_put_u64(pipe, d->address);
+    hdf5_put_u64(pipe, (uint64_t)d->dtype);
+    hdf5_put_u64(pipe, d->is_big);
+    hdf5_put_u64(pipe, d->rank);
+    hdf5_put(pipe, d->shape, d->rank * sizeof *d->shape);
+    hdf5_put_u64(pipe, d->bytes);
+    hdf5_put_u64(pipe, d->offset);
+    return sent(pipe, err);
+}
+
+static bool on_value(void *ctx, struct heft_h5_text path, struct heft_h5_text name,
+                     const struct heft_h5_value *value, struct heft_error *err)
+{
+    struct hdf5_pipe *pipe = ctx;
+
+    hdf5_put_u64(pipe, HDF5_VALUE);
+    hdf5_put_text(pipe, path);
+    hdf5_put_text(pipe, name);
+    hdf5_put_u64(pipe, (uint64_t)value->kind);
+    hdf5_put_u64(pipe, value->is_list);
+    hdf5_put_u64(pipe, value->kind == HEFT_H5_NOTHING ? 0 : value->n);
+    if (value->kind == HEFT_H5_INTS)
+        hdf5_put(pipe, value->as.ints, value->n * sizeof *value->as.ints);
+    if (value->kind == HEFT_H5_FLOATS)
+        hdf5_put(pipe, value->as.floats, value->n * sizeof *value->as.floats);
+    for (size_t i = 0; value->kind == HEFT_H5_TEXTS && i < value->n; i++)
+        hdf5_put_text(pipe, value->as.texts[i]);
+    return sent(pipe, err);
+}
+
+static bool on_note(void *ctx, struct heft_h5_text path, const char *text, struct heft_error *err)
+{
+    struct hdf5_pipe *pipe = ctx;
+
+    hdf5_put_u64(pipe, HDF5_NOTE);
+    hdf5_put_text(pipe, path);
+    hdf5_put_text(pipe, text_of(text));
+    return sent(pipe, err);
+}
+
+/* ---- serving ----------------------------------------------------------------------------- */
+
+static void answer(struct hdf5_pipe *pipe, bool ok, const struct heft_error *err)
+{
+    if (ok)
+        hdf5_put_u64(pipe, HDF5_DONE);
+    else
+        hdf5_put_error(pipe, err);
+}
+
+static void serve_walk(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
+{
+    struct heft_h5_visitor visitor = {
+        .ctx = out, .dataset = on_dataset, .value = on_value, .note = on_note};
+    struct heft_error err = {0};
+    bool ok;
+
+    limit(RLIMIT_CPU, WALK_SECONDS + (rlim_t)(file->input.size / WALK_SHARE));
+    hdf5_step(0);
+    ok = hdf5_take_u64(in, UINT64_MAX, &visitor.links) &&
+         hdf5_take_u64(in, UINT64_MAX, &visitor.path) &&
+         hdf5_take_u64(in, UINT64_MAX, &visitor.text_bytes) && hdf5_walk(file, &visitor, &err);
+    answer(out, ok, &err);
+}
+
+/* Piece by piece: an error may come behind some. */
+static void serve_read(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
+{
+    uint64_t address = 0, off = 0, n = 0;
+    struct heft_error err = {0};
+    bool ok = hdf5_take_u64(in, UINT64_MAX, &address) && hdf5_take_u64(in, UINT64_MAX, &off) &&
+              hdf5_take_u64(in, UINT64_MAX, &n);
+    uint8_t *piece = ok ? hdf5_alloc(1, READ_PIECE, &err) : NULL;
+
+    limit(RLIMIT_CPU, RLIM_INFINITY);
+    file->budget = UINT64_MAX; /* of walking only: data is bounded by what is asked for */
+    ok = piece != NULL;
+    while (ok && n > 0) {
+        const size_t now = n < READ_PIECE ? (size_t)n : READ_PIECE;
+
+        ok = hdf5_read(file, address, off, piece, now, &err);
+        answer(out, ok, &err);
+        if (ok)
+            hdf5_put(out, piece, now);
+        off += now;
+        n -= now;
+    }
+    if (!piece)
+        answer(out, false, &err);
+    free(piece);
+}
+
+static void serve(struct hdf5_file *file, struct hdf5_pipe *in, struct hdf5_pipe *out)
+{
+    uint64_t word;
+
+    while (hdf5_flush(out) && hdf5_take_u64(in, HDF5_READ, &word)) {
+        if (word == HDF5_WALK)
+            serve_walk(file, in, out);
+        else
+            serve_read(file, in, out);
+    }
+}
+
+void hdf5_serve(int socket, const struct heft_h5_input *input)
+{
+    static struct hdf5_pipe in, out;
+    struct hdf5_file file = {.id = -1};
+    struct heft_error err = {0};
+    struct hdf5_entry entry;
+    bool ok;
+
+    in = (struct hdf5_pipe){.socket = socket};
+    out = (struct hdf5_pipe){.socket = socket};
+    take_no_signals();
+    be_silent();
+    limit_memory();
+    hdf5_step(0);
+    ok = hdf5_enter(&entry, &err) && hdf5_open(&file, input, &err);
+    answer(&out, ok, &err);
+    if (ok)
+        serve(&file, &in, &out);
+    (void)hdf5_flush(&out);
+    _exit(0); /* libhdf5's state dies with the process: closing it may never end */
+}

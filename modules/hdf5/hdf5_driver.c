@@ -1,0 +1,255 @@
+/* hdf5_driver.c: libhdf5's file driver over heft's bytes. It reads from an input, or keeps in
+ * memory what is written; no file of the system is ever opened, and no second one behind links.
+ *
+ *     input:  0 ──────────────────────────────────── size     read at, never written
+ *     image:  [page]      [page][page]          [page] size   what was written; else zeros
+ *
+ * An image holds a new file's metadata only: nobody writes the data of its datasets. */
+#include "hdf5_parts.h"
+
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+#define FIRST_SLOTS 64
+
+struct driver_file {
+    H5FD_t base; /* libhdf5's own, first */
+    struct hdf5_config config;
+    haddr_t eoa;
+};
+
+/* ---- an image ---------------------------------------------------------------------------- */
+
+static size_t slot_of(const struct heft_h5_image *image, uint64_t number)
+{
+    size_t at = (size_t)(number * 0x9E3779B97F4A7C15u >> 20) & (image->n_slots - 1);
+
+    while (image->pages[at] && image->pages[at]->number != number)
+        at = (at + 1) & (image->n_slots - 1);
+    return at;
+}
+
+static bool widen(struct heft_h5_image *image)
+{
+    const struct heft_h5_image old = *image;
+    const size_t wanted = old.n_slots ? old.n_slots * 2 : FIRST_SLOTS;
+    struct hdf5_page **pages = calloc(wanted, sizeof *pages);
+
+    if (!pages)
+        return false;
+    image->pages = pages;
+    image->n_slots = wanted;
+    for (size_t i = 0; i < old.n_slots; i++)
+        if (old.pages[i])
+            pages[slot_of(image, old.pages[i]->number)] = old.pages[i];
+    free(old.pages);
+    return true;
+}
+
+/* The page of that number, made where it is missing. */
+static struct hdf5_page *page_of(struct heft_h5_image *image, uint64_t number)
+{
+    struct hdf5_page **slot;
+
+    if (image->n_pages * 2 >= image->n_slots && !widen(image))
+        return NULL;
+    slot = &image->pages[slot_of(image, number)];
+    if (!*slot && (*slot = calloc(1, sizeof **slot))) {
+        (*slot)->number = number;
+        image->n_pages++;
+    }
+    return *slot;
+}
+
+static size_t piece(uint64_t off, size_t n)
+{
+    const size_t left = HDF5_PAGE - (size_t)(off % HDF5_PAGE);
+
+    return n < left ? n : left;
+}
+
+static herr_t image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n)
+{
+    const uint8_t *p = src;
+
+    while (n > 0) {
+        const size_t now = piece(off, n);
+        struct hdf5_page *page = page_of(image, off / HDF5_PAGE);
+
+        if (!page)
+            return -1;
+        memcpy(page->bytes + off % HDF5_PAGE, p, now);
+        p += now;
+        off += now;
+        n -= now;
+    }
+    return 0;
+}
+
+void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n)
+{
+    uint8_t *p = dst;
+
+    while (n > 0) {
+        const size_t now = piece(off, n);
+        const struct hdf5_page *page =
+            image->n_slots ? image->pages[slot_of(image, off / HDF5_PAGE)] : NULL;
+
+        if (page)
+            memcpy(p, page->bytes + off % HDF5_PAGE, now);
+        else
+            memset(p, 0, now);
+        p += now;
+        off += now;
+        n -= now;
+    }
+}
+
+void hdf5_image_free(struct heft_h5_image *image)
+{
+    if (!image)
+        return;
+    for (size_t i = 0; i < image->n_slots; i++)
+        free(image->pages[i]);
+    free(image->pages);
+    free(image);
+}
+
+/* ---- the driver -------------------------------------------------------------------------- */
+
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most)
+{
+    const struct hdf5_config *config = H5Pget_driver_info(access);
+    struct driver_file *file;
+
+    (void)name;
+    (void)flags;
+    (void)most;
+    if (!config || (config->is_open && *config->is_open) || !(file = calloc(1, sizeof *file)))
+        return NULL;
+    file->config = *config;
+    if (config->is_open)
+        *config->is_open = true;
+    return &file->base;
+}
+
+static herr_t driver_close(H5FD_t *base)
+{
+    struct driver_file *file = (struct driver_file *)base;
+
+    if (file->config.image)
+        file->config.image->size = file->eoa;
+    free(file);
+    return 0;
+}
+
+/* libhdf5 asks whether two open files are one. */
+static int driver_cmp(const H5FD_t *a, const H5FD_t *b)
+{
+    return (a > b) - (a < b);
+}
+
+static herr_t driver_query(const H5FD_t *base, unsigned long *flags)
+{
+    (void)base;
+    *flags = 0; /* no buffer for small data: what is not written must not be read */
+    return 0;
+}
+
+static haddr_t driver_eoa(const H5FD_t *base, H5FD_mem_t type)
+{
+    (void)type;
+    return ((const struct driver_file *)base)->eoa;
+}
+
+static herr_t driver_set_eoa(H5FD_t *base, H5FD_mem_t type, haddr_t eoa)
+{
+    (void)type;
+    ((struct driver_file *)base)->eoa = eoa;
+    return 0;
+}
+
+static haddr_t driver_eof(const H5FD_t *base, H5FD_mem_t type)
+{
+    const struct driver_file *file = (const struct driver_file *)base;
+
+    (void)type;
+    return file->config.input ? file->config.input->size : file->eoa;
+}
+
+static herr_t read_input(const struct hdf5_config *config, uint64_t off, void *dst, size_t n)
+{
+    const struct heft_h5_input *input = config->input;
+
+    if (off > input->size || n > input->size - off)
+        return hdf5_fail(config->failed, HEFT_MALFORMED,
+                         "%zu bytes wanted at %llu, the file ends at %llu", n,
+                         (unsigned long long)off, (unsigned long long)input->size) -
+               1;
+    if (n > *config->budget)
+        return hdf5_fail(config->failed, HEFT_LIMIT,
+                         "libhdf5 reads its structures over and over: do they refer to each other "
+                         "in a circle?") -
+               1;
+    *config->budget -= n;
+    return input->read(input->ctx, off, dst, n, config->failed) ? 0 : -1;
+}
+
+static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t off, size_t n,
+                          void *dst)
+{
+    const struct driver_file *file = (const struct driver_file *)base;
+
+    (void)type;
+    (void)transfer;
+    if (file->config.input)
+        return read_input(&file->config, off, dst, n);
+    hdf5_image_copy(file->config.image, off, dst, n);
+    return 0;
+}
+
+static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t off, size_t n,
+                           const void *src)
+{
+    const struct driver_file *file = (const struct driver_file *)base;
+
+    (void)type;
+    (void)transfer;
+    return file->config.image ? image_write(file->config.image, off, src, n) : -1;
+}
+
+static const H5FD_class_t driver = {
+#if H5_VERSION_GE(1, 13, 0)
+    .version = H5FD_CLASS_VERSION,
+    .value = (H5FD_class_value_t)521,
+#endif
+    .name = "heft",
+    .maxaddr = (haddr_t)INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .fapl_size = sizeof(struct hdf5_config),
+    .open = driver_open,
+    .close = driver_close,
+    .cmp = driver_cmp,
+    .query = driver_query,
+    .get_eoa = driver_eoa,
+    .set_eoa = driver_set_eoa,
+    .get_eof = driver_eof,
+    .read = driver_read,
+    .write = driver_write,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+hid_t hdf5_access(const struct hdf5_config *config)
+{
+    const hid_t number = H5FDregister(&driver);
+    const hid_t access = number < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
+
+    const bool ok = access >= 0 && H5Pset_driver(access, number, config) >= 0;
+
+    if (number >= 0)
+        (void)H5FDunregister(number); /* the list refers to it, then the file */
+    if (!ok && access >= 0)
+        (void)H5Pclose(access);
+    return ok ? access : -1;
+}

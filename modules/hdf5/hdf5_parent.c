@@ -1,0 +1,326 @@
+/* hdf5_parent.c: heft's side of the process that runs libhdf5 (hdf5_child.c). What it says is
+ * checked: it may have been turned by the file. A process that breaks down is reported as a file
+ * that is wrong. */
+#include "hdf5_parts.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MOST_TEXT ((uint64_t)64 << 20) /* bytes of one text, or elements of one list */
+
+struct heft_h5_file {
+    pthread_mutex_t lock; /* one question at a time */
+    pid_t child;
+    bool is_dead;
+    struct hdf5_pipe in, out;
+};
+
+/* ---- life and death ---------------------------------------------------------------------- */
+
+static int end_child(struct heft_h5_file *file, bool by_force)
+{
+    int status = 0;
+
+    if (file->is_dead)
+        return 0;
+    file->is_dead = true;
+    if (by_force)
+        (void)kill(file->child, SIGKILL);
+    (void)close(file->in.socket);
+    while (waitpid(file->child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+/* The socket has failed, or what came over it is nonsense. */
+static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
+{
+    const bool was_dead = file->is_dead;
+    const int status = end_child(file, false);
+
+    if (was_dead)
+        return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file before");
+    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGPROF))
+        return hdf5_fail(err, HEFT_LIMIT, "libhdf5 does not come to an end with this file");
+    if (WIFSIGNALED(status))
+        return hdf5_fail(err, HEFT_MALFORMED,
+                         "libhdf5 broke down over this file (signal %d): its structures are wrong",
+                         WTERMSIG(status));
+    return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file");
+}
+
+/* An error of the child. Memory ends where we have set it. */
+static bool take_error(struct heft_h5_file *file, struct heft_error *err)
+{
+    struct heft_error found;
+
+    if (!hdf5_take(&file->in, &found, sizeof found))
+        return broke_down(file, err);
+    found.file[sizeof found.file - 1] = '\0';
+    found.text[sizeof found.text - 1] = '\0';
+    if (found.code <= HEFT_OK || found.code > HEFT_USAGE)
+        return broke_down(file, err);
+    if (found.code == HEFT_NOMEM)
+        return hdf5_fail(err, HEFT_LIMIT,
+                         "libhdf5 wants more than the %llu bytes of memory that heft gives it",
+                         (unsigned long long)HDF5_MEMORY);
+    *err = found;
+    return false;
+}
+
+static bool take_answer(struct heft_h5_file *file, struct heft_error *err)
+{
+    uint64_t word;
+
+    if (!hdf5_take_u64(&file->in, HDF5_FAILED, &word))
+        return broke_down(file, err);
+    return word == HDF5_DONE || take_error(file, err);
+}
+
+/* Forks while nobody is inside of libhdf5, so that the child finds it as it was left. */
+static pid_t fork_child(const int sockets[2], const struct heft_h5_input *input)
+{
+    pid_t child;
+
+    hdf5_lock();
+    child = fork();
+    if (child == 0) {
+        (void)close(sockets[0]);
+        hdf5_serve(sockets[1], input);
+    }
+    hdf5_unlock();
+    return child;
+}
+
+struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_error *err)
+{
+    struct heft_h5_file *file = hdf5_alloc(1, sizeof *file, err);
+    int sockets[2];
+
+    if (!file)
+        return NULL;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+        hdf5_fail(err, HEFT_IO, "no socket for libhdf5's process: %s", strerror(errno));
+        free(file);
+        return NULL;
+    }
+    file->child = fork_child(sockets, input);
+    (void)close(sockets[1]);
+    file->in.socket = file->out.socket = sockets[0];
+    (void)pthread_mutex_init(&file->lock, NULL);
+    if (file->child < 0) {
+        hdf5_fail(err, HEFT_IO, "no process for libhdf5: %s", strerror(errno));
+        file->is_dead = true;
+        (void)close(sockets[0]);
+    } else if (take_answer(file, err)) {
+        return file;
+    }
+    hdf5_stop(file);
+    return NULL;
+}
+
+void hdf5_stop(struct heft_h5_file *file)
+{
+    if (!file)
+        return;
+    (void)end_child(file, true);
+    (void)pthread_mutex_destroy(&file->lock);
+    free(file);
+}
+
+/* ---- walking ----------------------------------------------------------------------------- */
+
+struct hearing {
+    struct heft_h5_file *file;
+    const struct heft_h5_visitor *visitor;
+    struct heft_error *err;
+};
+
+/* To be freed; NULL: the pipe has failed, or memory. */
+static char *take_text(struct hearing *h, struct heft_h5_text *out)
+{
+    struct hdf5_pipe *in = &h->file->in;
+    uint64_t n;
+    char *p;
+
+    if (!hdf5_take_u64(in, MOST_TEXT, &n))
+        return NULL;
+    p = hdf5_alloc((size_t)n + 1, 1, h->err);
+    if (p && !hdf5_take(in, p, (size_t)n)) {
+        free(p);
+        return NULL;
+    }
+    *out = (struct heft_h5_text){p, (size_t)n};
+    return p;
+}
+
+static bool take_numbers(struct hearing *h, struct heft_h5_dataset *d, uint64_t *shape)
+{
+    struct hdf5_pipe *in = &h->file->in;
+    uint64_t dtype = 0, is_big = 0, rank = 0;
+
+    if (!hdf5_take_u64(in, UINT64_MAX, &d->address) ||
+        !hdf5_take_u64(in, HEFT_DTYPE_COUNT - 1, &dtype) || !hdf5_take_u64(in, 1, &is_big) ||
+        !hdf5_take_u64(in, HDF5_RANK, &rank) ||
+        !hdf5_take(in, shape, (size_t)rank * sizeof *shape) ||
+        !hdf5_take_u64(in, UINT64_MAX, &d->bytes) || !hdf5_take_u64(in, UINT64_MAX, &d->offset))
+        return false;
+    d->dtype = (enum heft_dtype)dtype;
+    d->is_big = is_big == 1;
+    d->rank = (unsigned)rank;
+    d->shape = shape;
+    return true;
+}
+
+static bool hear_dataset(struct hearing *h)
+{
+    struct heft_h5_dataset d = {.path = {NULL, 0}};
+    struct heft_h5_text why = {NULL, 0};
+    uint64_t shape[HDF5_RANK] = {0};
+    char *path = take_text(h, &d.path);
+    char *reason = path ? take_text(h, &why) : NULL;
+    bool ok = reason && take_numbers(h, &d, shape);
+
+    d.why = why.n ? reason : NULL;
+    ok = ok && h->visitor->dataset(h->visitor->ctx, &d, h->err);
+    free(reason);
+    free(path);
+    return ok;
+}
+
+static bool hear_note(struct hearing *h)
+{
+    struct heft_h5_text where = {NULL, 0}, what = {NULL, 0};
+    char *path = take_text(h, &where);
+    char *text = path ? take_text(h, &what) : NULL;
+    const bool ok = text && h->visitor->note(h->visitor->ctx, where, text, h->err);
+
+    free(text);
+    free(path);
+    return ok;
+}
+
+static bool take_texts(struct hearing *h, struct heft_h5_text *texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!take_text(h, &texts[i]))
+            return false;
+    return true;
+}
+
+static bool tell_value(struct hearing *h, struct heft_h5_text path, struct heft_h5_text name,
+                       struct heft_h5_value *value)
+{
+    const size_t each = value->kind == HEFT_H5_TEXTS ? sizeof *value->as.texts : 8;
+    void *items = hdf5_alloc(value->n, each, h->err);
+    struct heft_h5_text *texts = items;
+    bool ok = items != NULL;
+
+    value->as.texts = items; /* all members are pointers to items */
+    if (value->kind == HEFT_H5_INTS)
+        value->as.ints = items;
+    if (value->kind == HEFT_H5_FLOATS)
+        value->as.floats = items;
+    if (ok)
+        ok = value->kind == HEFT_H5_TEXTS ? take_texts(h, texts, value->n)
+                                          : hdf5_take(&h->file->in, items, value->n * each);
+    ok = ok && h->visitor->value(h->visitor->ctx, path, name, value, h->err);
+    for (size_t i = 0; items && value->kind == HEFT_H5_TEXTS && i < value->n; i++)
+        free((void *)(uintptr_t)texts[i].p);
+    free(items);
+    return ok;
+}
+
+static bool hear_value(struct hearing *h)
+{
+    struct heft_h5_text path = {NULL, 0}, name = {NULL, 0};
+    struct hdf5_pipe *in = &h->file->in;
+    uint64_t kind = 0, is_list = 0, n = 0;
+    char *where = take_text(h, &path);
+    char *what = where ? take_text(h, &name) : NULL;
+    bool ok = what && hdf5_take_u64(in, HEFT_H5_FLOATS, &kind) && hdf5_take_u64(in, 1, &is_list) &&
+              hdf5_take_u64(in, h->visitor->text_bytes / 4, &n);
+    struct heft_h5_value value = {
+        .kind = (enum heft_h5_kind)kind, .is_list = is_list == 1, .n = (size_t)n};
+
+    ok = ok && (value.is_list || value.n == 1 || value.kind == HEFT_H5_NOTHING) &&
+         tell_value(h, path, name, &value);
+    free(what);
+    free(where);
+    return ok;
+}
+
+static bool hear(struct hearing *h)
+{
+    bool (*const of[])(struct hearing *) = {
+        [HDF5_DATASET] = hear_dataset, [HDF5_VALUE] = hear_value, [HDF5_NOTE] = hear_note};
+    struct hdf5_pipe *in = &h->file->in;
+    uint64_t word;
+
+    while (hdf5_take_u64(in, HDF5_NOTE, &word)) {
+        if (word == HDF5_DONE)
+            return true;
+        if (word == HDF5_FAILED)
+            return take_error(h->file, h->err);
+        if (!of[word](h))
+            break;
+    }
+    /* A visitor, or memory, has said why; else the child is at fault. */
+    return h->err->code != HEFT_OK ? false : broke_down(h->file, h->err);
+}
+
+bool hdf5_ask_walk(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
+                   struct heft_error *err)
+{
+    struct hearing h = {file, visitor, err};
+    bool ok;
+
+    (void)pthread_mutex_lock(&file->lock);
+    hdf5_put_u64(&file->out, HDF5_WALK);
+    hdf5_put_u64(&file->out, visitor->links);
+    hdf5_put_u64(&file->out, visitor->path);
+    hdf5_put_u64(&file->out, visitor->text_bytes);
+    ok = (!file->is_dead && hdf5_flush(&file->out)) || broke_down(file, err);
+    ok = ok && hear(&h);
+    (void)pthread_mutex_unlock(&file->lock);
+    return ok;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static bool take_pieces(struct heft_h5_file *file, uint8_t *dst, size_t n, struct heft_error *err)
+{
+    const size_t most = (size_t)1 << 20; /* as the child cuts them */
+
+    while (n > 0) {
+        const size_t now = n < most ? n : most;
+
+        if (!take_answer(file, err))
+            return false;
+        if (!hdf5_take(&file->in, dst, now))
+            return broke_down(file, err);
+        dst += now;
+        n -= now;
+    }
+    return true;
+}
+
+bool hdf5_ask_read(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
+                   struct heft_error *err)
+{
+    bool ok;
+
+    (void)pthread_mutex_lock(&file->lock);
+    hdf5_put_u64(&file->out, HDF5_READ);
+    hdf5_put_u64(&file->out, address);
+    hdf5_put_u64(&file->out, off);
+    hdf5_put_u64(&file->out, n);
+    ok = (!file->is_dead && hdf5_flush(&file->out)) || broke_down(file, err);
+    ok = ok && take_pieces(file, dst, n, err);
+    (void)pthread_mutex_unlock(&file->lock);
+    return ok;
+}

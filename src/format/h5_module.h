@@ -1,0 +1,112 @@
+/* h5_module.h: what heft and its HDF5 module say to each other. The module (modules/hdf5) is a
+ * shared object of its own, linked to libhdf5 and opened on first use; its one symbol is a table.
+ *
+ *     format/h5*.c ──► heft_h5_module table ──► modules/hdf5 ──► libhdf5
+ *        checks, rows, plans                      lock, file driver, types
+ *
+ * Plain C on both sides: the module is not linked to heft. Whoever fills an error writes what a
+ * file said as it is; this side escapes it. All functions may be called from any thread. Files are
+ * read in a process of their own: hdf5_child.c says why. */
+#ifndef HEFT_H5_MODULE_H
+#define HEFT_H5_MODULE_H
+
+#include "heft/types.h"
+
+#define HEFT_H5_SYMBOL  "heft_h5_module"
+#define HEFT_H5_VERSION 1
+#define HEFT_H5_NOWHERE UINT64_MAX
+
+/* Where a file's bytes come from. */
+struct heft_h5_input {
+    bool (*read)(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err);
+    void *ctx;
+    uint64_t size;
+};
+
+struct heft_h5_text {
+    const char *p;
+    size_t n;
+};
+
+enum heft_h5_kind { HEFT_H5_NOTHING, HEFT_H5_TEXTS, HEFT_H5_INTS, HEFT_H5_FLOATS };
+
+/* An attribute's value, or a dataset of strings. NOTHING: of a type that is not told. */
+struct heft_h5_value {
+    enum heft_h5_kind kind;
+    bool is_list;
+    size_t n;
+    union {
+        const struct heft_h5_text *texts;
+        const int64_t *ints;
+        const double *floats;
+    } as;
+};
+
+struct heft_h5_dataset {
+    struct heft_h5_text path; /* without the leading slash */
+    uint64_t address;         /* which object it is */
+    const char *why;          /* it cannot be read; else NULL */
+    enum heft_dtype dtype;
+    bool is_big; /* big-endian */
+    unsigned rank;
+    const uint64_t *shape;
+    uint64_t bytes;  /* elements × size */
+    uint64_t offset; /* in the file, where it lies there plainly; else HEFT_H5_NOWHERE: read it */
+};
+
+/* Whom a walk tells what it meets, in the order of names. False ends it. */
+struct heft_h5_visitor {
+    void *ctx;
+    bool (*dataset)(void *ctx, const struct heft_h5_dataset *dataset, struct heft_error *err);
+    /* name is empty for the value of a dataset of strings. */
+    bool (*value)(void *ctx, struct heft_h5_text path, struct heft_h5_text name,
+                  const struct heft_h5_value *value, struct heft_error *err);
+    bool (*note)(void *ctx, struct heft_h5_text path, const char *text, struct heft_error *err);
+    uint64_t links;      /* the most that are followed */
+    uint64_t path;       /* bytes of a path */
+    uint64_t text_bytes; /* of all attributes and strings */
+};
+
+/* A dataset to be written; `offset` is set by lay_out (HEFT_H5_NOWHERE where it has no bytes). */
+struct heft_h5_new {
+    struct heft_h5_text path;
+    enum heft_dtype dtype;
+    unsigned rank;
+    const uint64_t *shape;
+    uint64_t offset;
+};
+
+/* An attribute to be written: a list of names, or one text. */
+struct heft_h5_names {
+    struct heft_h5_text group; /* path; empty: the root */
+    const char *attribute;
+    const struct heft_h5_text *names;
+    size_t n;
+    bool is_text;
+};
+
+struct heft_h5_file;
+struct heft_h5_image;
+
+struct heft_h5_module {
+    uint32_t version;
+    const char *(*library)(void); /* "1.10.8" */
+    struct heft_h5_file *(*open)(const struct heft_h5_input *input, struct heft_error *err);
+    void (*close)(struct heft_h5_file *file);
+    bool (*walk)(struct heft_h5_file *file, const struct heft_h5_visitor *visitor,
+                 struct heft_error *err);
+    /* [off, off+n) of the stored elements of the dataset at that address, unpacked, row-major. The
+     * caller keeps inside its bytes. */
+    bool (*read)(struct heft_h5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
+                 struct heft_error *err);
+    /* Lays out a new file: where each dataset's bytes will be, and all that is around them. */
+    struct heft_h5_image *(*lay_out)(struct heft_h5_new *datasets, size_t n,
+                                     const struct heft_h5_names *names, size_t n_names,
+                                     struct heft_error *err);
+    uint64_t (*image_size)(const struct heft_h5_image *image);
+    /* [off, off+n) of it: zeros where nothing was written. */
+    void (*image_copy)(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
+    void (*image_free)(struct heft_h5_image *image);
+};
+
+#endif

@@ -1,0 +1,101 @@
+/* h5_parts.h: what the files of the HDF5 format share. */
+#ifndef HEFT_H5_PARTS_H
+#define HEFT_H5_PARTS_H
+
+#include "core/plan.h"
+#include "core/registry.h"
+#include "core/tree.h"
+#include "format/h5_module.h"
+
+/* The attributes by which Keras names weights; long lists are cut into layer_names0, … */
+#define HEFT_H5_LAYERS  "layer_names"
+#define HEFT_H5_WEIGHTS "weight_names"
+/* heft's own attribute of the root, and what it says: tensors are called by their paths. */
+#define HEFT_H5_NAMES "heft_names"
+#define HEFT_H5_PATHS "paths"
+#define HEFT_H5_KERAS "keras_version"
+
+/* A dataset as the walk met it. */
+struct heft_h5_entry {
+    struct heft_str path;
+    struct heft_str name; /* by weight_names; p is NULL: none */
+    const char *why;      /* it cannot be read; else NULL */
+    const uint64_t *shape;
+    uint64_t address, bytes, offset;
+    uint8_t rank, dtype;
+    bool is_big, is_placed; /* in `order` already */
+};
+
+/* layer_names or weight_names of a group, or a piece of it. */
+struct heft_h5_list {
+    struct heft_str group;
+    const struct heft_str *names;
+    size_t n;
+    uint32_t number; /* of the piece; 0 too where it is whole */
+    bool is_layers;
+};
+
+struct heft_h5_reader {
+    struct heft_model *model;
+    const struct heft_h5_module *module;
+    struct heft_h5_file *file;
+    struct heft_source *bytes; /* in the model's arena: a copy that stays where it is */
+    uint32_t source;
+    uint64_t base, end; /* where HDF5's own part of it lies */
+    unsigned version;   /* of the superblock */
+    struct heft_h5_entry *entries;
+    struct heft_h5_list *lists;
+    uint32_t *order; /* of entries, as rows */
+    size_t n_entries, cap_entries, n_lists, cap_lists, n_order;
+    struct heft_node *values, *attributes;
+    struct heft_str object; /* whose attributes were told last, and the dict of them */
+    struct heft_node *object_values;
+    bool by_path; /* heft wrote it */
+    bool is_keras;
+};
+
+/* ---- h5.c ---- */
+const struct heft_h5_module *heft_h5_load(struct heft_error *err);
+/* Escapes what the module said. Always false. */
+bool heft_h5_blame(struct heft_error *err, const struct heft_error *found);
+
+/* ---- h5_superblock.c ---- */
+/* Finds it; fills base, end and version. */
+HEFT_CHECKED bool heft_h5_superblock(struct heft_h5_reader *r, struct heft_error *err);
+
+/* ---- h5_walk.c ---- */
+/* Fills entries, lists and values. */
+HEFT_CHECKED bool heft_h5_walk(struct heft_h5_reader *r, struct heft_error *err);
+
+/* ---- h5_names.c ---- */
+/* Names the entries, and fills order. */
+HEFT_CHECKED bool heft_h5_name(struct heft_h5_reader *r, struct heft_error *err);
+
+/* ---- h5_rows.c ---- */
+/* Entries to rows, storages and claims. Takes over r->file where it is still needed. */
+HEFT_CHECKED bool heft_h5_add_rows(struct heft_h5_reader *r, struct heft_error *err);
+/* Reads all that is unpacked by libhdf5. */
+HEFT_CHECKED bool heft_h5_verify(const struct heft_model *model, uint32_t source,
+                                 const struct heft_listener *to, struct heft_error *err);
+
+/* ---- h5_write.c, h5_layers.c ---- */
+HEFT_CHECKED bool heft_h5_plan(struct heft_plan *plan, uint32_t file,
+                               const struct heft_cargo *cargo, struct heft_error *err);
+struct heft_h5_attributes {
+    struct heft_h5_names *list;
+    size_t n, cap;
+};
+/* layer_names and weight_names of a single file; sorted: the cargo's items by their names. */
+HEFT_CHECKED bool heft_h5_layers(const struct heft_cargo *cargo, struct heft_h5_attributes *out,
+                                 struct heft_error *err);
+/* An attribute that lists names, in pieces where it would be too long. */
+HEFT_CHECKED bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group,
+                                   const char *attribute, const struct heft_h5_text *names,
+                                   size_t n, struct heft_arena *mem, struct heft_error *err);
+HEFT_CHECKED bool heft_h5_add_text(struct heft_h5_attributes *out, const char *attribute,
+                                   const char *text, struct heft_arena *mem,
+                                   struct heft_error *err);
+/* The name that a shard gives to a tensor. */
+struct heft_str heft_h5_shard_name(struct heft_str name);
+
+#endif

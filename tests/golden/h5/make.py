@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Writes the golden files of this folder with the reference libraries.
+
+    python make.py            # made with h5py 3.14.0 (HDF5 1.14.6), keras 3.15.1
+
+Small ones: each is cut off and flipped at every byte by the suite mutate. Keras puts the date into
+model.keras; all else comes out the same again.
+"""
+import os
+from pathlib import Path
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import h5py
+import keras
+import numpy as np
+from keras.src.legacy.saving import legacy_h5_format
+
+HERE = Path(__file__).resolve().parent
+
+
+def ramp(*shape, dtype="f4"):
+    return np.arange(np.prod(shape), dtype=dtype).reshape(shape)
+
+
+def types(file):
+    for code in ("i1", "u1", "<i2", ">u2", "<i4", ">i4", "<u8", ">i8", "<f2", "<f4", ">f8", "<c8", "<c16"):
+        file["plain/" + code.replace("<", "le-").replace(">", "be-")] = ramp(3, dtype=code)
+    file["bool"] = np.array([True, False, True])
+    file["scalar"] = np.float64(2.5)
+    file["empty"] = np.zeros((0, 4), "f4")
+    half = file.create_dataset("bfloat16", data=np.array([0x3F80, 0xC000], "<u2").view("V2"))
+    half.attrs["dtype"] = "bfloat16"
+
+
+def others(file):
+    """What is no tensor, or none that heft reads."""
+    file["text"] = "one line"
+    file["fixed"] = np.array([b"ab", b"c"], "S4")
+    file["compound"] = np.zeros(2, [("a", "f4"), ("b", "i4")])
+    file["opaque"] = np.zeros(2, "V3")
+    file["none"] = h5py.Empty("f4")
+    file.attrs["words"] = ["a", "bc"]
+    file.attrs["number"] = 7
+    file.attrs["rates"] = [0.5, 0.25]
+    file.attrs["nothing"] = []
+
+
+def packed(file):
+    file.create_dataset("gzip", data=ramp(5, 6), chunks=(2, 4), compression="gzip", shuffle=True,
+                        fletcher32=True)
+    file.create_dataset("chunks", data=ramp(3, 2, 2, dtype=">i2"), chunks=(1, 2, 1))
+    file.create_dataset("never", shape=(2, 2), dtype="i4", fillvalue=7)
+    file.create_dataset("lzf", data=ramp(8), compression="lzf")
+    compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    compact.set_layout(h5py.h5d.COMPACT)
+    space = h5py.h5s.create_simple((3,))
+    h5py.h5d.create(file.id, b"compact", h5py.h5t.STD_I32LE, space, compact).write(
+        h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 2, 3], "i4"))
+
+
+def links(file):
+    file["a/x"] = ramp(2)
+    file["b"] = file["a"]
+    file["a/up"] = file["/"]
+    file["same"] = file["a/x"]
+    file["soft"] = h5py.SoftLink("/a/x")
+    file["folder"] = h5py.SoftLink("/a")
+    file["nowhere"] = h5py.SoftLink("/no/such")
+    file["loop"] = h5py.SoftLink("/loop")
+    file["outside"] = h5py.ExternalLink("other.h5", "/x")
+    file["through"] = h5py.SoftLink("/outside/y")
+
+
+def shards(file):
+    """As transformers writes a shard."""
+    names = [b"encoder/layer_0/kernel:0", b"pooler/bias:0"]
+    for name in names:
+        file[name.decode()] = ramp(2, 2)
+    file.attrs["layer_names"] = names
+
+
+def cut_lists(file):
+    """Lists that Keras cuts into pieces; ten of them, so that their order is not that of names."""
+    group = file.create_group("layer")
+    for i in range(11):
+        group.create_dataset(f"w{i}", data=np.float32(i))
+        group.attrs[f"weight_names{i}"] = np.array([f"w{i}".encode()])
+    file.attrs["layer_names"] = np.array([b"layer"])
+
+
+def model():
+    keras.utils.set_random_seed(1)
+    made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="first"),
+                             keras.layers.Normalization(name="second")])
+    made.layers[1].adapt(np.ones((3, 1), "f4"))
+    return made
+
+
+def main():
+    for make in (types, others, packed, links, shards, cut_lists):
+        with h5py.File(HERE / f"{make.__name__.replace('_', '-')}.h5", "w") as file:
+            make(file)
+    with h5py.File(HERE / "latest.h5", "w", libver="latest") as file:
+        file["g/x"] = ramp(2, 3)
+        for i in range(10):
+            file.attrs[f"a{i}"] = i
+    with h5py.File(HERE / "user-block.h5", "w", userblock_size=512) as file:
+        file["x"] = ramp(4)
+    made = model()
+    with h5py.File(HERE / "legacy.h5", "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, made)
+    made.save(HERE / "model.keras")
+    made.save_weights(HERE / "three.weights.h5")
+
+
+main()
