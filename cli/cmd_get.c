@@ -3,6 +3,7 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
+#include "strings.h"
 #include "suggest.h"
 #include "target.h"
 #include "value.h"
@@ -106,10 +107,39 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
     return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
 }
 
+/* ---- tensors of strings --------------------------------------------------------------------- */
+
+static bool is_text(const struct request *r)
+{
+    struct heft_tensor t;
+    return heft_tensor_at(r->c, r->index, &t) && t.dtype == HEFT_STRING;
+}
+
+static bool put_strings(struct request *r, struct out *out, struct heft_error *err)
+{
+    if (!r->options->no_verify && !heft_tensor_check(r->c, r->index, err))
+        return false;
+    return json_strings(out, r->c, r->index, err);
+}
+
+/* As JSON, where it is not said where the bytes go. */
+static bool get_strings(struct request *r, struct heft_error *err)
+{
+    struct target target;
+    if (r->options->slice)
+        return usage_error(err, "--slice is not for strings");
+    if (!r->options->output || to_stdout(r->options))
+        return put_strings(r, r->out, err);
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_strings(r, &target.out, err), err);
+}
+
 static bool get_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     const char *const name = o->inputs.items[o->inputs.n - 1];
+    if (is_text(r) && (o->json || !o->output))
+        return get_strings(r, err);
     if (o->json)
         return usage_error(err, "--json is for values; %s is a tensor", name);
     if (!o->output)

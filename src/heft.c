@@ -443,6 +443,29 @@ static bool map_source(struct heft_checkpoint *c, uint32_t source, struct heft_e
     return ok;
 }
 
+bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
+                         bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                         struct heft_error *err)
+{
+    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_storage *storage;
+
+    if (!row)
+        return false;
+    storage = &c->model.storages[row->storage];
+    if (storage->is_missing) {
+        heft_reader_refuse_missing(&c->model, row->storage, err);
+    } else if (row->dtype != HEFT_STRING || !storage->strings) {
+        heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: it holds no strings",
+                  heft_dtype_name((enum heft_dtype)row->dtype));
+    } else if (storage->strings(&c->model, storage, each, ctx, err)) {
+        return true;
+    } else {
+        heft_error_file(err, c->model.sources[storage->source].path);
+    }
+    return heft_error_about(err, "tensor", row->name);
+}
+
 bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                      struct heft_error *err)
 {

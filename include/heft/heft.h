@@ -229,6 +229,12 @@ struct heft_range {
     bool drop;
 };
 
+/* The strings of a tensor of HEFT_STRING, in row-major order. Each lives for its call, may hold any
+ * bytes, and is not terminated; each() may end it by returning false. Reads no checksum
+ * (heft_tensor_check does). HEFT_UNSUPPORTED where the tensor has none. */
+HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
+                                  bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                                  struct heft_error *err);
 /* The whole tensor into dst; size must be its `bytes`. HEFT_USAGE, HEFT_IO, HEFT_MALFORMED
  * (deflated data). */
 HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,

@@ -31,6 +31,13 @@ struct heft_storage;
 typedef bool heft_storage_check_fn(const struct heft_model *model,
                                    const struct heft_storage *storage, struct heft_error *err);
 
+/* Hands out the strings of a storage of HEFT_STRING, in order; each() may end it by returning false.
+ * Judges no checksum. */
+typedef bool heft_storage_strings_fn(const struct heft_model *model,
+                                     const struct heft_storage *storage,
+                                     bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                                     struct heft_error *err);
+
 struct heft_storage {
     uint64_t off;          /* in its source */
     uint64_t packed;       /* bytes there */
@@ -38,9 +45,10 @@ struct heft_storage {
     struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
     const char *what;      /* "extra file ": bytes that are never a tensor's; else NULL */
     uint32_t source;
-    uint32_t crc;                 /* of the unpacked bytes, where sum is a CRC */
-    heft_storage_check_fn *check; /* where sum is HEFT_SUM_OWN; RAW only */
-    uint64_t count;               /* for `check`: elements that lie here */
+    uint32_t crc;                     /* of the unpacked bytes, where sum is a CRC */
+    heft_storage_check_fn *check;     /* where sum is HEFT_SUM_OWN; RAW only */
+    heft_storage_strings_fn *strings; /* of strings, where they can be told apart; else NULL */
+    uint64_t count;                   /* for both: elements that lie here */
     uint8_t coding;
     uint8_t sum;     /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
     bool is_within;  /* a part of another storage, which has its line in the map */

@@ -11,6 +11,12 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_c
     return heft_plan_item(plan, file, cargo->items, err);
 }
 
+/* Also what varies in length: as it is stored. */
+static bool holds(enum heft_dtype dtype)
+{
+    return dtype < HEFT_DTYPE_COUNT;
+}
+
 static const char *const extensions[] = {"raw", NULL};
 
 extern const struct heft_format heft_format_raw;
@@ -20,4 +26,5 @@ const struct heft_format heft_format_raw = {
     .plan = plan_file,
     .extensions = extensions,
     .one_tensor = true,
+    .holds = holds,
 };

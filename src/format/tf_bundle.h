@@ -83,5 +83,6 @@ HEFT_CHECKED bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_ro
 /* Checks of storages, by how the file has its numbers. */
 heft_storage_check_fn heft_tf_check_strings, heft_tf_check_strings_big, heft_tf_check_variants,
     heft_tf_check_variants_big;
+heft_storage_strings_fn heft_tf_strings;
 
 #endif

@@ -110,10 +110,12 @@ static void choose_check(const struct heft_tf_bundle *b, const struct heft_tf_en
     storage->crc = heft_crc_unmask(entry->crc);
     storage->sum = HEFT_SUM_CRC32C;
     storage->count = entry->elements;
-    if (entry->dtype && entry->dtype->dtype == HEFT_STRING)
+    if (entry->dtype && entry->dtype->dtype == HEFT_STRING) {
         storage->check = big ? heft_tf_check_strings_big : heft_tf_check_strings;
-    else if (entry->dtype && entry->dtype->dtype == HEFT_VARIANT)
+        storage->strings = heft_tf_strings;
+    } else if (entry->dtype && entry->dtype->dtype == HEFT_VARIANT) {
         storage->check = big ? heft_tf_check_variants_big : heft_tf_check_variants;
+    }
     if (storage->check)
         storage->sum = HEFT_SUM_OWN;
 }

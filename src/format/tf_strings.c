@@ -11,7 +11,8 @@
 #include "base/endian.h"
 #include "format/tf_bundle.h"
 
-#define PIECE 65536
+#define PIECE        65536
+#define LARGEST_TEXT (UINT64_C(1) << 30)
 
 /* The bytes of a storage, front to back. */
 struct feed {
@@ -22,6 +23,15 @@ struct feed {
     bool big;
     struct heft_error *err;
 };
+
+static void begin(struct feed *f, const struct heft_model *model,
+                  const struct heft_storage *storage, struct heft_error *err)
+{
+    f->src = &model->sources[storage->source].source;
+    f->at = storage->off;
+    f->end = storage->off + storage->len;
+    f->err = err;
+}
 
 static bool refill(struct feed *f)
 {
@@ -172,11 +182,8 @@ static bool check(const struct heft_model *model, const struct heft_storage *sto
 
     if (!f)
         return false;
-    f->src = &model->sources[storage->source].source;
-    f->at = storage->off;
-    f->end = storage->off + storage->len;
+    begin(f, model, storage, err);
     f->big = big;
-    f->err = err;
     ok = sum(f, storage);
     heft_free(f);
     return ok;
@@ -204,4 +211,69 @@ bool heft_tf_check_variants_big(const struct heft_model *model, const struct hef
                                 struct heft_error *err)
 {
     return check(model, storage, true, sum_variants, err);
+}
+
+/* ---- handing them out -------------------------------------------------------------------- */
+
+/* Where the strings begin: behind the lengths, which must have room for them. */
+static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uint64_t *at)
+{
+    uint64_t length, total = 0;
+
+    for (uint64_t i = 0; i < storage->count; i++) {
+        if (!take_length(f, &length))
+            return false;
+        if (!heft_add(total, length, &total))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+    }
+    *at = where(f) + 4;
+    return (*at <= f->end && total == f->end - *at) ||
+           heft_fail(f->err, HEFT_MALFORMED, where(f),
+                     "the strings have %" PRIu64 " bytes, a checksum and they do not fill %" PRIu64,
+                     total, f->end - where(f));
+}
+
+struct giver {
+    bool (*each)(void *ctx, const char *text, size_t n);
+    void *ctx;
+    char *text;
+    size_t cap;
+    bool stopped;
+};
+
+static bool give(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
+{
+    if (n > LARGEST_TEXT)
+        return heft_fail(f->err, HEFT_LIMIT, at,
+                         "a string of %" PRIu64 " bytes, the limit is 1 GiB", n);
+    if (!heft_grow(&g->text, &g->cap, 0, (size_t)n + 1, 1, f->err) ||
+        !heft_source_read(f->src, at, g->text, (size_t)n, f->err))
+        return false;
+    g->stopped = !g->each(g->ctx, g->text, (size_t)n);
+    return true;
+}
+
+/* Two walks over the lengths: the first finds where the strings begin, and that they fit. */
+bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *storage,
+                     bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                     struct heft_error *err)
+{
+    struct feed *f = storage->len ? heft_calloc(1, sizeof *f, err) : NULL;
+    struct giver g = {.each = each, .ctx = ctx};
+    uint64_t at = 0, length;
+    bool ok;
+
+    if (!f)
+        return storage->len == 0; /* no strings, nothing stored */
+    begin(f, model, storage, err);
+    ok = pass_lengths(f, storage, &at);
+    f->n = f->used = 0;
+    begin(f, model, storage, err);
+    for (uint64_t i = 0; ok && i < storage->count && !g.stopped; i++) {
+        ok = take_length(f, &length) && give(&g, f, at, length);
+        at += ok ? length : 0;
+    }
+    heft_free(g.text);
+    heft_free(f);
+    return ok;
 }
