@@ -66,6 +66,13 @@ char *report_escape(char *text, size_t room, const char *name, size_t n)
     return text;
 }
 
+/* Written to a bundle, objects are what its keys are made of, not what they are read as. */
+static bool wants_objects(const struct options *options)
+{
+    return options->names && strcmp(options->names, "objects") == 0 &&
+           !(options->to && strcmp(options->to, "tf") == 0);
+}
+
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                                     struct heft_error *err)
 {
@@ -73,7 +80,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .format = options->from,
         .salvage = options->salvage,
         .step = options->step,
-        .object_names = options->names && strcmp(options->names, "objects") == 0,
+        .object_names = wants_objects(options),
     };
     const size_t n = options->inputs.n - leave;
     return n == 1 ? heft_open(options->inputs.items[0], &how, err)

@@ -20,8 +20,8 @@ HEFT_CHECKED const char *heft_locate_prefix(const char *given, struct heft_arena
 /* The one of a folder's names that is of a checkpoint of that step. */
 HEFT_CHECKED const char *heft_locate_step(const char *const *names, size_t n, const char *step,
                                           struct heft_error *err);
-/* "model.ckpt-3-00000-of-00002": whether a name is that of a V1 shard. */
-bool heft_locate_is_shard(const char *name);
+/* "model.ckpt-3-00000-of-00002": whether a name is that of a V1 shard, and of how many; 0: none. */
+uint64_t heft_locate_shards(const char *name);
 /* Whether a folder has what a sharded save leaves that did not come to its end. */
 bool heft_locate_is_interrupted(const char *const *names, size_t n);
 

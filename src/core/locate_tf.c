@@ -126,12 +126,18 @@ const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct
 
 /* ---- folders ----------------------------------------------------------------------------- */
 
-bool heft_locate_is_shard(const char *name)
+uint64_t heft_locate_shards(const char *name)
 {
-    const size_t of = before_number(heft_str_of(name), "-of-");
+    const struct heft_str s = heft_str_of(name);
+    const size_t of = before_number(s, "-of-");
+    uint64_t n = 0;
 
-    return before_number((struct heft_str){name, of}, "-") > 0 &&
-           data_prefix(heft_str_of(name)) == 0;
+    if (of == 0 || of + 13 < s.n || before_number((struct heft_str){name, of}, "-") == 0 ||
+        data_prefix(s) > 0)
+        return 0;
+    for (size_t i = of + strlen("-of-"); i < s.n; i++) /* nine digits at most */
+        n = n * 10 + (uint64_t)(name[i] - '0');
+    return n;
 }
 
 /* "model.ckpt-7" for "model.ckpt-7.index", its V1 file or first V1 shard; empty for others. */

@@ -13,6 +13,7 @@ extern const struct heft_format heft_format_safetensors;
 extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
+extern const struct heft_format heft_format_tf_v1;
 extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_h5;
 extern const struct heft_format heft_format_keras;
@@ -29,23 +30,12 @@ extern const struct heft_format heft_format_raw;
 /* Strong magics first. */
 /* clang-format off: one a line */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,
-    &heft_format_torch_dcp,
-    &heft_format_torchscript,
-    &heft_format_torch_export,
-    &heft_format_safetensors,
-    &heft_format_hf_index,
-    &heft_format_tf_bundle,
-    &heft_format_tf_state,
-    &heft_format_ptd,
-    &heft_format_h5,
-    &heft_format_keras,
-    &heft_format_npz,
-    &heft_format_npy,
-    &heft_format_torch_legacy,
-    &heft_format_torch_tar,
-    &heft_format_pickle,
-    &heft_format_tf,
+    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
+    &heft_format_tf_bundle,    &heft_format_tf_state,    &heft_format_tf_v1,
+    &heft_format_ptd,          &heft_format_h5,          &heft_format_keras,
+    &heft_format_npz,          &heft_format_npy,         &heft_format_torch_legacy,
+    &heft_format_torch_tar,    &heft_format_pickle,      &heft_format_tf,
     &heft_format_raw,
 };
 /* clang-format on */

@@ -29,35 +29,6 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- the walk through the index ---------------------------------------------------------- */
 
-static bool note_odd(void *ctx, uint64_t off, const char *text, struct heft_error *err)
-{
-    const struct heft_tf_bundle *b = ctx;
-
-    return heft_model_note(b->model, HEFT_FINDING, b->source, off, err, "%s", text);
-}
-
-/* What of a block is no entry. */
-static bool claim_block(void *ctx, const struct heft_sstable_found *block, struct heft_error *err)
-{
-    static const char *const whats[] = {"data block", "metaindex block", "index block"};
-    const struct heft_tf_bundle *b = ctx;
-    const uint64_t end = block->range.off + block->range.size; /* in the file: was read */
-    bool ok;
-
-    if (block->kind != HEFT_SSTABLE_DATA)
-        ok = heft_model_claim(b->model, b->source, block->range.off, block->range.size,
-                              whats[block->kind], err);
-    else if (block->is_packed)
-        ok = heft_model_claim(b->model, b->source, block->range.off, block->range.size,
-                              "data block, packed with snappy", err);
-    else
-        ok = heft_model_claim(b->model, b->source, block->restarts, end - block->restarts,
-                              "restarts of the data block", err);
-    return ok &&
-           heft_model_claim_of(b->model, b->source, end, HEFT_SSTABLE_TRAILER,
-                               "type and CRC-32C of the ", heft_str_of(whats[block->kind]), err);
-}
-
 static bool read_header(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
 {
     b->has_header = true;
@@ -119,26 +90,18 @@ static bool add_slice(struct heft_tf_bundle *b, struct heft_str key,
            heft_tf_add_slice(b, key, entry, at, storage);
 }
 
-static bool claim_entry(const struct heft_tf_bundle *b, const struct heft_sstable_entry *e,
-                        struct heft_str name, bool slice)
-{
-    return e->is_packed ||
-           heft_model_claim_of(b->model, b->source, e->off, e->len,
-                               slice ? "entry of a slice of " : "entry of ", name, b->err);
-}
-
 static bool read_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
 {
     const struct heft_str key = {(const char *)e->key.p, e->key.n};
     struct heft_str name = {heft_arena_text(&b->model->mem, key, b->err), key.n};
     struct heft_tf_entry entry;
+    const struct heft_tf_room room = {&b->model->mem, &b->scratch, &b->room};
     const bool slice = is_slice(b, key);
     bool ok;
 
     if (!name.p || !heft_buf_ok(&b->key, b->err))
         return false;
-    ok = heft_tf_entry_read(e->value, e->value_at, &b->model->mem, &b->scratch, &b->room, &entry,
-                            b->err) &&
+    ok = heft_tf_entry_read(e->value, e->value_at, &room, &entry, b->err) &&
          (slice ? add_slice : add_row)(b, name, &entry, e->off);
     if (!ok)
         return heft_error_about(b->err, slice ? "slice of" : "tensor",
@@ -147,25 +110,23 @@ static bool read_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry
         name.n = b->key.n;
         name.p = heft_arena_text(&b->model->mem, (struct heft_str){b->key.p, b->key.n}, b->err);
     }
-    return name.p && claim_entry(b, e, name, slice);
+    return name.p &&
+           heft_tf_claim_entry(b, b->source, e, slice ? "entry of a slice of " : "entry of ", name);
 }
 
-static bool read_index(struct heft_tf_bundle *b, struct heft_sstable *table)
+static bool take_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
 {
-    struct heft_sstable_entry e;
+    if (!b->has_header && e->key.n > 0)
+        return heft_fail(b->err, HEFT_MALFORMED, e->off,
+                         "the first key is not the empty one, which has the header");
+    if (b->has_header && e->key.n == 0)
+        return heft_fail(b->err, HEFT_MALFORMED, e->off, "a second header (empty key)");
+    return (e->key.n == 0 ? read_header : read_entry)(b, e);
+}
 
-    while (heft_sstable_next(table, &e, b->err)) {
-        if (!b->has_header && e.key.n > 0)
-            return heft_fail(b->err, HEFT_MALFORMED, e.off,
-                             "the first key is not the empty one, which has the header");
-        if (b->has_header && e.key.n == 0)
-            return heft_fail(b->err, HEFT_MALFORMED, e.off, "a second header (empty key)");
-        if (!(e.key.n == 0 ? read_header : read_entry)(b, &e)) {
-            b->err->offset = e.is_packed ? e.off : b->err->offset;
-            return false;
-        }
-    }
-    return !table->failed &&
+static bool read_index(struct heft_tf_bundle *b)
+{
+    return heft_tf_walk(b, b->source, take_entry) &&
            (b->has_header || heft_fail(b->err, HEFT_MALFORMED, 0,
                                        "a table without entries: a bundle's has a header"));
 }
@@ -195,14 +156,6 @@ static bool describe(const struct heft_tf_bundle *b)
            heft_tree_number(&model->mem, node, HEFT_STR("min_consumer"), h->min_consumer, b->err);
 }
 
-static bool claim_footer(const struct heft_tf_bundle *b)
-{
-    const uint64_t size = b->model->sources[b->source].source.size;
-
-    return heft_model_claim(b->model, b->source, size - HEFT_SSTABLE_FOOTER, HEFT_SSTABLE_FOOTER,
-                            "footer", b->err);
-}
-
 static bool open_index(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_tf_bundle b = {.model = model,
@@ -211,21 +164,11 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                                .graph = HEFT_NONE,
                                .base = heft_tf_base(model->sources[source].path),
                                .room = 8 * heft_limit_tensors(&model->limits, model->file_bytes)};
-    const struct heft_sstable_watcher watcher = {claim_block, note_odd, &b};
-    const struct heft_source src = model->sources[source].source; /* the array moves */
     const size_t first_row = model->n_rows;
-    struct heft_sstable table;
-    bool ok = heft_sstable_open(&table, &src, &watcher, err) && read_index(&b, &table);
+    const bool ok = read_index(&b) && heft_tf_note_missing(&b) && heft_tf_note_strays(&b) &&
+                    describe(&b) && heft_tf_read_objects(&b, first_row);
 
-    heft_sstable_close(&table);
-    ok = ok && claim_footer(&b) && heft_tf_note_missing(&b) && heft_tf_note_strays(&b) &&
-         describe(&b) && heft_tf_read_objects(&b, first_row);
-    heft_free(b.shards);
-    heft_free(b.slices);
-    heft_u32map_release(&b.shard_numbers);
-    heft_strmap_release(&b.slice_keys);
-    heft_buf_release(&b.key);
-    heft_arena_release(&b.scratch);
+    heft_tf_release(&b);
     return ok;
 }
 

@@ -43,6 +43,18 @@ struct heft_tf_bundle {
     uint32_t graph; /* storage of the object graph; HEFT_NONE */
 };
 
+/* ---- tf_table.c ---- */
+
+/* Hands out the entries of a table; each() fails with b->err filled. */
+HEFT_CHECKED bool heft_tf_walk(struct heft_tf_bundle *b, uint32_t source,
+                               bool (*each)(struct heft_tf_bundle *b,
+                                            const struct heft_sstable_entry *e));
+/* Claims an entry; of a packed block nothing by itself. */
+HEFT_CHECKED bool heft_tf_claim_entry(const struct heft_tf_bundle *b, uint32_t source,
+                                      const struct heft_sstable_entry *e, const char *what,
+                                      struct heft_str of);
+void heft_tf_release(struct heft_tf_bundle *b);
+
 /* ---- tf_bundle_data.c ---- */
 
 /* A storage for the bytes that an entry of that dtype names; is_missing where its file lacks them.

@@ -46,8 +46,19 @@ static bool read_consumers(struct heft_cur cur, struct heft_error *err)
     return true;
 }
 
-static bool read_version(struct heft_cur cur, struct heft_tf_header *out, struct heft_error *err)
+static bool check_version(const struct heft_tf_header *header, uint64_t at, struct heft_error *err)
 {
+    if (header->producer < 0)
+        return heft_fail(err, HEFT_MALFORMED, at, "a bundle of version %" PRId32, header->producer);
+    return header->min_consumer <= CONSUMER ||
+           heft_fail(err, HEFT_UNSUPPORTED, at,
+                     "the bundle wants readers of version %" PRId32 ", this is one of version 1",
+                     header->min_consumer);
+}
+
+bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_header *out, struct heft_error *err)
+{
+    const uint64_t at = heft_cur_where(&cur);
     struct heft_proto_item item;
 
     while (heft_proto_take(&cur, &item, err)) {
@@ -60,17 +71,7 @@ static bool read_version(struct heft_cur cur, struct heft_tf_header *out, struct
         else if (is_message(&item, 3) && !read_consumers(heft_proto_sub(&item), err))
             return false;
     }
-    return !cur.bad;
-}
-
-static bool check_version(const struct heft_tf_header *header, uint64_t at, struct heft_error *err)
-{
-    if (header->producer < 0)
-        return heft_fail(err, HEFT_MALFORMED, at, "a bundle of version %" PRId32, header->producer);
-    return header->min_consumer <= CONSUMER ||
-           heft_fail(err, HEFT_UNSUPPORTED, at,
-                     "the bundle wants readers of version %" PRId32 ", this is one of version 1",
-                     header->min_consumer);
+    return !cur.bad && check_version(out, at, err);
 }
 
 bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_header *out,
@@ -86,7 +87,7 @@ bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_he
             shards = item.u64;
         else if (is_number(&item, 2))
             endianness = item.u64;
-        else if (is_message(&item, 3) && !read_version(heft_proto_sub(&item), out, err))
+        else if (is_message(&item, 3) && !heft_tf_version_read(heft_proto_sub(&item), out, err))
             return false;
     }
     if (cur.bad)
@@ -100,7 +101,7 @@ bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_he
                          "endianness %" PRIu64 "; allowed are 0 (little) and 1 (big)", endianness);
     out->num_shards = (uint32_t)shards;
     out->is_big_endian = endianness == 1;
-    return check_version(out, at, err);
+    return true;
 }
 
 /* ---- the shape --------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static bool read_slice(struct heft_cur cur, unsigned rank, struct heft_slice_dim
 }
 
 /* A second walk: the shape may stand behind them. */
-static bool read_slices(struct heft_cur cur, struct heft_arena *scratch, uint64_t *room,
+static bool read_slices(struct heft_cur cur, uint32_t number, const struct heft_tf_room *room,
                         struct heft_tf_entry *out, struct heft_error *err)
 {
     const uint64_t n = (uint64_t)out->n_slices * (out->rank + 1u); /* below 2^40 */
@@ -198,17 +199,17 @@ static bool read_slices(struct heft_cur cur, struct heft_arena *scratch, uint64_
     struct heft_proto_item item;
     uint64_t at = 0;
 
-    if (n > *room)
+    if (n > *room->dims)
         return heft_fail(err, HEFT_LIMIT, heft_cur_where(&cur),
                          "%" PRIu32 " slices of %u dimensions: more than limits.tensors allows",
                          out->n_slices, out->rank);
-    *room -= n;
-    dims = heft_arena_zero(scratch, (size_t)n, sizeof *dims, err);
+    *room->dims -= n;
+    dims = heft_arena_zero(room->scratch, (size_t)n, sizeof *dims, err);
     if (!dims)
         return false;
     out->dims = dims;
     while (heft_proto_take(&cur, &item, err)) {
-        if (!is_message(&item, 7))
+        if (!is_message(&item, number))
             continue;
         if (!read_slice(heft_proto_sub(&item), out->rank, dims + at, err))
             return false;
@@ -219,14 +220,16 @@ static bool read_slices(struct heft_cur cur, struct heft_arena *scratch, uint64_
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-static bool take_field(const struct heft_proto_item *item, struct shape *shape,
-                       struct heft_tf_entry *out, struct heft_error *err)
+/* A message of version 1 of the format has other numbers, and no place. */
+struct numbers {
+    uint32_t dtype, slices;
+    bool is_v1;
+};
+static const struct numbers v1 = {3, 4, true}, v2 = {1, 7, false};
+
+static void take_place(const struct heft_proto_item *item, struct heft_tf_entry *out)
 {
-    if (is_number(item, 1))
-        out->number = item->u64;
-    else if (is_message(item, 2))
-        return read_shape(shape, heft_proto_sub(item), err);
-    else if (is_number(item, 3))
+    if (is_number(item, 3))
         out->shard = item->u64 > INT32_MAX ? UINT32_MAX : (uint32_t)item->u64;
     else if (is_number(item, 4))
         out->offset = item->u64;
@@ -234,8 +237,21 @@ static bool take_field(const struct heft_proto_item *item, struct shape *shape,
         out->size = item->u64;
     else if (item->number == 6 && item->wire == HEFT_PROTO_I32)
         out->crc = (uint32_t)item->u64;
-    else if (is_message(item, 7))
+}
+
+static bool take_field(const struct heft_proto_item *item, const struct numbers *numbers,
+                       struct shape *shape, struct heft_tf_entry *out, struct heft_error *err)
+{
+    if (is_number(item, numbers->dtype))
+        out->number = item->u64;
+    else if (is_message(item, 2))
+        return read_shape(shape, heft_proto_sub(item), err);
+    else if (is_message(item, numbers->slices))
         out->n_slices++; /* fewer than the bytes of a block */
+    else if (!numbers->is_v1)
+        take_place(item, out);
+    else if (is_message(item, 1))
+        out->name = (struct heft_str){(const char *)item->bytes.p, item->bytes.n};
     return true;
 }
 
@@ -270,11 +286,12 @@ static bool keep_shape(const struct shape *shape, struct heft_arena *mem, struct
     return true;
 }
 
-bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, struct heft_arena *mem,
-                        struct heft_arena *scratch, uint64_t *room, struct heft_tf_entry *out,
-                        struct heft_error *err)
+static bool read_entry(struct heft_cur cur, const struct numbers *numbers,
+                       const struct heft_tf_room *room, struct heft_tf_entry *out,
+                       struct heft_error *err)
 {
-    struct heft_cur cur = heft_cur_of(value, at);
+    const struct heft_cur begin = cur;
+    const uint64_t at = heft_cur_where(&cur);
     struct heft_proto_item item;
     struct shape shape;
 
@@ -282,8 +299,20 @@ bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, struct heft_arena 
     shape.elements = shape.nonzero = 1;
     *out = (struct heft_tf_entry){0};
     while (heft_proto_take(&cur, &item, err))
-        if (!take_field(&item, &shape, out, err))
+        if (!take_field(&item, numbers, &shape, out, err))
             return false;
-    return !cur.bad && check_numbers(out, at, err) && keep_shape(&shape, mem, out, err) &&
-           (out->n_slices == 0 || read_slices(heft_cur_of(value, at), scratch, room, out, err));
+    return !cur.bad && check_numbers(out, at, err) && keep_shape(&shape, room->mem, out, err) &&
+           (out->n_slices == 0 || read_slices(begin, numbers->slices, room, out, err));
+}
+
+bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, const struct heft_tf_room *room,
+                        struct heft_tf_entry *out, struct heft_error *err)
+{
+    return read_entry(heft_cur_of(value, at), &v2, room, out, err);
+}
+
+bool heft_tf_v1_entry_read(struct heft_cur cur, const struct heft_tf_room *room,
+                           struct heft_tf_entry *out, struct heft_error *err)
+{
+    return read_entry(cur, &v1, room, out, err);
 }

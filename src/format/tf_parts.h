@@ -3,6 +3,7 @@
 #ifndef HEFT_TF_PARTS_H
 #define HEFT_TF_PARTS_H
 
+#include "base/cursor.h"
 #include "core/model.h"
 #include "wire/tensor_slice.h"
 
@@ -43,6 +44,7 @@ HEFT_CHECKED bool heft_tf_header_read(struct heft_bytes value, uint64_t at,
 /* BundleEntryProto. What it says of itself holds: the shape's product is below 2^63, offset and size
  * are not negative. Nothing is known of data files. */
 struct heft_tf_entry {
+    struct heft_str name;              /* V1 only, borrowed: V2 has it as the key */
     const struct heft_tf_dtype *dtype; /* that can be stored; NULL: a number that is not known … */
     uint64_t number;                   /* … and which it is */
     uint64_t elements;                 /* the shape's product */
@@ -54,10 +56,20 @@ struct heft_tf_entry {
     uint32_t n_slices;
     uint8_t rank;
 };
-/* The shape goes into `mem`, slices into `scratch`. *room: how many numbers of slices there may still
+/* The shape goes into `mem`, slices into `scratch`. *dims: how many numbers of slices there may still
  * be (HEFT_LIMIT). */
-HEFT_CHECKED bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, struct heft_arena *mem,
-                                     struct heft_arena *scratch, uint64_t *room,
-                                     struct heft_tf_entry *out, struct heft_error *err);
+struct heft_tf_room {
+    struct heft_arena *mem, *scratch;
+    uint64_t *dims;
+};
+HEFT_CHECKED bool heft_tf_entry_read(struct heft_bytes value, uint64_t at,
+                                     const struct heft_tf_room *room, struct heft_tf_entry *out,
+                                     struct heft_error *err);
+/* SavedSliceMeta of version 1: name, dtype, shape and slices; no place. */
+HEFT_CHECKED bool heft_tf_v1_entry_read(struct heft_cur cur, const struct heft_tf_room *room,
+                                        struct heft_tf_entry *out, struct heft_error *err);
+/* VersionDef: HEFT_UNSUPPORTED where it excludes us. */
+HEFT_CHECKED bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_header *out,
+                                       struct heft_error *err);
 
 #endif
