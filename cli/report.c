@@ -73,6 +73,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .format = options->from,
         .salvage = options->salvage,
         .step = options->step,
+        .constants = options->constants,
         .object_names = options->names && strcmp(options->names, "objects") == 0,
     };
     const size_t n = options->inputs.n - leave;

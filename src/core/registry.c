@@ -17,6 +17,8 @@ extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_h5;
 extern const struct heft_format heft_format_keras;
 extern const struct heft_format heft_format_npz;
+extern const struct heft_format heft_format_saved_model;
+extern const struct heft_format heft_format_tf_graph;
 extern const struct heft_format heft_format_npy;
 extern const struct heft_format heft_format_torch_legacy;
 extern const struct heft_format heft_format_torch_tar;
@@ -40,6 +42,8 @@ static const struct heft_format *const formats[] = {
     &heft_format_ptd,
     &heft_format_h5,
     &heft_format_keras,
+    &heft_format_saved_model,
+    &heft_format_tf_graph,
     &heft_format_npz,
     &heft_format_npy,
     &heft_format_torch_legacy,
@@ -95,6 +99,9 @@ static const struct {
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
+    {0, 4, "\x83\xaf\x70\xd1", HEFT_UNSUPPORTED,
+     "a SavedModel in chunks (saved_model.cpb), a form that TensorFlow's own loader does not read "
+     "either"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
     {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
@@ -222,16 +229,21 @@ static const char *join_folder(struct heft_model *model, const char *beside, str
     return heft_buf_take(&path, &model->mem, &out, err) ? out.p : NULL;
 }
 
+bool heft_registry_check_relative(struct heft_str relative, struct heft_error *err)
+{
+    return is_safe_relative(relative) ||
+           heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+                     "names the file \"%.*s\"; only relative paths inside the folder are followed",
+                     (int)heft_min_u64(relative.n, 200), relative.p);
+}
+
 /* NULL where it may not be followed. */
 static const char *sibling_path(struct heft_model *model, uint32_t source, struct heft_str relative,
                                 struct heft_error *err)
 {
-    if (is_safe_relative(relative))
-        return join_folder(model, model->sources[source].path, relative, err);
-    heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-              "names the file \"%.*s\"; only relative paths inside the folder are followed",
-              (int)heft_min_u64(relative.n, 200), relative.p);
-    return NULL;
+    if (!heft_registry_check_relative(relative, err))
+        return NULL;
+    return join_folder(model, model->sources[source].path, relative, err);
 }
 
 bool heft_registry_open_sibling(struct heft_model *model, uint32_t source, struct heft_str relative,
