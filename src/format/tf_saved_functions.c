@@ -77,12 +77,19 @@ static bool read_entry(struct builder *b, struct heft_proto *p, struct item inne
     return ok && !p->failed && heft_tf_key(mem, raw, &inner.key, p->err) && wait_for(b, &inner);
 }
 
+/* Maps come in any order. */
+static int by_key(const void *a, const void *b)
+{
+    return heft_str_cmp(((const struct item *)a)->key, ((const struct item *)b)->key);
+}
+
 /* list_value and tuple_value {1 values}, dict_value {1 fields}, named_tuple {1 name, 2 values}. */
 static bool read_members(struct builder *b, struct heft_proto *p, const struct item *item,
                          struct heft_node *node, uint32_t kind)
 {
     const struct item inner = {.in = node, .key = KEY(""), .depth = item->depth + 1};
     const uint32_t wanted = kind == STRUCT_NAMED ? 2 : 1;
+    const size_t first = b->n;
     uint32_t number;
     bool ok = node != NULL;
 
@@ -96,6 +103,8 @@ static bool read_members(struct builder *b, struct heft_proto *p, const struct i
         else
             ok = heft_tf_range_of(p, &next.at) && wait_for(b, &next);
     }
+    if (kind == STRUCT_DICT && b->n > first)
+        qsort(b->items + first, b->n - first, sizeof *b->items, by_key);
     return ok && !p->failed;
 }
 
