@@ -4,6 +4,7 @@
 #include "progress.h"
 #include "report.h"
 #include "strings.h"
+#include "saved_model.h"
 #include "suggest.h"
 #include "target.h"
 #include "value.h"
@@ -269,6 +270,11 @@ static bool get(struct request *r, struct heft_error *err)
     if (!name)
         return usage_error(err, "no memory for the name");
     snprintf(name, room, "%s%s%s", o->root ? o->root : "", o->root ? "." : "", given);
+    if (is_signature(r->c, name)) {
+        fine = get_signature(r->out, r->c, name, o, err);
+        free(name);
+        return fine;
+    }
     value = heft_value_find(r->c, name);
     if (heft_tensor_find(r->c, name, strlen(name), &r->index))
         fine = get_tensor(r, err);

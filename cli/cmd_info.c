@@ -3,6 +3,7 @@
 #include "output.h"
 #include "report.h"
 #include "rows.h"
+#include "saved_model.h"
 #include "value.h"
 
 #include <stdlib.h>
@@ -394,7 +395,9 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
     print_blobs(out, c, all);
     print_unread(out, c, all);
-    if (about && !print_values(out, about, 0, all))
+    if (about &&
+        !(all && !strcmp(heft_format(c), "saved-model") ? saved_model_show(out, about)
+                                                        : print_values(out, about, 0, all)))
         return false;
     if (!values || !values->first_child)
         return true;

@@ -98,6 +98,8 @@ static const char *stored_name(enum heft_stored stored)
 {
     if (stored == HEFT_STORED_PACKED)
         return "packed";
+    if (stored == HEFT_STORED_PROTOBUF)
+        return "protobuf";
     return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
 }
 

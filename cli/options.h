@@ -19,6 +19,8 @@ struct options {
     bool json, jsonl, tsv, all;
     bool trace, state;
     bool strict, overwrite, drop_metadata, no_sync, no_verify, dry_run, verify, salvage;
+    bool constants, signature; /* of SavedModels */
+    const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */

@@ -81,6 +81,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .salvage = options->salvage,
         .step = options->step,
         .object_names = wants_objects(options),
+        .constants = options->constants,
     };
     const size_t n = options->inputs.n - leave;
     return n == 1 ? heft_open(options->inputs.items[0], &how, err)

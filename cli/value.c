@@ -419,3 +419,11 @@ bool each_blob(const struct heft_value *root,
     free(path.text);
     return fine;
 }
+
+const struct heft_value *value_member(const struct heft_value *of, const char *key)
+{
+    const struct heft_value *v = of ? of->first_child : NULL;
+    while (v && strcmp(v->key, key) != 0)
+        v = v->next_sibling;
+    return v;
+}

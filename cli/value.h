@@ -22,4 +22,7 @@ bool each_blob(const struct heft_value *root,
                void (*each)(void *ctx, const char *path, size_t path_len, uint64_t bytes),
                void *ctx);
 
+/* The member of a dict by its key; NULL where there is none, or no dict. */
+const struct heft_value *value_member(const struct heft_value *of, const char *key);
+
 #endif

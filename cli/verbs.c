@@ -53,6 +53,7 @@ static const struct option_spec choosing[] = {
     TEXT(0, "step", step, "N", NULL, "of a folder of TensorFlow checkpoints: the one of step N"),
     TEXT(0, "names", names, "KIND", "keys|objects",
          "names of a TensorFlow 2 checkpoint, read or written: keys or objects"),
+    FLAG(0, "constants", constants, "constants of a SavedModel's graphs are tensors, too"),
     END,
 };
 static const struct option_spec selection[] = {
@@ -118,6 +119,9 @@ static const struct option_spec writing_text[] = {
 static const struct option_spec get_own[] = {
     TEXT(0, "slice", slice, "RANGES", NULL, "a part, as Python writes it: 0:10,:,3"),
     TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
+    TEXT(0, "tag-set", tag_set, "TAGS", NULL,
+         "of a SavedModel: the meta graph of these tags, serve,gpu"),
+    FLAG(0, "signature", signature, "signature:KEY as a JSON Schema of its predict requests"),
     END,
 };
 static const struct option_spec verify_own[] = {

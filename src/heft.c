@@ -64,6 +64,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     c->model.salvage = o->salvage;
     c->model.step = o->step;
     c->model.object_names = o->object_names;
+    c->model.constants = o->constants;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
@@ -138,13 +139,16 @@ static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
     return c->shared && c->shared[storage] != HEFT_NONE ? (int64_t)c->shared[storage] : -1;
 }
 
-static enum heft_stored how_stored(const struct heft_model_source *source,
+static enum heft_stored how_stored(const struct heft_model *model,
                                    const struct heft_storage *storage)
 {
+    const struct heft_model_source *const source = &model->sources[storage->source];
+    const struct heft_format *const format = model->sources[source->origin].format;
+
     if (source->is_unpacked)
         return HEFT_STORED_PACKED;
     if (!source->is_file)
-        return HEFT_STORED_PICKLE;
+        return format && format->has_messages ? HEFT_STORED_PROTOBUF : HEFT_STORED_PICKLE;
     return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
 }
 
@@ -153,10 +157,11 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
 {
     const struct heft_storage *storage = &c->model.storages[index];
     const struct heft_model_source *source = &c->model.sources[storage->source];
-    const enum heft_stored stored = how_stored(source, storage);
+    const enum heft_stored stored = how_stored(&c->model, storage);
     const struct heft_place place = {source->number, storage->off, storage->packed, stored};
 
-    if (stored == HEFT_STORED_PICKLE || stored == HEFT_STORED_PACKED)
+    if (stored == HEFT_STORED_PICKLE || stored == HEFT_STORED_PACKED ||
+        stored == HEFT_STORED_PROTOBUF)
         return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
     if (stored == HEFT_STORED_PLAIN)
         return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};

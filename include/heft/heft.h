@@ -80,6 +80,9 @@ struct heft_open_options {
     /* Tensors of a TensorFlow 2 checkpoint are called by the names of their variables, where its
      * object graph has them and they are unique, else by the path of objects; false: by their keys. */
     bool object_names;
+    /* Of a SavedModel: the constants of its graphs are tensors, too, called as their nodes, or
+     * FUNCTION/node. Graphs by themselves always have them. */
+    bool constants;
 };
 
 struct heft_checkpoint;
@@ -111,8 +114,9 @@ enum heft_stored {
     HEFT_STORED_PLAIN,   /* bytes in the file as they are */
     HEFT_STORED_DEFLATE, /* a deflated zip record: [offset, offset+stored_bytes) is the record */
     HEFT_STORED_PICKLE,  /* inside a pickle, encoded: offset is the pickle's */
-    HEFT_STORED_PACKED   /* in pieces that a library unpacks (HDF5's chunks): somewhere in
+    HEFT_STORED_PACKED,  /* in pieces that a library unpacks (HDF5's chunks): somewhere in
                             [offset, offset+stored_bytes) */
+    HEFT_STORED_PROTOBUF /* inside a protobuf message, encoded: offset is the message's */
 };
 
 struct heft_tensor {

@@ -70,21 +70,26 @@ static bool refuse_folder(const struct folder *folder, bool several, struct heft
                      ".pth, .ckpt, .h5 or .keras)");
 }
 
-static const char *choose(const struct folder *folder, const char *step, struct heft_error *err)
+static const char *choose(const struct folder *folder, const char *step, struct heft_arena *mem,
+                          struct heft_error *err)
 {
     bool several = false;
     const char *name;
 
     if (step)
         return heft_locate_step(folder->names, folder->n, step, err);
-    name = choose_index(folder, &several);
+    name = heft_locate_document(folder->names, folder->n);
+    if (!name)
+        name = choose_index(folder, &several);
     for (size_t i = 0; !name && !several && i < HEFT_COUNT(single_suffixes); i++)
         name = only_one(folder, single_suffixes[i], &several);
     if (!name && !several)
         name = named(folder, "checkpoint"); /* TensorFlow's: it names the latest of many */
     for (size_t i = 0; !name && !several && i < HEFT_COUNT(later_suffixes); i++)
         name = only_one(folder, later_suffixes[i], &several);
-    if (!name)
+    if (!name && !several)
+        name = heft_locate_version(folder->path, folder->names, folder->n, mem, &several, err);
+    if (!name && err->code == HEFT_OK)
         refuse_folder(folder, several, err);
     return name;
 }
@@ -98,7 +103,7 @@ static const char *inside(const char *path, const char *step, struct heft_arena 
 
     if (!heft_path_list(path, mem, &folder.names, &folder.n, err))
         return NULL;
-    name = choose(&folder, step, err);
+    name = choose(&folder, step, mem, err);
     return name ? heft_arena_printf(mem, err, "%s%s%s", path, path[n - 1] == '/' ? "" : "/", name)
                 : NULL;
 }

@@ -25,4 +25,14 @@ uint64_t heft_locate_shards(const char *name);
 /* Whether a folder has what a sharded save leaves that did not come to its end. */
 bool heft_locate_is_interrupted(const char *const *names, size_t n);
 
+/* ---- locate_saved.c ---- */
+
+/* The document of a SavedModel among a folder's names; NULL where there is none. */
+const char *heft_locate_document(const char *const *names, size_t n);
+/* The only one of the folders called by numbers that holds a SavedModel: its document, from `folder`;
+ * NULL where there is none, or several, or no memory (err). */
+HEFT_CHECKED const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
+                                             struct heft_arena *mem, bool *several,
+                                             struct heft_error *err);
+
 #endif

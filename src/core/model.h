@@ -202,6 +202,7 @@ struct heft_model {
     bool settled;
     const char *step;  /* set before opening: which checkpoint of a folder; NULL: the latest */
     bool object_names; /* set before opening: rows are called as the object graph has them */
+    bool constants; /* set before opening: constants of graphs are rows, too */
     bool salvage; /* set before opening: readers go on where they can tell what is whole, and name
                      what is lost: see below */
 };

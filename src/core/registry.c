@@ -14,6 +14,8 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
 extern const struct heft_format heft_format_tf_v1;
+extern const struct heft_format heft_format_saved_model;
+extern const struct heft_format heft_format_tf_graph;
 extern const struct heft_format heft_format_ptd;
 extern const struct heft_format heft_format_h5;
 extern const struct heft_format heft_format_keras;
@@ -27,15 +29,29 @@ extern const struct heft_format heft_format_raw;
 
 #define SURE 95 /* of 100: no other format is asked */
 
-/* Strong magics first. */
-/* clang-format off: one a line */
+/* Strong magics first. One a line, so that changes do not meet. */
+/* clang-format off */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,        &heft_format_torch_dcp,   &heft_format_torchscript,
-    &heft_format_torch_export, &heft_format_safetensors, &heft_format_hf_index,
-    &heft_format_tf_bundle,    &heft_format_tf_state,    &heft_format_tf_v1,
-    &heft_format_ptd,          &heft_format_h5,          &heft_format_keras,
-    &heft_format_npz,          &heft_format_npy,         &heft_format_torch_legacy,
-    &heft_format_torch_tar,    &heft_format_pickle,      &heft_format_tf,
+    &heft_format_torch,
+    &heft_format_torch_dcp,
+    &heft_format_torchscript,
+    &heft_format_torch_export,
+    &heft_format_safetensors,
+    &heft_format_hf_index,
+    &heft_format_tf_bundle,
+    &heft_format_tf_state,
+    &heft_format_tf_v1,
+    &heft_format_saved_model,
+    &heft_format_tf_graph,
+    &heft_format_ptd,
+    &heft_format_h5,
+    &heft_format_keras,
+    &heft_format_npz,
+    &heft_format_npy,
+    &heft_format_torch_legacy,
+    &heft_format_torch_tar,
+    &heft_format_pickle,
+    &heft_format_tf,
     &heft_format_raw,
 };
 /* clang-format on */
@@ -85,6 +101,9 @@ static const struct {
     {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
     {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
+    {0, 4, "\x83\xaf\x70\xd1", HEFT_UNSUPPORTED,
+     "a SavedModel in chunks (saved_model.cpb), a form that TensorFlow's own loader does not read "
+     "either"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
     {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
@@ -212,16 +231,21 @@ static const char *join_folder(struct heft_model *model, const char *beside, str
     return heft_buf_take(&path, &model->mem, &out, err) ? out.p : NULL;
 }
 
+bool heft_registry_check_relative(struct heft_str relative, struct heft_error *err)
+{
+    return is_safe_relative(relative) ||
+           heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+                     "names the file \"%.*s\"; only relative paths inside the folder are followed",
+                     (int)heft_min_u64(relative.n, 200), relative.p);
+}
+
 /* NULL where it may not be followed. */
 static const char *sibling_path(struct heft_model *model, uint32_t source, struct heft_str relative,
                                 struct heft_error *err)
 {
-    if (is_safe_relative(relative))
-        return join_folder(model, model->sources[source].path, relative, err);
-    heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-              "names the file \"%.*s\"; only relative paths inside the folder are followed",
-              (int)heft_min_u64(relative.n, 200), relative.p);
-    return NULL;
+    if (!heft_registry_check_relative(relative, err))
+        return NULL;
+    return join_folder(model, model->sources[source].path, relative, err);
 }
 
 bool heft_registry_open_sibling(struct heft_model *model, uint32_t source, struct heft_str relative,

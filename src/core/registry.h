@@ -52,6 +52,8 @@ struct heft_format {
      * one go. `output` is what the user gave; sets plan->prefix and cargo->n_shards. */
     bool (*plan_set)(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
                      struct heft_error *err);
+    bool
+        has_messages; /* what is decoded from its files stands in protobuf messages, not in pickles */
     const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
                                       first is the usual one */
     /* Where splits count otherwise than by storages: the bytes that an item counts, each for itself.
@@ -94,6 +96,8 @@ HEFT_CHECKED bool heft_registry_open_source(struct heft_model *model, uint32_t s
 HEFT_CHECKED bool heft_registry_open_sibling(struct heft_model *model, uint32_t source,
                                              struct heft_str relative, uint32_t *index,
                                              struct heft_error *err);
+/* Whether a name in a file may be followed at all: HEFT_UNSAFE as above. */
+HEFT_CHECKED bool heft_registry_check_relative(struct heft_str relative, struct heft_error *err);
 /* The same for a file of raw parts that only its namer can read: adds it, opens no format. */
 HEFT_CHECKED bool heft_registry_add_sibling(struct heft_model *model, uint32_t source,
                                             struct heft_str relative, uint32_t *index,

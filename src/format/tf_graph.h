@@ -32,7 +32,7 @@ struct heft_tf_node_entry {
     struct heft_tf_range at; /* NodeDef */
 };
 #define HEFT_TF_NONE      UINT32_MAX
-#define HEFT_TF_MOST_TAGS 1000
+#define HEFT_TF_MOST_TAGS 100
 
 struct heft_tf_function {
     struct heft_str name;

@@ -121,8 +121,8 @@ struct heft_proto {
                              is where the content begins, len is known in the binary form, and in the
                              text form 0 until it is passed over; LEAVE and END: the content; UNKNOWN:
                              with tag or name */
-    uint64_t u64;         /* VALUE: integers, sign-extended, of bool 0 or 1; STRING and BYTES: their
-                           length, decoded */
+    uint64_t u64;         /* VALUE: integers, sign-extended, of bool 0 or 1; FLOAT and DOUBLE: their
+                             bits; STRING and BYTES: their length, decoded */
     double f64;           /* VALUE: FLOAT and DOUBLE */
     struct heft_str text; /* STRING and BYTES: borrowed until the next call; where they are longer
                              than HEFT_PROTO_HELD: NULL, see heft_proto_fetch */

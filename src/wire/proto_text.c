@@ -409,6 +409,8 @@ static bool is_decimal(struct heft_bytes *word)
 static bool decimal(struct heft_proto *p, struct heft_bytes word, bool negative)
 {
     const struct heft_bytes whole = word;
+    uint32_t low;
+    float single;
     const bool infinite = is_like(word, "inf") || is_like(word, "infinity");
 
     if (infinite || is_like(word, "nan"))
@@ -418,6 +420,14 @@ static bool decimal(struct heft_proto *p, struct heft_bytes word, bool negative)
     p->f64 = heft_decimal(word, p->field->type == HEFT_PROTO_FLOAT);
     if (negative)
         p->f64 = -p->f64;
+    single = (float)p->f64;
+    p->u64 = 0;
+    if (p->field->type == HEFT_PROTO_FLOAT) {
+        memcpy(&low, &single, sizeof low);
+        p->u64 = low;
+    } else {
+        memcpy(&p->u64, &p->f64, sizeof p->f64);
+    }
     return true;
 }
 

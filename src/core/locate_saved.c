@@ -1,0 +1,55 @@
+/* locate_saved.c: TensorFlow's SavedModels: a folder with a saved_model.…, or the folder of a model
+ * whose versions are folders called by numbers, as serving has them, if there is one version only. */
+#include "core/locate.h"
+
+#include "io/source.h"
+
+/* In the order in which TensorFlow looks; the last is refused, but said what it is. */
+static const char *const documents[] = {"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"};
+
+const char *heft_locate_document(const char *const *names, size_t n)
+{
+    for (size_t k = 0; k < HEFT_COUNT(documents); k++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(names[i], documents[k]) == 0)
+                return documents[k];
+    return NULL;
+}
+
+static bool is_number(const char *name)
+{
+    return name[0] && strspn(name, "0123456789") == strlen(name);
+}
+
+/* "123/saved_model.pb", or NULL. */
+static const char *inside(const char *folder, const char *version, struct heft_arena *mem,
+                          struct heft_error *err)
+{
+    const char *const path = heft_arena_printf(mem, err, "%s/%s", folder, version);
+    struct heft_error ignored = {0};
+    const char *const *names;
+    const char *document = NULL;
+    size_t n;
+
+    if (!path || heft_path_kind(path) != HEFT_PATH_DIR)
+        return NULL;
+    if (heft_path_list(path, mem, &names, &n, &ignored))
+        document = heft_locate_document(names, n);
+    return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
+}
+
+const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
+                                struct heft_arena *mem, bool *several, struct heft_error *err)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *const name = is_number(names[i]) ? inside(folder, names[i], mem, err) : NULL;
+
+        if (name && found)
+            *several = true;
+        if (name)
+            found = name;
+    }
+    return *several ? NULL : found;
+}
