@@ -29,24 +29,12 @@ extern const struct heft_format heft_format_raw;
 /* Strong magics first. */
 /* clang-format off: one a line */
 static const struct heft_format *const formats[] = {
-    &heft_format_torch,
-    &heft_format_torch_dcp,
-    &heft_format_torchscript,
-    &heft_format_torch_export,
-    &heft_format_safetensors,
-    &heft_format_hf_index,
-    &heft_format_tf_bundle,
-    &heft_format_tf_state,
-    &heft_format_ptd,
-    &heft_format_h5,
-    &heft_format_keras,
-    &heft_format_npz,
-    &heft_format_npy,
-    &heft_format_torch_legacy,
-    &heft_format_torch_tar,
-    &heft_format_pickle,
-    &heft_format_tf,
-    &heft_format_raw,
+    &heft_format_torch,        &heft_format_torch_dcp,    &heft_format_torchscript,
+    &heft_format_torch_export, &heft_format_safetensors,  &heft_format_hf_index,
+    &heft_format_tf_bundle,    &heft_format_tf_state,     &heft_format_ptd,
+    &heft_format_h5,           &heft_format_keras,        &heft_format_npz,
+    &heft_format_npy,          &heft_format_torch_legacy, &heft_format_torch_tar,
+    &heft_format_pickle,       &heft_format_tf,           &heft_format_raw,
 };
 /* clang-format on */
 
@@ -298,6 +286,14 @@ bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, con
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+static bool join(struct heft_model *model, struct heft_error *err)
+{
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++)
+        if (formats[i]->join && !formats[i]->join(model, err))
+            return false;
+    return true;
+}
+
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
@@ -307,5 +303,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
         if (!path || !open_path(model, path, format, err))
             return heft_error_file(err, paths[i]);
     }
-    return n_paths > 0 || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    if (n_paths == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    return n_paths == 1 || join(model, err);
 }

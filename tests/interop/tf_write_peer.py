@@ -149,6 +149,31 @@ def merged(folder):
         compare(folder / "one", {k: t for part in parts for k, t in part.items()}, "merged into one")
 
 
+def merged_slices(folder):
+    """Slices of one tensor, saved by several devices, and a tensor that each has whole."""
+    w = np.arange(35, dtype="f4").reshape(5, 7)
+    cuts = [("5 7 0,2:0,7", w[0:2]), ("5 7 2,2:0,7", w[2:4]), ("5 7 4,1:0,7", w[4:5])]
+    for number, (spec, cut) in enumerate(cuts):
+        save_v2(folder / f"part{number}", {"w": tf.constant(cut), f"own{number}": tf.constant([number])},
+                specs=[spec, ""])
+    prefixes = [folder / f"part{number}" for number in range(3)]
+    some = heft("convert", *(f"{p}.index" for p in prefixes[:2]), "-o", folder / "some", "--to", "tf")
+    check(some.returncode == 2 and "28 of 35 elements" in some.stderr or "14 of 35" in some.stderr,
+          "some slices are no tensor", some.stderr)
+    convert("merged slices", *(f"{p}.index" for p in prefixes), "-o", folder / "heft", "--to", "tf")
+    convert("merged slices, whole", *(f"{p}.index" for p in prefixes), "-o", folder / "whole", "--to", "tf",
+            "--partition", "*=whole", "--shards", "1")
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=[str(p) for p in prefixes], delete_old_dirs=False,
+                                  destination_prefix=str(folder / "tf"))
+    data = [f".data-0000{k}-of-00003" for k in range(3)]
+    same_files(folder / "tf", folder / "heft", "merged slices", data)
+    for prefix in ("tf", "heft", "whole"):
+        reader = tf.train.load_checkpoint(str(folder / prefix))
+        check((reader.get_tensor("w") == w).all() and reader.get_tensor("own2") == [2], f"merged slices, {prefix}")
+    theirs, ours = (folder / f"{p}.index" for p in ("tf", "heft"))
+    check(theirs.read_bytes() == ours.read_bytes(), "merged slices: .index is TensorFlow's")
+
+
 def slices(folder):
     tensors = {"w": np.arange(35, dtype="f4").reshape(5, 7), "v": np.arange(11, dtype="i8"),
                "s": np.array(3, "i4"), "c": np.ones((2, 2, 3), "c8")}
@@ -354,7 +379,7 @@ def model_keras(folder):
 
 
 def main(folder):
-    for job in (all_dtypes, random_tensors, merged, slices, saver, checkpoints, models):
+    for job in (all_dtypes, random_tensors, merged, merged_slices, slices, saver, checkpoints, models):
         place = folder / job.__name__
         place.mkdir(parents=True)
         try:
