@@ -124,7 +124,7 @@ struct heft_model_source {
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
     bool pads;         /* zeros that nothing claims are padding */
-    bool is_unpacked; /* what its format unpacks from there when it is read */
+    bool is_unpacked;  /* what its format unpacks from there when it is read */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 
@@ -162,6 +162,18 @@ struct heft_unreadable {
     uint32_t source;
 };
 
+/* A tensor of which a file has only some parts, each of them a row of its own. Files that are opened
+ * together may have the others. */
+struct heft_partial {
+    struct heft_str name;
+    const uint64_t *shape;
+    const struct heft_parts *parts;
+    uint64_t held, elements; /* of the parts; of the tensor */
+    size_t first_row;        /* of its parts */
+    size_t unreadable;       /* that it cannot be read */
+    uint8_t rank, dtype;
+};
+
 #define HEFT_NONE UINT32_MAX
 
 struct heft_model {
@@ -180,6 +192,8 @@ struct heft_model {
         *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
+    struct heft_partial *partial;
+    size_t n_partial, cap_partial;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
     struct heft_node *about;   /* what the files say of themselves beside all this: a dict whose
                                   members are members of info --json (core/tree.h). heft_model_about
@@ -227,8 +241,7 @@ HEFT_CHECKED bool heft_model_add_memory(struct heft_model *model, struct heft_by
 /* Bytes that a reader of its own makes from those of `origin` when they are asked for. Takes over
  * the source, also on failure. */
 HEFT_CHECKED bool heft_model_add_unpacked(struct heft_model *model, struct heft_source *source,
-                                          uint32_t origin, uint32_t *index,
-                                          struct heft_error *err);
+                                          uint32_t origin, uint32_t *index, struct heft_error *err);
 /* The bytes [off, off+len) of the file `origin` as a source, for a reader that begins at 0. What is
  * then added with it (storages, claims, notes, …) is added to the file, offsets translated. */
 HEFT_CHECKED bool heft_model_add_slice(struct heft_model *model, uint32_t origin, uint64_t off,

@@ -312,6 +312,14 @@ bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, con
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
+static bool join(struct heft_model *model, struct heft_error *err)
+{
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++)
+        if (formats[i]->join && !formats[i]->join(model, err))
+            return false;
+    return true;
+}
+
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
@@ -321,5 +329,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
         if (!path || !open_path(model, path, format, err))
             return heft_error_file(err, paths[i]);
     }
-    return n_paths > 0 || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    if (n_paths == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    return n_paths == 1 || join(model, err);
 }

@@ -38,6 +38,9 @@ struct heft_format {
         const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
     /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
     bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
+    /* Of several inputs, once all are open and before they are settled: makes one of what belongs
+     * together. NULL: nothing does. */
+    bool (*join)(struct heft_model *model, struct heft_error *err);
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
     bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
                    struct heft_error *err);

@@ -178,5 +178,6 @@ const struct heft_format heft_format_tf_bundle = {
     .summary = "TensorFlow tensor bundle (V2 checkpoint): an index and data files",
     .probe = probe,
     .open = open_index,
+    .join = heft_tf_join,
     .verify = heft_tf_verify_data,
 };

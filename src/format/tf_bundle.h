@@ -80,6 +80,11 @@ HEFT_CHECKED bool heft_tf_add_slice(struct heft_tf_bundle *b, struct heft_str ke
 /* The row of a partitioned tensor; where slices are missing, one of each slice that is there. */
 HEFT_CHECKED bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
                                           const struct heft_tf_entry *entry, uint64_t at);
+/* ---- tf_bundle_join.c ---- */
+
+/* Puts tensors together whose slices are in several bundles. */
+HEFT_CHECKED bool heft_tf_join(struct heft_model *model, struct heft_error *err);
+
 /* Names the slices that no tensor lists. */
 HEFT_CHECKED bool heft_tf_note_strays(const struct heft_tf_bundle *b);
 

@@ -180,6 +180,28 @@ static bool add_slice_row(struct whole *w, const struct heft_part *part)
            heft_model_add_row(w->b->model, &row, w->b->err);
 }
 
+/* Another bundle may have the rest. */
+static bool add_partial(const struct whole *w)
+{
+    struct heft_model *model = w->b->model;
+
+    if (!heft_grow(&model->partial, &model->cap_partial, model->n_partial, 1,
+                   sizeof *model->partial, w->b->err))
+        return false;
+    model->partial[model->n_partial++] = (struct heft_partial){
+        .name = w->name,
+        .shape = w->entry->shape,
+        .parts = w->parts,
+        .held = w->held,
+        .elements = w->entry->elements,
+        .first_row = model->n_rows,
+        .unreadable = model->n_unreadable - 1,
+        .rank = w->entry->rank,
+        .dtype = w->entry->dtype->dtype,
+    };
+    return true;
+}
+
 static bool add_in_pieces(struct whole *w, const char *why)
 {
     struct heft_tf_bundle *b = w->b;
@@ -193,6 +215,8 @@ static bool add_in_pieces(struct whole *w, const char *why)
                                    " elements; each can be read by itself",
                                    w->held, w->entry->elements);
     if (!reason || !heft_model_add_unreadable(b->model, w->name, b->source, w->at, reason, b->err))
+        return false;
+    if (!why && !add_partial(w))
         return false;
     for (uint32_t k = 0; k < w->parts->n; k++)
         if (!add_slice_row(w, &w->parts->list[k]))

@@ -6,6 +6,7 @@
  * Bytes whose CRC the source has stored are copied with it, so that what went wrong before is still
  * seen. */
 #include "core/registry.h"
+#include "format/tf_bundle.h"
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
@@ -50,11 +51,20 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
 }
 
 /* Strings have their lengths and a checksum in front, which another byte order changes. */
-static bool check_piece(const struct heft_tf_piece *piece, struct heft_error *err)
+static bool is_big_endian(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
+{
+    const struct heft_storage *s = &out->plan->model->storages[piece->item.row->storage];
+
+    return s->check == heft_tf_check_strings_big || s->check == heft_tf_check_variants_big;
+}
+
+static bool check_piece(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                        struct heft_error *err)
 {
     const enum heft_dtype as = (enum heft_dtype)piece->item.as;
 
-    if (piece->put.p || heft_dtype_bits(as) != 0 || piece->has_crc)
+    if (piece->put.p || piece->file || heft_dtype_bits(as) != 0 ||
+        (piece->has_crc && !is_big_endian(out, piece)))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
               "%s tensors can be copied from little-endian TensorFlow bundles only",
@@ -81,7 +91,7 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
             !heft_tf_out_graph(out, piece, err))
             return false;
         take_crc(out, piece);
-        if (!check_piece(piece, err))
+        if (!check_piece(out, piece, err))
             return false;
     }
     return true;

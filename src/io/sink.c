@@ -659,7 +659,8 @@ void heft_sink_free(struct heft_sink *sink)
     if (!sink)
         return;
     for (size_t i = 0; i < sink->n_files; i++)
-        abandon_file(sink, sink->files[i]);
+        if (!sink->committed)
+            abandon_file(sink, sink->files[i]);
     for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed && !sink->keep;)
         (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays where something is in it */
     heft_lock_free(sink->lock);
