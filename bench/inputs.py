@@ -27,6 +27,24 @@ def real(peer, size):
                 lambda part: peer.ask("make_real", path=str(part), size=size))
 
 
+def arrays(peer, size):
+    """An .npz of random bytes in arrays of 64 MB."""
+    return made(STORE / f"arrays-{size // 10**6}MB.npz",
+                lambda part: peer.ask("make_arrays", path=str(part), size=size))
+
+
+def array(peer, size):
+    """One .npy of so many random bytes."""
+    return made(STORE / f"array-{size // 10**6}MB.npy",
+                lambda part: peer.ask("make_array", path=str(part), size=size))
+
+
+def deflated(peer, kind):
+    """A deflated .npz of 16 arrays: floats of 16 significant bits, or token ids as int64."""
+    return made(STORE / f"deflated-{kind}.npz",
+                lambda part: peer.ask("make_deflated", path=str(part), kind=kind))
+
+
 def many(count):
     """A safetensors file of `count` small tensors, about 93 bytes of header each; holes for data."""
     return made(STORE / f"many-{count}.safetensors", lambda part: write_many(part, count))

@@ -46,6 +46,45 @@ def make_dictionary(path, tensors):
     return {"tensors": tensors}
 
 
+def make_arrays(path, size):
+    import numpy
+    rng, each = numpy.random.default_rng(0), 64 * 10**6
+    with open(path, "wb") as file:
+        numpy.savez(file, **{f"w{number}": rng.integers(0, 256, each, dtype="u1") for number in range(size // each)})
+    return {}
+
+
+def make_array(path, size):
+    import numpy
+    rng, each = numpy.random.default_rng(0), 64 * 10**6
+    with open(path, "wb") as file:
+        numpy.lib.format.write_array_header_1_0(
+            file, {"descr": "|u1", "fortran_order": False, "shape": (size // each * each,)})
+        for _ in range(size // each):
+            file.write(rng.integers(0, 256, each, dtype="u1").tobytes())
+    return {}
+
+
+def make_deflated(path, kind):
+    import numpy
+    rng = numpy.random.default_rng(0)
+    def one():
+        if kind == "ids":
+            return numpy.minimum(rng.zipf(1.3, 2_000_000), 50256).astype("<i8")
+        return (rng.standard_normal(4_000_000).astype("<f4").view("<u4") & 0xffff0000).view("<f4")
+    with open(path, "wb") as file:
+        numpy.savez_compressed(file, **{f"w{number}": one() for number in range(16)})
+    return {}
+
+
+def npz_load(path):
+    import numpy
+    start = time.perf_counter()
+    with numpy.load(path) as archive:
+        count = sum(archive[name].size for name in archive.files)
+    return {"seconds": time.perf_counter() - start, "elements": count}
+
+
 def torch_open(path):
     import torch
     start = time.perf_counter()
@@ -90,7 +129,8 @@ def peak_rss():
 
 
 TASKS = {task.__name__: task for task in (make_sparse, make_real, make_dictionary, torch_open,
-                                          safe_names, safe_shapes, hub_shards)}
+                                          safe_names, safe_shapes, hub_shards, make_arrays, make_array,
+                                          make_deflated, npz_load)}
 
 
 def main():

@@ -81,6 +81,25 @@ static bool add_chunk(struct heft_exec *x, const struct heft_exec_chunk *chunk,
     return true;
 }
 
+static uint64_t end_of(const struct heft_op *op)
+{
+    return op->off + op->len;
+}
+
+/* Where the chunk ends that begins in *op, which becomes the last one in it: before an op that goes
+ * its own way, at the latest. */
+static uint64_t reach(struct heft_exec *x, const struct heft_plan_file *f, size_t *op, uint64_t off)
+{
+    const struct heft_op *ops = x->plan->ops;
+    const uint64_t end = heft_min_u64(f->size, off + x->chunk);
+
+    while (end_of(&ops[*op]) < end && !heft_exec_streams(x, &ops[*op + 1]))
+        ++*op, x->n_pieces++;
+    if (end_of(&ops[*op]) <= end)
+        return end_of(&ops[*op]);
+    return cut(&ops[*op], off, end);
+}
+
 static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
 {
     const struct heft_plan_file *f = &x->plan->files[file];
@@ -88,17 +107,18 @@ static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
     uint64_t off = 0;
 
     while (off < f->size) {
-        struct heft_exec_chunk chunk = {off, 0, op, x->n_pieces, file, 0};
-        uint64_t end = heft_min_u64(f->size, off + x->chunk);
+        struct heft_exec_chunk chunk = {.off = off,
+                                        .first_op = op,
+                                        .first_piece = x->n_pieces,
+                                        .file = file,
+                                        .streams = heft_exec_streams(x, &x->plan->ops[op])};
+        const uint64_t end = chunk.streams ? end_of(&x->plan->ops[op]) : reach(x, f, &op, off);
 
-        while (x->plan->ops[op].off + x->plan->ops[op].len < end)
-            op++, x->n_pieces++;
-        end = end < f->size ? cut(&x->plan->ops[op], off, end) : end;
         x->n_pieces++;
         chunk.len = end - off;
         if (!add_chunk(x, &chunk, err))
             return false;
-        if (x->plan->ops[op].off + x->plan->ops[op].len == end)
+        if (end_of(&x->plan->ops[op]) == end)
             op++;
         off = end;
     }
@@ -112,7 +132,7 @@ static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error
 
     for (uint64_t off = 0; off < s->len; off += most) {
         const struct heft_exec_chunk chunk = {
-            off, heft_min_u64(most, s->len - off), 0, x->n_pieces++, HEFT_NONE, storage};
+            off, heft_min_u64(most, s->len - off), 0, x->n_pieces++, HEFT_NONE, storage, false};
 
         if (!add_chunk(x, &chunk, err))
             return false;
@@ -258,7 +278,7 @@ static bool fill_chunk(const struct filling *f, struct heft_error *err)
     return true;
 }
 
-static bool tell(struct heft_exec *x, uint64_t n, struct heft_error *err)
+bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_error *err)
 {
     bool go_on;
 
@@ -285,9 +305,8 @@ bool heft_exec_same(const struct heft_exec *x, const struct heft_exec_chunk *pla
     return heft_error_file(err, x->plan->files[place->file].path);
 }
 
-/* Writes a chunk, or compares it with what was written. */
-static bool deliver(struct heft_exec *x, unsigned worker, const struct heft_exec_chunk *chunk,
-                    const uint8_t *buffer, struct heft_error *err)
+bool heft_exec_deliver(struct heft_exec *x, unsigned worker, const struct heft_exec_chunk *chunk,
+                       const uint8_t *buffer, struct heft_error *err)
 {
     uint8_t *found = x->buffers + (size_t)(x->threads + worker) * x->chunk;
 
@@ -320,13 +339,15 @@ static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_erro
     const struct heft_exec_chunk *chunk = &x->chunks[index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
 
+    if (chunk->streams)
+        return heft_exec_stream(x, worker, chunk, err);
     if (chunk->file == HEFT_NONE) {
         if (!check_storage(x, chunk, f.buffer, err))
             return false;
-    } else if (!fill_chunk(&f, err) || !deliver(x, worker, chunk, f.buffer, err)) {
+    } else if (!fill_chunk(&f, err) || !heft_exec_deliver(x, worker, chunk, f.buffer, err)) {
         return false;
     }
-    return tell(x, chunk->len, err);
+    return heft_exec_tell(x, chunk->len, err);
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
@@ -461,7 +482,7 @@ static bool open_outputs(struct heft_exec *x, struct heft_error *err)
 
 static bool cut_all(struct heft_exec *x, struct heft_error *err)
 {
-    if (!choose_checks(x, err))
+    if (!choose_checks(x, err) || !heft_exec_count_ops(x, err))
         return false;
     for (uint32_t f = 0; f < x->plan->n_files; f++)
         if (!(x->is_linked && x->is_linked[f]) && !cut_file(x, f, err))
@@ -516,15 +537,35 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
     return ok;
 }
 
+/* Storages that are checked as wholes, side by side. */
+struct wholes {
+    struct heft_exec *x;
+    const uint32_t *list;
+    uint8_t *is_bad; /* one of the list each */
+};
+
+static bool check_one(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+{
+    const struct wholes *w = ctx;
+    const uint32_t storage = w->list[index];
+    struct heft_error found = {0};
+
+    (void)worker;
+    if (heft_reader_check(&w->x->reader, storage, &found))
+        return heft_exec_tell(w->x, w->x->model->storages[storage].len, err);
+    w->is_bad[index] = 1;
+    return true;
+}
+
 /* A deflated storage is checked by inflating it, one with a check of its own by that: what it finds
- * is a finding, other trouble is trouble. */
+ * is a finding, other trouble is trouble. Of one that is bad already. */
 static bool check_whole(struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
                         struct heft_error *err)
 {
     struct heft_error found = {0};
 
     if (heft_reader_check(&x->reader, storage, &found))
-        return tell(x, x->model->storages[storage].len, err);
+        return true; /* now it is not: trouble has passed */
     if (found.offset == HEFT_NO_OFFSET)
         found.offset = x->model->storages[storage].off;
     if (found.code == HEFT_MISMATCH || found.code == HEFT_MALFORMED)
@@ -544,6 +585,21 @@ static bool checks_itself(const struct heft_storage *storage)
            (storage->coding == HEFT_CODING_DEFLATE || storage->sum == HEFT_SUM_OWN);
 }
 
+static bool check_wholes(struct heft_exec *x, const struct heft_exec_judge *j, const uint32_t *list,
+                         size_t n, struct heft_error *err)
+{
+    struct wholes w = {x, list, heft_arena_zero(&x->mem, n + 1, 1, err)};
+    const struct heft_pool_work work = {check_one, &w, n,
+                                        heft_pool_threads(x->options->threads, n)};
+
+    if (!w.is_bad || (n > 0 && !heft_pool_run(&work, err)))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (w.is_bad[i] && !check_whole(x, j, list[i], err))
+            return false;
+    return true;
+}
+
 bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
                       const struct heft_exec_options *options, heft_exec_bad_fn *bad, void *ctx,
                       struct heft_error *err)
@@ -552,20 +608,22 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
     const size_t n = only ? heft_row_pieces(only) : model->n_storages;
     struct heft_exec x;
     bool ok = exec_init(&x, NULL, model, options, err);
+    uint32_t *wholes = ok ? heft_arena_alloc(&x.mem, (n + 1) * sizeof *wholes, err) : NULL;
+    size_t n_wholes = 0;
 
+    ok = wholes != NULL;
     for (uint32_t k = 0; ok && k < n; k++) {
         const uint32_t s = only ? heft_row_storage(only, k) : k;
 
-        if (is_checkable(&x, s) && model->storages[s].sum != HEFT_SUM_OWN && is_wanted(options, s))
+        if (!is_wanted(options, s))
+            continue;
+        if (checks_itself(&model->storages[s]))
+            wholes[n_wholes++] = s;
+        else if (is_checkable(&x, s))
             ok = cut_storage(&x, s, err);
     }
-    ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err);
-    for (uint32_t k = 0; ok && k < n; k++) {
-        const uint32_t s = only ? heft_row_storage(only, k) : k;
-
-        if (checks_itself(&model->storages[s]) && is_wanted(options, s))
-            ok = check_whole(&x, &j, s, err);
-    }
+    ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err) &&
+         check_wholes(&x, &j, wholes, n_wholes, err);
     exec_release(&x);
     return ok;
 }

@@ -1,6 +1,7 @@
 /* exec_parts.h: the inside of a run, shared by the exec*.c files only.
  *
  *   exec.c       cuts a plan into chunks, fills and writes them
+ *   exec_stream.c  deflated storages, inflated right into their places
  *   exec_sums.c  what the pieces' CRCs add up to: stored checksums, the plan's sums, late ops */
 #ifndef HEFT_EXEC_PARTS_H
 #define HEFT_EXEC_PARTS_H
@@ -14,6 +15,7 @@ struct heft_exec_chunk {
     size_t first_op, first_piece;
     uint32_t file; /* HEFT_NONE: only reads `storage` to check it */
     uint32_t storage;
+    bool streams; /* all of one op, and that heft_exec_streams */
 };
 
 /* CRCs of the bytes of a piece, where somebody asks for them. */
@@ -39,6 +41,7 @@ struct heft_exec {
     struct heft_exec_piece *pieces; /* what each chunk took of each op */
     size_t n_chunks, cap_chunks, n_pieces;
     uint8_t *checked_by;              /* a storage: not, by its copy, by reading */
+    uint8_t *seen_by;                 /* a storage: row ops that look into it; 2: or more */
     uint64_t done, total, overflowed; /* under lock */
     unsigned threads;
 };
@@ -72,6 +75,22 @@ HEFT_CHECKED bool heft_exec_same(const struct heft_exec *x, const struct heft_ex
                                  const uint8_t *wanted, const uint8_t *found,
                                  struct heft_error *err);
 
+/* Says how far it is; false where it is to stop. */
+HEFT_CHECKED bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_error *err);
+/* Writes a chunk, or a part of one, or compares it with what was written. */
+HEFT_CHECKED bool heft_exec_deliver(struct heft_exec *x, unsigned worker,
+                                    const struct heft_exec_chunk *chunk, const uint8_t *bytes,
+                                    struct heft_error *err);
+
+/* ---- exec_stream.c ---- */
+
+/* Counts who looks into which storage. */
+HEFT_CHECKED bool heft_exec_count_ops(struct heft_exec *x, struct heft_error *err);
+/* Whether an op is all that is wanted of a deflated storage, in the order in which it comes out. */
+bool heft_exec_streams(const struct heft_exec *x, const struct heft_op *op);
+HEFT_CHECKED bool heft_exec_stream(struct heft_exec *x, unsigned worker,
+                                   const struct heft_exec_chunk *chunk, struct heft_error *err);
+
 /* ---- exec_sums.c ---- */
 
 /* Who hears of a storage whose bytes have another CRC than the file says. */
@@ -88,6 +107,9 @@ HEFT_CHECKED bool heft_exec_refuse(void *ctx, uint32_t storage, const struct hef
 /* The CRCs of a piece of an op. */
 void heft_exec_add_piece(struct heft_exec *x, const struct heft_op *op, size_t piece,
                          const uint8_t *bytes, size_t n);
+/* The sum of a piece, of which these bytes come next. */
+void heft_exec_extend_piece(struct heft_exec *x, const struct heft_op *op, size_t piece,
+                            const uint8_t *bytes, size_t n);
 /* Sets to zero what the chunk has of late ops. */
 void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chunk *chunk,
                           uint8_t *bytes);

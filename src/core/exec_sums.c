@@ -100,6 +100,16 @@ void heft_exec_add_piece(struct heft_exec *x, const struct heft_op *op, size_t p
         p->summed = sum == stored ? p->stored : heft_sum_of(sum, bytes, n);
 }
 
+void heft_exec_extend_piece(struct heft_exec *x, const struct heft_op *op, size_t piece,
+                            const uint8_t *bytes, size_t n)
+{
+    struct heft_exec_piece *const p = &x->pieces[piece];
+    const enum heft_sum sum = x->plan->sum;
+
+    if (heft_exec_sums(op))
+        p->summed = heft_sum_combine(sum, p->summed, heft_sum_of(sum, bytes, n), n);
+}
+
 /* ---- sums -------------------------------------------------------------------------------- */
 
 static void add_up(const struct heft_exec *x, uint32_t *sums)

@@ -156,6 +156,31 @@ bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft
     return heft_stream_check(&stream, err) || blame(reader, storage, err);
 }
 
+/* Whose failure it was: that of taking bytes is told already. */
+struct taking {
+    heft_stream_take_fn *take;
+    void *ctx;
+    bool failed;
+};
+
+static bool take_some(void *ctx, uint64_t at, const uint8_t *p, size_t n, struct heft_error *err)
+{
+    struct taking *t = ctx;
+
+    t->failed = !t->take(t->ctx, at, p, n, err);
+    return !t->failed;
+}
+
+bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
+                         heft_stream_take_fn *take, void *ctx, struct heft_error *err)
+{
+    const struct heft_stream stream = stream_of(reader, storage);
+    struct taking taking = {take, ctx, false};
+
+    return heft_stream_read(&stream, take_some, &taking, err) ||
+           (!taking.failed && blame(reader, storage, err));
+}
+
 /* ---- rows -------------------------------------------------------------------------------- */
 
 static void swap_words(uint8_t *p, size_t n, unsigned word)

@@ -34,6 +34,9 @@ bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage
  * not. Of others it knows nothing: true. */
 HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage,
                                     struct heft_error *err);
+/* All bytes of a deflated storage in order, past the spool. */
+HEFT_CHECKED bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
+                                      heft_stream_take_fn *take, void *ctx, struct heft_error *err);
 /* Logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype; off and n are
  * multiples of the element's bytes (of 1 for sub-byte dtypes). */
 HEFT_CHECKED bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row,

@@ -8,9 +8,10 @@
 
 #include "wire/zip.h"
 
-#define NAMES_SHOWN   8                    /* of metadata that is left out */
-#define DESCR_SHOWN   80                   /* bytes of a type */
-#define MOST_INFLATED ((uint64_t)32 << 20) /* bytes of blobs in memory */
+#define NAMES_SHOWN    8                    /* of metadata that is left out */
+#define DESCR_SHOWN    80                   /* bytes of a type */
+#define MOST_INFLATED  ((uint64_t)32 << 20) /* bytes of blobs in memory … */
+#define LEAST_INFLATED 4096                 /* … of which each counts as so many, at least */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -171,13 +172,13 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
 {
     const char *kind = array->npy.type.kind == HEFT_NPY_DATES ? "date array" : "void array";
     const char *name = heft_arena_text(&model->mem, array->name, err);
+    const uint64_t cost = heft_max_u64(array->storage.len, LEAST_INFLATED);
     uint32_t storage;
 
     if (array->storage.coding == HEFT_CODING_DEFLATE) {
-        if (array->storage.len > MOST_INFLATED - texts->inflated)
-            return add_unreadable(model, array, "too large to be inflated into memory: 32 MiB",
-                                  err);
-        texts->inflated += array->storage.len;
+        if (cost > MOST_INFLATED - texts->inflated)
+            return add_unreadable(model, array, "beyond what is inflated into memory: 32 MiB", err);
+        texts->inflated += cost;
         if (!name || !inflate_blob(model, array, &storage, err))
             return false;
     } else if (!name || !heft_model_add_storage(model, &array->storage, &storage, err)) {

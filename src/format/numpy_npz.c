@@ -12,6 +12,7 @@
 #include "wire/zip.h"
 
 #define DIRECTORY (UINT64_C(256) << 20)
+#define HEADERS   (UINT64_C(64) << 20) /* bytes of headers beyond what the file has: deflated ones */
 #define HEAD      256 /* bytes of a member that are read at once: most headers have 128 */
 
 struct archive {
@@ -22,6 +23,7 @@ struct archive {
     struct heft_arena mem;
     uint8_t *room; /* HEFT_NPY_LONGEST: of a header */
     struct heft_numpy_texts texts;
+    uint64_t headers; /* bytes that may still be read of them */
 };
 
 /* ---- probe ----------------------------------------------------------------------------------- */
@@ -80,6 +82,10 @@ static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
             return false;
     }
     *header = (struct heft_bytes){a->room, length};
+    if (length > a->headers)
+        return heft_fail(err, HEFT_LIMIT, entry->data,
+                         "npy headers that inflate to much more than the file");
+    a->headers -= length;
     return length <= n || heft_fail(err, HEFT_MALFORMED, entry->data,
                                     "npy header of %zu bytes, %zu are there", length, n);
 }
@@ -275,6 +281,9 @@ static bool open_npz(struct heft_model *model, uint32_t source, struct heft_erro
 {
     struct archive a = {.model = model, .source = source, .src = model->sources[source].source};
     bool ok = open_directory(&a, err) && describe(&a, err);
+
+    if (!heft_add(a.src.size, HEADERS, &a.headers))
+        a.headers = UINT64_MAX; /* sparse files can say so */
 
     if (ok)
         ok = (a.room = heft_alloc(HEFT_NPY_LONGEST, err)) != NULL;

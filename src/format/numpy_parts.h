@@ -27,7 +27,7 @@ struct heft_numpy_texts {
 /* Of texts, and of descriptions of blobs: in a file. */
 static inline uint64_t heft_numpy_most_nodes(const struct heft_model *model)
 {
-    return heft_min_u64(model->limits.expansion, 400000);
+    return heft_min_u64(model->limits.expansion, 200000);
 }
 
 /* ---- numpy_array.c ---- */

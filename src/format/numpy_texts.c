@@ -184,7 +184,7 @@ bool heft_numpy_add_texts(struct heft_model *model, const struct heft_numpy_arra
     bool ok;
 
     if (nodes > most - all->nodes || bytes > MOST_BYTES - all->bytes) {
-        *why = "texts beyond what is read into memory: 400000 of them, 32 MiB";
+        *why = "texts beyond what is read into memory: 200000 of them, 32 MiB";
         return true;
     }
     all->nodes += nodes;

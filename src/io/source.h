@@ -66,6 +66,12 @@ struct heft_stream {
 };
 /* Inflates it to nowhere. */
 HEFT_CHECKED bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err);
+/* Inflates it piece by piece, in order: [at, at+n) of what comes out. What was taken is wrong where
+ * this fails in the end. */
+typedef bool heft_stream_take_fn(void *ctx, uint64_t at, const uint8_t *p, size_t n,
+                                 struct heft_error *err);
+HEFT_CHECKED bool heft_stream_read(const struct heft_stream *stream, heft_stream_take_fn *take,
+                                   void *ctx, struct heft_error *err);
 
 /* Inflated streams side by side: what fits into the first 1 MiB in memory, all else in one unlinked
  * temporary file, which is opened when it is needed. A region is placed, then filled, then read;

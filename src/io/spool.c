@@ -111,24 +111,33 @@ bool heft_spool_read(const struct heft_spool *spool, uint64_t at, void *dst, siz
     return true;
 }
 
-static bool spool_write(const struct heft_spool *spool, uint64_t at, const uint8_t *p, size_t n,
-                        struct heft_error *err)
+/* A region that is being filled. */
+struct region {
+    const struct heft_spool *spool;
+    uint64_t begin;
+};
+
+static bool fill_region(void *ctx, uint64_t off, const uint8_t *p, size_t n, struct heft_error *err)
 {
+    const struct region *region = ctx;
+    const struct heft_spool *spool = region->spool;
+    const uint64_t at = region->begin + off;
+
     if (at < MEMORY) {
         memcpy(spool->memory + at, p, n);
         return true;
     }
-    for (uint64_t off = at - MEMORY; n > 0;) {
-        const int64_t put = heft_os->pwrite(spool->file.fd, p, n, off);
+    for (uint64_t to = at - MEMORY; n > 0;) {
+        const int64_t put = heft_os->pwrite(spool->file.fd, p, n, to);
 
         if (put < 0)
             return heft_fail_errno(err, "temporary file for inflated data cannot be written");
         if (put == 0)
             return heft_fail(
                 err, HEFT_IO, HEFT_NO_OFFSET,
-                "temporary file for inflated data takes no more than %" PRIu64 " bytes", off);
+                "temporary file for inflated data takes no more than %" PRIu64 " bytes", to);
         p += put;
-        off += (uint64_t)put;
+        to += (uint64_t)put;
         n -= (size_t)put;
     }
     return true;
@@ -139,8 +148,8 @@ static bool spool_write(const struct heft_spool *spool, uint64_t at, const uint8
 /* One pass over the stream. */
 struct pass {
     const struct heft_stream *stream;
-    const struct heft_spool *spool; /* NULL: to nowhere */
-    uint64_t region;
+    heft_stream_take_fn *take; /* NULL: to nowhere */
+    void *ctx;
     uint64_t at, left; /* of the packed bytes: what has not been read yet */
     uint64_t size;     /* declared */
     uint64_t made;
@@ -185,7 +194,7 @@ static bool inflate_some(struct pass *pass, bool *done, struct heft_error *err)
                          "the deflate stream breaks off after %" PRIu64 " of %" PRIu64 " bytes",
                          pass->made, pass->size);
     pass->crc = heft_crc32(pass->crc, pass->out, n);
-    if (pass->spool && !spool_write(pass->spool, pass->region + pass->made, pass->out, n, err))
+    if (pass->take && n > 0 && !pass->take(pass->ctx, pass->made, pass->out, n, err))
         return false;
     pass->made += n;
     return true;
@@ -218,12 +227,12 @@ static bool check_crc(const struct pass *pass, struct heft_error *err)
                      pass->crc, pass->stream->crc);
 }
 
-static bool run_pass(const struct heft_stream *stream, const struct heft_spool *spool,
-                     uint64_t region, struct heft_error *err)
+static bool run_pass(const struct heft_stream *stream, heft_stream_take_fn *take, void *ctx,
+                     struct heft_error *err)
 {
     struct pass pass = {.stream = stream,
-                        .spool = spool,
-                        .region = region,
+                        .take = take,
+                        .ctx = ctx,
                         .at = stream->off,
                         .left = stream->packed,
                         .size = stream->size};
@@ -242,12 +251,20 @@ static bool run_pass(const struct heft_stream *stream, const struct heft_spool *
 bool heft_spool_fill(const struct heft_spool *spool, uint64_t at, const struct heft_stream *stream,
                      struct heft_error *err)
 {
-    return run_pass(stream, spool, at, err);
+    struct region region = {spool, at};
+
+    return run_pass(stream, fill_region, &region, err);
+}
+
+bool heft_stream_read(const struct heft_stream *stream, heft_stream_take_fn *take, void *ctx,
+                      struct heft_error *err)
+{
+    if (!check_stream(stream, err))
+        return heft_error_file(err, stream->parent->label);
+    return run_pass(stream, take, ctx, err);
 }
 
 bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err)
 {
-    if (!check_stream(stream, err))
-        return heft_error_file(err, stream->parent->label);
-    return run_pass(stream, NULL, 0, err);
+    return heft_stream_read(stream, NULL, NULL, err);
 }

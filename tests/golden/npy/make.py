@@ -49,7 +49,7 @@ def main():
     numpy.savez_compressed(HERE / "deflated.npz", w=ramp("<f4", 8, 16), turned=ramp("<i2", 3, 4).T,
                            scalar=numpy.float64(0.5), none=numpy.zeros((0, 3), "u1"),
                            day=numpy.array(["2020-02-29"], "M8[D]"), word=numpy.array(["ab", "é"]))
-    numpy.savez(HERE / "others.npz", ramp("i4", 2), long=numpy.ones(1, "g"), when=numpy.array([1], "m8[ms]"),
+    numpy.savez(HERE / "others.npz", ramp("i4", 2), long=numpy.frombuffer(bytes(16), "g"), when=numpy.array([1], "m8[ms]"),
                 void=numpy.zeros(3, "V2"), objects=numpy.array([1, "a", None], object),
                 fields=numpy.zeros(2, [("a", "<f4"), ("b", "<i2", (2,))]))
     numpy.savez(HERE / "names.npz", **{"W": ramp("u1", 2), "w": ramp("u1", 3), "a/b": ramp("u1", 1),
@@ -60,6 +60,8 @@ def main():
                 none=numpy.zeros((2, 0), "U1"))
     with Pipe(HERE / "streamed.npz") as pipe:
         numpy.savez(pipe, a=ramp("<f4", 4), b=ramp("<i8", 2))
+    numpy.savez_compressed(HERE / "inflated.npz", small=ramp("u1", 5), large=(numpy.arange(80000) % 251).astype("u1"),
+                           second=(numpy.arange(70000) % 7).astype("u1"))
     numpy.savez(HERE / "empty.npz")
     save("fortran.npy", numpy.asfortranarray(ramp("<f4", 2, 3)))
     save("scalar.npy", numpy.array(1.5, "<f8"))
