@@ -14,6 +14,7 @@ extern const struct heft_format heft_format_hf_index;
 extern const struct heft_format heft_format_tf_bundle;
 extern const struct heft_format heft_format_tf_state;
 extern const struct heft_format heft_format_ptd;
+extern const struct heft_format heft_format_pte;
 extern const struct heft_format heft_format_h5;
 extern const struct heft_format heft_format_keras;
 extern const struct heft_format heft_format_npz;
@@ -27,7 +28,8 @@ extern const struct heft_format heft_format_raw;
 #define SURE 95 /* of 100: no other format is asked */
 
 /* Strong magics first. */
-/* clang-format off: one a line */
+/* One a line. */
+/* clang-format off */
 static const struct heft_format *const formats[] = {
     &heft_format_torch,
     &heft_format_torch_dcp,
@@ -38,6 +40,7 @@ static const struct heft_format *const formats[] = {
     &heft_format_tf_bundle,
     &heft_format_tf_state,
     &heft_format_ptd,
+    &heft_format_pte,
     &heft_format_h5,
     &heft_format_keras,
     &heft_format_npz,
@@ -97,7 +100,6 @@ static const struct {
     {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
-    {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 4,
      "\x7f"

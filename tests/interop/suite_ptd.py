@@ -213,6 +213,16 @@ def equal_output(suite, got, expected, what):
     suite.check(torch.allclose(left, right, atol=1e-6), what, f"{left[:4]} beside {right[:4]}")
 
 
+def needs_data(suite, folder, kind):
+    """What info says of the program: that it wants these keys from a .ptd."""
+    ran = heft("info", "--json", folder / "model.pte")
+    if not suite.check(ran.status == 0, f"{kind}: info", ran.line):
+        return
+    wanted = sorted(row["key"] for row in ran.json["external"])
+    rows = heft("ls", "--json", folder / "_default_external_constant.ptd").json["tensors"]
+    suite.equal(wanted, sorted(row["name"] for row in rows), f"{kind}: external keys")
+
+
 def end_to_end(suite, peer, folder, kind):
     folder = folder / kind
     folder.mkdir()
@@ -220,6 +230,7 @@ def end_to_end(suite, peer, folder, kind):
     if not suite.equal(said["data"], ["_default_external_constant.ptd"], f"{kind}: exported"):
         return
     data = folder / "_default_external_constant.ptd"
+    needs_data(suite, folder, kind)
     first = compute(peer, folder, data, said)
     equal_output(suite, first, said["outputs"][0], f"{kind}: the exporter's own file")
     for step in (["convert", data, "-o", folder / "w.safetensors"],
