@@ -17,6 +17,7 @@ extern const struct heft_format heft_format_tf_v1;
 extern const struct heft_format heft_format_saved_model;
 extern const struct heft_format heft_format_tf_graph;
 extern const struct heft_format heft_format_ptd;
+extern const struct heft_format heft_format_pte;
 extern const struct heft_format heft_format_h5;
 extern const struct heft_format heft_format_keras;
 extern const struct heft_format heft_format_npz;
@@ -29,7 +30,12 @@ extern const struct heft_format heft_format_raw;
 
 #define SURE 95 /* of 100: no other format is asked */
 
+<<<<<<< HEAD
 /* Strong magics first. One a line, so that changes do not meet. */
+=======
+/* Strong magics first. */
+/* One a line. */
+>>>>>>> 8af2f9e9ce58b9f12566e4ba7d363088851e923c
 /* clang-format off */
 static const struct heft_format *const formats[] = {
     &heft_format_torch,
@@ -44,6 +50,7 @@ static const struct heft_format *const formats[] = {
     &heft_format_saved_model,
     &heft_format_tf_graph,
     &heft_format_ptd,
+    &heft_format_pte,
     &heft_format_h5,
     &heft_format_keras,
     &heft_format_npz,
@@ -106,7 +113,6 @@ static const struct {
      "either"},
     {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
     {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
-    {4, 4, "ET12", HEFT_UNSUPPORTED, "an ExecuTorch program"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 4,
      "\x7f"

@@ -62,6 +62,15 @@ HEFT_CHECKED bool heft_ptd_read_entries(struct heft_ptd *ptd, uint64_t most, uin
                                         const struct heft_ptd_visitor *visitor,
                                         struct heft_error *err);
 
+/* A tensor's dtype and dimensions: dtype in field type_id, sizes in sizes_id, dim_order in the next.
+ */
+HEFT_CHECKED bool heft_ptd_read_layout(const struct heft_flat *flat,
+                                       const struct heft_flat_table *table, unsigned type_id,
+                                       unsigned sizes_id, struct heft_ptd_entry *e,
+                                       struct heft_error *err);
+/* ptd_rows.c: the same into a row: shape, strides, order. */
+HEFT_CHECKED bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
+                                    struct heft_row *row, struct heft_error *err);
 /* ptd_rows.c: all that the tables say, into the model. */
 HEFT_CHECKED bool heft_ptd_add_all(struct heft_model *model, uint32_t source, struct heft_ptd *ptd,
                                    struct heft_error *err);

@@ -171,10 +171,10 @@ static bool name_entry(struct opening *o, const struct heft_ptd_entry *e, struct
 
 /* Shape, and strides where the bytes are not in the dimensions' order: the innermost steps by 1,
  * each further out by the extents inside it. */
-static bool set_dims(struct opening *o, const struct heft_ptd_entry *e, struct heft_row *row,
-                     struct heft_error *err)
+bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
+                       struct heft_row *row, struct heft_error *err)
 {
-    uint64_t *shape = heft_arena_u64(&o->model->mem, e->order ? 2u * e->rank : e->rank, err);
+    uint64_t *shape = heft_arena_u64(&model->mem, e->order ? 2u * e->rank : e->rank, err);
     uint64_t step = 1;
 
     if (!shape)
@@ -327,7 +327,8 @@ static bool add_entry(void *ctx, uint32_t i, const struct heft_ptd_entry *e, str
                            .rank = e->rank};
     bool again;
 
-    if (!name_entry(o, e, &row.name, err) || (e->is_tensor && !set_dims(o, e, &row, err)) ||
+    if (!name_entry(o, e, &row.name, err) ||
+        (e->is_tensor && !heft_ptd_set_dims(o->model, e, &row, err)) ||
         !meet_key(o, e, &row, &again, err))
         return false;
     if (e->lacks_sizes)

@@ -131,16 +131,16 @@ static bool measure(struct heft_ptd_entry *e, uint64_t at, struct heft_error *er
 }
 
 /* sizes and dim_order, of which a writer without care leaves out the empty ones. */
-static bool read_dims(const struct heft_ptd *ptd, const struct heft_flat_table *table, unsigned id,
-                      struct heft_ptd_entry *e, struct heft_error *err)
+static bool read_dims(const struct heft_flat *flat, const struct heft_flat_table *table,
+                      unsigned id, struct heft_ptd_entry *e, struct heft_error *err)
 {
     struct heft_flat_vector sizes = {table->at, 0}, order = {table->at, 0};
     uint64_t sizes_at, order_at;
 
-    if (!heft_flat_ref(&ptd->flat, table, id, &sizes_at, err) ||
-        (sizes_at && !heft_flat_vector(&ptd->flat, sizes_at, 4, "sizes", &sizes, err)) ||
-        !heft_flat_ref(&ptd->flat, table, id + 1, &order_at, err) ||
-        (order_at && !heft_flat_vector(&ptd->flat, order_at, 1, "dim_order", &order, err)))
+    if (!heft_flat_ref(flat, table, id, &sizes_at, err) ||
+        (sizes_at && !heft_flat_vector(flat, sizes_at, 4, "sizes", &sizes, err)) ||
+        !heft_flat_ref(flat, table, id + 1, &order_at, err) ||
+        (order_at && !heft_flat_vector(flat, order_at, 1, "dim_order", &order, err)))
         return false;
     if (sizes.count > HEFT_PTD_RANK)
         return heft_fail(err, HEFT_MALFORMED, sizes_at,
@@ -151,8 +151,8 @@ static bool read_dims(const struct heft_ptd *ptd, const struct heft_flat_table *
                          sizes.count);
     e->lacks_sizes = !sizes_at || !order_at;
     e->rank = (uint8_t)sizes.count;
-    e->sizes = ptd->flat.p + sizes.at;
-    e->order = ptd->flat.p + order.at;
+    e->sizes = flat->p + sizes.at;
+    e->order = flat->p + order.at;
     if (!check_order(e, order.at, err))
         return false;
     if (is_identity(e))
@@ -160,13 +160,13 @@ static bool read_dims(const struct heft_ptd *ptd, const struct heft_flat_table *
     return measure(e, sizes.at, err);
 }
 
-/* scalar_type, sizes and dim_order are three ids in a row. */
-static bool read_layout(const struct heft_ptd *ptd, const struct heft_flat_table *table,
-                        unsigned id, struct heft_ptd_entry *e, struct heft_error *err)
+bool heft_ptd_read_layout(const struct heft_flat *flat, const struct heft_flat_table *table,
+                          unsigned type_id, unsigned sizes_id, struct heft_ptd_entry *e,
+                          struct heft_error *err)
 {
     uint8_t type;
 
-    if (!heft_flat_u8(&ptd->flat, table, id, &type, err))
+    if (!heft_flat_u8(flat, table, type_id, &type, err))
         return false;
     if (type >= HEFT_PTD_TYPES)
         return heft_fail(err, type > INT8_MAX ? HEFT_MALFORMED : HEFT_UNSUPPORTED, table->at,
@@ -174,7 +174,7 @@ static bool read_layout(const struct heft_ptd *ptd, const struct heft_flat_table
                          HEFT_PTD_TYPES - 1);
     e->dtype = heft_ptd_dtype(type);
     e->is_tensor = true;
-    return read_dims(ptd, table, id + 1, e, err);
+    return read_dims(flat, table, sizes_id, e, err);
 }
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -230,13 +230,13 @@ static bool read_named(const struct walk *w, const struct heft_flat_table *table
     if (!heft_flat_ref(&w->ptd->flat, table, 2, &at, err))
         return false;
     return at == 0 || (heft_flat_table(&w->ptd->flat, at, "TensorLayout", &layout, err) &&
-                       read_layout(w->ptd, &layout, 0, e, err));
+                       heft_ptd_read_layout(&w->ptd->flat, &layout, 0, 1, e, err));
 }
 
 static bool read_old_tensor(const struct walk *w, const struct heft_flat_table *table,
                             struct heft_ptd_entry *e, struct heft_error *err)
 {
-    return read_layout(w->ptd, table, 1, e, err) &&
+    return heft_ptd_read_layout(&w->ptd->flat, table, 1, 2, e, err) &&
            heft_flat_u32(&w->ptd->flat, table, 4, &e->segment, err) &&
            heft_flat_u64(&w->ptd->flat, table, 5, &e->offset, err);
 }

@@ -33,31 +33,50 @@ struct out {
 
 /* ---- contents -------------------------------------------------------------------------------- */
 
-static const uint8_t last_4[] = {0, 2, 3, 1}, last_5[] = {0, 2, 3, 4, 1};
-
-/* Whether the bytes lie densely in that order. */
-static bool lies_in(const struct heft_row *row, const uint8_t *order)
+/* Whether the strides are those that a packed tensor of that order has, dimensions of extent 1
+ * included. */
+static bool has_strides(const struct heft_row *row, const uint64_t *stride, const uint8_t *order)
 {
     uint64_t step = 1;
 
     for (unsigned i = row->rank; i-- > 0;) {
-        const unsigned d = order[i];
-
-        if (row->shape[d] != 1 && row->stride[d] != step)
+        if (stride[order[i]] != step)
             return false;
-        step *= row->shape[d]; /* the product was checked */
+        step *= heft_max_u64(row->shape[order[i]], 1); /* of a tensor in memory: settled */
     }
     return true;
 }
 
-/* The order that the file is to say: the source's own, or channels_last; NULL: row-major. */
-static const uint8_t *order_of(const struct heft_row *row)
+/* The dimensions by their strides, largest first, as exporters write them: of extent 1 they may
+ * come elsewhere than channels_last has them. */
+static void sort_dims(const uint64_t *stride, unsigned rank, uint8_t *order)
 {
-    const uint8_t *last = row->rank == 4 ? last_4 : row->rank == 5 ? last_5 : NULL;
+    for (unsigned i = 0; i < rank; i++) {
+        unsigned at = i;
 
-    if (row->order)
-        return row->order;
-    return row->stride && !row->parts && last && lies_in(row, last) ? last : NULL;
+        for (; at > 0 && stride[order[at - 1]] < stride[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = (uint8_t)i;
+    }
+}
+
+/* The order that the file is to say, the source's own or channels_last, into *order; NULL:
+ * row-major. */
+static bool find_order(struct out *o, const struct heft_row *row, const uint8_t **order,
+                       struct heft_error *err)
+{
+    static const uint8_t last[][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}}, plain[] = {0, 1, 2, 3, 4};
+    const uint64_t *stride = row->stride ? row->stride : row->given;
+    uint8_t *sorted;
+
+    *order = row->order;
+    if (row->order || !stride || row->parts || (row->rank != 4 && row->rank != 5) ||
+        !has_strides(row, stride, last[row->rank - 4]) || has_strides(row, stride, plain))
+        return true;
+    *order = sorted = heft_arena_alloc(o->plan->mem, row->rank, err);
+    if (sorted)
+        sort_dims(stride, row->rank, sorted);
+    return sorted != NULL;
 }
 
 /* The row as its bytes lie: dimensions in the order of storage, row-major. */
@@ -103,10 +122,11 @@ static bool check_dims(const struct heft_item *item, struct heft_error *err)
 
 static bool add_item(struct out *o, const struct heft_item *item, struct heft_error *err)
 {
-    const uint8_t *order = order_of(item->row);
-    const struct heft_row *row = order ? physical(o, item->row, order, err) : item->row;
+    const struct heft_row *row = item->row;
+    const uint8_t *order;
 
-    if (!row || !check_name(item->name, err) || !check_dims(item, err))
+    if (!check_name(item->name, err) || !check_dims(item, err) ||
+        !find_order(o, row, &order, err) || (order && !(row = physical(o, row, order, err))))
         return false;
     o->orders[o->n] = order;
     o->contents[o->n++] = (struct heft_ptd_content){row, item->bytes, item->as};

@@ -1,0 +1,80 @@
+/* fuzz_ptd.c: any bytes as a .ptd; and, so that mutations get past the header, the same bytes with
+ * one put in front that fits. What opens is drawn, verified and planned again. */
+#include <string.h>
+
+#include "base/endian.h"
+#include "core/plan.h"
+#include "open_format.h"
+
+extern const struct heft_format heft_format_ptd;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A plan of its rows and blobs tiles its file, or says why there can be none. */
+static void plan_again(const struct heft_model *model)
+{
+    static const struct heft_convert_options options = {.output = "out"};
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct heft_plan plan = {.model = model, .mem = &mem};
+    struct heft_cargo cargo = {0};
+    uint32_t file;
+
+    if (heft_cargo_load(&cargo, model, &options, &mem, &err) &&
+        heft_plan_file_begin(&plan, "out", &file, &err) &&
+        heft_format_ptd.plan(&plan, file, &cargo, &err))
+        expect(heft_plan_check(&plan, &err));
+    else
+        expect(err.text[0]);
+    heft_cargo_release(&cargo);
+    heft_plan_release(&plan);
+    heft_arena_release(&mem);
+}
+
+static void draw(struct heft_bytes bytes)
+{
+    struct heft_error err = {0};
+    struct heft_model model;
+    struct heft_source source;
+    uint32_t index;
+
+    heft_model_init(&model, NULL);
+    heft_source_open_memory(&source, bytes, "input");
+    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
+        heft_format_ptd.open(&model, index, &err) && heft_model_settle(&model, &err)) {
+        plan_again(&model);
+        expect(heft_format_ptd.draw(&model, index, &err));
+        expect_map(&model);
+    }
+    heft_model_release(&model);
+}
+
+/* The last 64 bytes are segments, all before them tables. */
+static void try_with_header(const uint8_t *data, size_t size)
+{
+    const size_t all = size + 56, base = all - 64;
+    uint8_t *file = size < 80 ? NULL : malloc(all);
+
+    if (!file)
+        return;
+    memcpy(file + 56, data, size);
+    memset(file, 0, 56);
+    heft_put_le32(file, 56 + heft_le16(data) % (uint32_t)(size - 64));
+    memcpy(file + 4, "FT01FH01", 8);
+    heft_put_le32(file + 12, 40);
+    heft_put_le64(file + 16, 48);
+    heft_put_le64(file + 24, base - 48);
+    heft_put_le64(file + 32, base);
+    heft_put_le64(file + 40, 64);
+    open_format(&heft_format_ptd, (struct heft_bytes){file, all});
+    draw((struct heft_bytes){file, all});
+    free(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    open_format(&heft_format_ptd, (struct heft_bytes){data, size});
+    draw((struct heft_bytes){data, size});
+    try_with_header(data, size);
+    return 0;
+}

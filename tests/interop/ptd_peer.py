@@ -1,0 +1,145 @@
+"""ExecuTorch's own serializer, exporter and runtime: reads a JSON object a line, answers each.
+
+    {"do": "write", "path": …, "alignment": n, "share": bool, "entries":
+        [{"key": …, "data": hex, "alignment": n, "layout": [type, sizes, order] or null}, …]}  →  true
+    {"do": "read", "path": …}  →  {key: [layout or null, hex], …}
+    {"do": "list", "path": …}  →  seconds that the deserializer takes
+    {"do": "export", "folder": …, "kind": …}  →  the names of a small model's files
+    {"do": "run", "program": …, "data": …, "input": hex, "shape": […]}  →  {"output": hex} or {"error": …}
+
+Runs inside an environment of its own (requirements-ptd.txt).
+"""
+
+import json
+import pathlib
+import sys
+import time
+
+import numpy
+import torch
+from executorch.exir._serialize._cord import Cord
+from executorch.exir._serialize._named_data_store import NamedDataStore
+from executorch.exir._serialize.data_serializer import DataEntry, DataPayload
+from executorch.exir.scalar_type import ScalarType
+from executorch.exir.tensor_layout import TensorLayout
+from executorch.extension.flat_tensor.serialize.serialize import FlatTensorConfig, FlatTensorSerializer
+
+
+def layout_of(said):
+    if said is None:
+        return None
+    number, sizes, order = said
+    known = number in [member.value for member in ScalarType]
+    return TensorLayout(ScalarType(number) if known else number, sizes, order)
+
+
+def payload_of(entries, share):
+    """With `share` equal bytes become one buffer, as the exporter's store has it."""
+    if not share:
+        buffers = [bytes.fromhex(entry["data"]) for entry in entries]
+        return DataPayload(buffers, {
+            entry["key"]: DataEntry(index, entry.get("alignment", 1), layout_of(entry["layout"]))
+            for index, entry in enumerate(entries)})
+    store = NamedDataStore()
+    for entry in entries:
+        store.add_named_data(entry["key"], bytes.fromhex(entry["data"]), entry.get("alignment", 1), "x",
+                             layout_of(entry["layout"]))
+    output = store.get_named_data_store_output()
+    return DataPayload(output.buffers, output.external_data.get("x", {}))
+
+
+def write(asked):
+    serializer = FlatTensorSerializer(FlatTensorConfig(segment_alignment=asked["alignment"]))
+    data = bytes(serializer.serialize(payload_of(asked["entries"], asked["share"])))
+    pathlib.Path(asked["path"]).write_bytes(data)
+    return True
+
+
+def read(asked):
+    payload = FlatTensorSerializer().deserialize(Cord(pathlib.Path(asked["path"]).read_bytes()))
+    rows = {}
+    for key, entry in payload.named_data.items():
+        layout = entry.tensor_layout
+        rows[key] = [layout and [int(layout.scalar_type), list(layout.sizes), list(layout.dim_order)],
+                     bytes(payload.buffers[entry.buffer_index]).hex()]
+    return rows
+
+
+def list_entries(asked):
+    data = pathlib.Path(asked["path"]).read_bytes()
+    start = time.perf_counter()
+    FlatTensorSerializer().deserialize(Cord(data))
+    return time.perf_counter() - start
+
+
+class Dense(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(11, 6)
+        self.norm1 = torch.nn.LayerNorm(6)
+        self.norm2 = torch.nn.LayerNorm(6)
+        self.linear = torch.nn.Linear(6, 4)
+
+    def forward(self, x):
+        return self.linear(self.norm2(self.norm1(self.embed(x.long()).mean(1))))
+
+
+class Conv(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 4, 3, bias=True)
+        self.second = torch.nn.Conv2d(4, 2, 1)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+KINDS = {"dense": (Dense, lambda: torch.arange(6, dtype=torch.float32).reshape(2, 3)),
+         "conv": (Conv, lambda: torch.linspace(-1, 1, 75).reshape(1, 3, 5, 5))}
+
+
+def export(asked):
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+    folder = pathlib.Path(asked["folder"])
+    kind, make_input = KINDS[asked["kind"]]
+    torch.manual_seed(asked["seed"])
+    model, value = kind().eval(), make_input()
+    program = to_edge(torch.export.export(model, (value,), strict=True)).to_executorch(
+        ExecutorchBackendConfig(external_constants=True))
+    with open(folder / "model.pte", "wb") as file:
+        program.write_to_file(file)
+    program.write_tensor_data_to_file(str(folder))
+    torch.save(model.state_dict(), folder / "model.pth")
+    torch.manual_seed(asked["seed"] + 1)
+    other = kind().eval()
+    torch.save(other.state_dict(), folder / "other.pth")
+    with torch.no_grad():
+        outputs = [model(value).numpy().tobytes().hex(), other(value).numpy().tobytes().hex()]
+    return {"data": sorted(path.name for path in folder.glob("*.ptd")), "outputs": outputs,
+            "input": value.numpy().tobytes().hex(), "shape": list(value.shape)}
+
+
+def run(asked):
+    from executorch.extension.pybindings import portable_lib
+    try:
+        module = portable_lib._load_for_executorch(asked["program"], asked["data"])
+        value = torch.from_numpy(numpy.frombuffer(bytes.fromhex(asked["input"]), "<f4").copy())
+        output = module.run_method("forward", (value.reshape(asked["shape"]),))[0]
+        return {"output": output.contiguous().numpy().tobytes().hex()}
+    except RuntimeError as reason:
+        return {"error": str(reason)}
+
+
+VERBS = {"write": write, "read": read, "list": list_entries, "export": export, "run": run}
+
+
+def main():
+    answers = open(1, "w", closefd=False)  # what libraries print goes to stderr
+    sys.stdout = sys.stderr
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps(VERBS[asked["do"]](asked)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
