@@ -60,11 +60,10 @@ static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
 static bool name_version(struct heft_h5_reader *r, struct heft_error *err)
 {
     r->model->format = "h5";
-    r->model->version =
-        heft_arena_printf(&r->model->mem, err, "superblock %u%s", r->version,
-                          r->by_path    ? ", written by heft"
-                          : r->is_keras ? ", named as by Keras"
-                                        : "");
+    r->model->version = heft_arena_printf(&r->model->mem, err, "superblock %u%s", r->version,
+                                          r->by_path    ? ", written by heft"
+                                          : r->is_keras ? ", named as by Keras"
+                                                        : "");
     return r->model->version != NULL;
 }
 
