@@ -17,8 +17,8 @@
 
 const struct heft_h5_module *heft_h5_load(struct heft_error *err)
 {
-    const struct heft_h5_module *module =
-        heft_module_find("heft_hdf5.so", HEFT_H5_SYMBOL, "libhdf5 (Debian: libhdf5-103)", err);
+    const struct heft_h5_module *module = heft_module_find(
+        "heft_hdf5.so", HEFT_H5_SYMBOL, "libhdf5 (in Debian libhdf5-dev brings it)", err);
 
     if (module && module->version != HEFT_H5_VERSION) {
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
