@@ -94,6 +94,7 @@ static uint64_t read_budget(uint64_t size)
 bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct heft_error *err)
 {
     hid_t access;
+    bool ok;
 
     file->input = *input;
     file->budget = read_budget(input->size);
@@ -105,8 +106,9 @@ bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct
     if (access < 0)
         return hdf5_blame(file, err, "a file driver cannot be made");
     file->id = H5Fopen("heft", H5F_ACC_RDONLY, access);
-    (void)H5Pclose(access);
-    return file->id >= 0 || hdf5_blame(file, err, "the file cannot be opened");
+    ok = file->id >= 0 || hdf5_blame(file, err, "the file cannot be opened");
+    (void)H5Pclose(access); /* after which libhdf5 has forgotten what was wrong */
+    return ok;
 }
 
 /* ---- telling ----------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #endif
 
 #define FIRST_SLOTS 64
+#define CACHE_BYTES ((size_t)2 << 20) /* of metadata that libhdf5 holds */
 
 struct driver_file {
     H5FD_t base; /* libhdf5's own, first */
@@ -240,12 +241,26 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
+/* libhdf5 counts what it holds by what it takes in the file: in memory it is some times that. */
+static bool set_cache(hid_t access)
+{
+    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+    if (H5Pget_mdc_config(access, &config) < 0)
+        return false;
+    config.set_initial_size = 1;
+    config.initial_size = CACHE_BYTES;
+    config.min_size = CACHE_BYTES;
+    config.max_size = CACHE_BYTES;
+    return H5Pset_mdc_config(access, &config) >= 0;
+}
+
 hid_t hdf5_access(const struct hdf5_config *config)
 {
     const hid_t number = H5FDregister(&driver);
     const hid_t access = number < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
 
-    const bool ok = access >= 0 && H5Pset_driver(access, number, config) >= 0;
+    const bool ok = access >= 0 && H5Pset_driver(access, number, config) >= 0 && set_cache(access);
 
     if (number >= 0)
         (void)H5FDunregister(number); /* the list refers to it, then the file */

@@ -105,12 +105,13 @@ static bool read_box(const struct reading *r, const struct box *box, uint64_t n,
          (r->shape.rank == 0 ||
           H5Sselect_hyperslab(from, H5S_SELECT_SET, box->start, NULL, box->count, NULL) >= 0) &&
          H5Dread(r->dataset, r->type, to, from, H5P_DEFAULT, dst) >= 0;
+    ok = ok || hdf5_blame(r->file, err, "a dataset cannot be read");
 
     if (from >= 0)
         (void)H5Sclose(from);
     if (to >= 0)
         (void)H5Sclose(to);
-    return ok || hdf5_blame(r->file, err, "a dataset cannot be read");
+    return ok;
 }
 
 /* Elements [at, at+n). */

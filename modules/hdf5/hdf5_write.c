@@ -57,11 +57,13 @@ static bool make_dataset(hid_t file, const struct lists *lists, struct heft_h5_n
     const hid_t type = hdf5_type_new(wish->dtype);
     const hid_t space = wish->rank <= HDF5_RANK ? make_space(wish->rank, wish->shape) : -1;
     hid_t dataset = -1;
+    bool ok;
 
     if (type >= 0 && space >= 0)
         dataset =
             H5Dcreate2(file, wish->path.p, type, space, lists->link, lists->dataset, H5P_DEFAULT);
-    if (dataset >= 0) {
+    ok = dataset >= 0 || hdf5_blame(NULL, err, wish->path.p);
+    if (ok) {
         const haddr_t at = H5Dget_offset(dataset);
 
         wish->offset = at == HADDR_UNDEF ? HEFT_H5_NOWHERE : at;
@@ -71,7 +73,7 @@ static bool make_dataset(hid_t file, const struct lists *lists, struct heft_h5_n
         (void)H5Sclose(space);
     if (type >= 0)
         (void)H5Tclose(type);
-    return dataset >= 0 || hdf5_blame(NULL, err, wish->path.p);
+    return ok;
 }
 
 /* ---- attributes -------------------------------------------------------------------------- */

@@ -17,8 +17,8 @@
 
 const struct heft_h5_module *heft_h5_load(struct heft_error *err)
 {
-    const struct heft_h5_module *module =
-        heft_module_find("heft_hdf5.so", HEFT_H5_SYMBOL, "libhdf5 (Debian: libhdf5-103)", err);
+    const struct heft_h5_module *module = heft_module_find(
+        "heft_hdf5.so", HEFT_H5_SYMBOL, "libhdf5 (in Debian libhdf5-dev brings it)", err);
 
     if (module && module->version != HEFT_H5_VERSION) {
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
@@ -60,11 +60,10 @@ static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
 static bool name_version(struct heft_h5_reader *r, struct heft_error *err)
 {
     r->model->format = "h5";
-    r->model->version =
-        heft_arena_printf(&r->model->mem, err, "superblock %u%s", r->version,
-                          r->by_path    ? ", written by heft"
-                          : r->is_keras ? ", named as by Keras"
-                                        : "");
+    r->model->version = heft_arena_printf(&r->model->mem, err, "superblock %u%s", r->version,
+                                          r->by_path    ? ", written by heft"
+                                          : r->is_keras ? ", named as by Keras"
+                                                        : "");
     return r->model->version != NULL;
 }
 

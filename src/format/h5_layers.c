@@ -2,8 +2,8 @@
  *
  *     dense/kernel:0, dense/bias:0      /       layer_names  = [dense]
  *                                       /dense  weight_names = [kernel:0, bias:0]
- *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3's names all
- *                                       /a/d1   weight_names = [kernel]          begin with the model's
+ *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3's names begin
+ *                                       /a/d1   weight_names = [kernel]          with the model's
  *     scale                             /       weight_names = [scale]
  *
  * Names come in the order of the source: Keras assigns by order. A file says that its tensors are
@@ -105,16 +105,17 @@ static struct heft_str leading(struct heft_str name, unsigned components)
 /* Keras 3 puts the model's name in front of all, and no ":0" behind. */
 static unsigned layer_components(const struct heft_cargo *cargo)
 {
-    const struct heft_str model = leading(cargo->n_items ? cargo->items[0].name : HEFT_STR(""), 1);
-
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_str name = cargo->items[i].name;
-
-        if (model.n == 0 || leading(name, 2).n == 0 || !heft_str_eq(leading(name, 1), model) ||
-            heft_str_ends(name, ":0"))
+    for (size_t i = 0; i < cargo->n_items; i++)
+        if (heft_str_ends(cargo->items[i].name, ":0"))
             return 1;
-    }
     return 2;
+}
+
+static struct heft_str layer_of(const struct layers *l, struct heft_str name)
+{
+    const struct heft_str layer = leading(name, l->components);
+
+    return layer.n ? layer : leading(name, 1);
 }
 
 static bool find_layer(struct layers *l, struct heft_str path, uint32_t *at, struct heft_error *err)
@@ -140,7 +141,7 @@ static bool count_layers(struct layers *l, struct heft_error *err)
     l->weights =
         l->of ? heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->weights, err) : NULL;
     for (size_t i = 0; l->weights && i < cargo->n_items; i++) {
-        if (!find_layer(l, leading(cargo->items[i].name, l->components), &l->of[i], err))
+        if (!find_layer(l, layer_of(l, cargo->items[i].name), &l->of[i], err))
             return false;
         l->list[l->of[i]].n++;
     }

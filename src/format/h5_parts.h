@@ -42,6 +42,7 @@ struct heft_h5_reader {
     struct heft_source *bytes; /* in the model's arena: a copy that stays where it is */
     uint32_t source;
     uint64_t base, end; /* where HDF5's own part of it lies */
+    uint64_t behind;    /* the superblock's end */
     unsigned version;   /* of the superblock */
     struct heft_h5_entry *entries;
     struct heft_h5_list *lists;

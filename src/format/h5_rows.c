@@ -246,10 +246,11 @@ static bool claim(struct adder *a, uint64_t begin, uint64_t end, const char *wha
 static bool check_span(struct adder *a, uint64_t off, uint64_t n, uint64_t at)
 {
     if (off < at)
-        heft_fail(a->err, HEFT_MALFORMED, off,
-                  "a dataset's bytes begin here, within those of another or the superblock's, which "
-                  "end at %" PRIu64,
-                  at);
+        heft_fail(
+            a->err, HEFT_MALFORMED, off,
+            "a dataset's bytes begin here, within those of another or the superblock's, which "
+            "end at %" PRIu64,
+            at);
     else if (!heft_within(off, n, a->r->end))
         heft_fail(a->err, HEFT_MALFORMED, off,
                   "%" PRIu64 " bytes of a dataset begin here, HDF5's part of the file ends at "
@@ -265,10 +266,10 @@ static bool claim_rest(struct adder *a, struct heft_arena *mem)
 {
     static const char what[] = "HDF5 structures and packed data";
     uint64_t(*spans)[2] = heft_arena_zero(mem, a->n, sizeof *spans, a->err);
-    uint64_t at = a->r->base;
+    uint64_t at = a->r->behind;
     size_t n = 0;
 
-    if (!spans || !claim(a, 0, at, "user block"))
+    if (!spans || !claim(a, 0, a->r->base, "user block") || !claim(a, a->r->base, at, "superblock"))
         return false;
     for (size_t i = 0; i < a->n; i++) {
         const struct heft_h5_entry *entry = entry_at(a, i);

@@ -162,5 +162,8 @@ bool heft_h5_superblock(struct heft_h5_reader *r, struct heft_error *err)
     if (r->version > NEWEST)
         return heft_fail(err, HEFT_UNSUPPORTED, r->base + 8,
                          "superblock version %u; heft knows 0 to %d", r->version, NEWEST);
-    return (r->version < 2 ? check_old : check_new)(r, &s, err);
+    if (!(r->version < 2 ? check_old : check_new)(r, &s, err))
+        return false;
+    r->behind = r->base + s.at;
+    return true;
 }

@@ -489,8 +489,8 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                        .first_storage = model->n_storages};
     const bool ok = load_text(&r) && read_text(&r) &&
                     heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
-                    open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) && add_ties(&r) &&
-                    drop_repeated_metadata(&r);
+                    open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) &&
+                    add_ties(&r) && drop_repeated_metadata(&r);
 
     if (ok && !model->format)
         model->format = "hf-index"; /* no shards at all */

@@ -189,6 +189,12 @@ static int fault_list_dir(const char *path, bool (*each)(void *ctx, const char *
     return strikes("list_dir") ? -1 : heft_os_posix.list_dir(path, each, ctx);
 }
 
+static const void *fault_module(const char *path, const char *symbol, bool *exists)
+{
+    *exists = true;
+    return strikes("module") ? NULL : heft_os_posix.module(path, symbol, exists);
+}
+
 static const struct heft_os table = {
     .open_read = fault_open_read,
     .open_stream = fault_open_stream,
@@ -217,6 +223,7 @@ static const struct heft_os table = {
     .map = fault_map,
     .unmap = fault_unmap,
     .list_dir = fault_list_dir,
+    .module = fault_module,
 };
 
 void heft_fault_os_install(uint64_t fail_at, int number)

@@ -1,0 +1,184 @@
+"""HDF5 both ways: as h5py, Keras and huggingface_hub 0.36 write it, and as they read what heft wrote.
+Prints "ok" or "FAIL what: why" a line, for suite_h5.
+
+    HEFT=… python h5_peer.py FOLDER
+
+Runs inside an environment of its own (requirements-h5.txt): the hub's newer releases know no
+TensorFlow.
+"""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+import h5py
+import keras
+import numpy
+import safetensors.numpy
+import tensorflow
+from huggingface_hub import split_tf_state_dict_into_shards
+from keras.src.legacy.saving import legacy_h5_format
+
+HEFT = os.environ["HEFT"]
+CODES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+ROUNDS = 30
+
+
+def check(good, what, why=""):
+    print("ok" if good else f"FAIL {what}: {why}"[:600].replace("\n", " "), flush=True)
+    return good
+
+
+def heft(*words):
+    done = subprocess.run([HEFT, *map(str, words)], capture_output=True)
+    check(done.returncode == 0, f"heft {words[0]}", done.stderr.decode("utf-8", "replace")[-300:])
+    return done.stdout
+
+
+def same(left, right):
+    left, right = (numpy.asarray(a, a.dtype.newbyteorder("<"), order="C") for a in (left, right))
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
+def random_array(rng, code):
+    shape = tuple(rng.choice((1, 2, 3, 5, 17)) for _ in range(rng.randrange(5)))
+    dtype = numpy.dtype(code).newbyteorder(rng.choice("<>"))
+    if code == "?":
+        return numpy.array([rng.random() < 0.5 for _ in range(int(numpy.prod(shape)))], bool).reshape(shape)
+    return numpy.frombuffer(rng.randbytes(int(numpy.prod(shape)) * dtype.itemsize), dtype).reshape(shape)
+
+
+def storing(rng, array):
+    if array.ndim == 0 or rng.random() < 0.4:
+        return {}
+    options = {"chunks": tuple(rng.randint(1, n) for n in array.shape)}
+    if rng.random() < 0.6:
+        options["compression"] = "gzip"
+    return options | {"shuffle": rng.random() < 0.5, "fletcher32": rng.random() < 0.5}
+
+
+def read_files(folder):
+    """What h5py writes."""
+    for number in range(ROUNDS):
+        rng = random.Random(number)
+        path, out = folder / "in.h5", folder / "in.npz"
+        arrays = {f"{rng.choice(['', 'a/', 'b/c/'])}{i}é": random_array(rng, rng.choice(CODES)) for i in range(12)}
+        libver = rng.choice(["earliest", "v108", "v110"])
+        with h5py.File(path, "w", libver=libver, userblock_size=rng.choice([0, 512, 2048])) as file:
+            for name, array in arrays.items():
+                file.create_dataset(name, data=array, **storing(rng, array))
+        heft("convert", path, "-o", out, "-f", "-q")
+        with numpy.load(out) as got:
+            check(set(got.files) == set(arrays), f"names {number}", got.files)
+            for name, array in arrays.items():
+                check(same(got[name], array), f"round {number} {name}", f"{array.dtype} {array.shape}")
+
+
+def write_files(folder):
+    """What h5py reads of heft, and that it is the same on every run."""
+    plain = [c for c in CODES if c != "c16"]
+    for number in range(ROUNDS):
+        rng = random.Random(1000 + number)
+        source, one, two = folder / "s.safetensors", folder / "one.h5", folder / "two.h5"
+        arrays = {}
+        for i in range(rng.choice([0, 1, 20])):
+            array = random_array(rng, rng.choice(plain))
+            arrays[f"{rng.choice(['', 'x/', 'y/z/'])}{i}.weight"] = numpy.ascontiguousarray(
+                array.astype(array.dtype.newbyteorder("=")))
+        safetensors.numpy.save_file({k: v.reshape(v.shape) for k, v in arrays.items()}, source)
+        heft("convert", source, "-o", one, "-f", "-q", "--verify")
+        heft("convert", source, "-o", two, "-f", "-q")
+        check(one.read_bytes() == two.read_bytes(), f"two runs {number}")
+        with h5py.File(one) as file:
+            for name, array in arrays.items():
+                check(same(file[name][()], array), f"written {number} {name}", f"{array.dtype} {array.shape}")
+        names = {row["name"] for row in json.loads(heft("ls", "--json", one))["tensors"]}
+        check(names == set(arrays), f"names come back {number}")
+
+
+def model(seed):
+    keras.utils.set_random_seed(seed)
+    inner = keras.Sequential([keras.Input((6,)), keras.layers.Dense(5, name="deep")], name="inner")
+    return keras.Sequential([
+        keras.Input((4, 3)), keras.layers.Conv1D(4, 2, name="conv"),
+        keras.layers.Bidirectional(keras.layers.LSTM(3), name="both"), inner,
+        keras.layers.BatchNormalization(name="norm"), keras.layers.Dense(2, name="last")])
+
+
+def equal_weights(left, right):
+    return all(numpy.array_equal(a, b) for a, b in zip(left.get_weights(), right.get_weights()))
+
+
+def keras_files(folder):
+    made, other = model(1), model(2)
+    path, out = folder / "legacy.h5", folder / "again.h5"
+    with h5py.File(path, "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, made)
+    heft("convert", path, "-o", out, "-f", "-q")
+    check(not equal_weights(made, other), "two models differ")
+    other.load_weights(out)
+    check(equal_weights(made, other), "load_weights of what heft wrote")
+    for name in ("m.keras", "m.weights.h5"):
+        made.save(folder / name) if name == "m.keras" else made.save_weights(folder / name)
+        heft("convert", folder / name, "-o", folder / "k.npz", "-f", "-q")
+        with numpy.load(folder / "k.npz") as got:
+            values = sorted(got[n].tobytes() for n in got.files)
+        check(values == sorted(w.tobytes() for w in made.get_weights()), f"weights of {name}")
+        heft("verify", folder / name)
+
+
+def stripped(name):
+    return name if "model." in name or "/" not in name else name.split("/", 1)[1]
+
+
+def splits(folder):
+    """--max-shard-size beside split_tf_state_dict_into_shards, and transformers' shards."""
+    for number in range(ROUNDS):
+        rng = random.Random(2000 + number)
+        arrays = {}
+        for i in range(rng.randint(1, 12)):
+            code = rng.choice(["?", "f4", "f2", "i8"])
+            arrays[f"{rng.choice(['net/', 'net/a/', 'my_model.x/', ''])}w{i}:0"] = numpy.zeros(rng.randint(1, 40), code)
+        limit = rng.choice([1, 20, 60, 200, 10**6])
+        wanted = split_tf_state_dict_into_shards(
+            {name: tensorflow.constant(array) for name, array in arrays.items()}, max_shard_size=limit)
+        source, out = folder / "split.npz", folder / f"out{number}"
+        numpy.savez(source, **arrays)
+        words = ["convert", source, "-o", f"{out}/", "--to", "h5", "--max-shard-size", limit]
+        plan = json.loads(heft(*words, "--dry-run", "--json"))
+        check(plan["filename_to_tensors"] == wanted.filename_to_tensors, f"split {number}", plan["filename_to_tensors"])
+        check(plan["metadata"]["total_size"] == wanted.metadata["total_size"], f"total {number}")
+        heft(*words, "-q")
+        read_shards(out, wanted, arrays, number)
+
+
+def read_shards(out, wanted, arrays, number):
+    for name, tensors in wanted.filename_to_tensors.items():
+        with h5py.File(out / name) as file:
+            if wanted.is_sharded:
+                listed = [n.decode() for n in file.attrs["layer_names"]]
+                check(listed == [stripped(n) for n in sorted(tensors)], f"layer_names {number}", listed)
+            for tensor in tensors:
+                at = stripped(tensor) if wanted.is_sharded else tensor
+                check(same(file[at][()], arrays[tensor]), f"shard {number} {tensor}")
+    if wanted.is_sharded:
+        index = json.loads((out / "tf_model.h5.index.json").read_text())
+        check(index == {"metadata": wanted.metadata, "weight_map": wanted.tensor_to_filename}, f"index {number}", index)
+    rows = {row["name"] for row in json.loads(heft("ls", "--json", out))["tensors"]}
+    check(rows == set(arrays), f"rows of the folder {number}", rows)
+    heft("verify", out, "--strict")
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    for part in (read_files, write_files, keras_files, splits):
+        part(folder)
+    print("done")
+
+
+main()

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Writes the samples of this folder and expect.tsv: HDF5 files that must be refused, and the odd
+ones that must not.
+
+    python make.py            # made with h5py 3.14.0 (HDF5 1.14.6)
+"""
+import io
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+ROWS = []
+
+
+def sample(name, content, code, offset="-", text=""):
+    (HERE / name).write_bytes(content)
+    ROWS.append((name, code, hex(offset) if isinstance(offset, int) else offset, text))
+
+
+def write(fill, **options):
+    bytes_ = io.BytesIO()
+    with h5py.File(bytes_, "w", **options) as file:
+        fill(file)
+    return bytes_.getvalue()
+
+
+def two(file):
+    file["x"] = np.arange(2, dtype="f4")
+    file["y"] = np.arange(2, dtype="f4")
+
+
+def offsets(content):
+    with h5py.File(io.BytesIO(content)) as file:
+        return [file[name].id.get_offset() for name in "xy"]
+
+
+def put(content, at, value, width=8):
+    return content[:at] + value.to_bytes(width, "little") + content[at + width:]
+
+
+def superblocks():
+    old, new = write(two), write(two, libver="latest")
+    size = len(old)
+    sample("version-4.h5", put(old, 8, 4, 1), "unsupported", 8, "superblock version 4")
+    sample("offsets-of-3.h5", put(old, 13, 3, 1), "malformed", 13, "offsets have 3 bytes")
+    sample("lengths-of-16.h5", put(old, 14, 16, 1), "unsupported", 14, "lengths have 16 bytes")
+    sample("cut-off.h5", old[:-1], "malformed", 40, f"ends at {size}, it ends at {size - 1}")
+    sample("cut-in-superblock.h5", old[:30], "malformed", 0, "ends within the superblock")
+    sample("only-a-signature.h5", old[:8], "malformed", 0, "ends within the superblock")
+    sample("end-at-2-to-63.h5", put(old, 40, 1 << 63), "malformed", 40, "it is cut off")
+    sample("end-before-base.h5", put(old, 24, 1 << 40), "malformed", 40, "before it begins")
+    sample("driver-block.h5", put(old, 48, 96), "unsupported", 48, "one file of several")
+    sample("new-offsets-of-0.h5", put(new, 9, 0, 1), "malformed", 9, "offsets have 0 bytes")
+    sample("new-cut-off.h5", new[:-1], "malformed", 28, "it is cut off")
+    sample("new-checksum.h5", put(new, 44, 1, 4), "malformed", "-", "libhdf5")
+    sample("one-byte-more.h5", old + b"\1", "finding", size, "")
+
+
+def groups():
+    old = write(two)
+    x, y = offsets(old)
+    places = [old.index(n.to_bytes(8, "little")) for n in (x, y)]
+    sample("data-shared.h5", put(old, places[1], x), "malformed", x, "within those of another")
+    sample("data-half-shared.h5", put(old, places[1], x + 4), "malformed", x + 4,
+           "within those of another")
+    sample("data-beyond-the-end.h5", put(old, places[1], len(old) - 4), "malformed", "*", "")
+    sample("data-in-superblock.h5", put(old, places[0], 0, 8), "malformed", 0, "")
+    sample("root-of-zeros.h5", old[:96] + bytes(64) + old[160:], "unsupported", "-", "libhdf5")
+    sample("root-elsewhere.h5", put(old, 64, 1 << 40), "malformed", "-", "libhdf5")
+
+
+def links():
+    def outside(file):
+        file["x"] = np.zeros(1)
+        file["out"] = h5py.ExternalLink("/etc/passwd", "/x")
+
+    def external(file):
+        create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        create.set_external(b"/etc/passwd", 0, 8)
+        space = h5py.h5s.create_simple((1,))
+        h5py.h5d.create(file.id, b"x", h5py.h5t.IEEE_F64LE, space, create)
+
+    def virtual(file):
+        layout = h5py.VirtualLayout(shape=(4,), dtype="f4")
+        layout[:] = h5py.VirtualSource("/tmp/other.h5", "x", shape=(4,))
+        file.create_virtual_dataset("x", layout)
+
+    sample("external-link.h5", write(outside), "note", "-", "heft opens no second file")
+    sample("external-storage.h5", write(external), "note", "-", "lies in other files")
+    sample("virtual.h5", write(virtual, libver=("v110", "v110")), "note", "-", "a virtual dataset")
+    # HDF5 1.14 writes a form that 1.10 does not know
+    sample("virtual-newer.h5", write(virtual, libver="latest"), "unsupported", "-", "x: libhdf5")
+
+
+def bombs():
+    def chunk(file):
+        file.create_dataset("x", shape=(1 << 16, 1 << 10), chunks=(1 << 16, 1 << 10), dtype="f4")
+
+    def zeros(file):
+        file.create_dataset("x", shape=(1 << 40,), chunks=(1 << 16,), dtype="f4", compression="gzip")
+
+    def rank(file):
+        file.create_dataset("x", shape=(1,) * 32, dtype="f4", data=np.zeros((1,) * 32, "f4"))
+
+    sample("chunk-of-256-mib.h5", write(chunk), "note", "-", "its chunks have more than")
+    sample("nothing-stored.h5", write(zeros), "note", "-", "are said to unpack to")
+    sample("rank-32.h5", write(rank), "ok")
+
+
+def archives():
+    def archive(name, method):
+        bytes_ = io.BytesIO()
+        with zipfile.ZipFile(bytes_, "w", method) as file:
+            file.writestr(zipfile.ZipInfo("config.json"), "{}")
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            file.writestr(info, write(two))
+        return bytes_.getvalue()
+
+    stored = archive("model.weights.h5", zipfile.ZIP_STORED)
+    at = stored.index(b"\x89HDF")
+    sample("deflated.keras", archive("model.weights.h5", zipfile.ZIP_DEFLATED), "unsupported", 43,
+           "is deflated")
+    sample("elsewhere.keras", archive("sub/model.weights.h5", zipfile.ZIP_STORED), "malformed", "*",
+           "no record model.weights.h5")
+    sample("version-4.keras", put(stored, at + 8, 4, 1), "unsupported", at + 8, "superblock version 4")
+    # the last byte of the second array: all else is as it was
+    last = at + offsets(stored[at:])[1] + 7
+    sample("flipped.keras", stored[:last] + b"\x99" + stored[last + 1:], "finding", at,
+           "CRC-32 of model.weights.h5")
+
+
+def main():
+    for make in (superblocks, groups, links, bombs, archives):
+        make()
+    lines = ["# made by make.py: file, code, offset, part of the message"]
+    lines += ["\t".join(row) for row in ROWS]
+    (HERE / "expect.tsv").write_text("\n".join(lines) + "\n")
+
+
+main()

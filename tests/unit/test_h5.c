@@ -1,0 +1,222 @@
+/* test_h5.c: HDF5 where no file shows it: without the module, without memory, from many threads,
+ * and the names that cannot be written. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "fault_os.h"
+#include "heft/heft.h"
+#include "io/os.h"
+#include "scratch.h"
+
+#define GOLDEN HEFT_TESTS "/golden/h5/"
+
+/* ---- without the module --------------------------------------------------------------------- */
+
+static bool module_exists;
+
+static const void *no_module(const char *path, const char *symbol, bool *exists)
+{
+    (void)path, (void)symbol;
+    *exists = module_exists;
+    return NULL;
+}
+
+static void expect_refused(const char *text)
+{
+    struct heft_error err = {0};
+    struct heft_os os = heft_os_posix;
+
+    os.module = no_module;
+    heft_os = &os;
+    assert_null(heft_open(GOLDEN "types.h5", NULL, &err));
+    heft_os = &heft_os_posix;
+    assert_int_equal(err.code, HEFT_UNSUPPORTED);
+    assert_non_null(strstr(err.text, text));
+    assert_non_null(strstr(err.text, "libhdf5"));
+}
+
+static void without_the_module(void **state)
+{
+    (void)state;
+    module_exists = false;
+    expect_refused("is not installed");
+    module_exists = true;
+    expect_refused("cannot be loaded");
+}
+
+/* ---- without memory ------------------------------------------------------------------------- */
+
+static void opening_without_memory(void **state)
+{
+    static const char *const files[] = {GOLDEN "packed.h5", GOLDEN "legacy.h5",
+                                        GOLDEN "model.keras"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct heft_checkpoint *c = NULL;
+
+        for (uint64_t nth = 1; !c; nth++) {
+            struct heft_error err = {0};
+
+            assert_true(nth < 1000);
+            heft_alloc_fail_at(nth);
+            c = heft_open(files[i], NULL, &err);
+            heft_alloc_fail_at(0);
+            assert_true(c || err.code == HEFT_NOMEM);
+        }
+        heft_close(c);
+    }
+}
+
+static void planning_without_memory(void **state)
+{
+    struct heft_convert_options options = {.to = "h5"};
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(GOLDEN "legacy.h5", NULL, &err);
+    char *folder = heft_scratch_new();
+    struct heft_conversion *plan = NULL;
+
+    (void)state;
+    options.output = heft_scratch_path(folder, "out.h5");
+    for (uint64_t nth = 1; !plan; nth++) {
+        err = (struct heft_error){0};
+        assert_true(nth < 1000);
+        heft_alloc_fail_at(nth);
+        plan = heft_convert_plan(c, &options, &err);
+        heft_alloc_fail_at(0);
+        assert_true(plan || err.code == HEFT_NOMEM);
+    }
+    assert_int_equal(heft_scratch_count(folder), 0);
+    heft_convert_free(plan);
+    heft_close(c);
+    free((char *)(uintptr_t)options.output);
+    heft_scratch_free(folder);
+}
+
+/* ---- threads -------------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS  20
+
+struct reading {
+    struct heft_checkpoint *c;
+    size_t index, bytes;
+    const uint8_t *expected;
+    bool same;
+};
+
+static void *read_often(void *ctx)
+{
+    struct reading *r = ctx;
+    uint8_t *out = malloc(r->bytes);
+
+    r->same = out != NULL;
+    for (int i = 0; i < ROUNDS && r->same; i++) {
+        struct heft_error err = {0};
+
+        r->same = heft_tensor_read(r->c, r->index, out, r->bytes, &err) &&
+                  memcmp(out, r->expected, r->bytes) == 0;
+    }
+    free(out);
+    return NULL;
+}
+
+static void threads_may_read(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(GOLDEN "packed.h5", NULL, &err);
+    struct reading all[THREADS];
+    pthread_t threads[THREADS];
+
+    (void)state;
+    assert_non_null(c);
+    assert_true(heft_tensor_count(c) >= THREADS);
+    for (size_t i = 0; i < THREADS; i++) {
+        struct heft_tensor t;
+        uint8_t *expected;
+
+        assert_true(heft_tensor_at(c, i, &t));
+        expected = malloc(t.bytes);
+        assert_non_null(expected);
+        assert_true(heft_tensor_read(c, i, expected, t.bytes, &err));
+        all[i] = (struct reading){c, i, t.bytes, expected, false};
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_often, &all[i]), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_true(all[i].same);
+        free((void *)(uintptr_t)all[i].expected);
+    }
+    heft_close(c);
+}
+
+/* ---- names that cannot be written ----------------------------------------------------------- */
+
+static void put_file(const char *folder, const char *header)
+{
+    char file[512] = {0};
+    const size_t n = strlen(header);
+
+    file[0] = (char)n;
+    memcpy(file + 8, header, n);
+    heft_scratch_write(folder, "in.safetensors", file, 8 + n + 8);
+}
+
+static void refuse_names(const char *first, const char *second, const char *text)
+{
+    char *folder = heft_scratch_new(), *in, *out;
+    struct heft_convert_options options = {.to = "h5"};
+    struct heft_error err = {0};
+    struct heft_checkpoint *c;
+    char header[200];
+
+    snprintf(header, sizeof header,
+             "{\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+             "\"%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+             first, second);
+    put_file(folder, header);
+    in = heft_scratch_path(folder, "in.safetensors");
+    out = heft_scratch_path(folder, "out.h5");
+    options.output = out;
+    c = heft_open(in, NULL, &err);
+    assert_non_null(c);
+    assert_null(heft_convert_plan(c, &options, &err));
+    assert_non_null(strstr(err.text, text));
+    heft_close(c);
+    free(in);
+    free(out);
+    heft_scratch_free(folder);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    refuse_names("a", "a/b", "another tensor is called a");
+    refuse_names("x", "a//b", "no path of HDF5");
+    refuse_names("x", "/b", "no path of HDF5");
+    refuse_names("x", "a/./b", "no path of HDF5");
+    refuse_names("x", "b/", "no path of HDF5");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_the_module),
+        cmocka_unit_test(opening_without_memory),
+        cmocka_unit_test(planning_without_memory),
+        cmocka_unit_test(threads_may_read),
+        cmocka_unit_test(names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
