@@ -266,9 +266,11 @@ INTEGER_LOOPS(u64, uint64_t, uint64_t)
 INTEGER_LOOPS(i64, int64_t, int64_t)
 /* The value is in the low bits: to the top, and back with its sign. */
 #define LOW_BITS(name, type, wide, bits)                                                           \
-    LOOP(name##_to_f32, type, float, (float)((type)(x << (8 - bits)) >> (8 - bits)))               \
-    LOOP(name##_to_f64, type, double, (double)((type)(x << (8 - bits)) >> (8 - bits)))             \
-    LOOP(name##_to_int, type, wide, (type)(x << (8 - bits)) >> (8 - bits))
+    LOOP(name##_to_f32, type, float,                                                               \
+         (float)((type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits)))                         \
+    LOOP(name##_to_f64, type, double,                                                              \
+         (double)((type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits)))                        \
+    LOOP(name##_to_int, type, wide, (type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits))
 
 LOW_BITS(i4, int8_t, int64_t, 4)
 LOW_BITS(u4, uint8_t, uint64_t, 4)

@@ -30,12 +30,7 @@ extern const struct heft_format heft_format_raw;
 
 #define SURE 95 /* of 100: no other format is asked */
 
-<<<<<<< HEAD
 /* Strong magics first. One a line, so that changes do not meet. */
-=======
-/* Strong magics first. */
-/* One a line. */
->>>>>>> 8af2f9e9ce58b9f12566e4ba7d363088851e923c
 /* clang-format off */
 static const struct heft_format *const formats[] = {
     &heft_format_torch,
