@@ -348,6 +348,14 @@ static bool drop(struct untier *u, const struct alias *alias, const struct alias
     return add_metadata(cargo, alias->name, kept->name, err);
 }
 
+static bool may_drop(const struct untier *u, const struct alias *alias, const struct alias *kept)
+{
+    const struct heft_row *row = u->cargo->items[alias->item].row;
+
+    return !u->cargo->model->storages[row->storage].is_pooled ||
+           same_view(row, u->cargo->items[kept->item].row);
+}
+
 /* One run of overlapping names: keep the first complete one by name; drop and record the others in
  * name order. A run without a complete name is what the hub refuses: there every name keeps its own
  * bytes. */
@@ -359,7 +367,7 @@ static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft
     while (kept < n && !run[kept].complete)
         kept++;
     for (size_t i = 0; kept < n && i < n; i++)
-        if (i != kept && !drop(u, &run[i], &run[kept], err))
+        if (i != kept && may_drop(u, &run[i], &run[kept]) && !drop(u, &run[i], &run[kept], err))
             return false;
     return true;
 }

@@ -106,7 +106,8 @@ static bool take_storage(struct heft_pte *p, struct heft_pte_place *place, const
                          "a constant of %" PRIu64 " bytes, where %" PRIu64 " are left", bytes,
                          place->len);
     if (place->storage == HEFT_NONE) {
-        const struct heft_storage fresh = {.off = place->off, .source = p->source};
+        const struct heft_storage fresh = {
+            .off = place->off, .source = p->source, .is_pooled = true};
 
         if (!heft_model_add_storage(p->model, &fresh, &place->storage, err))
             return false;

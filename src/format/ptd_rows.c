@@ -115,7 +115,7 @@ static bool add_storages(struct opening *o, struct heft_error *err)
     for (size_t i = 0; i < o->n_extents; i++) {
         const struct extent *e = &o->extents[i];
         const struct heft_storage whole = {
-            .off = e->off, .len = e->len, .packed = e->len, .source = o->source};
+            .off = e->off, .len = e->len, .packed = e->len, .source = o->source, .is_pooled = true};
         struct heft_storage *last = &o->model->storages[storage];
 
         if (e->len == 0 || e->off >= end || i == 0) {
