@@ -238,6 +238,15 @@ bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
     return true;
 }
 
+bool heft_model_reserve_claims(struct heft_model *model, size_t claims, struct heft_error *err)
+{
+    if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, claims,
+                   sizeof *model->claims, err))
+        return false;
+    heft_pages_large(model->claims, model->cap_claims * sizeof *model->claims);
+    return true;
+}
+
 bool heft_model_add_storage(struct heft_model *model, const struct heft_storage *storage,
                             uint32_t *index, struct heft_error *err)
 {

@@ -256,6 +256,8 @@ void heft_model_drop_slice(struct heft_model *model, uint32_t index);
 /* Room for so many more storages and rows, for readers that know how many may come. */
 HEFT_CHECKED bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
                                      struct heft_error *err);
+HEFT_CHECKED bool heft_model_reserve_claims(struct heft_model *model, size_t claims,
+                                            struct heft_error *err);
 HEFT_CHECKED bool heft_model_add_storage(struct heft_model *model,
                                          const struct heft_storage *storage, uint32_t *index,
                                          struct heft_error *err);

@@ -13,6 +13,8 @@
 #include "core/tree.h"
 #include "format/tf_bundle.h"
 
+#define LEAST_ENTRY 16 /* bytes: three lengths, a letter, dtype, shape, size and checksum */
+
 /* ---- probe ------------------------------------------------------------------------------- */
 
 static int probe(const struct heft_probe *sample)
@@ -62,7 +64,7 @@ static bool add_row(struct heft_tf_bundle *b, struct heft_str name,
     row.flags = heft_tf_row_flags(b, entry->dtype);
     if (!heft_tf_add_storage(b, entry, at, &row.storage))
         return false;
-    if (heft_str_is(name, HEFT_TF_GRAPH_KEY))
+    if (heft_str_eq(name, HEFT_STR(HEFT_TF_GRAPH_KEY)))
         b->graph = row.storage;
     return heft_model_add_row(b->model, &row, b->err);
 }
@@ -124,9 +126,21 @@ static bool take_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry
     return (e->key.n == 0 ? read_header : read_entry)(b, e);
 }
 
+/* Room for as many tensors as a plain index can hold: pages that stay untouched cost nothing, and
+ * nothing is copied while the arrays grow. */
+static bool make_room(const struct heft_tf_bundle *b)
+{
+    const uint64_t most = heft_limit_tensors(&b->model->limits, b->model->file_bytes);
+    const uint64_t size = b->model->sources[b->source].source.size;
+    const size_t n = (size_t)heft_min_u64(size / LEAST_ENTRY, most);
+
+    return heft_model_reserve(b->model, n, n, b->err) &&
+           heft_model_reserve_claims(b->model, n, b->err);
+}
+
 static bool read_index(struct heft_tf_bundle *b)
 {
-    return heft_tf_walk(b, b->source, take_entry) &&
+    return make_room(b) && heft_tf_walk(b, b->source, take_entry) &&
            (b->has_header || heft_fail(b->err, HEFT_MALFORMED, 0,
                                        "a table without entries: a bundle's has a header"));
 }

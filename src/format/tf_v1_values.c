@@ -137,7 +137,9 @@ static bool add_decoded(struct decoder *d, struct heft_cur proto, uint32_t *out)
 
     /* A value takes a byte at least. */
     if (d->values > heft_cur_left(&proto))
-        return refuse_count(d, heft_cur_left(&proto));
+        return heft_fail(d->r->b.err, HEFT_MALFORMED, d->r->where,
+                         "%zu bytes of values for a slice of %" PRIu64 " elements",
+                         heft_cur_left(&proto), d->entry->elements);
     if (!weigh(d->r, bytes))
         return false;
     d->out = heft_arena_alloc(&d->r->b.model->mem, (size_t)bytes, d->r->b.err);

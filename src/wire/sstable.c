@@ -56,13 +56,11 @@ static bool take_handle(struct heft_cur *cur, struct heft_sstable_range *out)
     return take_varint(cur, &out->off) && take_varint(cur, &out->size);
 }
 
-/* Whether block and trailer lie in front of the footer. */
+/* Whether block and trailer lie in front of what follows them. */
 static bool fits(const struct heft_sstable *t, struct heft_sstable_range range)
 {
-    const uint64_t room = t->src->size - HEFT_SSTABLE_FOOTER;
-
-    return room >= HEFT_SSTABLE_TRAILER &&
-           heft_within(range.off, range.size, room - HEFT_SSTABLE_TRAILER);
+    return t->limit >= HEFT_SSTABLE_TRAILER &&
+           heft_within(range.off, range.size, t->limit - HEFT_SSTABLE_TRAILER);
 }
 
 static bool refuse_handle(const struct heft_sstable *t, struct heft_sstable_range range,
@@ -70,8 +68,8 @@ static bool refuse_handle(const struct heft_sstable *t, struct heft_sstable_rang
 {
     return heft_fail(err, HEFT_MALFORMED, where,
                      "%s is said to be %" PRIu64 " bytes at %" PRIu64
-                     "; with its trailer it must end at %" PRIu64 ", where the footer begins",
-                     what, range.size, range.off, t->src->size - HEFT_SSTABLE_FOOTER);
+                     "; with its trailer it must end at %" PRIu64 " or before",
+                     what, range.size, range.off, t->limit);
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -112,6 +110,7 @@ static bool read_metaindex(struct heft_sstable *t, struct heft_sstable_range met
 
     if (!fits(t, metaindex) || metaindex.off + metaindex.size + HEFT_SSTABLE_TRAILER != index.off)
         return tell(t, where, "the metaindex handle does not name the block before the index", err);
+    t->limit = metaindex.off;
     if (!heft_sstable_load(&t->data, t->src, metaindex, err) ||
         !show(t, HEFT_SSTABLE_METAINDEX, &t->data, err))
         return false;
@@ -127,8 +126,10 @@ bool heft_sstable_open(struct heft_sstable *t, const struct heft_source *src,
     *t = (struct heft_sstable){.src = src, .watcher = *watcher};
     if (!read_footer(t, &metaindex, &index, err))
         return false;
+    t->limit = src->size - HEFT_SSTABLE_FOOTER;
     if (!fits(t, index))
         return refuse_handle(t, index, src->size - HEFT_SSTABLE_FOOTER, "the index block", err);
+    t->limit = index.off;
     return heft_sstable_load(&t->index, src, index, err) &&
            show(t, HEFT_SSTABLE_INDEX, &t->index, err) && read_metaindex(t, metaindex, index, err);
 }
@@ -183,10 +184,9 @@ static bool check_key(struct heft_sstable *t, const struct heft_sstable_entry *e
 static bool leave_block(struct heft_sstable *t, struct heft_error *err)
 {
     const struct heft_sstable_block *block = &t->data;
-    const bool is_bare = block->n == 0 && block->n_restarts == 1; /* as writers leave it */
 
     t->has_block = false;
-    if (block->met != block->n_restarts && !is_bare &&
+    if (!heft_sstable_restarts_hold(block) &&
         !tell_order(t, heft_sstable_where(block, block->n),
                     "the restarts do not all name entries with whole keys, in order", err))
         return false;
@@ -228,7 +228,7 @@ static bool end_index(struct heft_sstable *t, struct heft_error *err)
 {
     const struct heft_sstable_block *index = &t->index;
 
-    return index->met == index->n_restarts || (index->n == 0 && index->n_restarts == 1) ||
+    return heft_sstable_restarts_hold(index) ||
            tell_order(t, heft_sstable_where(index, index->n),
                       "the restarts do not all name entries with whole keys, in order", err);
 }

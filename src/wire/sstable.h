@@ -86,6 +86,7 @@ struct heft_sstable {
     struct heft_sstable_block index, data;
     struct heft_buf bound, last; /* the index key of the block before; the last key */
     uint64_t end;                /* of the data block before, with its trailer */
+    uint64_t limit;              /* where data blocks end: metaindex and index follow */
     bool has_block, has_last, told_order, failed;
 };
 

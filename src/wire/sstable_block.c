@@ -185,6 +185,13 @@ static void meet_restart(struct heft_sstable_block *block, uint32_t shared)
         block->met++;
 }
 
+bool heft_sstable_restarts_hold(const struct heft_sstable_block *block)
+{
+    if (block->n == 0) /* as writers leave it: a restart at 0, or none */
+        return block->n_restarts <= 1;
+    return block->n_restarts > 0 && restart(block, 0) == 0 && block->met == block->n_restarts;
+}
+
 bool heft_sstable_step(struct heft_sstable_block *block, struct heft_sstable_entry *out,
                        struct heft_error *err)
 {

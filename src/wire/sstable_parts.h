@@ -13,6 +13,9 @@ void heft_sstable_unload(struct heft_sstable_block *block);
 /* The next entry; the caller has seen that at < n. */
 HEFT_CHECKED bool heft_sstable_step(struct heft_sstable_block *block,
                                     struct heft_sstable_entry *out, struct heft_error *err);
+/* Of a block that was walked to its end: whether its restarts name entries with whole keys, in order,
+ * the first one first. */
+bool heft_sstable_restarts_hold(const struct heft_sstable_block *block);
 /* File offset of a place in the block; of a packed one the block's. */
 uint64_t heft_sstable_where(const struct heft_sstable_block *block, size_t at);
 

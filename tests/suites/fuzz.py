@@ -32,6 +32,7 @@ def samples_for(name):
         for pattern in patterns:
             yield from (path for path in home.glob(pattern) if path.is_dir())
             yield from home.glob(f"{pattern}/*/.metadata")
+            yield from home.glob(f"{pattern}/*/*.index")
 
 
 def last_input(errors):

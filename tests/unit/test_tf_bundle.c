@@ -1,0 +1,186 @@
+/* test_tf_bundle.c: TensorFlow's checkpoints through the public door: every damaged byte is found,
+ * and memory may run out anywhere. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "fault/scratch.h"
+#include "heft/heft.h"
+
+#define GOLDEN "tests/golden/tf-bundle"
+
+static const char *const folders[] = {"dtypes", "partitioned", "objects", "snappy",    "blocks",
+                                      "padded", "variant",     "v1",      "big-endian"};
+
+/* ---- damage ------------------------------------------------------------------------------ */
+
+static void count_finding(void *ctx, const struct heft_finding *finding)
+{
+    unsigned *const findings = ctx;
+
+    *findings += finding->severity == HEFT_FINDING;
+}
+
+/* Whether the checkpoint opens and verifying finds nothing. */
+static bool is_sound(const char *path)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(path, NULL, &err);
+    unsigned findings = 0;
+    bool done;
+
+    if (!c)
+        return false;
+    done = heft_verify(c, NULL, count_finding, &findings, &err);
+    heft_close(c);
+    return done && findings == 0;
+}
+
+/* All files of a folder, into a new one. */
+static char *copy_of(const char *from)
+{
+    char *to = heft_scratch_new();
+    DIR *dir = opendir(from);
+    struct dirent *entry;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir))) {
+        size_t n;
+        char *bytes;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        bytes = heft_scratch_read(from, entry->d_name, &n);
+        assert_non_null(bytes);
+        heft_scratch_write(to, entry->d_name, bytes, n);
+        free(bytes);
+    }
+    closedir(dir);
+    return to;
+}
+
+/* In place: a file that is cut off and written again is flushed to the disk each time. */
+static void poke(FILE *file, size_t at, char byte)
+{
+    assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+    assert_int_equal(fputc((unsigned char)byte, file), (unsigned char)byte);
+    assert_int_equal(fflush(file), 0);
+}
+
+/* Every byte of a file, with its lowest bit turned, and with all of them. */
+static void damage(const char *folder, const char *name)
+{
+    char *path = heft_scratch_path(folder, name);
+    FILE *file = fopen(path, "r+b");
+    size_t n;
+    char *bytes = heft_scratch_read(folder, name, &n);
+
+    assert_true(bytes && file);
+    for (size_t i = 0; i < 2 * n; i++) {
+        poke(file, i / 2, (char)(bytes[i / 2] ^ (i % 2 ? 0xff : 0x01)));
+        if (is_sound(folder))
+            fail_msg("%s: byte %zu is damaged, nothing is found", name, i / 2);
+        poke(file, i / 2, bytes[i / 2]);
+    }
+    fclose(file);
+    free(bytes);
+    free(path);
+}
+
+static void every_damaged_byte_is_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(folders); i++) {
+        char path[256];
+        char *folder;
+        struct heft_error err = {0};
+        struct heft_checkpoint *c;
+        struct heft_file file;
+
+        snprintf(path, sizeof path, GOLDEN "/%s", folders[i]);
+        folder = copy_of(path);
+        assert_true(is_sound(folder));
+        c = heft_open(folder, NULL, &err);
+        assert_non_null(c);
+        for (size_t k = 0; heft_file_at(c, k, &file); k++)
+            if (!strstr(file.path, "/checkpoint")) /* which names what to open, and has no sum */
+                damage(folder, strrchr(file.path, '/') + 1);
+        assert_true(is_sound(folder));
+        heft_close(c);
+        heft_scratch_free(folder);
+    }
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+static void lack_of_memory_is_an_error(void **state)
+{
+    const struct heft_open_options objects = {.object_names = true};
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(folders); i++) {
+        const struct heft_open_options *how = strcmp(folders[i], "objects") ? NULL : &objects;
+        struct heft_checkpoint *c = NULL;
+        char path[256];
+
+        snprintf(path, sizeof path, GOLDEN "/%s", folders[i]);
+        for (uint64_t nth = 1; !c; nth++) {
+            struct heft_error err = {0};
+
+            heft_alloc_fail_at(nth);
+            c = heft_open(path, how, &err);
+            heft_alloc_fail_at(0);
+            if (!c && err.code != HEFT_NOMEM)
+                fail_msg("%s: allocation %u: %s", path, (unsigned)nth, err.text);
+        }
+        assert_true(heft_tensor_count(c) > 0);
+        heft_close(c);
+    }
+}
+
+/* ---- strings ----------------------------------------------------------------------------- */
+
+static bool take_first(void *ctx, const char *text, size_t n)
+{
+    struct heft_str *const first = ctx;
+
+    first->p = n == 5 && memcmp(text, "hello", 5) == 0 ? "hello" : "";
+    first->n++;
+    return false;
+}
+
+static void strings_are_handed_out(void **state)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(GOLDEN "/dtypes", NULL, &err);
+    struct heft_str first = {NULL, 0};
+    size_t index;
+
+    (void)state;
+    assert_non_null(c);
+    assert_true(heft_tensor_find(c, "string", 6, &index));
+    assert_true(heft_tensor_strings(c, index, take_first, &first, &err));
+    assert_string_equal(first.p, "hello");
+    assert_int_equal(first.n, 1); /* it was ended */
+    assert_true(heft_tensor_find(c, "float32", 7, &index));
+    assert_false(heft_tensor_strings(c, index, take_first, &first, &err));
+    assert_int_equal(err.code, HEFT_UNSUPPORTED);
+    heft_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_damaged_byte_is_found),
+        cmocka_unit_test(lack_of_memory_is_an_error),
+        cmocka_unit_test(strings_are_handed_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
