@@ -200,7 +200,8 @@ HEFT_CHECKED bool heft_tf_variable_read(const struct heft_proto_doc *doc, struct
                                         struct heft_error *err);
 
 /* A collection's elements, one by one: texts of node_list, bytes of bytes_list, of any_list the
- * value. `text` lives until the next call. Others have none. */
+ * value (one that a text form writes out as a message is passed over). `text` lives until the next
+ * call. Others have none. */
 typedef bool heft_tf_element_fn(void *ctx, struct heft_str text, struct heft_error *err);
 HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
                                           const struct heft_tf_collection *collection,

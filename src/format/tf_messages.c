@@ -568,7 +568,7 @@ static const struct heft_proto_field structured_fields[] = {
     ONE_OF(32, "tensor_dtype_value", data_type),
     SUB(33, "tensor_spec_value", tensor_spec),
     SUB(34, "type_spec_value", type_spec),
-    SUB(35, "bounded_tensor_spec_value", tensor_spec),
+    SUB(35, "bounded_tensor_spec_value", bounded_spec),
     SUB(51, "list_value", structured_list),
     SUB(52, "tuple_value", structured_list),
     SUB(53, "dict_value", structured_dict),
@@ -579,10 +579,17 @@ static const struct heft_proto_field structured_fields[] = {
 MESSAGE(structured, "StructuredValue");
 
 static const struct heft_proto_field tensor_spec_fields[] = {
+    ONE(1, "name", STRING),
+    SUB(2, "shape", shape),
+    ONE_OF(3, "dtype", data_type),
+};
+MESSAGE(tensor_spec, "TensorSpecProto");
+
+static const struct heft_proto_field bounded_spec_fields[] = {
     ONE(1, "name", STRING),    SUB(2, "shape", shape),    ONE_OF(3, "dtype", data_type),
     SUB(4, "minimum", tensor), SUB(5, "maximum", tensor),
 };
-MESSAGE(tensor_spec, "TensorSpecProto");
+MESSAGE(bounded_spec, "BoundedTensorSpecProto");
 
 static const struct heft_proto_field type_spec_fields[] = {
     ONE_OF(1, "type_spec_class", type_spec_class),

@@ -64,6 +64,7 @@ extern const struct heft_proto_message heft_tf_saveable;
 extern const struct heft_proto_message heft_tf_function_spec;
 extern const struct heft_proto_message heft_tf_structured;
 extern const struct heft_proto_message heft_tf_tensor_spec;
+extern const struct heft_proto_message heft_tf_bounded_spec;
 extern const struct heft_proto_message heft_tf_type_spec;
 extern const struct heft_proto_message heft_tf_structured_list;
 extern const struct heft_proto_message heft_tf_structured_dict;

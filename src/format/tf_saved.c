@@ -106,10 +106,12 @@ static enum heft_tf_kind kind_of_binary(struct heft_bytes head, uint64_t size)
     uint64_t len, inner;
     uint32_t field;
 
-    if (head.n > 4 && head.p[0] == 0x08 && head.p[1] < 0x80)
-        heft_cur_take(&cur, 2);
-    else if (head.n > 1 && head.p[0] == 0x0a)
+    if (head.n > 1 && head.p[0] == 0x0a)
         return kind_of_first(cur, size);
+    if (head.n > 4 && head.p[0] == 0x08 && head.p[1] < 0x80) {
+        heft_cur_take(&cur, 2);
+        size = UINT64_MAX; /* known by its version: one that is cut off is still one */
+    }
     if (open_field(&cur, size, &len) != SAVED_GRAPHS)
         return HEFT_TF_UNKNOWN;
     field = len ? open_field(&cur, len, &inner) : 1;

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
 DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin", ".npy", ".npz",
-                 ".pkl", ".tar", ".ptd", ".pte"}
+                 ".pkl", ".tar", ".ptd", ".pte", ".pb", ".pbtxt"}
 
 
 class Fail(Exception):
@@ -117,6 +117,7 @@ def golden_inputs():
 
 def index_of(folder):
     """The file of a checkpoint's folder that names the others; None where the folder is none."""
-    return (next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)
+    return (next(folder.glob("saved_model.pb*"), None)
+            or next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)
             or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow's: the latest
             or next(folder.glob("model.ckpt-3*"), None))  # … of version 1

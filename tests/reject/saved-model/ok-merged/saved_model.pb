@@ -1,0 +1,6 @@
+#
+"serve
+	
+nNoOp
+	
+mNoOp

@@ -1,0 +1,5 @@
+%
+"serve
+	
+nNoOp*
+kmethod
