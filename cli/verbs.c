@@ -297,6 +297,8 @@ const struct verb verbs[] = {
      "  heft convert last.ckpt --root state_dict -o model.safetensors\n"
      "  heft convert model.pth -o half.safetensors --cast '*=F16' --rename '^model\\.=>'\n"
      "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n"
+     "  heft convert model.safetensors -o ckpt/model --to tf       as TensorFlow's SaveV2 would\n"
+     "  heft convert new.safetensors --into saved_model -o new_model\n"
      "  heft convert --salvage broken.pth -o rest.safetensors       what a cut download still "
      "has\n",
      "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"

@@ -8,11 +8,10 @@
  * is what it is restored by. All of it is checked before anything is written. Its graph of objects,
  * strings and the counter of saves stay what they are. */
 #include "base/text.h"
-#include "core/registry.h"
+#include "format/tf_bundle.h"
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
-#define GRAPH       "_CHECKPOINTABLE_OBJECT_GRAPH"
 #define COUNTER     "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
 #define BUNDLE      "/variables/variables"
 #define NAMES_SHOWN 8
@@ -167,44 +166,37 @@ static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)
     return to;
 }
 
-/* A piece that is copied from a data file of the model: `part`, or all of the row. */
-static bool keep_piece(struct into *in, const struct heft_row *row, const struct heft_part *part)
+static bool refuse_to_keep(const struct heft_row *row, const char *why, struct heft_error *err)
 {
-    const uint32_t number = part ? part->storage : row->storage;
-    const struct heft_storage *s = &in->old.storages[number];
-    struct heft_row *copy = heft_arena_zero(in->out->plan->mem, 1, sizeof *copy, in->err);
-    struct heft_tf_piece piece = {.of = HEFT_NONE, .crc = heft_crc_mask(s->crc), .has_crc = true};
-
-    if (!copy)
-        return false;
-    if ((part ? part->flags : row->flags) || s->sum == HEFT_SUM_NONE)
-        return heft_fail(in->err, HEFT_UNSUPPORTED, s->off,
-                         "stays as it is, which only a little-endian bundle with its checksums "
-                         "allows") ||
-               heft_error_about(in->err, "tensor", row->name);
-    copy->shape = copy_numbers(in, part ? part->extent : row->shape, row->rank);
-    copy->rank = row->rank;
-    copy->dtype = row->dtype;
-    copy->bytes = s->len;
-    piece.item.row = copy;
-    piece.item.as = row->dtype;
-    piece.item.bytes = s->len;
-    piece.item.name.p = heft_arena_text(in->out->plan->mem, row->name, in->err);
-    piece.item.name.n = row->name.n;
-    piece.file =
-        heft_arena_text(in->out->plan->mem, heft_str_of(in->old.sources[s->source].path), in->err);
-    piece.from = s->off;
-    return copy->shape && piece.item.name.p && piece.file &&
-           heft_tf_out_piece(in->out, &piece, in->err);
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "cannot stay as it is: %s", why);
+    return heft_error_about(err, "tensor", row->name);
 }
 
-static bool keep_row(struct into *in, const struct heft_row *row)
+/* A piece that is copied from a data file of the model, with its checksum. */
+static bool keep_row(struct into *in, const struct heft_row *old)
 {
-    if (row->parts)
-        return heft_fail(in->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "is partitioned: the new weights must have it") ||
-               heft_error_about(in->err, "tensor", row->name);
-    return keep_piece(in, row, NULL);
+    struct heft_arena *mem = in->out->plan->mem;
+    const struct heft_storage *s = &in->old.storages[old->storage];
+    struct heft_row *row = heft_arena_zero(mem, 1, sizeof *row, in->err);
+    struct heft_tf_piece piece = {.of = HEFT_NONE, .crc = heft_crc_mask(s->crc), .has_crc = true};
+
+    if (!row)
+        return false;
+    if (old->parts)
+        return refuse_to_keep(old, "it is partitioned", in->err);
+    if (old->flags || s->sum == HEFT_SUM_NONE || heft_tf_is_big_endian(s))
+        return refuse_to_keep(old, "the bundle is big-endian, or lacks its checksum", in->err);
+    row->shape = copy_numbers(in, old->shape, old->rank);
+    row->rank = old->rank;
+    row->dtype = old->dtype;
+    piece.item.row = row;
+    piece.item.as = old->dtype;
+    piece.item.bytes = s->len;
+    piece.item.name = (struct heft_str){heft_arena_text(mem, old->name, in->err), old->name.n};
+    piece.file = heft_arena_text(mem, heft_str_of(in->old.sources[s->source].path), in->err);
+    piece.from = s->off;
+    return row->shape && piece.item.name.p && piece.file &&
+           heft_tf_out_piece(in->out, &piece, in->err);
 }
 
 static bool keep_rest(struct into *in)

@@ -50,12 +50,10 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
     piece->crc = heft_crc_mask(storage->crc);
 }
 
-/* Strings have their lengths and a checksum in front, which another byte order changes. */
-static bool is_big_endian(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
+bool heft_tf_is_big_endian(const struct heft_storage *storage)
 {
-    const struct heft_storage *s = &out->plan->model->storages[piece->item.row->storage];
-
-    return s->check == heft_tf_check_strings_big || s->check == heft_tf_check_variants_big;
+    return storage->check == heft_tf_check_strings_big ||
+           storage->check == heft_tf_check_variants_big;
 }
 
 static bool check_piece(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
@@ -64,7 +62,8 @@ static bool check_piece(const struct heft_tf_out *out, const struct heft_tf_piec
     const enum heft_dtype as = (enum heft_dtype)piece->item.as;
 
     if (piece->put.p || piece->file || heft_dtype_bits(as) != 0 ||
-        (piece->has_crc && !is_big_endian(out, piece)))
+        (piece->has_crc &&
+         !heft_tf_is_big_endian(&out->plan->model->storages[piece->item.row->storage])))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
               "%s tensors can be copied from little-endian TensorFlow bundles only",

@@ -13,18 +13,17 @@
 #include "core/plan.h"
 #include "format/tf_parts.h"
 
-/* Bytes of a data file that have one entry: a tensor, or a slice of one. */
+/* Bytes of a data file that have one entry: a tensor, or a slice of one. They are those of the item's
+ * row; or of a file, for a row that is none of the model's; or were made here, a scalar. */
 struct heft_tf_piece {
-    struct heft_item item; /* its row; the name is the tensor's. Or … */
-    const char
-        *file; /* … bytes of this file, from `from` on, of a row that is not the model's; or … */
-    uint64_t from;
-    struct heft_str put; /* … bytes that were made here (p is not NULL), a scalar … */
-    uint8_t put_as;      /* … of this dtype, where there is no row */
-    const struct heft_slice_dim
-        *dims;    /* of a slice, one a dimension; NULL: it is the whole tensor */
-    uint32_t of;  /* number of the item among the cargo's, or HEFT_NONE */
-    uint32_t crc; /* masked, where has_crc; else it is a sum of the plan */
+    struct heft_item item;             /* the name is the tensor's */
+    const char *file;                  /* NULL: of no file */
+    uint64_t from;                     /* in the file */
+    struct heft_str put;               /* p is NULL: not made here */
+    uint8_t put_as;                    /* dtype of what was made here, where there is no row */
+    const struct heft_slice_dim *dims; /* of a slice, one a dimension; NULL: of a whole tensor */
+    uint32_t of;                       /* number of the item among the cargo's, or HEFT_NONE */
+    uint32_t crc;                      /* masked, where has_crc; else it is a sum of the plan */
     uint32_t shard;
     bool has_crc;
 };
@@ -73,6 +72,8 @@ HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf
 /* PREFIX.index: the lines, sorted by key. Duplicate and empty keys are HEFT_USAGE. */
 HEFT_CHECKED bool heft_tf_out_index(struct heft_tf_out *out, struct heft_error *err);
 
+/* Whether they are strings or variants whose lengths and checksums are of the other byte order. */
+bool heft_tf_is_big_endian(const struct heft_storage *storage);
 /* How TensorFlow stores a string: its length, a checksum of that, its bytes; in `mem`. */
 HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem,
                                      struct heft_str *bytes, uint32_t *crc, struct heft_error *err);
@@ -83,6 +84,11 @@ HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error
 HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
                                      struct heft_arena *mem, struct heft_bytes *out,
                                      uint64_t *where, struct heft_error *err);
+/* The graph of objects of a bundle that is written again: where tensors were renamed, the names in
+ * it change, too. */
+HEFT_CHECKED bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece,
+                                    struct heft_error *err);
+
 /* By which names rows are known; keys are borrowed from the model. */
 struct heft_tf_names {
     const struct heft_model *model;
@@ -94,14 +100,11 @@ HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct h
 /* The row, or HEFT_NONE. */
 uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name);
 void heft_tf_names_release(struct heft_tf_names *names);
+
 /* Instead of heft_tf_out_item for all items: checks them against the bundle of out->into, gives them
  * its keys, and adds what stays of it. */
 HEFT_CHECKED bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err);
 /* The other files of that model. */
 HEFT_CHECKED bool heft_tf_into_files(struct heft_tf_out *out, struct heft_error *err);
-/* The graph of objects of a bundle that is written again: where tensors were renamed, the names in
- * it change, too. */
-HEFT_CHECKED bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece,
-                                    struct heft_error *err);
 
 #endif

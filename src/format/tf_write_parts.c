@@ -124,6 +124,32 @@ static bool can_cut(const struct heft_row *row, unsigned axis)
            heft_dtype_bytes((enum heft_dtype)row->dtype) > 0;
 }
 
+/* TensorFlow reads slices of these one by one, and does not put them together. */
+static bool stays_apart(enum heft_dtype dtype)
+{
+    static const uint8_t list[] = {HEFT_F16,  HEFT_U16,  HEFT_U32, HEFT_U64,
+                                   HEFT_QI16, HEFT_QU16, HEFT_I2,  HEFT_U2};
+
+    for (size_t i = 0; i < HEFT_COUNT(list); i++)
+        if (list[i] == dtype)
+            return true;
+    return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_bits(dtype) == 8;
+}
+
+static bool note_apart(struct heft_tf_out *out, const struct heft_item *item,
+                       struct heft_error *err)
+{
+    struct heft_plan *plan = out->plan;
+
+    if (!stays_apart((enum heft_dtype)item->as))
+        return true;
+    return heft_plan_note(
+        plan,
+        heft_arena_printf(plan->mem, err, "TensorFlow reads slices of %s one by one only: %s",
+                          heft_dtype_name((enum heft_dtype)item->as), item->name.p),
+        err);
+}
+
 static bool cut(struct heft_tf_out *out, const struct heft_tf_piece *whole, const struct wish *wish,
                 struct heft_error *err)
 {
@@ -132,6 +158,8 @@ static bool cut(struct heft_tf_out *out, const struct heft_tf_piece *whole, cons
     const uint64_t n = heft_min_u64(wish->n, extent);
     struct heft_range range = {0, 0, false};
 
+    if (!note_apart(out, &whole->item, err))
+        return false;
     for (uint64_t i = 0; i < n; i++) {
         range.start = range.stop;
         range.stop += extent / n + (i < extent % n);
