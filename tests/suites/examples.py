@@ -7,7 +7,7 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 ONLY_PLAIN = True
 
-EXAMPLES = ("list", "load_tensor", "convert_progress", "split", "tokens")
+EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "tokens")
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(stranger C)
@@ -96,9 +96,9 @@ def run_examples(ctx, programs, libraries):
     if unlisted:
         raise Fail(f"list does not show {unlisted[0]}:\n{listed}")
     must_succeed(ctx, [programs / "load_tensor", path, tensors[0]["name"]], env=env)
-    split = text_of(must_succeed(ctx, [programs / "split", path, "1"], env=env).stdout)
+    split = text_of(must_succeed(ctx, [programs / "split_items", path, "1"], env=env).stdout)
     if not split.startswith("model-00001-of-0") or any(t["name"] not in split for t in tensors):
-        raise Fail(f"split says {split!r}")
+        raise Fail(f"split_items says {split!r}")
     target = ctx.folder("converted") / "model.safetensors"
     must_succeed(ctx, [programs / "convert_progress", path, target], env=env)
     must_succeed(ctx, [ctx.heft, "verify", target])

@@ -1,6 +1,6 @@
-/* split.c: which shards huggingface_hub would put a checkpoint's tensors into.
+/* split_items.c: which shards huggingface_hub would put a checkpoint's tensors into.
  *
- *     split model.pth 5GB
+ *     split_items model.pth 5GB
  *
  * The caller says what items count and what they share: here bytes and storages of a file, but it
  * may be anything. */
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     char line[1024];
 
     if (argc != 3) {
-        fputs("usage: split FILE SIZE\n", stderr);
+        fputs("usage: split_items FILE SIZE\n", stderr);
         return 2;
     }
     if (heft_parse_bytes(argv[2], &limit, &err))
