@@ -14,6 +14,8 @@
  * The shards may be of any format: each is opened once, in the order of first mention. What the
  * index says is then compared with what they hold: disagreements are findings of `verify`, but a
  * shard that is missing or broken is an error. The text of the index is let go after opening. */
+#include <stdlib.h>
+
 #include "base/text.h"
 #include "core/plan.h"
 #include "core/registry.h"
@@ -284,6 +286,37 @@ static bool open_shards(struct reader *r)
     return ok;
 }
 
+struct placed {
+    uint64_t at; /* in the index, then in the shard */
+    struct heft_row row;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const uint64_t x = ((const struct placed *)a)->at, y = ((const struct placed *)b)->at;
+
+    return (x > y) - (x < y);
+}
+
+/* Such shards list their rows by name; the index has the order of the model, by which Keras
+ * assigns. */
+static bool reorder_rows(struct reader *r, const struct shard *shard)
+{
+    const size_t n = shard->end - shard->first;
+    struct placed *placed = heft_arena_zero(&r->mem, n, sizeof *placed, r->err);
+    struct heft_row *rows = r->model->rows + shard->first;
+
+    if (!placed)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        placed[i] =
+            (struct placed){(uint64_t)heft_strmap_get(&r->names, rows[i].name) << 32 | i, rows[i]};
+    qsort(placed, n, sizeof *placed, by_place);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = placed[i].row;
+    return true;
+}
+
 /* Shards of h5 leave out the first part of names: rows get the index's. */
 static bool rename_rows(struct reader *r, uint32_t number)
 {
@@ -308,7 +341,7 @@ static bool rename_rows(struct reader *r, uint32_t number)
         ok = row->name.p != NULL;
     }
     heft_strmap_release(&stored);
-    return ok;
+    return ok && reorder_rows(r, shard);
 }
 
 static bool rename_shards(struct reader *r)

@@ -7,7 +7,7 @@ from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
 
 ONLY_PLAIN = True
 
-EXAMPLES = ("list", "load_tensor", "convert_progress", "tokens")
+EXAMPLES = ("list", "load_tensor", "convert_progress", "split_items", "tokens")
 CMAKE_PROJECT = """\
 cmake_minimum_required(VERSION 3.25)
 project(stranger C)
@@ -23,6 +23,7 @@ def jobs(ctx):
     stage = ctx.build / "stage"
     must_install(ctx, stage)
     yield "what is installed", lambda: check_installed(stage)
+    yield "HDF5's module, found from where it is installed", lambda: with_module(ctx, stage)
     yield "pkg-config, shared", lambda: with_pkg_config(ctx, stage, static=False)
     yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
     yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
@@ -48,6 +49,19 @@ def check_installed(stage):
             missing.append(name)
     if missing:
         raise Fail("missing: " + " ".join(missing))
+
+
+def with_module(ctx, stage):
+    """By the command, and by a program over the shared library."""
+    if not (library_folder(stage) / "heft/heft_hdf5.so").exists():
+        raise Fail("heft/heft_hdf5.so is missing: was heft built where libhdf5 is?")
+    path = GOLDEN / "h5/user-block.h5"
+    must_succeed(ctx, [stage / "bin/heft", "ls", path])
+    program = ctx.folder("module") / "list"
+    libraries = library_folder(stage)
+    must_succeed(ctx, ["gcc", "-std=c17", "-o", program, ROOT / "examples/list.c",
+                       f"-I{stage / 'include'}", f"-L{libraries}", "-lheft"])
+    must_succeed(ctx, [program, path], env=dict(ctx.env, LD_LIBRARY_PATH=str(libraries)))
 
 
 def with_pkg_config(ctx, stage, static):
@@ -82,6 +96,9 @@ def run_examples(ctx, programs, libraries):
     if unlisted:
         raise Fail(f"list does not show {unlisted[0]}:\n{listed}")
     must_succeed(ctx, [programs / "load_tensor", path, tensors[0]["name"]], env=env)
+    split = text_of(must_succeed(ctx, [programs / "split_items", path, "1"], env=env).stdout)
+    if not split.startswith("model-00001-of-0") or any(t["name"] not in split for t in tensors):
+        raise Fail(f"split_items says {split!r}")
     target = ctx.folder("converted") / "model.safetensors"
     must_succeed(ctx, [programs / "convert_progress", path, target], env=env)
     must_succeed(ctx, [ctx.heft, "verify", target])
