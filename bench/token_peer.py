@@ -12,6 +12,8 @@ import pathlib
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
+
 PATTERN = (r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
 HOME = {}  # what is loaded once: libraries, vocabularies, texts
 CODERS = {}  # by name: what the last first pass left, for the warm ones
@@ -125,7 +127,27 @@ class Tokenizers:
         return len(self.coder.encode(text.decode(), add_special_tokens=False).ids)
 
 
-KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers": Tokenizers}
+class Tokie:
+    def __init__(self):
+        import tokie
+        self.coder = tokie.Tokenizer.from_json(tokenizer_json())
+
+    def encode(self, text):
+        return len(self.coder.encode(text.decode(), add_special_tokens=False).ids)
+
+
+class Port:
+    """encoder.py, by its rules."""
+    def __init__(self):
+        from encode_port import Encoder
+        self.coder = Encoder(HOME["folder"])
+
+    def encode(self, text):
+        return len(self.coder.encode(text.decode()))
+
+
+KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers": Tokenizers,
+         "tokie": Tokie, "encoder.py": Port}
 
 
 def timed(coder, text):

@@ -4,7 +4,7 @@ import os
 import pathlib
 
 import texts
-from measure import LIBRARY, ROOT, STORE, Peer, alternate, median
+from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, command, median
 
 
 def vocabulary():
@@ -44,7 +44,7 @@ def compare(table, work, who, size, mine, theirs, wanted):
     """`wanted` times the rate of the peer; None: beside it, for the record."""
     heft, peer = (median([run["seconds"] for run in runs]) for runs in (mine, theirs))
     counts = {run["ids"] for run in (*mine, *theirs)}
-    if len(counts) != 1:
+    if len(counts) != 1 and who != "tokie":  # which is not exact
         raise RuntimeError(f"{work}: heft and {who} do not count the same ids: {counts}")
     table.add(work, who, rate(size, heft), rate(size, peer), f"{peer / heft:.2f}×",
               f"≥ {wanted}×", peer >= wanted * heft)
@@ -72,22 +72,75 @@ def part_tokens(table, quick):
             except texts.Missing as reason:
                 skip(kind, reason)
                 continue
-            both(table, peer, kind, path, 3 if quick else 7)
+            if has(peer, "gigatoken"):
+                both(table, peer, kind, path, 3 if quick else 7)
         slow_peers(table, peer)
+
+
+def has(peer, who):
+    """Whether that peer is there; its row is skipped by name else."""
+    there = peer.ask("has", who=who)["ok"]
+    if not there:
+        skip(who, "is not installed")
+    return there
 
 
 def slow_peers(table, peer):
     """Peers of which a few megabytes are enough."""
     try:
-        path = texts.english(8 * 10**6)
+        paths = {size: texts.english(size) for size in (10**6, 8 * 10**6)}
     except texts.Missing as reason:
         return skip("slower peers", reason)
-    size = path.stat().st_size
-    for who, wanted in (("tiktoken", 10), ("tokenizers", 10)):
+    for who, size, wanted in (("tiktoken", 8 * 10**6, 10), ("tokenizers", 8 * 10**6, 10),
+                              ("tokie", 8 * 10**6, 1), ("encoder.py", 10**6, 80)):
+        if not has(peer, who):
+            continue
+        path = paths[size]
         mine, theirs = alternate(3, lambda: peer.ask("first", who="heft", path=str(path)),
                                  lambda: peer.ask("first", who=who, path=str(path)))
-        compare(table, f"encode {size / 1e6:.0f} MB, English, first pass, in process", who, size,
-                mine, theirs, wanted)
+        compare(table, f"encode {size / 1e6:.0f} MB, English, first pass, in process", who,
+                path.stat().st_size, mine, theirs, wanted)
+
+
+def encode_command(path, *words, out="out.bin"):
+    return command(HEFT, "encode", path, "-o", STORE / out, "-f", "-q", "--no-sync", *words)[0]
+
+
+def part_tokens_command(table, quick):
+    """the whole command: beside gigatoken's first pass; count, two cores, npz, --vocab DIR"""
+    peer = ready()
+    if not peer:
+        return
+    rounds = 3 if quick else 7
+    try:
+        path, small = texts.english((32 if quick else 100) * 10**6), texts.english(32 * 10**6)
+    except texts.Missing as reason:
+        return skip("tokens-command", reason)
+    with peer:
+        if has(peer, "gigatoken"):
+            for text, how in ((path, ()), (small, ("--vocab", vocabulary()))):
+                size = text.stat().st_size
+                mine, theirs = alternate(
+                    rounds, lambda: encode_command(text, "--format", "bin", "-j1", *how),
+                    lambda: peer.ask("first", who="gigatoken", path=str(text))["seconds"])
+                row(table, f"encode {size / 1e6:.0f} MB -j1{' --vocab DIR' if how else ''}, the command",
+                    "gigatoken's first pass", size, mine, theirs, 1.2)
+    size = path.stat().st_size
+    pairs = (("count -j1", "encode -j1", 1, lambda: command(HEFT, "count", path, "-j1", "-q")[0],
+              lambda: encode_command(path, "-j1")),
+             ("encode -j2", "encode -j1", 1.9, lambda: encode_command(path, "-j2"),
+              lambda: encode_command(path, "-j1")),
+             ("encode to npz -j2", "to bin -j2", 0.5, lambda: encode_command(path, "-j2", out="out.npz"),
+              lambda: encode_command(path, "-j2")))
+    for work, against, wanted, one, other in pairs:
+        mine, theirs = alternate(rounds, one, other)
+        row(table, f"{work}, {size / 1e6:.0f} MB, the command", against, size, mine, theirs, wanted)
+
+
+def row(table, work, who, size, mine, theirs, wanted):
+    heft, peer = median(mine), median(theirs)
+    table.add(work, who, rate(size, heft), rate(size, peer), f"{peer / heft:.2f}×", f"≥ {wanted}×",
+              peer >= wanted * heft)
 
 
 def part_tokens_worst(table, quick):

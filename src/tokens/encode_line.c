@@ -127,16 +127,21 @@ static bool ship(struct heft_encode_line *l, struct heft_error *err)
     return heft_line_submit(l->line, job->is_next, err);
 }
 
-bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
-                      struct heft_error *err)
+static bool turn(struct heft_encode_line *l, size_t most_marks, struct heft_error *err)
 {
     l->is_fresh = false;
-    while (l->job && (l->job->n >= FULL || l->job->n_marks >= MARKS)) {
+    while (l->job && (l->job->n >= FULL || l->job->n_marks >= most_marks)) {
         if (!ship(l, err) || !begin_job(l, err))
             return false;
         l->is_fresh = !l->goes_on;
     }
-    if (!l->job && !begin_job(l, err))
+    return l->job || begin_job(l, err);
+}
+
+bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
+                      struct heft_error *err)
+{
+    if (!turn(l, MARKS, err))
         return false;
     *to = l->job->text + l->job->n;
     *room = JOB_ROOM - l->job->n;
@@ -146,10 +151,8 @@ bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
 bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind, uint64_t value,
                       struct heft_error *err)
 {
-    uint8_t *to;
-    size_t room;
-
-    return heft_encode_room(l, &to, &room, err) && heft_job_mark(l->job, kind, value, err);
+    /* Room is where a run can be gone on from: it gets to see most jobs end. */
+    return turn(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
 }
 
 void heft_encode_save_rest(const struct heft_encode_line *l, struct heft_buf *place)

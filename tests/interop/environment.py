@@ -2,6 +2,8 @@
 
     ${XDG_CACHE_HOME:-~/.cache}/heft/interop-main-<hash of the requirements and the Python>/
 
+What requirements-NAME-optional.txt lists is installed where it can be, a package at a time.
+
 Run as a program it makes the environment and prints its interpreter.
 """
 
@@ -48,6 +50,13 @@ def build(folder, requirements):
         "python3 -m venv (Debian: python3-venv)")
     run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install",
          "--quiet", "--retries", "2", "--requirement", str(requirements)], "pip install")
+    optional = requirements.with_name(requirements.stem + "-optional.txt")
+    for package in optional.read_text().split() if optional.exists() else []:
+        try:
+            run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install",
+                 "--quiet", "--retries", "2", package], f"pip install {package}")
+        except Unavailable as reason:
+            print(f"interop: goes without: {reason}", file=sys.stderr, flush=True)
     (folder / "ready").touch()
 
 
