@@ -37,7 +37,8 @@ static uint64_t arrays(const struct heft_tf_graph *g)
            g->cap_signatures * sizeof *g->signatures + g->cap_collections * sizeof *g->collections +
            g->cap_assets * sizeof *g->assets + g->cap_objects * sizeof *g->objects +
            g->cap_children * sizeof *g->children + g->cap_concretes * sizeof *g->concretes +
-           g->cap_tags * sizeof *g->tags;
+           g->cap_tags * sizeof *g->tags +
+           2 * g->n_infos * sizeof(struct heft_tf_info); /* lists grow, and are sorted in a copy */
 }
 
 /* Real nodes take a hundred bytes of a file and more, and objects too: what takes less and comes by

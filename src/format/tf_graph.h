@@ -131,6 +131,7 @@ struct heft_tf_graph {
     struct heft_strmap word_map, node_map, function_map;
     struct heft_tf_saver saver;
     bool has_objects;
+    uint64_t n_infos; /* of all signatures */
     uint64_t unknown; /* fields that the tables lack */
 };
 

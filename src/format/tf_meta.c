@@ -86,6 +86,7 @@ static bool read_info_entry(struct heft_tf_graph *g, struct heft_proto *p,
     if (!ok || p->failed || !heft_grow(&infos->list, &infos->cap, infos->n, 1, sizeof info, p->err))
         return false;
     infos->list[infos->n++] = info;
+    g->n_infos++;
     return heft_tf_graph_weigh(g, p->where, p->err);
 }
 
