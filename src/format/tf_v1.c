@@ -12,6 +12,8 @@
 #include "format/tf_v1.h"
 #include "wire/proto.h"
 
+extern const struct heft_format heft_format_tf_v1;
+
 /* ---- probe ------------------------------------------------------------------------------- */
 
 /* What follows the first entry's lengths, where its key is empty. */
@@ -327,6 +329,7 @@ static bool read_siblings(struct heft_tf_v1 *r)
         else if (!heft_registry_add_sibling(r->b.model, r->b.source, heft_str_of(name), &file,
                                             r->b.err))
             return false;
+        r->b.model->sources[file].format = &heft_format_tf_v1;
         if (!read_file(r, file))
             return false;
     }
@@ -367,10 +370,10 @@ static bool open_v1(struct heft_model *model, uint32_t source, struct heft_error
     return ok;
 }
 
-extern const struct heft_format heft_format_tf_v1;
 const struct heft_format heft_format_tf_v1 = {
     .name = "tf-v1",
     .summary = "TensorFlow V1 checkpoint: tables that hold the tensors",
+    .has_messages = true,
     .probe = probe,
     .open = open_v1,
 };
