@@ -37,7 +37,7 @@ struct heft_os {
     int (*lock)(int fd);               /* until it is closed; EWOULDBLOCK where another has it */
     int (*rename)(const char *from, const char *to);
     int (*rename_new)(const char *from, const char *to); /* fails with EEXIST where `to` exists */
-    int (*link)(const char *from, const char *to); /* a hard link, never over what is there */
+    int (*link)(const char *from, const char *to);       /* a hard link, never over what is there */
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path);
     int (*rmdir)(const char *path);
