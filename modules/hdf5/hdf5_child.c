@@ -6,7 +6,7 @@
  *      │                │      limits: memory, time of the processor; no output, no core
  *      └──── socket ────┘      WALK, READ ──►   ◄── DATASET …, VALUE …, NOTE …, DONE or FAILED
  */
-#define _GNU_SOURCE
+#define _XOPEN_SOURCE 700 /* setitimer */
 #include "hdf5_parts.h"
 
 #include <fcntl.h>
@@ -54,10 +54,13 @@ static void limit_memory(void)
     FILE *file = fopen("/proc/self/statm", "re");
     const long page = sysconf(_SC_PAGESIZE);
     unsigned long long pages = 0;
+    char line[128];
 
     if (!file)
         return;
-    if (fscanf(file, "%llu", &pages) == 1 && page > 0)
+    if (fgets(line, sizeof line, file))
+        pages = strtoull(line, NULL, 10);
+    if (pages > 0 && page > 0)
         limit(RLIMIT_AS, (rlim_t)(pages * (unsigned long long)page + HDF5_MEMORY));
     (void)fclose(file);
 }

@@ -255,12 +255,24 @@ static bool set_cache(hid_t access)
     return H5Pset_mdc_config(access, &config) >= 0;
 }
 
+/* Of chunks that are unpacked, one of the largest: bands of it are read one by one. */
+static bool keep_chunks(hid_t access)
+{
+    int unused;
+    size_t slots, bytes;
+    double weight;
+
+    return H5Pget_cache(access, &unused, &slots, &bytes, &weight) >= 0 &&
+           H5Pset_cache(access, unused, slots, (size_t)HDF5_CHUNK, weight) >= 0;
+}
+
 hid_t hdf5_access(const struct hdf5_config *config)
 {
     const hid_t number = H5FDregister(&driver);
     const hid_t access = number < 0 ? -1 : H5Pcreate(H5P_FILE_ACCESS);
 
-    const bool ok = access >= 0 && H5Pset_driver(access, number, config) >= 0 && set_cache(access);
+    const bool ok = access >= 0 && H5Pset_driver(access, number, config) >= 0 &&
+                    set_cache(access) && keep_chunks(access);
 
     if (number >= 0)
         (void)H5FDunregister(number); /* the list refers to it, then the file */

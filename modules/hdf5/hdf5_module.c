@@ -7,7 +7,7 @@
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-#define LIBRARY (H5_VERS_INFO + sizeof "HDF5 library version: " - 1)
+#define LIBRARY (&H5_VERS_INFO[sizeof "HDF5 library version: " - 1])
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
