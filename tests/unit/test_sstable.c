@@ -474,7 +474,9 @@ static void lack_of_memory_is_an_error(void **state)
     put_restarts(&t, 1, (const uint32_t[]){0});
     end_data(&t, 1);
     put_entry(&t, 0, "b", "1");
-    finish_one(&t, 0);
+    put_restarts(&t, 1, (const uint32_t[]){0});
+    end_data(&t, 0);
+    end_table(&t, (const char *const[]){"a", "z"});
     do {
         heft_alloc_fail_at(++nth);
         read_all(&s, t.file.p, t.file.n);
