@@ -27,6 +27,7 @@ foreach(source ${unit_sources})
     target_compile_definitions(${name} PRIVATE HEFT_TESTS="${PROJECT_SOURCE_DIR}/tests")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
 endforeach()
+target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it packs blocks
 
 add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
     tests/tools/mutate.c)

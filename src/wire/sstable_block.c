@@ -5,10 +5,10 @@
  * A restart is where an entry with a whole key begins, for whoever searches. */
 #include "wire/sstable_parts.h"
 
-#include <snappy-c.h>
-
 #include "base/checksum.h"
 #include "base/endian.h"
+#include "io/module.h"
+#include "wire/snappy_module.h"
 
 #define MOST_STORED   (UINT64_C(1) << 30)
 #define MOST_UNPACKED (UINT64_C(64) << 20) /* or twice what is stored */
@@ -79,15 +79,19 @@ static bool unpack(struct heft_sstable_block *block, size_t *n, struct heft_erro
 {
     const char *packed = (const char *)block->bytes;
     const size_t size = (size_t)block->range.size;
+    const struct heft_snappy_module *snappy =
+        heft_module_find("heft_snappy.so", HEFT_SNAPPY_SYMBOL, "libsnappy", err);
     size_t claim, got;
     uint8_t *bytes;
 
-    if (snappy_uncompressed_length(packed, size, &claim) != SNAPPY_OK)
+    if (!snappy)
+        return false;
+    if (!snappy->claim(packed, size, &claim))
         return refuse_packed(block, "does not say how long it is", err);
     if (!check_claim(block, claim, err) || !(bytes = heft_alloc(claim, err)))
         return false;
     got = claim;
-    if (snappy_uncompress(packed, size, (char *)bytes, &got) != SNAPPY_OK || got != claim) {
+    if (!snappy->unpack(packed, size, (char *)bytes, &got) || got != claim) {
         heft_free(bytes);
         return refuse_packed(block, "does not unpack to what it claims", err);
     }
