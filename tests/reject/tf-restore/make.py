@@ -175,6 +175,15 @@ def trackables(key_of_a=b"a", with_b=True):
 def main():
     write("sound", metagraph(parts()))
     write("sound-objects", metagraph(parts(), more=saved_objects()), objects=trackables())
+    one = {f"name_{k}": node(f"name_{k}", "Const", value=strings(k)) for k in "ab"}
+    float_dt = {"dt": "type: DT_FLOAT"}
+    old = {"restore": node("restore", "Restore", "prefix", "name_a", **float_dt),
+           "restore_b": node("restore_b", "RestoreSlice", "prefix", "name_b", "whole", **float_dt),
+           "whole": node("whole", "Const", value=strings("")),
+           "put_b": node("put_b", "Assign", "b", "restore_b")}
+    write("sound-v1", metagraph(parts(names=None, slices=None, **one, **old)))
+    write("v1-dtype", metagraph(parts(names=None, slices=None, **one, **{
+        **old, "restore": node("restore", "Restore", "prefix", "name_a", dt="type: DT_INT64")})))
     write("restore-op", metagraph(parts(all=None)))
     write("fewer-names", metagraph(parts(names=node("names", "Const", value=strings("a")))))
     write("more-slices", metagraph(parts(slices=node("slices", "Const", value=strings("", n=3)))))
