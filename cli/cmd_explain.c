@@ -77,6 +77,8 @@ static bool is_map(const struct options *options, struct heft_error *err)
 {
     if (options->vocab || options->unicode)
         return usage_error(err, "explain: --vocab and --unicode go with --tokens");
+    if (options->tag_set)
+        return usage_error(err, "explain: --tag-set goes with --restore");
     if (!options->state && !options->at && !options->range && !options->record && !options->jsonl)
         return true;
     return usage_error(err,
@@ -111,7 +113,13 @@ int cmd_explain(const struct options *options, struct out *out)
         usage_error(&err, "explain: wanted: heft explain INPUT, or heft explain --tokens TEXT");
         return report_error(&err);
     }
+    if (options->trace && options->restore) {
+        usage_error(&err, "explain: --trace and --restore explain different things");
+        return report_error(&err);
+    }
     if (options->trace)
         return cmd_trace(options, out);
+    if (options->restore)
+        return cmd_restore(options, out);
     return is_map(options, &err) ? explain(options, out) : report_error(&err);
 }

@@ -43,10 +43,8 @@ void help_verb(struct out *out, const struct verb *verb)
     out_text(out, "\n\n");
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
         for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
-            size_t width;
-            if (o->kind == OPTION_LATER)
-                continue;
-            width = put_option_name(out, o);
+            const size_t width = put_option_name(out, o);
+
             out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
             out_text(out, o->help);
             out_char(out, '\n');

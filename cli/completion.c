@@ -42,8 +42,7 @@ static void each_option(struct out *out, const struct verb *verb, option_fn *put
 {
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
         for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (o->kind != OPTION_LATER)
-                put(out, verb, o);
+            put(out, verb, o);
 }
 
 /* ---- bash ----------------------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ static const char *nearest_name(const struct verb *verb, const char *name, size_
     for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
         for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
             const unsigned far = edit_distance(o->name, strlen(o->name), name, n, 2);
-            if (o->kind == OPTION_LATER || far >= least)
+            if (far >= least)
                 continue;
             best = o->name;
             least = far;
@@ -163,12 +163,9 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         list->items[list->n++] = value;
         return true;
     case OPTION_RULE:
-        return add_rule(p, o, value);
-    case OPTION_LATER:
         break;
     }
-    return usage_error(p->err, "%s --%s: not supported by heft %s", p->verb->name, o->name,
-                       heft_version());
+    return add_rule(p, o, value);
 }
 
 /* The next word as the value of option o. */

@@ -24,6 +24,7 @@ struct options {
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
+    bool restore;                    /* explain --restore */
     const char *step, *names;        /* of TensorFlow checkpoints; names: "keys" or "objects" */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
@@ -57,8 +58,7 @@ enum option_kind {
     OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
     OPTION_SHARD,   /* max_shard_size, and sharded */
     OPTION_LIST,    /* struct text_list */
-    OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
-    OPTION_LATER    /* of the contract, not of this version: refused by name, shown nowhere */
+    OPTION_RULE     /* appended to rules: left, or left and right around `split` */
 };
 
 struct option_spec {
@@ -105,7 +105,8 @@ unsigned options_threads(const struct options *options);
 int cmd_info(const struct options *options, struct out *out);
 int cmd_ls(const struct options *options, struct out *out);
 int cmd_explain(const struct options *options, struct out *out);
-int cmd_trace(const struct options *options, struct out *out); /* explain --trace */
+int cmd_trace(const struct options *options, struct out *out);   /* explain --trace */
+int cmd_restore(const struct options *options, struct out *out); /* explain --restore */
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);
 int cmd_convert(const struct options *options, struct out *out);

@@ -21,10 +21,6 @@
     {                                                                                              \
         letter, name, OPTION_RULE, FIELD(rules), value, help, NULL, rule, split                    \
     }
-#define LATER(name, value)                                                                         \
-    {                                                                                              \
-        0, name, OPTION_LATER, 0, value, NULL, NULL, HEFT_RULE_GLOB, NULL                          \
-    }
 #define END                                                                                        \
     {                                                                                              \
         0, NULL, OPTION_FLAG, 0, NULL, NULL, NULL, HEFT_RULE_GLOB, NULL                            \
@@ -100,7 +96,8 @@ static const struct option_spec explain_own[] = {
     TEXT(0, "record", record, "NAME", NULL, "with --trace: another pickle of an archive"),
     FLAG(0, "jsonl", jsonl, "with --trace: one JSON object a line"),
     TEXT(0, "tokens", tokens, "TEXT", NULL, "how TEXT becomes tokens: words, merges, ids"),
-    LATER("restore", NULL),
+    FLAG(0, "restore", restore, "how a SavedModel is restored: variable, key, bytes"),
+    TEXT(0, "tag-set", tag_set, "TAGS", NULL, "with --restore: the metagraph of these tags"),
     END,
 };
 static const struct option_spec writing[] = {
@@ -255,9 +252,12 @@ const struct verb verbs[] = {
      "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n"
      "  heft explain --trace model.pth | less        its pickle, opcode by opcode\n"
      "  heft explain --trace model.pth --at 136      stack, metastack and memo there\n"
+     "  heft explain --restore saved_model/          from its restore op to each variable's bytes\n"
      "  heft explain --tokens 'hello there'          merges in order, and ids\n",
      "Ranges that heft does not understand are marked ??. --trace executes nothing: it shows what\n"
-     "unpickling would do, and how each tensor leads to its bytes.\n",
+     "unpickling would do, and how each tensor leads to its bytes. --restore runs nothing: it "
+     "shows\n"
+     "what loading a SavedModel of TensorFlow would do with its checkpoint.\n",
      {explain_own, vocabulary, classes, document, reading, choosing, common},
      0,
      ANY,

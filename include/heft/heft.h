@@ -439,6 +439,87 @@ HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *opti
                          const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                          struct heft_error *err);
 
+/* ---- the way of restoring ---------------------------------------------------------------- */
+
+/* What loading a TensorFlow SavedModel would do with its checkpoint, step by step: told from its
+ * graph and its objects, nothing is run. Names are as the file has them: escape them before a
+ * terminal sees them; `text` is safe. All of it lives as long as the checkpoint and the handle. */
+struct heft_restore;
+
+struct heft_restore_options {
+    const char *tags; /* of the metagraph, in any order: "serve,gpu"; "": the one without tags;
+                         NULL: the only one */
+};
+
+enum heft_restore_kind {
+    HEFT_RESTORE_METAGRAPH, /* one is chosen by its tags */
+    HEFT_RESTORE_ASSET,     /* the path of an asset is fed to a tensor */
+    HEFT_RESTORE_FEED,      /* the checkpoint's prefix is fed to a tensor */
+    HEFT_RESTORE_RUN,       /* the restore op is run */
+    HEFT_RESTORE_CALL,      /* a function is called: its steps follow, one level deeper */
+    HEFT_RESTORE_READ,      /* an op reads the checkpoint; its names follow */
+    HEFT_RESTORE_NAME,      /* a name of it: key and slice */
+    HEFT_RESTORE_ASSIGN,    /* a value goes to a variable, or to a table */
+    HEFT_RESTORE_WAIT,      /* a node that waits for others is reached */
+    HEFT_RESTORE_INIT       /* an op that is run when all is restored */
+};
+
+struct heft_restore_step {
+    enum heft_restore_kind kind;
+    unsigned depth;                   /* functions around it */
+    const char *node, *op, *function; /* the node, and the function it stands in; "" where none */
+    uint64_t offset;                  /* of the node in the SavedModel's file; HEFT_NO_OFFSET: of none */
+    const char *text;                 /* for people: what it does; "" of NAME and ASSIGN */
+    const char *key, *slice;          /* of NAME: slice is "" where all of the tensor is wanted */
+    const char *dtype;                /* of NAME: "F32", as it is asked for; "" where it is not */
+    uint64_t index;                   /* of NAME: its number among the op's names */
+    uint64_t takers;                  /* of NAME: how many ASSIGNs take it */
+    size_t target;                    /* of ASSIGN: of heft_restore_target_at; else SIZE_MAX */
+};
+
+/* A variable, or the keys or values of a table, and what it gets. */
+struct heft_restore_target {
+    const char *variable; /* for people: the node's shared_name, else its name */
+    const char *node, *op; /* that hold it: "dense/kernel", "VarHandleOp" */
+    const char *by;        /* the node that puts the value there: "save/Assign_1" */
+    const char *role;      /* of a table: "keys", "values"; else "" */
+    const char *object;    /* its path among the objects: "layers/0/kernel"; "" where it has none */
+    const char *key, *slice;
+    const char *dtype;         /* "F32", as the node holds it; "" where it does not say */
+    bool has_shape;            /* the node says its shape: */
+    unsigned rank;             /* … */
+    const int64_t *shape;      /* … -1: any */
+    size_t tensor;             /* of heft_tensor_at: what the checkpoint has under the key; SIZE_MAX:
+                                  nothing */
+    size_t pieces;             /* of heft_restore_piece_at */
+};
+/* Where the bytes are: of a tensor in parts, each part that the slice touches. */
+struct heft_restore_piece {
+    size_t file;
+    uint64_t offset, bytes;
+    bool has_sum; /* the checkpoint stores a checksum */
+    bool has_crc; /* … which is a CRC-32C of these very bytes: */
+    uint32_t crc;
+};
+
+/* The checkpoint was opened with names of keys (object_names is not set). options may be NULL. */
+HEFT_API struct heft_restore *heft_restore_new(struct heft_checkpoint *c,
+                                               const struct heft_restore_options *options,
+                                               struct heft_error *err);
+/* A tag of the metagraph; NULL past the last. And which of how many metagraphs it is, from 0. */
+HEFT_API const char *heft_restore_tag(const struct heft_restore *r, size_t index);
+HEFT_API void heft_restore_metagraph(const struct heft_restore *r, size_t *number, size_t *count);
+HEFT_API bool heft_restore_step_at(const struct heft_restore *r, size_t index,
+                                   struct heft_restore_step *out);
+HEFT_API bool heft_restore_target_at(const struct heft_restore *r, size_t index,
+                                     struct heft_restore_target *out);
+HEFT_API bool heft_restore_piece_at(const struct heft_restore *r, size_t target, size_t piece,
+                                    struct heft_restore_piece *out);
+/* What does not fit: as heft_verify tells it. */
+HEFT_API bool heft_restore_finding_at(const struct heft_restore *r, size_t index,
+                                      struct heft_finding *out);
+HEFT_API void heft_restore_free(struct heft_restore *r);
+
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW */

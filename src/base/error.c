@@ -4,7 +4,6 @@
 #include "base/error.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -51,18 +50,14 @@ static struct line line_of(char *p, size_t cap)
     return (struct line){p, 0, cap, false};
 }
 
-bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, const char *format,
-               ...)
+bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset,
+                    const char *format, va_list args)
 {
     char raw[4 * sizeof err->text];
+    const int wanted = vsnprintf(raw, sizeof raw, format, args);
     struct line line;
-    va_list args;
     size_t n;
-    int wanted;
 
-    va_start(args, format);
-    wanted = vsnprintf(raw, sizeof raw, format, args);
-    va_end(args);
     n = wanted < 0 ? 0 : (size_t)wanted;
     if (n >= sizeof raw)
         n = sizeof raw - 1; /* may end within a character, but the line is full long before */
@@ -72,6 +67,17 @@ bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, con
     err->file[0] = '\0';
     line = line_of(err->text, sizeof err->text);
     line_escaped(&line, (struct heft_str){raw, n});
+    return false;
+}
+
+bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, const char *format,
+               ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    heft_fail_args(err, code, offset, format, args);
+    va_end(args);
     return false;
 }
 

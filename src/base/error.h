@@ -4,6 +4,8 @@
 #ifndef HEFT_ERROR_H
 #define HEFT_ERROR_H
 
+#include <stdarg.h>
+
 #include "base/base.h"
 #include "heft/types.h"
 
@@ -11,6 +13,9 @@
  * characters that %s brought from a file come out escaped. */
 bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, const char *format,
                ...) HEFT_PRINTF(4, 5);
+/* The same for those who have `…` of their own. */
+bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset,
+                    const char *format, va_list args) HEFT_PRINTF(4, 0);
 /* The same for errno: code HEFT_IO, "what: strerror". */
 bool heft_fail_errno(struct heft_error *err, const char *what);
 /* Names the file where none is named yet. Always returns false. */

@@ -4,11 +4,12 @@
  *     MODEL/fingerprint.pb                  left out: TensorFlow logs that, no more
  *     MODEL/variables/variables.*           a bundle with the same keys, written anew
  *
- * Which tensors there must be, of which dtype and shape, is what the bundle of the model says: that
- * is what it is restored by. All of it is checked before anything is written. Its graph of objects,
- * strings and the counter of saves stay what they are. */
+ * Which tensors there must be, of which dtype and shape, is what the bundle of the model says, and
+ * what its graph restores (tf_restore.h): they may disagree. All of it is checked before anything is
+ * written. Its graph of objects, strings and the counter of saves stay what they are. */
 #include "base/text.h"
 #include "format/tf_bundle.h"
+#include "format/tf_restore.h"
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
@@ -19,6 +20,7 @@
 struct into {
     struct heft_tf_out *out;
     const char *folder; /* the model's, without a slash at its end */
+    const char *graph;  /* its saved_model.pb, or .pbtxt */
     struct heft_model old;
     struct heft_tf_names names;
     bool *is_given; /* a row of the old bundle */
@@ -139,6 +141,50 @@ static bool match_items(struct into *in)
     return ok;
 }
 
+/* ---- the graph --------------------------------------------------------------------------- */
+
+static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        const struct heft_item *item = &cargo->items[i];
+
+        if (!heft_tf_restore_fits(wants, item->name, (enum heft_dtype)item->as, item->row->rank,
+                                  item->row->shape, in->err)) {
+            in->err->code = HEFT_USAGE; /* as where they do not fit the old bundle */
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool open_graph(const struct into *in, struct heft_model *model, uint32_t *source)
+{
+    struct heft_source file;
+
+    return heft_source_open_file(&file, in->graph, in->err) &&
+           heft_model_add_file(model, &file, in->graph, source, in->err);
+}
+
+/* Items have their keys. A key may have been right in the old bundle and wrong in the graph. */
+static bool check_graph(struct into *in)
+{
+    struct heft_tf_wants wants = {0};
+    struct heft_model model;
+    uint32_t source;
+    bool ok;
+
+    heft_model_init(&model, NULL);
+    ok = open_graph(in, &model, &source) &&
+         heft_tf_restore_expect(&wants, &model, source, in->err) && fits_all(in, &wants);
+    if (!ok)
+        heft_error_file(in->err, in->graph);
+    heft_tf_wants_release(&wants);
+    heft_model_release(&model);
+    return ok;
+}
+
 /* ---- what stays -------------------------------------------------------------------------- */
 
 /* What weights from elsewhere cannot have. */
@@ -219,8 +265,10 @@ static bool check_model(struct into *in)
 
         if (!path)
             return false;
-        if (heft_path_kind(path) == HEFT_PATH_FILE)
+        if (heft_path_kind(path) == HEFT_PATH_FILE) {
+            in->graph = path;
             return true;
+        }
     }
     heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET,
               "is no folder of a SavedModel: it has no saved_model.pb");
@@ -262,7 +310,7 @@ bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err)
 {
     struct into in = {.out = out, .folder = out->into, .err = err};
     const bool ok = check_model(&in) && open_old(&in) && match_items(&in) && check_missing(&in) &&
-                    add_items(&in) && keep_rest(&in);
+                    check_graph(&in) && add_items(&in) && keep_rest(&in);
 
     heft_tf_names_release(&in.names);
     heft_model_release(&in.old);

@@ -137,8 +137,8 @@ static enum attr attr_of(struct heft_str key)
         const char *name;
         enum attr attr;
     } attrs[] = {{"f", ATTR_F},        {"shared_name", ATTR_SHARED}, {"dtype", ATTR_DTYPE},
-                 {"T", ATTR_T},        {"dtypes", ATTR_DTYPES},      {"shape", ATTR_NODE_SHAPE},
-                 {"value", ATTR_VALUE}};
+                 {"dt", ATTR_DTYPE},   {"T", ATTR_T},                {"dtypes", ATTR_DTYPES},
+                 {"value", ATTR_VALUE}, {"shape", ATTR_NODE_SHAPE}};
 
     for (size_t i = 0; i < HEFT_COUNT(attrs); i++)
         if (heft_str_is(key, attrs[i].name))

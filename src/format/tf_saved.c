@@ -13,7 +13,7 @@
  * Rows are those of the bundle; constants of the graphs where they are asked for. A GraphDef alone (a
  * frozen graph) and a MetaGraphDef alone (.meta) open, too: their constants are their rows. Nothing
  * of a graph is run. doc/format/saved-model.md tells more. */
-#include "format/tf_saved.h"
+#include "format/tf_restore.h"
 
 enum { SAVED_VERSION = 1, SAVED_GRAPHS = 2 };
 
@@ -336,6 +336,7 @@ const struct heft_format heft_format_saved_model = {
     .summary = "TensorFlow's SavedModel: graphs, signatures, variables",
     .probe = probe_saved,
     .open = open_saved,
+    .verify = heft_tf_restore_verify,
     .has_messages = true,
 };
 

@@ -11,7 +11,7 @@
  * What is a map in the file comes by key. A shape of unknown rank is null, an unknown dimension -1. */
 #include "base/text.h"
 #include "format/tf_parts.h"
-#include "format/tf_saved.h"
+#include "format/tf_restore.h"
 
 #define KEY HEFT_STR
 
@@ -232,7 +232,8 @@ static bool put_graph(struct heft_tf_saving *s, const struct heft_tf_graph *g,
     struct heft_node *const dict = heft_tree_dict(mem, list, KEY(""), s->err);
 
     return dict && put_texts(s, dict, KEY("tags"), g->tags, g->n_tags) &&
-           put_signatures(s, g, dict) && put_assets(s, g, dict) && put_saver(s, g, dict) &&
+           put_signatures(s, g, dict) &&
+           heft_tf_restore_about(s, (size_t)(g - s->saved->graphs), dict) && put_assets(s, g, dict) && put_saver(s, g, dict) &&
            put_collections(s, g, dict) && put_versions(s, g, dict) &&
            heft_tree_number(mem, dict, KEY("nodes"), (int64_t)g->n_nodes, s->err) &&
            put_functions(s, g, dict) && put_ops(s, g, dict) &&

@@ -12,8 +12,8 @@ from .common import Fail, GOLDEN, ROOT, golden_inputs
 MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
 ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("\\(ti", "~"),
-                ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\[->]", "→"), ("\\&", ""),
-                ("\\e", "\\"), ("\\(rs", "\\")]
+                ("\\(ha", "^"), ("\\(bu", "·"), ("\\[u2026]", "…"), ("\\[->]", "→"), ("\\[u2190]", "←"),
+                ("\\&", ""), ("\\e", "\\"), ("\\(rs", "\\")]
 RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat)( |$)")
 
 
