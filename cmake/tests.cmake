@@ -3,6 +3,7 @@
 #   tests/test_*      one cmocka program per unit           (tests/unit, tests/fault)
 #   fuzz/replay_*     a fuzz target that reads files        (every preset)
 #   fuzz/fuzz_*       the same target driven by libFuzzer   (preset fuzz)
+#   heft-conversions  prints what each format holds         (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -30,8 +31,11 @@ endforeach()
 target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it packs blocks
 
 add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
-    tests/tools/mutate.c)
+    tests/tools/mutate.c tests/tools/print_rows.c)
 target_link_libraries(heft-open PRIVATE heft_static heft_flags)
+
+add_executable(heft-conversions tests/tools/conversions.c)
+target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
 
 add_custom_target(fuzz_targets) # what make fuzz builds, and no more
 

@@ -305,6 +305,33 @@ bool heft_format_at(size_t index, struct heft_format_info *out)
     return true;
 }
 
+/* NULL where it is not one that is written, or the number no dtype. */
+static const struct heft_format *writer_of(const char *name, enum heft_dtype dtype)
+{
+    const struct heft_format *format = heft_registry_find(name);
+
+    return format && heft_format_writes(format) && (unsigned)dtype < HEFT_DTYPE_COUNT ? format
+                                                                                      : NULL;
+}
+
+bool heft_format_holds(const char *format, enum heft_dtype dtype)
+{
+    const struct heft_format *writer = writer_of(format, dtype);
+
+    return writer && heft_registry_holds(writer, dtype);
+}
+
+bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out)
+{
+    const struct heft_format *writer = writer_of(format, dtype);
+    const enum heft_dtype to = writer ? heft_registry_instead(writer, dtype) : HEFT_DTYPE_COUNT;
+
+    if (to == HEFT_DTYPE_COUNT)
+        return false;
+    *out = to;
+    return true;
+}
+
 bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err)
 {
     return heft_parse_size(heft_str_of(text), out, err);

@@ -677,6 +677,12 @@ struct heft_format_info {
     bool reads, writes;
 };
 HEFT_API bool heft_format_at(size_t index, struct heft_format_info *out);
+/* Whether the format of that name can be written with tensors of that dtype: doc/conversions.md is
+ * made of it. False also for a format that is unknown or not written. */
+HEFT_API bool heft_format_holds(const char *format, enum heft_dtype dtype);
+/* The dtype to cast those to that it cannot hold, as the error of a conversion names it. False where
+ * nothing would do, and for such formats. */
+HEFT_API bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out);
 
 #ifdef __cplusplus
 }

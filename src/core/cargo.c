@@ -348,17 +348,19 @@ static bool drop(struct untier *u, const struct alias *alias, const struct alias
     return add_metadata(cargo, alias->name, kept->name, err);
 }
 
+/* Conjugated or negated otherwise, the same bytes are other values. */
 static bool may_drop(const struct untier *u, const struct alias *alias, const struct alias *kept)
 {
     const struct heft_row *row = u->cargo->items[alias->item].row;
+    const struct heft_row *other = u->cargo->items[kept->item].row;
 
-    return !u->cargo->model->storages[row->storage].is_pooled ||
-           same_view(row, u->cargo->items[kept->item].row);
+    return ((row->flags ^ other->flags) & (HEFT_ROW_CONJ | HEFT_ROW_NEG)) == 0 &&
+           (!u->cargo->model->storages[row->storage].is_pooled || same_view(row, other));
 }
 
 /* One run of overlapping names: keep the first complete one by name; drop and record the others in
  * name order. A run without a complete name is what the hub refuses: there every name keeps its own
- * bytes. */
+ * bytes; and so do names whose values differ, which the hub would give those of the first. */
 static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft_error *err)
 {
     size_t kept = 0;

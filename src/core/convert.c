@@ -202,42 +202,21 @@ static bool note_ties(struct heft_conversion *c, size_t before, struct heft_erro
 
 /* ---- cargo ------------------------------------------------------------------------------- */
 
-static bool holds(const struct heft_format *format, enum heft_dtype dtype)
+/* Where there are no elements, a dimension may say what most readers cannot count to. */
+static bool refuse_extents(const struct heft_conversion *c, struct heft_error *err)
 {
-    return format->holds ? format->holds(dtype) : heft_dtype_bits(dtype) > 0;
-}
+    for (size_t i = 0; i < c->cargo.n_items && !c->format->wide_extents; i++) {
+        const struct heft_row *row = c->cargo.items[i].row;
 
-/* The dtype of the same meaning that most formats have. */
-static enum heft_dtype usual_for(enum heft_dtype dtype)
-{
-    switch (dtype) {
-    case HEFT_C32:
-    case HEFT_C128:
-        return HEFT_C64;
-    case HEFT_QI8:
-    case HEFT_I4:
-    case HEFT_I2:
-        return HEFT_I8;
-    case HEFT_QU8:
-    case HEFT_QU4X2:
-    case HEFT_QU2X4:
-    case HEFT_BITS1X8:
-    case HEFT_BITS2X4:
-    case HEFT_BITS4X2:
-    case HEFT_BITS8:
-    case HEFT_U4:
-    case HEFT_U2:
-        return HEFT_U8;
-    case HEFT_QI16:
-        return HEFT_I16;
-    case HEFT_QU16:
-    case HEFT_BITS16:
-        return HEFT_U16;
-    case HEFT_QI32:
-        return HEFT_I32;
-    default:
-        return HEFT_F32;
+        for (unsigned d = 0; d < row->rank; d++)
+            if (row->shape[d] > INT64_MAX) {
+                heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                          "dimension %u is %" PRIu64 ", %s has them below 2^63", d, row->shape[d],
+                          c->format->name);
+                return heft_error_about(err, "tensor", c->cargo.items[i].name);
+            }
     }
+    return true;
 }
 
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
@@ -245,22 +224,26 @@ static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *er
     for (size_t i = 0; i < c->cargo.n_items; i++) {
         const struct heft_item *item = &c->cargo.items[i];
         const enum heft_dtype as = (enum heft_dtype)item->as;
+        enum heft_dtype to;
 
-        if (holds(c->format, as))
+        if (heft_registry_holds(c->format, as))
             continue;
-        if (heft_dtype_bits(as) == 0)
-            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s", c->format->name,
+        to = heft_registry_instead(c->format, as);
+        if (to == HEFT_DTYPE_COUNT)
+            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                      "%s has no %s, nor anything that it could be cast to", c->format->name,
                       heft_dtype_name(as));
         else
             heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                       "%s has no %s; --cast '%s=%s' would do", c->format->name, heft_dtype_name(as),
-                      item->name.p, heft_dtype_name(usual_for(as)));
+                      item->name.p, heft_dtype_name(to));
         return heft_error_about(err, "tensor", item->name);
     }
     return true;
 }
 
-/* Strings and the like are left out where the target has no place for them, and said. */
+/* Strings and the like are left out where the target has no place for them, and said; where there is
+ * nothing else, they are refused like any other dtype. */
 static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_error *err)
 {
     struct heft_cargo *const cargo = &c->cargo;
@@ -272,7 +255,7 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
         const struct heft_item item = cargo->items[i];
 
         if (heft_dtype_bits((enum heft_dtype)item.as) > 0 ||
-            holds(c->format, (enum heft_dtype)item.as)) {
+            heft_registry_holds(c->format, (enum heft_dtype)item.as)) {
             cargo->items[kept++] = item;
             continue;
         }
@@ -280,8 +263,10 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
             heft_buf_printf(&text, "%s%s", n ? ", " : "", item.name.p);
         n++;
     }
-    if (strict || n == 0)
+    if (strict || n == 0 || n == cargo->n_items) {
+        heft_buf_release(&text);
         return true;
+    }
     cargo->n_items = kept;
     if (n > NAMES_SHOWN)
         heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
@@ -342,7 +327,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
                          c->format->name, all);
     return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
            note_ties(c, all, err) && slice_one(c, options, err) && refuse_dtypes(c, err) &&
-           heft_cargo_split(&c->cargo, limit, err);
+           refuse_extents(c, err) && heft_cargo_split(&c->cargo, limit, err);
 }
 
 /* ---- plan -------------------------------------------------------------------------------- */

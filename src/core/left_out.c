@@ -19,14 +19,14 @@ static void leave_out(struct left_out *left, struct heft_str name)
 }
 
 /* The names as text; the list is used up. */
-static bool take_names(struct heft_conversion *c, struct left_out *left, const char **out,
+static bool take_names(struct left_out *left, struct heft_arena *mem, const char **out,
                        struct heft_error *err)
 {
     struct heft_str text;
 
     if (left->n > NAMES_SHOWN)
         heft_buf_printf(&left->names, " and %u more", left->n - NAMES_SHOWN);
-    if (!heft_buf_take(&left->names, &c->mem, &text, err))
+    if (!heft_buf_take(&left->names, mem, &text, err))
         return false;
     *out = text.p;
     return true;
@@ -38,7 +38,7 @@ static bool note_names(struct heft_conversion *c, struct left_out *left, const c
 {
     const char *names;
 
-    return take_names(c, left, &names, err) &&
+    return take_names(left, &c->mem, &names, err) &&
            (left->n == 0 ||
             heft_conversion_note(c, heft_arena_printf(&c->mem, err, "%s: %s", what, names), err));
 }
@@ -57,7 +57,7 @@ static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft
 {
     const char *names;
 
-    if (!take_names(c, left, &names, err))
+    if (!take_names(left, &c->mem, &names, err))
         return false;
     return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                      "%s has no place for what is no tensor: %s; --drop-metadata leaves it out",
@@ -103,4 +103,21 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         leave_out(&left, c->cargo.blobs[i].name);
     return note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err));
+}
+
+bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
+                              const char *what, struct heft_error *err)
+{
+    struct left_out left = {0};
+    const char *names;
+
+    if (cargo->n_metadata == 0 || cargo->n_shards > 1)
+        return true;
+    for (size_t i = 0; i < cargo->n_metadata; i++)
+        leave_out(&left, cargo->metadata[i].key);
+    return take_names(&left, plan->mem, &names, err) &&
+           heft_plan_note(
+               plan,
+               heft_arena_printf(plan->mem, err, "left out, %s have no metadata: %s", what, names),
+               err);
 }

@@ -97,6 +97,10 @@ uint32_t heft_plan_sum_begin(struct heft_plan *plan);
 void heft_plan_sum_end(struct heft_plan *plan);
 /* A line for people, in plan->mem or static. */
 HEFT_CHECKED bool heft_plan_note(struct heft_plan *plan, const char *note, struct heft_error *err);
+/* The note of a file that has no place for the cargo's metadata, where that has any; `what`: "NumPy
+ * files". Of many files the index has it. */
+HEFT_CHECKED bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
+                                           const char *what, struct heft_error *err);
 HEFT_CHECKED bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err);
 void heft_plan_release(struct heft_plan *plan); /* the arrays; the arena is the caller's */
 

@@ -68,6 +68,7 @@ struct heft_format {
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */
     bool refuses_values; /* has no place for values and metadata: refused unless the user says so */
+    bool wide_extents;   /* of dimensions, up to 2^64-1; others have them signed */
     bool aligns_segments; /* heft_convert_options.segment_alignment */
     bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */
     enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
@@ -81,6 +82,12 @@ static inline bool heft_format_writes(const struct heft_format *format)
 {
     return format->plan_set || (format->plan && format->extensions[0]);
 }
+
+/* holds.c: whether tensors of that dtype can be written so. */
+bool heft_registry_holds(const struct heft_format *format, enum heft_dtype dtype);
+/* What else to cast them to, that can: integers to the smallest integers that have every value.
+ * HEFT_DTYPE_COUNT where there is no such. */
+enum heft_dtype heft_registry_instead(const struct heft_format *format, enum heft_dtype dtype);
 
 const struct heft_format *heft_registry_find(const char *name); /* NULL where unknown */
 const struct heft_format *

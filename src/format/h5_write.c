@@ -268,7 +268,7 @@ bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo
 
     w.module = heft_h5_load(err);
     ok = w.module && sort_items(&w) && add_datasets(&w) && check_datasets(&w) && lay_out(&w) &&
-         add_ops(&w);
+         add_ops(&w) && heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
     if (w.image)
         w.module->image_free(w.image);
     heft_strmap_release(&w.paths);

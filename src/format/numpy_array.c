@@ -8,7 +8,6 @@
 
 #include "wire/zip.h"
 
-#define NAMES_SHOWN    8                    /* of metadata that is left out */
 #define DESCR_SHOWN    80                   /* bytes of a type */
 #define MOST_INFLATED  ((uint64_t)32 << 20) /* bytes of blobs in memory … */
 #define LEAST_INFLATED 4096                 /* … of which each counts as so many, at least */
@@ -246,22 +245,4 @@ bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
     ok = heft_buf_ok(&buf, err) && heft_buf_take(&buf, plan->mem, header, err);
     heft_buf_release(&buf);
     return ok;
-}
-
-bool heft_numpy_note_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
-                              struct heft_error *err)
-{
-    struct heft_buf text = {0};
-    struct heft_str line;
-
-    if (cargo->n_metadata == 0)
-        return true;
-    heft_buf_text(&text, "left out, NumPy files have no metadata: ");
-    for (size_t i = 0; i < cargo->n_metadata && i < NAMES_SHOWN; i++) {
-        heft_buf_text(&text, i ? ", " : "");
-        heft_buf_str(&text, cargo->metadata[i].key);
-    }
-    if (cargo->n_metadata > NAMES_SHOWN)
-        heft_buf_printf(&text, " and %zu more", cargo->n_metadata - NAMES_SHOWN);
-    return heft_buf_take(&text, plan->mem, &line, err) && heft_plan_note(plan, line.p, err);
 }

@@ -264,5 +264,5 @@ bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_carg
         return false;
     length = put_ends(ends, n, begin, plan->files[file].size);
     return heft_plan_put(plan, file, (struct heft_str){(char *)ends, length}, err) &&
-           heft_numpy_note_metadata(plan, cargo, err);
+           heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
 }

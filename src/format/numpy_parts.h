@@ -44,9 +44,6 @@ HEFT_CHECKED bool heft_numpy_fetch(const struct heft_model *model,
 HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
                                     struct heft_str *header, struct heft_error *err);
 bool heft_numpy_holds(enum heft_dtype dtype);
-/* NumPy files have no place for the cargo's metadata. */
-HEFT_CHECKED bool heft_numpy_note_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
-                                           struct heft_error *err);
 
 /* ---- numpy_texts.c ---- */
 

@@ -26,5 +26,6 @@ const struct heft_format heft_format_raw = {
     .plan = plan_file,
     .extensions = extensions,
     .one_tensor = true,
+    .wide_extents = true,
     .holds = holds,
 };

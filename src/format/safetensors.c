@@ -675,5 +675,6 @@ const struct heft_format heft_format_safetensors = {
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",
     .no_ties = true,
+    .wide_extents = true,
     .holds = holds,
 };

@@ -292,11 +292,11 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_car
                      struct heft_error *err)
 {
     struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
-    bool ok;
+    bool ok = heft_plan_leave_metadata(plan, cargo, "TensorFlow bundles", err);
 
-    if (plan->options->into)
+    if (ok && plan->options->into)
         ok = plan_into(&out, output, err);
-    else
+    else if (ok)
         ok = (out.prefix = prefix_of(output, plan->mem, err)) && plan_bundle(&out, err);
     plan->prefix = out.prefix;
     plan->in_set = heft_tf_in_set;

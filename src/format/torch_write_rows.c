@@ -152,26 +152,6 @@ static bool note_apart(struct grouping *g, struct heft_error *err)
                           err);
 }
 
-/* Of many files the index has the metadata, a single one has no place for it. */
-static bool note_metadata(const struct heft_torch_out *out, struct heft_error *err)
-{
-    const struct heft_cargo *cargo = out->cargo;
-    struct heft_buf text = {0};
-    struct heft_str note;
-
-    if (cargo->n_metadata == 0 || cargo->n_shards > 1)
-        return true;
-    heft_buf_text(&text, "left out, torch files have no metadata: ");
-    for (size_t i = 0; i < cargo->n_metadata && i < NAMES_SHOWN; i++) {
-        heft_buf_text(&text, i ? ", " : "");
-        heft_buf_str(&text, cargo->metadata[i].key);
-    }
-    if (cargo->n_metadata > NAMES_SHOWN)
-        heft_buf_printf(&text, " and %zu more", cargo->n_metadata - NAMES_SHOWN);
-    return heft_buf_take(&text, out->plan->mem, &note, err) &&
-           heft_plan_note(out->plan, note.p, err);
-}
-
 /* Only OrderedDicts have attributes, and only what modules leave there is known to be harmless. */
 static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
 {
@@ -195,7 +175,7 @@ bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uin
     out->pieces = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->pieces, err);
     out->piece_of = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->piece_of, err);
     ok = out->pieces && out->piece_of && group(&g, err) && note_apart(&g, err) &&
-         note_metadata(out, err) && choose_modules(out, err);
+         heft_plan_leave_metadata(plan, cargo, "torch files", err) && choose_modules(out, err);
     for (size_t i = 0; ok && i < out->n_pieces; i++)
         ok = check_size(&out->pieces[i], err);
     heft_u32map_release(&g.first);

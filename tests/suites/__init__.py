@@ -1,5 +1,5 @@
 """The suites by name, in the order in which they run: cheap and telling ones first."""
-from . import (cli, docs, examples, fault, fuzz, golden, header, includes, mutate, reject, scan,
+from . import (cli, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, reject, scan,
                trace, unit)
 
 SUITES = {
@@ -9,6 +9,7 @@ SUITES = {
     "golden": golden,
     "reject": reject,
     "scan": scan,
+    "matrix": matrix,
     "cli": cli,
     "trace": trace,
     "docs": docs,

@@ -2,7 +2,7 @@
 that take any file on all of those, and on what scan is tried on."""
 from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
 
-ANY_FILE = ("open", "salvage", "scan", "trace")
+ANY_FILE = ("convert", "open", "salvage", "scan", "trace")
 
 
 def jobs(ctx):

@@ -21,6 +21,10 @@ void judge_file(const char *path, const struct heft_limits *limits,
 /* "malformed" and the like. */
 const char *judge_code_name(enum heft_code code);
 
+/* A line a tensor on stdout: name (hex), dtype, shape, bytes, digest of the bytes, storage it shares
+ * or -1, by tabs. False, and why on stderr, where that ends early. */
+bool print_rows(const char *path);
+
 /* Damages the file at `source` in every small way, each time writing the result to `at` and judging
  * it. False where heft took too long or ran out of memory; the damaged file is then still there. */
 struct mutate_options {

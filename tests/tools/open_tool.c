@@ -6,6 +6,7 @@
  *         finding OFFSET TEXT
  *         note OFFSET TEXT
  *     heft-open --vocab PATH…              the same of vocabularies (TENSORS: ids)
+ *     heft-open --rows PATH                a line a tensor (judge.h), 1 where it cannot be read
  *     heft-open --mutate FILE --at PATH    judges damaged copies of FILE, written to PATH
  *         [--open PATH]                    what is opened: a folder that the copy is part of
  *         [--stride N] [--seconds S] [--memory MIB]
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--mutate") == 0)
         return run_mutate(argc, argv);
+    if (argc == 3 && strcmp(argv[1], "--rows") == 0)
+        return print_rows(argv[2]) ? 0 : 1;
     if (argc > 1 && strcmp(argv[1], "--vocab") == 0) {
         for (int i = 2; i < argc; i++)
             print_vocab(argv[i]);

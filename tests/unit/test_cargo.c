@@ -267,6 +267,25 @@ static void empty_storages_stay_together(void **state)
     close_bench(&b);
 }
 
+static void a_conjugated_name_keeps_its_own_bytes(void **state)
+{
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 16);
+    row(&b, "conj", s, 0, 2, HEFT_C64, NULL);
+    b.model.rows[0].flags = HEFT_ROW_CONJ;
+    row(&b, "plain", s, 0, 2, HEFT_C64, NULL);
+    row(&b, "tied", s, 0, 2, HEFT_C64, NULL);
+    b.model.rows[2].flags = HEFT_ROW_CONJ;
+    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    expect_names(&b, "conj plain");
+    expect_metadata(&b, "tied:conj");
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +298,7 @@ int main(void)
         cmocka_unit_test(renames_that_collide_are_refused),
         cmocka_unit_test(a_wildcard_casts_floats_and_a_name_casts_all),
         cmocka_unit_test(empty_storages_stay_together),
+        cmocka_unit_test(a_conjugated_name_keeps_its_own_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

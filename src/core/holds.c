@@ -1,0 +1,41 @@
+/* holds.c: which dtypes a format can be written with, and what to cast the others to. */
+#include "core/cast.h"
+#include "core/registry.h"
+
+bool heft_registry_holds(const struct heft_format *format, enum heft_dtype dtype)
+{
+    return format->holds ? format->holds(dtype) : heft_dtype_bits(dtype) > 0;
+}
+
+/* In which order casts are looked for: of integers those that keep every value, the smallest first. */
+static const enum heft_dtype integers[] = {HEFT_U8,  HEFT_I8,         HEFT_U16, HEFT_I16,
+                                           HEFT_U32, HEFT_I32,        HEFT_U64, HEFT_I64,
+                                           HEFT_F64, HEFT_DTYPE_COUNT};
+static const enum heft_dtype floats[] = {HEFT_F32, HEFT_F64, HEFT_DTYPE_COUNT};
+static const enum heft_dtype complexes[] = {HEFT_C64, HEFT_C128, HEFT_DTYPE_COUNT};
+
+static const enum heft_dtype *candidates_for(enum heft_dtype dtype)
+{
+    static const enum heft_dtype none[] = {HEFT_DTYPE_COUNT};
+
+    switch (heft_dtype_info(dtype)->kind) {
+    case HEFT_KIND_FLOAT:
+        return floats;
+    case HEFT_KIND_COMPLEX:
+        return complexes;
+    case HEFT_KIND_VARYING:
+        return none;
+    default:
+        return integers;
+    }
+}
+
+enum heft_dtype heft_registry_instead(const struct heft_format *format, enum heft_dtype dtype)
+{
+    const enum heft_dtype *to = candidates_for(dtype);
+
+    while (*to < HEFT_DTYPE_COUNT &&
+           (!heft_registry_holds(format, *to) || !heft_cast_known(dtype, *to)))
+        to++;
+    return *to;
+}

@@ -1,0 +1,126 @@
+"""One source of every dtype of torch, written by heft to each format, as the frameworks read it: torch,
+safetensors, numpy, ExecuTorch's deserializer, and h5py and TensorFlow by matrix_peer.py. What a target
+cannot hold is cast as heft's own error says, and is then what torch casts it to."""
+
+import json
+import pathlib
+import random
+import re
+import subprocess
+
+import numpy
+import torch
+from safetensors.torch import load_file
+
+import environment
+import suite_ptd
+from common import DTYPES, HEFT_NAME, TORCH_DTYPE, Suite, heft, raw
+
+from generate import random_tensor
+
+PEER = pathlib.Path(__file__).resolve().parent / "matrix_peer.py"
+SHAPES = [(), (0,), (3,), (2, 3), (2, 0, 3), (2, 1, 3, 1), (1, 2, 1, 2, 2)]
+OFFER = re.compile(r"tensor (\S+): \S+ has no (\w+); --cast '(\S+)=(\w+)' would do$")
+PTD_NUMBER = {name: number for name, number, _ in suite_ptd.TYPES}
+
+
+def source_tensors():
+    """Of each dtype a few values and shapes; ranks 0 to 5, empty ones among them."""
+    rng = random.Random(1)
+    return {f"{name}/{rank}": random_tensor(rng, dtype, shape).reshape(shape).clone()
+            for at, (dtype, name, _) in enumerate(DTYPES)
+            for rank, shape in enumerate((SHAPES[at % len(SHAPES)], SHAPES[(at + 3) % len(SHAPES)]))}
+
+
+def convert(suite, path, out, target):
+    """With the casts that the errors offer, one after the other: {name: dtype}, or None."""
+    casts = {}
+    while True:
+        words = [word for name, dtype in casts.items() for word in ("--cast", f"{name}={dtype}")]
+        ran = heft("convert", "-q", "--no-sync", path, "-o", out, "--to", target, *words)
+        if ran.status == 0:
+            return casts
+        offer = OFFER.search(ran.line)
+        if not suite.check(offer and offer[1] == offer[3] and offer[1] not in casts, f"{target}: offer", ran.line):
+            return None
+        casts[offer[1]] = offer[4]
+
+
+def row_of(tensor):
+    return [HEFT_NAME[tensor.dtype], list(tensor.shape), raw(tensor).hex()]
+
+
+def array_row(array):
+    names = {"b": "BOOL", "i": "I", "u": "U", "f": "F", "c": "C"}
+    kind = names[array.dtype.kind]
+    name = kind if kind == "BOOL" else f"{kind}{array.dtype.itemsize * 8}"
+    return [name, list(array.shape), raw(array).hex()]
+
+
+def by_torch(path):
+    return {name: row_of(tensor) for name, tensor in torch.load(path, weights_only=True).items()}
+
+
+def by_safetensors(path):
+    return {name: row_of(tensor) for name, tensor in load_file(path).items()}
+
+
+def by_numpy(path):
+    with numpy.load(path) as arrays:
+        return {name: array_row(arrays[name]) for name in arrays.files}
+
+
+def by_executorch(path):
+    peer = suite_ptd.Peer()
+    names = {number: name for name, number in PTD_NUMBER.items()}
+    rows = peer.ask("read", path=str(path))
+    peer.close()
+    return {key: [names[layout[0]], layout[1], data] for key, (layout, data) in rows.items()}
+
+
+def by_peer(path):
+    python = environment.interpreter("tf")
+    done = subprocess.run([str(python), str(PEER), str(path)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr[-600:])
+    return json.loads(done.stdout)
+
+
+READERS = {"torch": by_torch, "torch-legacy": by_torch, "safetensors": by_safetensors, "npz": by_numpy,
+           "ptd": by_executorch, "h5": by_peer, "tf": by_peer}
+
+
+def taken(tensors, target):
+    """What the reader of that format can be shown: ExecuTorch's has no names for complex numbers."""
+    if target != "ptd":
+        return tensors
+    return {name: tensor for name, tensor in tensors.items()
+            if PTD_NUMBER.get(HEFT_NAME[tensor.dtype]) not in suite_ptd.UNREAD}
+
+
+def expected_row(tensor, cast):
+    return row_of(tensor.to(TORCH_DTYPE[cast]) if cast else tensor)
+
+
+def compare(suite, folder, target, tensors):
+    path, out = folder / f"{target}.pth", folder / f"out.{target}"
+    torch.save(tensors, path)
+    casts = convert(suite, path, out, target)
+    if casts is None:
+        return
+    rows = READERS[target](out)
+    suite.equal(sorted(rows), sorted(tensors), f"{target}: names")
+    for name, tensor in tensors.items():
+        suite.equal(rows.get(name), expected_row(tensor, casts.get(name)), f"{target}: {name}")
+
+
+def run(folder):
+    suite = Suite("any to any, as the frameworks read it")
+    tensors = source_tensors()
+    for target in READERS:
+        try:
+            compare(suite, folder, target, taken(tensors, target))
+        except environment.Unavailable as reason:
+            suite.skip(f"{target}: {reason}")
+    return suite
