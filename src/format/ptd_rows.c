@@ -116,12 +116,13 @@ static bool add_storages(struct opening *o, struct heft_error *err)
         const struct extent *e = &o->extents[i];
         const struct heft_storage whole = {
             .off = e->off, .len = e->len, .packed = e->len, .source = o->source, .is_pooled = true};
-        struct heft_storage *last = &o->model->storages[storage];
+        struct heft_storage *last;
 
         if (e->len == 0 || e->off >= end || i == 0) {
             if (!heft_model_add_storage(o->model, &whole, &storage, err))
                 return false;
         } else if (e->off + e->len > end) {
+            last = &o->model->storages[storage];
             last->len = last->packed = e->off + e->len - last->off;
         }
         o->places[e->index] =
