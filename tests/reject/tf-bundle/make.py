@@ -119,6 +119,8 @@ def entries():
     folder("data-short", [A], ONE[:3])
     folder("data-is-a-pointer", [(b"a", entry(FLOAT, [100], b"\0" * 400))],
            b"version https://git-lfs.github.com/spec/v1\n")
+    folder("data-is-a-long-pointer", [(b"a", entry(FLOAT, [], ONE))],
+           b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4\n")
     folder("data-overlaps", [A, (b"b", entry(INT64, [], ONE + b"\0" * 4))], ONE + b"\0" * 4)
     folder("data-hidden", [A], ONE + b"\0\0secret")
     folder("data-crc", [A], b"\0\0\0\0")
