@@ -381,6 +381,15 @@ static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool a
     }
 }
 
+/* What a file says of itself; `as_tool`: as TensorFlow's own tool shows it. */
+static bool print_about(struct out *out, const struct heft_value *about, bool as_tool, bool all)
+{
+    if (as_tool)
+        return saved_model_show(out, about);
+    signatures_print(out, about);
+    return print_values(out, about, 0, all);
+}
+
 static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
                       bool all)
 {
@@ -395,9 +404,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
     print_blobs(out, c, all);
     print_unread(out, c, all);
-    if (about &&
-        !(all && !strcmp(heft_format(c), "saved-model") ? saved_model_show(out, about)
-                                                        : print_values(out, about, 0, all)))
+    if (about && !print_about(out, about, all && !strcmp(heft_format(c), "saved-model"), all))
         return false;
     if (!values || !values->first_child)
         return true;

@@ -370,7 +370,7 @@ static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
             out_u64(out, blob.offset);
             out_char(out, '\n');
         } else {
-            out_text(out, " bytes, a ");
+            out_text(out, strchr("aeiou", *blob.kind) ? " bytes, an " : " bytes, a ");
             out_text(out, blob.kind);
             out_char(out, '\n');
         }

@@ -12,6 +12,9 @@
  * where memory ran out. */
 bool saved_model_show(struct out *out, const struct heft_value *about);
 
+/* A line a signature: its name, method, what it takes and gives. */
+void signatures_print(struct out *out, const struct heft_value *about);
+
 /* Whether a name asks for a signature: "signature:KEY" of a SavedModel. */
 bool is_signature(const struct heft_checkpoint *c, const char *name);
 /* That signature as JSON; with --signature as the JSON Schema of a predict request. */

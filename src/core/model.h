@@ -126,6 +126,7 @@ struct heft_model_source {
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
     bool pads;         /* zeros that nothing claims are padding */
+    bool is_pointer;   /* of Git LFS: what it stands for is missing */
     bool is_unpacked;  /* what its format unpacks from there when it is read */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
@@ -218,7 +219,7 @@ struct heft_model {
     bool settled;
     const char *step;  /* set before opening: which checkpoint of a folder; NULL: the latest */
     bool object_names; /* set before opening: rows are called as the object graph has them */
-    bool constants; /* set before opening: constants of graphs are rows, too */
+    bool constants;    /* set before opening: constants of graphs are rows, too */
     bool salvage; /* set before opening: readers go on where they can tell what is whole, and name
                      what is lost: see below */
 };

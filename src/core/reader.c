@@ -117,9 +117,15 @@ bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage
     const struct heft_storage *const st = &model->storages[storage];
     const struct heft_source *const source = &model->sources[st->source].source;
 
-    heft_fail(err, HEFT_IO, st->off,
-              "%" PRIu64 " bytes should begin here; the file has %" PRIu64 "%s", st->len,
-              source->size, source->size ? "" : ", or is missing");
+    if (model->sources[st->source].is_pointer)
+        heft_fail(err, HEFT_IO, st->off,
+                  "%" PRIu64 " bytes should begin here; the file is a Git LFS pointer: fetch it "
+                  "with git lfs pull",
+                  st->len);
+    else
+        heft_fail(err, HEFT_IO, st->off,
+                  "%" PRIu64 " bytes should begin here; the file has %" PRIu64 "%s", st->len,
+                  source->size, source->size ? "" : ", or is missing");
     return heft_error_file(err, source->label);
 }
 

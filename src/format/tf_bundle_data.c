@@ -41,6 +41,16 @@ static const char *shard_path(struct heft_tf_bundle *b, uint32_t number, const c
     return path;
 }
 
+static bool is_pointer(const struct heft_source *file)
+{
+    static const char begin[] = "version https://git-lfs";
+    struct heft_error ignored = {0};
+    char head[sizeof begin - 1];
+
+    return file->size >= sizeof head && heft_source_read(file, 0, head, sizeof head, &ignored) &&
+           memcmp(head, begin, sizeof head) == 0;
+}
+
 /* What is not there stands as an empty file. */
 static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
 {
@@ -55,9 +65,12 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
     ok = shard->is_there ? heft_registry_add_sibling(b->model, b->source, heft_str_of(name),
                                                      &shard->source, b->err)
                          : heft_model_add_file(b->model, &none, path, &shard->source, b->err);
-    if (ok)
-        b->model->sources[shard->source].pads = true;
-    return ok;
+    if (!ok)
+        return false;
+    b->model->sources[shard->source].pads = true;
+    b->model->sources[shard->source].is_pointer =
+        is_pointer(&b->model->sources[shard->source].source);
+    return true;
 }
 
 /* The file of that number, opened where it is the first time. */
@@ -136,6 +149,7 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
 {
     const uint64_t end = entry->offset + entry->size; /* each below 2^63 */
     struct heft_storage storage = {.off = entry->offset, .packed = entry->size, .len = entry->size};
+    const struct heft_model_source *file;
     struct heft_tf_shard *shard;
 
     if (entry->shard >= b->header.num_shards)
@@ -146,9 +160,10 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
         !(shard = find_shard(b, entry->shard)))
         return false;
     storage.source = shard->source;
+    file = &b->model->sources[shard->source];
     choose_check(b, entry, &storage);
     shard->wanted = heft_max_u64(shard->wanted, entry->size ? end : 0);
-    if (end > b->model->sources[shard->source].source.size && !b->model->salvage) {
+    if ((file->is_pointer || end > file->source.size) && !b->model->salvage) {
         storage.is_missing = true;
         storage.sum = HEFT_SUM_NONE;
         shard->missing += entry->size > 0;
@@ -157,16 +172,6 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
 }
 
 /* ---- what is missing --------------------------------------------------------------------- */
-
-static bool is_pointer(const struct heft_source *file)
-{
-    static const char begin[] = "version https://git-lfs";
-    struct heft_error ignored = {0};
-    char head[sizeof begin - 1];
-
-    return file->size >= sizeof head && heft_source_read(file, 0, head, sizeof head, &ignored) &&
-           memcmp(head, begin, sizeof head) == 0;
-}
 
 static bool note_shard(const struct heft_tf_bundle *b, const struct heft_tf_shard *shard)
 {
@@ -177,7 +182,7 @@ static bool note_shard(const struct heft_tf_bundle *b, const struct heft_tf_shar
         return heft_model_note(b->model, HEFT_FINDING, shard->source, HEFT_NO_OFFSET, b->err,
                                "this data file is missing: %" PRIu64 " tensor%s in it",
                                shard->missing, is);
-    if (is_pointer(file))
+    if (b->model->sources[shard->source].is_pointer)
         return heft_model_note(b->model, HEFT_FINDING, shard->source, 0, b->err,
                                "this is a Git LFS pointer, not the data file: fetch it with git "
                                "lfs pull; %" PRIu64 " tensor%s in it",

@@ -96,6 +96,9 @@ static bool read_footer(struct heft_sstable *t, struct heft_sstable_range *metai
     if (!take_handle(&cur, metaindex) || !take_handle(&cur, index))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "the footer does not hold two handles (offset and size, as varints)");
+    for (size_t i = 1; i < cur.at; i++)
+        if (footer[i] == 0 && footer[i - 1] >= 0x80)
+            return tell(t, at + i, "a varint of the footer is longer than its number needs", err);
     for (size_t i = cur.at; i < HANDLES; i++)
         if (footer[i] != 0)
             return tell(t, at + i, "bytes in the footer's padding, which must be zeros", err);

@@ -53,6 +53,9 @@ def tables():
     index("index-is-data", good.finish(index=(0, good.metaindex[0] - 5)))
     index("metaindex-elsewhere", good.finish(metaindex=(0, 8)))
     index("footer-padding", good.finish(padding=b"\x01"))
+    handles = b"".join(map(varint, good.metaindex + good.index[:1]))
+    last = bytes([good.index[1] | 0x80]) + b"\0" * (39 - len(handles))
+    index("footer-varint-long", good.file + handles + last + MAGIC)
     raw_block("block-too-short", b"\0\0\0")
     raw_block("restarts-too-many", b"\0\0\x06" + header() + struct.pack("<II", 0, 2**30))
     block = Table.block([HEAD, A], 16)
@@ -116,6 +119,8 @@ def entries():
     folder("data-short", [A], ONE[:3])
     folder("data-is-a-pointer", [(b"a", entry(FLOAT, [100], b"\0" * 400))],
            b"version https://git-lfs.github.com/spec/v1\n")
+    folder("data-is-a-long-pointer", [(b"a", entry(FLOAT, [], ONE))],
+           b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4\n")
     folder("data-overlaps", [A, (b"b", entry(INT64, [], ONE + b"\0" * 4))], ONE + b"\0" * 4)
     folder("data-hidden", [A], ONE + b"\0\0secret")
     folder("data-crc", [A], b"\0\0\0\0")
