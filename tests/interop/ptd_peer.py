@@ -4,6 +4,7 @@
         [{"key": …, "data": hex, "alignment": n, "layout": [type, sizes, order] or null}, …]}  →  true
     {"do": "read", "path": …}  →  {key: [layout or null, hex], …}
     {"do": "list", "path": …}  →  seconds that the deserializer takes
+    {"do": "schema"}  →  where the schema of .ptd lies
     {"do": "export", "folder": …, "kind": …}  →  the names of a small model's files
     {"do": "run", "program": …, "data": …, "input": hex, "shape": […]}  →  {"output": hex} or {"error": …}
 
@@ -72,6 +73,10 @@ def list_entries(asked):
     return time.perf_counter() - start
 
 
+def schema(_):
+    return str(pathlib.Path(sys.modules[FlatTensorSerializer.__module__].__file__).with_name("flat_tensor.fbs"))
+
+
 class Dense(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -130,7 +135,7 @@ def run(asked):
         return {"error": str(reason)}
 
 
-VERBS = {"write": write, "read": read, "list": list_entries, "export": export, "run": run}
+VERBS = {"write": write, "read": read, "list": list_entries, "schema": schema, "export": export, "run": run}
 
 
 def main():

@@ -1,9 +1,13 @@
 """`.ptd` and `.pte` beside ExecuTorch: what heft writes is what its serializer writes, byte for byte;
-what it writes heft reads; and its runtime computes with what heft wrote what torch computes."""
+what it writes heft reads; and its runtime computes with what heft wrote what torch computes. flatc,
+where it is installed (Debian: flatbuffers-compiler), reads by ExecuTorch's schema what heft reads."""
 
 import json
 import pathlib
 import random
+import re
+import shutil
+import struct
 import subprocess
 import time
 
@@ -145,6 +149,52 @@ def payload(rng):
     return entries
 
 
+class Flatc:
+    """The flatbuffer of a .ptd as flatc reads it, by the schema that lies in ExecuTorch's package."""
+
+    def __init__(self, program, schema, folder):
+        self.program, self.schema, self.folder = program, schema, folder
+        enum = schema.with_name("scalar_type.fbs").read_text().partition("enum ScalarType")[2]
+        self.numbers = {name: int(number) for name, number in re.findall(r"^ *(\w+) = (\d+)", enum, re.M)}
+
+    def tables(self, path):
+        subprocess.run([self.program, "--json", "--strict-json", "--defaults-json", "--raw-binary", "-o",
+                        str(self.folder / "flatc"), str(self.schema), "--", str(path)], check=True,
+                       stdout=subprocess.DEVNULL)
+        return json.loads((self.folder / "flatc" / f"{path.stem}.json").read_text())
+
+    def rows(self, path):
+        """(key, where its bytes are, how many, dtype, shape), layouts None for blobs."""
+        tables, base = self.tables(path), struct.unpack_from("<Q", path.read_bytes(), 32)[0]
+        for entry in tables["named_data"]:
+            segment, layout = tables["segments"][entry["segment_index"]], entry.get("tensor_layout")
+            yield (entry["key"], base + segment["offset"], segment["size"],
+                   layout and TYPES[self.number(layout["scalar_type"])][0], layout and layout["sizes"])
+
+    def number(self, kind):
+        return kind if isinstance(kind, int) else self.numbers[kind]
+
+
+def find_flatc(suite, peer, folder):
+    program = shutil.which("flatc")
+    if not program:
+        suite.skip("flatc is not installed (Debian: flatbuffers-compiler)")
+        return None
+    return Flatc(program, pathlib.Path(peer.ask("schema")), folder)
+
+
+def second_opinion(suite, flatc, path, what):
+    """heft's rows and blobs beside flatc's."""
+    rows = {row["name"]: row for row in heft("ls", "--json", path).json["tensors"]}
+    blobs = {blob["name"]: blob for blob in heft("info", "--json", path).json.get("blobs", [])}
+    found = list(flatc.rows(path))
+    suite.equal(sorted(row[0] for row in found), sorted([*rows, *blobs]), f"{what}: keys, flatc")
+    for key, offset, size, dtype, shape in found:
+        row = blobs.get(key, {}) if dtype is None else rows.get(key, {})
+        got = [row.get(word) for word in ("offset", "bytes", "dtype", "shape")]
+        suite.equal(got, [offset, size, dtype, shape], f"{what}: {key!r}, flatc")
+
+
 def row_major(entry):
     _, shape, order = entry["layout"]
     data = bytes.fromhex(entry["data"])
@@ -172,6 +222,7 @@ def compare_entry(suite, path, entry, rows, what):
 
 
 def read(suite, peer, folder):
+    flatc = find_flatc(suite, peer, folder)
     for seed in range(READ):
         rng = random.Random(1000 + seed)
         entries = payload(rng)
@@ -185,6 +236,8 @@ def read(suite, peer, folder):
             compare_entry(suite, path, entry, rows, f"read {seed}")
         suite.equal(heft("verify", "-q", path).status, 0, f"read {seed}: verify")
         round_trip(suite, peer, folder, entries, seed)
+        for name in ("read", "kept") if flatc else ():
+            second_opinion(suite, flatc, folder / f"{name}.ptd", f"{name} {seed}")
 
 
 def round_trip(suite, peer, folder, entries, seed):
