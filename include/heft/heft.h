@@ -468,30 +468,30 @@ struct heft_restore_step {
     enum heft_restore_kind kind;
     unsigned depth;                   /* functions around it */
     const char *node, *op, *function; /* the node, and the function it stands in; "" where none */
-    uint64_t offset;                  /* of the node in the SavedModel's file; HEFT_NO_OFFSET: of none */
-    const char *text;                 /* for people: what it does; "" of NAME and ASSIGN */
-    const char *key, *slice;          /* of NAME: slice is "" where all of the tensor is wanted */
-    const char *dtype;                /* of NAME: "F32", as it is asked for; "" where it is not */
-    uint64_t index;                   /* of NAME: its number among the op's names */
-    uint64_t takers;                  /* of NAME: how many ASSIGNs take it */
-    size_t target;                    /* of ASSIGN: of heft_restore_target_at; else SIZE_MAX */
+    uint64_t offset;         /* of the node in the SavedModel's file; HEFT_NO_OFFSET: of none */
+    const char *text;        /* for people: what it does; "" of NAME and ASSIGN */
+    const char *key, *slice; /* of NAME: slice is "" where all of the tensor is wanted */
+    const char *dtype;       /* of NAME: "F32", as it is asked for; "" where it is not */
+    uint64_t index;          /* of NAME: its number among the op's names */
+    uint64_t takers;         /* of NAME: how many ASSIGNs take it */
+    size_t target;           /* of ASSIGN: of heft_restore_target_at; else SIZE_MAX */
 };
 
 /* A variable, or the keys or values of a table, and what it gets. */
 struct heft_restore_target {
-    const char *variable; /* for people: the node's shared_name, else its name */
+    const char *variable;  /* for people: the node's shared_name, else its name */
     const char *node, *op; /* that hold it: "dense/kernel", "VarHandleOp" */
     const char *by;        /* the node that puts the value there: "save/Assign_1" */
     const char *role;      /* of a table: "keys", "values"; else "" */
     const char *object;    /* its path among the objects: "layers/0/kernel"; "" where it has none */
     const char *key, *slice;
-    const char *dtype;         /* "F32", as the node holds it; "" where it does not say */
-    bool has_shape;            /* the node says its shape: */
-    unsigned rank;             /* … */
-    const int64_t *shape;      /* … -1: any */
-    size_t tensor;             /* of heft_tensor_at: what the checkpoint has under the key; SIZE_MAX:
+    const char *dtype;    /* "F32", as the node holds it; "" where it does not say */
+    bool has_shape;       /* the node says its shape: */
+    unsigned rank;        /* … */
+    const int64_t *shape; /* … -1: any */
+    size_t tensor;        /* of heft_tensor_at: what the checkpoint has under the key; SIZE_MAX:
                                   nothing */
-    size_t pieces;             /* of heft_restore_piece_at */
+    size_t pieces;        /* of heft_restore_piece_at */
 };
 /* Where the bytes are: of a tensor in parts, each part that the slice touches. */
 struct heft_restore_piece {

@@ -136,8 +136,9 @@ static enum attr attr_of(struct heft_str key)
     static const struct {
         const char *name;
         enum attr attr;
-    } attrs[] = {{"f", ATTR_F},        {"shared_name", ATTR_SHARED}, {"dtype", ATTR_DTYPE},
-                 {"dt", ATTR_DTYPE},   {"T", ATTR_T},                {"dtypes", ATTR_DTYPES},
+    } attrs[] = {{"f", ATTR_F},         {"shared_name", ATTR_SHARED},
+                 {"dtype", ATTR_DTYPE}, {"dt", ATTR_DTYPE},
+                 {"T", ATTR_T},         {"dtypes", ATTR_DTYPES},
                  {"value", ATTR_VALUE}, {"shape", ATTR_NODE_SHAPE}};
 
     for (size_t i = 0; i < HEFT_COUNT(attrs); i++)

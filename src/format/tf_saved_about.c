@@ -233,8 +233,9 @@ static bool put_graph(struct heft_tf_saving *s, const struct heft_tf_graph *g,
 
     return dict && put_texts(s, dict, KEY("tags"), g->tags, g->n_tags) &&
            put_signatures(s, g, dict) &&
-           heft_tf_restore_about(s, (size_t)(g - s->saved->graphs), dict) && put_assets(s, g, dict) && put_saver(s, g, dict) &&
-           put_collections(s, g, dict) && put_versions(s, g, dict) &&
+           heft_tf_restore_about(s, (size_t)(g - s->saved->graphs), dict) &&
+           put_assets(s, g, dict) && put_saver(s, g, dict) && put_collections(s, g, dict) &&
+           put_versions(s, g, dict) &&
            heft_tree_number(mem, dict, KEY("nodes"), (int64_t)g->n_nodes, s->err) &&
            put_functions(s, g, dict) && put_ops(s, g, dict) &&
            (!g->has_objects || heft_tf_about_functions(s, g, dict));
