@@ -73,20 +73,21 @@ static void poke(FILE *file, size_t at, char byte)
     assert_int_equal(fflush(file), 0);
 }
 
-/* Every byte of a file, with its lowest bit turned, and with all of them. */
+/* Every byte of a file, with its lowest bit turned, its highest (which continues a varint), all. */
 static void damage(const char *folder, const char *name)
 {
+    static const char masks[] = {0x01, (char)0x80, (char)0xff};
     char *path = heft_scratch_path(folder, name);
     FILE *file = fopen(path, "r+b");
     size_t n;
     char *bytes = heft_scratch_read(folder, name, &n);
 
     assert_true(bytes && file);
-    for (size_t i = 0; i < 2 * n; i++) {
-        poke(file, i / 2, (char)(bytes[i / 2] ^ (i % 2 ? 0xff : 0x01)));
+    for (size_t i = 0; i < 3 * n; i++) {
+        poke(file, i / 3, (char)(bytes[i / 3] ^ masks[i % 3]));
         if (is_sound(folder))
-            fail_msg("%s: byte %zu is damaged, nothing is found", name, i / 2);
-        poke(file, i / 2, bytes[i / 2]);
+            fail_msg("%s: byte %zu is damaged, nothing is found", name, i / 3);
+        poke(file, i / 3, bytes[i / 3]);
     }
     fclose(file);
     free(bytes);
