@@ -1,6 +1,6 @@
 /* exec.c: runs a checked plan.
  *
- *     output  |--- chunk ---|--- chunk ---|--- chunk …      a job fills one chunk of about 4 MiB
+ *     output  |--- chunk ---|--- chunk ---|--- chunk …      a job fills one chunk of about 1 MiB
  * and writes it ops     [PUT][ COPY        ][ROW][COPY][COPY]         from the ops that it cuts
  *
  * Copies that neighbour each other in source and output are read at once. Where a storage has a
@@ -12,7 +12,7 @@
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
-#define CHUNK          (4u << 20)
+#define CHUNK          (1u << 20)  /* what a processor core has of cache: read, summed and written there */
 #define GATHER_CHUNK   (16u << 20) /* with strided rows: each chunk may read all of a storage */
 #define CAST_CHUNK     (8u << 20)  /* with strided rows that are cast: as much again as scratch */
 #define GATHER_THREADS 2           /* and so fewer threads, to stay below 64 MiB */

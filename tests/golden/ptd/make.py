@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the golden files of this folder with ExecuTorch's serializer and exporter.
 
-    python make.py            # made with executorch 1.5.1, torch 2.13.0
+    python make.py            # made with executorch 1.5.1, torch 2.13.0; old.ptd is by make_old.py
 """
 import shutil
 import sys
