@@ -42,11 +42,23 @@ static bool draw_formats(struct heft_model *view, struct heft_error *err)
     return true;
 }
 
+static bool is_drawn(const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_sources; i++)
+        if (model->sources[i].format && model->sources[i].format->draw)
+            return true;
+    return false;
+}
+
 static bool make_map(const struct heft_model *model, struct heft_map *map, struct heft_error *err)
 {
     struct heft_model view;
-    bool ok = begin_view(model, &view, err) && draw_formats(&view, err) &&
-              heft_model_map(&view, &map->mem, &map->segments, &map->count, err);
+    bool ok;
+
+    if (!is_drawn(model))
+        return heft_model_map(model, &map->mem, &map->segments, &map->count, err);
+    ok = begin_view(model, &view, err) && draw_formats(&view, err) &&
+         heft_model_map(&view, &map->mem, &map->segments, &map->count, err);
 
     heft_free(view.claims);
     heft_arena_release(&view.mem);

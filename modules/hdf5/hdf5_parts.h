@@ -128,7 +128,7 @@ struct hdf5_file {
 
 /* ---- hdf5_child.c: reading, in a process of its own ---- */
 
-#define HDF5_MEMORY ((uint64_t)176 << 20) /* bytes that it may take beyond its parent's */
+#define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may take beyond its parent's */
 
 enum hdf5_word {
     HDF5_DONE,

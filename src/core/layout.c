@@ -13,8 +13,7 @@
 
 struct extent {
     uint64_t off, len;
-    const struct heft_claim *claim; /* NULL: a storage */
-    uint32_t source, storage;
+    uint32_t source, which; /* a claim; from n_claims on, a storage */
 };
 
 struct layout {
@@ -42,7 +41,7 @@ static int by_place(const void *a, const void *b)
         return x->off < y->off ? -1 : 1;
     if (x->len != y->len)
         return x->len > y->len ? -1 : 1; /* what contains comes first */
-    return (x->claim == NULL) - (y->claim == NULL);
+    return (x->which > y->which) - (x->which < y->which);
 }
 
 static struct extent *collect(const struct heft_model *model, struct heft_arena *arena, size_t *n,
@@ -57,12 +56,13 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
     for (size_t i = 0; i < model->n_claims; i++)
         if (model->claims[i].len)
             all[used++] = (struct extent){model->claims[i].off, model->claims[i].len,
-                                          &model->claims[i], model->claims[i].source, 0};
+                                          model->claims[i].source, (uint32_t)i};
     for (uint32_t i = 0; i < model->n_storages; i++) {
         const struct heft_storage *s = &model->storages[i];
 
         if (s->packed && !s->is_missing && !s->is_within && model->sources[s->source].is_file)
-            all[used++] = (struct extent){s->off, s->packed, NULL, s->source, i};
+            all[used++] =
+                (struct extent){s->off, s->packed, s->source, (uint32_t)model->n_claims + i};
     }
     qsort(all, used, sizeof *all, by_place);
     *n = used;
@@ -194,11 +194,19 @@ static bool add_gap(struct layout *layout, uint32_t source, uint64_t off, uint64
     return true;
 }
 
+/* NULL: a storage's. */
+static const struct heft_claim *claim_of(const struct heft_model *model, const struct extent *e)
+{
+    return e->which < model->n_claims ? &model->claims[e->which] : NULL;
+}
+
 static bool overlaps(const struct heft_model *model, const struct extent *e, uint64_t end,
                      struct heft_error *err)
 {
+    const struct heft_claim *claim = claim_of(model, e);
+
     heft_fail(err, HEFT_MALFORMED, e->off, "%s%s overlaps what ends at 0x%" PRIx64,
-              e->claim ? e->claim->what : "tensor data", e->claim ? e->claim->of.p : "", end);
+              claim ? claim->what : "tensor data", claim ? claim->of.p : "", end);
     return heft_error_file(err, model->sources[e->source].path);
 }
 
@@ -211,22 +219,23 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
 
     for (size_t i = 0; i < n; i++) {
         const struct extent *e = &all[i];
+        const struct heft_claim *claim = claim_of(layout->model, e);
         const char *what;
 
         if (e->off < at) {
-            if (in_claim && !e->claim && e->len <= at - e->off)
+            if (in_claim && !claim && e->len <= at - e->off)
                 continue;
             return overlaps(layout->model, e, at, err);
         }
         if (e->off > at && !add_gap(layout, source, at, e->off - at, err))
             return false;
-        what = e->claim ? describe_claim(layout, e->claim, err)
-                        : describe_storage(layout, e->storage, err);
+        what = claim ? describe_claim(layout, claim, err)
+                     : describe_storage(layout, e->which - (uint32_t)layout->model->n_claims, err);
         if (!what)
             return false;
         add_segment(layout, source, e->off, e->len, what);
         at = e->off + e->len; /* inside the source: settled */
-        in_claim = e->claim != NULL;
+        in_claim = claim != NULL;
     }
     return at >= layout->model->sources[source].source.size ||
            add_gap(layout, source, at, layout->model->sources[source].source.size - at, err);

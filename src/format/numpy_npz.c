@@ -140,7 +140,8 @@ static bool add_array(struct archive *a, const struct heft_zip_entry *entry, str
     else
         array.begin = array.storage.front = (uint32_t)header.n;
     array.name.p = heft_arena_text(&a->model->mem, array.name, err);
-    return array.name.p &&
+    /* the map has the name thrice: of both headers and of the tensor */
+    return array.name.p && heft_model_weigh_name(a->model, entry->name, 0, err) &&
            (!is_stored || heft_model_claim_of(a->model, a->source, entry->data, header.n,
                                               "npy header of ", entry->name, err)) &&
            heft_numpy_add(a->model, &array, &a->texts, err) && note_rest(a, &array, entry, err);

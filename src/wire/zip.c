@@ -21,6 +21,9 @@
 
 #define CENTRAL HEFT_ZIP_CENTRAL
 
+enum { MOST_TIMES = 64 }; /* an archive's bytes, that its deflated records unpack to in all … */
+#define ALWAYS (UINT64_C(4) << 30) /* … or this: seconds of inflating */
+
 static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, false};
 
 /* While it is being opened. What is not the caller's lives on the heap. */
@@ -37,6 +40,7 @@ struct opening {
     struct heft_str prefix; /* "archive/data/", of the first name that ends in a number … */
     uint32_t *numbered;     /* … which number is in which entry */
     size_t entries;         /* numbers from 0 on that have a place there */
+    uint64_t unpacked;      /* bytes of deflated entries so far */
     struct heft_strmap seen; /* all other names */
 };
 
@@ -269,6 +273,21 @@ static bool check_coding(struct opening *o, uint64_t where, const uint8_t *p,
     return true;
 }
 
+/* Each record may be within the ratio, and all of them hours of work. */
+static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip_entry *e)
+{
+    const uint64_t size = o->tail.src->size;
+    const uint64_t most =
+        heft_max_u64(size > UINT64_MAX / MOST_TIMES ? size : size * MOST_TIMES, ALWAYS);
+
+    if (e->method != HEFT_ZIP_DEFLATED)
+        return true;
+    return (heft_add(o->unpacked, e->size, &o->unpacked) && o->unpacked <= most) ||
+           heft_fail(o->err, HEFT_LIMIT, where + 24,
+                     "record \"%.*s\": with it more than %" PRIu64 " bytes unpack from %" PRIu64,
+                     heft_zip_shown(e->name), e->name.p, most, size);
+}
+
 /* What the entry is on the system that wrote it, from the external attributes. */
 static bool check_kind(struct opening *o, uint64_t where, const uint8_t *p,
                        const struct heft_zip_entry *e)
@@ -304,7 +323,8 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
     plain = is_plain(e->name);
     if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->limits.labels, o->err)) ||
         !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
-        !check_kind(o, where, p, e) || !add_name(o, where + CENTRAL, e->name, plain, index))
+        !check_whole(o, where, e) || !check_kind(o, where, p, e) ||
+        !add_name(o, where + CENTRAL, e->name, plain, index))
         return false;
     if (e->header > o->zip->directory ||
         o->zip->directory - e->header < HEFT_ZIP_LOCAL_HEAD + name.n)
