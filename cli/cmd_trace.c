@@ -567,10 +567,13 @@ int cmd_trace(const struct options *options, struct out *out)
     const struct heft_trace_watcher watcher = {&t, take_pickle, take_step, take_entry, take_tensor};
     struct heft_trace_total total;
     struct heft_error err = {0};
+    int status;
     bool ok;
 
     if (!check_options(options, &err) || !read_range(options, &t.how, &err))
         return report_error(&err);
+    if (walk_index(options, out, &status))
+        return status;
     if (t.style == TRACE_JSON) {
         json_open(out, '{');
         json_member_u64(out, "heft", 1);

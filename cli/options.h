@@ -105,7 +105,9 @@ unsigned options_threads(const struct options *options);
 int cmd_info(const struct options *options, struct out *out);
 int cmd_ls(const struct options *options, struct out *out);
 int cmd_explain(const struct options *options, struct out *out);
-int cmd_trace(const struct options *options, struct out *out);   /* explain --trace */
+int cmd_trace(const struct options *options, struct out *out); /* explain --trace */
+/* explain --trace of an index: false where INPUT has none, and nothing is printed. */
+bool walk_index(const struct options *options, struct out *out, int *status);
 int cmd_restore(const struct options *options, struct out *out); /* explain --restore */
 int cmd_get(const struct options *options, struct out *out);
 int cmd_verify(const struct options *options, struct out *out);

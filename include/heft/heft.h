@@ -520,6 +520,31 @@ HEFT_API bool heft_restore_finding_at(const struct heft_restore *r, size_t index
                                       struct heft_finding *out);
 HEFT_API void heft_restore_free(struct heft_restore *r);
 
+/* ---- walking through an index ------------------------------------------------------------
+ *
+ * The index of a TensorFlow checkpoint is a sorted table: blocks of entries, each of which says how
+ * many bytes its key has from the one before, the rest of the key, and a value. */
+struct heft_index_entry {
+    uint64_t block;         /* offset of its block in the file */
+    uint64_t offset, bytes; /* of the entry in the file; of all the block, where that is packed */
+    size_t in_block;        /* where the entry begins in the unpacked block */
+    bool is_packed;         /* with snappy */
+    const char *key;        /* whole; any bytes */
+    size_t key_len;
+    uint64_t shared; /* bytes of the key that are those of the one before */
+    const char *value;
+    size_t value_len;
+    const char
+        *text; /* what the value says, safe to show: "DT_FLOAT [2,3], shard 0, offset 0, …" */
+};
+/* What is handed out lives until each() returns; false ends the walk. */
+typedef bool heft_index_fn(void *ctx, const struct heft_index_entry *entry);
+/* Any name of the checkpoint will do, as for heft_open; options may be NULL. *is_index: false where
+ * what the path names is no such table: then nothing is handed out, and there is no error. */
+HEFT_API bool heft_index_walk(const char *path, const struct heft_open_options *options,
+                              heft_index_fn *each, void *ctx, bool *is_index,
+                              struct heft_error *err);
+
 /* ---- converting -------------------------------------------------------------------------- */
 
 /* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW */

@@ -265,17 +265,30 @@ INTEGER_LOOPS(i32, int32_t, int64_t)
 INTEGER_LOOPS(u64, uint64_t, uint64_t)
 INTEGER_LOOPS(i64, int64_t, int64_t)
 /* The value is in the low bits: to the top, and back with its sign. */
-#define LOW_BITS(name, type, wide, bits)                                                           \
-    LOOP(name##_to_f32, type, float,                                                               \
-         (float)((type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits)))                         \
-    LOOP(name##_to_f64, type, double,                                                              \
-         (double)((type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits)))                        \
-    LOOP(name##_to_int, type, wide, (type)(uint8_t)((uint8_t)x << (8 - bits)) >> (8 - bits))
+static inline int8_t low_signed(int8_t x, unsigned bits)
+{
+    const uint8_t top = (uint8_t)((uint8_t)x << (8 - bits));
 
-LOW_BITS(i4, int8_t, int64_t, 4)
-LOW_BITS(u4, uint8_t, uint64_t, 4)
-LOW_BITS(i2, int8_t, int64_t, 2)
-LOW_BITS(u2, uint8_t, uint64_t, 2)
+    return (int8_t)((int8_t)top >> (8 - bits));
+}
+
+static inline uint8_t low_unsigned(uint8_t x, unsigned bits)
+{
+    return (uint8_t)(x & ((1u << bits) - 1));
+}
+
+LOOP(i4_to_f32, int8_t, float, (float)low_signed(x, 4))
+LOOP(i4_to_f64, int8_t, double, (double)low_signed(x, 4))
+LOOP(i4_to_int, int8_t, int64_t, low_signed(x, 4))
+LOOP(u4_to_f32, uint8_t, float, (float)low_unsigned(x, 4))
+LOOP(u4_to_f64, uint8_t, double, (double)low_unsigned(x, 4))
+LOOP(u4_to_int, uint8_t, uint64_t, low_unsigned(x, 4))
+LOOP(i2_to_f32, int8_t, float, (float)low_signed(x, 2))
+LOOP(i2_to_f64, int8_t, double, (double)low_signed(x, 2))
+LOOP(i2_to_int, int8_t, int64_t, low_signed(x, 2))
+LOOP(u2_to_f32, uint8_t, float, (float)low_unsigned(x, 2))
+LOOP(u2_to_f64, uint8_t, double, (double)low_unsigned(x, 2))
+LOOP(u2_to_int, uint8_t, uint64_t, low_unsigned(x, 2))
 LOOP(bool_to_f32, uint8_t, float, x ? 1.0f : 0.0f)
 LOOP(bool_to_f64, uint8_t, double, x ? 1.0 : 0.0)
 LOOP(bool_to_int, uint8_t, uint64_t, x != 0)
