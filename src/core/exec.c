@@ -12,7 +12,7 @@
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
-#define CHUNK          (1u << 20)  /* what a processor core has of cache: read, summed and written there */
+#define CHUNK          (1u << 20)  /* stays in the cache of a core between read, sum and write */
 #define GATHER_CHUNK   (16u << 20) /* with strided rows: each chunk may read all of a storage */
 #define CAST_CHUNK     (8u << 20)  /* with strided rows that are cast: as much again as scratch */
 #define GATHER_THREADS 2           /* and so fewer threads, to stay below 64 MiB */
