@@ -36,11 +36,6 @@ def attributes(file):
         file.attrs[f"{i:x}"] = i
 
 
-def wide_attributes(file):
-    for i in range(900):
-        file.attrs[f"{i:x}"] = np.zeros(8000)
-
-
 def empty(file):
     space = h5py.h5s.create_simple((0,))
     for i in range(20000):
@@ -66,7 +61,7 @@ def large(file):
 
 
 def samples():
-    for fill in (chain, links, attributes, wide_attributes, empty, bomb, chunks, texts, large):
+    for fill in (chain, links, attributes, empty, bomb, chunks, texts, large):
         yield f"{fill.__name__}.h5", write(fill, libver="latest" if "attributes" in fill.__name__ else None)
     whole = write(large)
     yield "cut-off.h5", whole[:-1]
