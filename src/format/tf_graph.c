@@ -21,6 +21,7 @@ enum {
     META_ASSET,
     META_OBJECTS
 };
+enum { MOST_VERSIONS = 1000 };
 enum { INFO_VERSION = 1, INFO_TAGS = 4, INFO_TENSORFLOW, INFO_GIT };
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_ATTR = 5 };
@@ -222,6 +223,9 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct heft_str tag;
 
+    for (size_t i = 0; i < g->n_tags; i++) /* before it is copied: it may come millions of times */
+        if (p->text.p && heft_str_eq(g->tags[i], p->text))
+            return true;
     if (!heft_grow(&g->tags, &g->cap_tags, g->n_tags, 1, sizeof tag, p->err) ||
         !heft_tf_text(p, g->mem, &tag))
         return false;
@@ -234,6 +238,15 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
     return true;
 }
 
+/* The last one counts; each that came takes memory. */
+static bool read_version(struct heft_tf_graph *g, struct heft_proto *p, struct heft_str *out)
+{
+    if (++g->n_versions > MOST_VERSIONS)
+        return heft_fail(p->err, HEFT_LIMIT, p->where, "versions that come more than %d times",
+                         MOST_VERSIONS);
+    return heft_tf_text(p, g->mem, out);
+}
+
 static bool read_info(struct heft_tf_graph *g, struct heft_proto *p)
 {
     uint32_t number;
@@ -243,11 +256,11 @@ static bool read_info(struct heft_tf_graph *g, struct heft_proto *p)
         if (number == INFO_TAGS)
             ok = add_tag(g, p);
         else if (number == INFO_TENSORFLOW)
-            ok = heft_tf_text(p, g->mem, &g->tensorflow_version);
+            ok = read_version(g, p, &g->tensorflow_version);
         else if (number == INFO_GIT)
-            ok = heft_tf_text(p, g->mem, &g->tensorflow_git_version);
+            ok = read_version(g, p, &g->tensorflow_git_version);
         else if (number == INFO_VERSION)
-            ok = heft_tf_text(p, g->mem, &g->meta_graph_version);
+            ok = read_version(g, p, &g->meta_graph_version);
         else
             ok = heft_proto_pass(p);
     }

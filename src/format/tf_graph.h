@@ -126,6 +126,7 @@ struct heft_tf_graph {
     struct heft_tf_concrete *concretes; /* by name */
     size_t n_tags, n_nodes, n_inner, n_functions, n_words, n_signatures, n_collections, n_assets,
         n_objects, n_children, n_concretes;
+    uint32_t n_versions; /* that came */
     size_t cap_tags, cap_nodes, cap_inner, cap_functions, cap_words, cap_signatures,
         cap_collections, cap_assets, cap_objects, cap_children, cap_concretes;
     struct heft_strmap word_map, node_map, function_map;

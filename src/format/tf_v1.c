@@ -17,6 +17,8 @@ extern const struct heft_format heft_format_tf_v1;
 /* ---- probe ------------------------------------------------------------------------------- */
 
 /* What follows the first entry's lengths, where its key is empty. */
+enum { SHARE = 2 }; /* a tensor takes twice the memory of a bundle's: names and slices come twice */
+
 static struct heft_bytes first_value(struct heft_bytes head, size_t at)
 {
     const struct heft_bytes none = {head.p, 0};
@@ -93,8 +95,16 @@ static struct heft_tf_v1_tensor *new_tensor(struct heft_tf_v1 *r, const struct h
 {
     struct heft_tf_v1_tensor *tensor;
     uint32_t other;
+    const uint64_t most = heft_limit_tensors(&r->b.model->limits, r->b.model->file_bytes) / SHARE;
     const char *name;
 
+    if (r->n >= most) {
+        heft_fail(r->b.err, HEFT_LIMIT, at,
+                  "more than %" PRIu64 " tensors in %" PRIu64 " bytes of version 1: half of "
+                  "limits.tensors",
+                  most, r->b.model->file_bytes);
+        return NULL;
+    }
     if (!heft_grow(&r->tensors, &r->cap, r->n, 1, sizeof *r->tensors, r->b.err) ||
         !(name = heft_arena_text(&r->b.model->mem, entry->name, r->b.err)))
         return NULL;

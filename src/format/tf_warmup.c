@@ -36,9 +36,8 @@ struct reader {
 
 static bool tell(struct reader *r, struct heft_proto *p)
 {
-    return ++r->told <= MOST_TOLD ||
-           heft_fail(p->err, HEFT_LIMIT, p->where, "warm-up requests of more than %d inputs",
-                     MOST_TOLD);
+    return ++r->told <= MOST_TOLD || heft_fail(p->err, HEFT_LIMIT, p->where,
+                                               "warm-up requests of more than %d parts", MOST_TOLD);
 }
 
 static bool put_text(struct reader *r, struct heft_proto *p, struct heft_node *in, const char *key)
@@ -206,7 +205,7 @@ static bool read_log(struct reader *r, struct heft_proto *p, uint32_t kind)
     bool ok = heft_tree_text(r->mem, r->request, KEY("kind"), heft_str_of(logs[kind].kind), p->err);
 
     while (ok && (number = heft_proto_pull(p)))
-        ok = number == REQUEST ? logs[kind].read(r, p) : heft_proto_pass(p);
+        ok = number == REQUEST ? tell(r, p) && logs[kind].read(r, p) : heft_proto_pass(p);
     return ok && !p->failed;
 }
 
