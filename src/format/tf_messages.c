@@ -15,11 +15,11 @@
     }
 #define ONE_OF(n, text, e)                                                                         \
     {                                                                                              \
-        .number = (n), .name = (text), .type = HEFT_PROTO_ENUM, .enums = e                         \
+        .number = (n), .name = (text), .type = HEFT_PROTO_ENUM, .enums = (e)                       \
     }
 #define MANY_OF(n, text, e)                                                                        \
     {                                                                                              \
-        .number = (n), .name = (text), .type = HEFT_PROTO_ENUM, .repeated = true, .enums = e       \
+        .number = (n), .name = (text), .type = HEFT_PROTO_ENUM, .repeated = true, .enums = (e)     \
     }
 #define SUB(n, text, m)                                                                            \
     {                                                                                              \
