@@ -31,6 +31,7 @@ check: bootstrap build/release/Makefile ## every test that needs only this machi
 	@tests/run --build build/release
 
 check-long: check build/asan/Makefile ## check, then all of it under sanitizers, every mutation too (an hour)
+	@tests/run --build build/release --only fault --long
 	$(call build,asan)
 	@tests/run --build build/asan --long
 

@@ -10,7 +10,7 @@ from .common import TESTS, Fail, run, text_of
 
 ONLY_PLAIN = True
 
-LONG = {"bounds_formats"}  # to write its files alone takes minutes: --long, and .ci/run
+LONG = {"bounds_formats"}  # to write its files alone takes minutes
 
 LAST_LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
