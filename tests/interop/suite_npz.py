@@ -204,7 +204,7 @@ def large(suite, folder):
     if shutil.disk_usage(folder).free < 4 * size:
         suite.skip("not enough room for members of 4 GiB")
         return
-    given, out, wanted = folder / "in.safetensors", folder / "out.npz", folder / "wanted.npz"
+    given, out, wanted = folder / "in.safetensors", folder / "large.npz", folder / "wanted.npz"
     header = json.dumps({"a": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]},
                          "b": {"dtype": "U8", "shape": [3], "data_offsets": [size, size + 3]}}).encode()
     with open(given, "wb") as file:
