@@ -95,6 +95,7 @@ static bool load_place(struct front *f, struct heft_error *err)
     f->older.place.after_return = heft_cur_u64(&cur) != 0;
     f->skip = heft_cur_u64(&cur);
     f->at = heft_cur_u64(&cur);
+    f->older.decoded = f->at - heft_min_u64(f->skip, f->at);
     f->line_number = heft_cur_u64(&cur);
     f->done = heft_cur_u64(&cur);
     return heft_encode_load_rest(f->line, &cur, err) && heft_journal_ends(&cur, err);
@@ -237,7 +238,8 @@ static void note_place(struct front *f)
     if (f->newer.decoded > l->offset)
         return;
     f->older = f->newer;
-    f->newer = (struct base){heft_text_place(f->in), l->offset + l->n};
+    /* What is still to be skipped is behind the place, and in front of the lines. */
+    f->newer = (struct base){heft_text_place(f->in), l->offset + l->n - f->skip};
 }
 
 /* Drops what an earlier run has had of the n bytes. */
