@@ -40,4 +40,25 @@ static inline void heft_put_le64(uint8_t *p, uint64_t v)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
+/* Writes number after number, little-endian, where the caller has made room. Each is cut to its
+ * width. */
+struct heft_pen {
+    uint8_t *p;
+};
+static inline void heft_pen_le16(struct heft_pen *pen, uint64_t v)
+{
+    heft_put_le16(pen->p, (uint16_t)v);
+    pen->p += 2;
+}
+static inline void heft_pen_le32(struct heft_pen *pen, uint64_t v)
+{
+    heft_put_le32(pen->p, (uint32_t)v);
+    pen->p += 4;
+}
+static inline void heft_pen_le64(struct heft_pen *pen, uint64_t v)
+{
+    heft_put_le64(pen->p, v);
+    pen->p += 8;
+}
+
 #endif

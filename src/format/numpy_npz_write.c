@@ -40,29 +40,7 @@ struct member {
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-struct cursor {
-    uint8_t *p;
-};
-
-static void put16(struct cursor *c, uint64_t v)
-{
-    heft_put_le16(c->p, (uint16_t)v);
-    c->p += 2;
-}
-
-static void put32(struct cursor *c, uint64_t v)
-{
-    heft_put_le32(c->p, (uint32_t)v);
-    c->p += 4;
-}
-
-static void put64(struct cursor *c, uint64_t v)
-{
-    heft_put_le64(c->p, v);
-    c->p += 8;
-}
-
-static void put_name(struct cursor *c, struct heft_str name)
+static void put_name(struct heft_pen *c, struct heft_str name)
 {
     memcpy(c->p, name.p, name.n);
     memcpy(c->p + name.n, ".npy", 4);
@@ -80,23 +58,23 @@ static uint64_t narrow(uint64_t v)
 static void fill_local(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct member *m = ctx;
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     (void)n;
-    put32(&c, 0x04034b50);
-    put16(&c, VERSION);
-    put16(&c, m->flags);
-    put32(&c, 0); /* method, time */
-    put16(&c, DATE);
-    put32(&c, sums[m->sum]);
-    put64(&c, UINT64_MAX); /* both sizes */
-    put16(&c, m->name.n + 4);
-    put16(&c, ZIP64);
+    heft_pen_le32(&c, 0x04034b50);
+    heft_pen_le16(&c, VERSION);
+    heft_pen_le16(&c, m->flags);
+    heft_pen_le32(&c, 0); /* method, time */
+    heft_pen_le16(&c, DATE);
+    heft_pen_le32(&c, sums[m->sum]);
+    heft_pen_le64(&c, UINT64_MAX); /* both sizes */
+    heft_pen_le16(&c, m->name.n + 4);
+    heft_pen_le16(&c, ZIP64);
     put_name(&c, m->name);
-    put16(&c, 1);
-    put16(&c, ZIP64 - 4);
-    put64(&c, m->size);
-    put64(&c, m->size);
+    heft_pen_le16(&c, 1);
+    heft_pen_le16(&c, ZIP64 - 4);
+    heft_pen_le64(&c, m->size);
+    heft_pen_le64(&c, m->size);
 }
 
 static bool is_ascii(struct heft_str name)
@@ -153,34 +131,34 @@ static uint64_t wide_field(const struct member *m)
     return numbers ? 4 + 8 * numbers : 0;
 }
 
-static void put_central(struct cursor *c, const struct member *m, uint32_t crc)
+static void put_central(struct heft_pen *c, const struct member *m, uint32_t crc)
 {
-    put32(c, 0x02014b50);
-    put16(c, 3 << 8 | VERSION); /* made on Unix */
-    put16(c, VERSION);
-    put16(c, m->flags);
-    put32(c, 0); /* method, time */
-    put16(c, DATE);
-    put32(c, crc);
-    put32(c, narrow(m->size));
-    put32(c, narrow(m->size));
-    put16(c, m->name.n + 4);
-    put16(c, wide_field(m));
-    put32(c, 0); /* comment, disk */
-    put16(c, 0);
-    put32(c, (uint32_t)0600 << 16);
-    put32(c, narrow(m->begin));
+    heft_pen_le32(c, 0x02014b50);
+    heft_pen_le16(c, 3 << 8 | VERSION); /* made on Unix */
+    heft_pen_le16(c, VERSION);
+    heft_pen_le16(c, m->flags);
+    heft_pen_le32(c, 0); /* method, time */
+    heft_pen_le16(c, DATE);
+    heft_pen_le32(c, crc);
+    heft_pen_le32(c, narrow(m->size));
+    heft_pen_le32(c, narrow(m->size));
+    heft_pen_le16(c, m->name.n + 4);
+    heft_pen_le16(c, wide_field(m));
+    heft_pen_le32(c, 0); /* comment, disk */
+    heft_pen_le16(c, 0);
+    heft_pen_le32(c, (uint32_t)0600 << 16);
+    heft_pen_le32(c, narrow(m->begin));
     put_name(c, m->name);
     if (!wide_numbers(m))
         return;
-    put16(c, 1);
-    put16(c, wide_field(m) - 4);
+    heft_pen_le16(c, 1);
+    heft_pen_le16(c, wide_field(m) - 4);
     if (m->size > WIDE) {
-        put64(c, m->size);
-        put64(c, m->size);
+        heft_pen_le64(c, m->size);
+        heft_pen_le64(c, m->size);
     }
     if (m->begin > WIDE)
-        put64(c, m->begin);
+        heft_pen_le64(c, m->begin);
 }
 
 struct block {
@@ -191,7 +169,7 @@ struct block {
 static void fill_block(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct block *block = ctx;
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     (void)n;
     for (size_t i = 0; i < block->n; i++)
@@ -220,30 +198,30 @@ static bool add_blocks(struct heft_plan *plan, uint32_t file, const struct membe
 
 static size_t put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
 {
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     if (n > MOST || begin > WIDE || end - begin > WIDE) {
-        put32(&c, 0x06064b50);
-        put64(&c, END64 - 12);
-        put16(&c, VERSION);
-        put16(&c, VERSION);
-        put64(&c, 0); /* disks */
-        put64(&c, n);
-        put64(&c, n);
-        put64(&c, end - begin);
-        put64(&c, begin);
-        put32(&c, 0x07064b50);
-        put32(&c, 0);
-        put64(&c, end);
-        put32(&c, 1);
+        heft_pen_le32(&c, 0x06064b50);
+        heft_pen_le64(&c, END64 - 12);
+        heft_pen_le16(&c, VERSION);
+        heft_pen_le16(&c, VERSION);
+        heft_pen_le64(&c, 0); /* disks */
+        heft_pen_le64(&c, n);
+        heft_pen_le64(&c, n);
+        heft_pen_le64(&c, end - begin);
+        heft_pen_le64(&c, begin);
+        heft_pen_le32(&c, 0x07064b50);
+        heft_pen_le32(&c, 0);
+        heft_pen_le64(&c, end);
+        heft_pen_le32(&c, 1);
     }
-    put32(&c, 0x06054b50);
-    put32(&c, 0);
-    put16(&c, heft_min_u64(n, MOST));
-    put16(&c, heft_min_u64(n, MOST));
-    put32(&c, heft_min_u64(end - begin, UINT32_MAX));
-    put32(&c, heft_min_u64(begin, UINT32_MAX));
-    put16(&c, 0); /* comment */
+    heft_pen_le32(&c, 0x06054b50);
+    heft_pen_le32(&c, 0);
+    heft_pen_le16(&c, heft_min_u64(n, MOST));
+    heft_pen_le16(&c, heft_min_u64(n, MOST));
+    heft_pen_le32(&c, heft_min_u64(end - begin, UINT32_MAX));
+    heft_pen_le32(&c, heft_min_u64(begin, UINT32_MAX));
+    heft_pen_le16(&c, 0); /* comment */
     return (size_t)(c.p - out);
 }
 

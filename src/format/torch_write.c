@@ -72,29 +72,7 @@ struct archive {
 
 /* ---- bytes ------------------------------------------------------------------------------- */
 
-struct cursor {
-    uint8_t *p;
-};
-
-static void put16(struct cursor *c, uint64_t v)
-{
-    heft_put_le16(c->p, (uint16_t)v);
-    c->p += 2;
-}
-
-static void put32(struct cursor *c, uint64_t v)
-{
-    heft_put_le32(c->p, (uint32_t)v);
-    c->p += 4;
-}
-
-static void put64(struct cursor *c, uint64_t v)
-{
-    heft_put_le64(c->p, v);
-    c->p += 8;
-}
-
-static void put_zeros(struct cursor *c, size_t n)
+static void put_zeros(struct heft_pen *c, size_t n)
 {
     memset(c->p, 0, n);
     c->p += n;
@@ -145,7 +123,7 @@ static uint16_t name_size(const struct record *r)
     return (uint16_t)(r->of->root.n + 1 + name_of(r->of, (size_t)(r - r->of->records), room).n);
 }
 
-static void put_name(struct cursor *c, const struct record *r)
+static void put_name(struct heft_pen *c, const struct record *r)
 {
     char room[HEFT_TORCH_NAME];
     const struct heft_str name = name_of(r->of, (size_t)(r - r->of->records), room);
@@ -158,30 +136,30 @@ static void put_name(struct cursor *c, const struct record *r)
 }
 
 /* Fills what there is of room up to `end`, where the payload begins. */
-static void put_local(struct cursor *c, const struct record *r, const uint8_t *end)
+static void put_local(struct heft_pen *c, const struct record *r, const uint8_t *end)
 {
     const uint16_t name = name_size(r);
     const uint64_t extra = (uint64_t)(end - c->p) - LOCAL - name;
 
-    put32(c, 0x04034b50);
-    put16(c, 0);
-    put16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
+    heft_pen_le32(c, 0x04034b50);
+    heft_pen_le16(c, 0);
+    heft_pen_le16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
     put_zeros(c, 18); /* method, time, date, checksum, sizes */
-    put16(c, name);
-    put16(c, extra);
+    heft_pen_le16(c, name);
+    heft_pen_le16(c, extra);
     put_name(c, r);
     if (r->wide) {
-        put16(c, 1);
-        put16(c, r->wide - 4u);
+        heft_pen_le16(c, 1);
+        heft_pen_le16(c, r->wide - 4u);
         if (r->size >= MAX32) {
-            put64(c, r->size);
-            put64(c, 0); /* not yet known to torch */
+            heft_pen_le64(c, r->size);
+            heft_pen_le64(c, 0); /* not yet known to torch */
         }
         if (r->begin >= MAX32)
-            put64(c, r->begin);
+            heft_pen_le64(c, r->begin);
     }
-    put16(c, 0x4246); /* "FB" */
-    put16(c, extra - r->wide - 4);
+    heft_pen_le16(c, 0x4246); /* "FB" */
+    heft_pen_le16(c, extra - r->wide - 4);
     memset(c->p, 'Z', (size_t)(end - c->p));
     c->p += end - c->p;
 }
@@ -191,18 +169,18 @@ static size_t descriptor_size(const struct record *r)
     return r->size == 0 ? 0 : r->wide ? 24 : 16;
 }
 
-static void put_descriptor(struct cursor *c, const struct record *r, const uint32_t *sums)
+static void put_descriptor(struct heft_pen *c, const struct record *r, const uint32_t *sums)
 {
     if (r->size == 0)
         return;
-    put32(c, 0x08074b50);
-    put32(c, sums[r->sum]);
+    heft_pen_le32(c, 0x08074b50);
+    heft_pen_le32(c, sums[r->sum]);
     if (r->wide) {
-        put64(c, r->size);
-        put64(c, r->size);
+        heft_pen_le64(c, r->size);
+        heft_pen_le64(c, r->size);
     } else {
-        put32(c, r->size);
-        put32(c, r->size);
+        heft_pen_le32(c, r->size);
+        heft_pen_le32(c, r->size);
     }
 }
 
@@ -210,7 +188,7 @@ static void put_descriptor(struct cursor *c, const struct record *r, const uint3
 static void fill_between(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct record *r = ctx;
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     if (r > r->of->records)
         put_descriptor(&c, r - 1, sums);
@@ -219,7 +197,7 @@ static void fill_between(const void *ctx, const uint32_t *sums, uint8_t *out, si
 
 static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     (void)n;
     put_descriptor(&c, ctx, sums);
@@ -312,36 +290,36 @@ struct block {
     size_t n;
 };
 
-static void put_central(struct cursor *c, const struct record *r, uint32_t crc)
+static void put_central(struct heft_pen *c, const struct record *r, uint32_t crc)
 {
-    put32(c, 0x02014b50);
-    put32(c, 0); /* versions */
-    put16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
+    heft_pen_le32(c, 0x02014b50);
+    heft_pen_le32(c, 0); /* versions */
+    heft_pen_le16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
     put_zeros(c, 6); /* method, time, date */
-    put32(c, crc);
-    put32(c, cap32(r->size));
-    put32(c, cap32(r->size));
-    put16(c, name_size(r));
-    put16(c, r->wide);
+    heft_pen_le32(c, crc);
+    heft_pen_le32(c, cap32(r->size));
+    heft_pen_le32(c, cap32(r->size));
+    heft_pen_le16(c, name_size(r));
+    heft_pen_le16(c, r->wide);
     put_zeros(c, 10); /* comment, disk, attributes */
-    put32(c, cap32(r->begin));
+    heft_pen_le32(c, cap32(r->begin));
     put_name(c, r);
     if (!r->wide)
         return;
-    put16(c, 1);
-    put16(c, r->wide - 4u);
+    heft_pen_le16(c, 1);
+    heft_pen_le16(c, r->wide - 4u);
     if (r->size >= MAX32) {
-        put64(c, r->size);
-        put64(c, r->size);
+        heft_pen_le64(c, r->size);
+        heft_pen_le64(c, r->size);
     }
     if (r->begin >= MAX32)
-        put64(c, r->begin);
+        heft_pen_le64(c, r->begin);
 }
 
 static void fill_block(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct block *block = ctx;
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
     (void)n;
     for (size_t i = 0; i < block->n; i++)
@@ -370,28 +348,28 @@ static bool add_blocks(struct archive *a)
 
 static void put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
 {
-    struct cursor c = {out};
+    struct heft_pen c = {out};
 
-    put32(&c, 0x06064b50);
-    put64(&c, END64 - 12);
-    put16(&c, 0x031e);
-    put16(&c, 45);
+    heft_pen_le32(&c, 0x06064b50);
+    heft_pen_le64(&c, END64 - 12);
+    heft_pen_le16(&c, 0x031e);
+    heft_pen_le16(&c, 45);
     put_zeros(&c, 8); /* disks */
-    put64(&c, n);
-    put64(&c, n);
-    put64(&c, end - begin);
-    put64(&c, begin);
-    put32(&c, 0x07064b50);
-    put32(&c, 0);
-    put64(&c, end);
-    put32(&c, 1);
-    put32(&c, 0x06054b50);
-    put32(&c, 0);
-    put16(&c, heft_min_u64(n, UINT16_MAX));
-    put16(&c, heft_min_u64(n, UINT16_MAX));
-    put32(&c, cap32(end - begin));
-    put32(&c, cap32(begin));
-    put16(&c, 0); /* comment */
+    heft_pen_le64(&c, n);
+    heft_pen_le64(&c, n);
+    heft_pen_le64(&c, end - begin);
+    heft_pen_le64(&c, begin);
+    heft_pen_le32(&c, 0x07064b50);
+    heft_pen_le32(&c, 0);
+    heft_pen_le64(&c, end);
+    heft_pen_le32(&c, 1);
+    heft_pen_le32(&c, 0x06054b50);
+    heft_pen_le32(&c, 0);
+    heft_pen_le16(&c, heft_min_u64(n, UINT16_MAX));
+    heft_pen_le16(&c, heft_min_u64(n, UINT16_MAX));
+    heft_pen_le32(&c, cap32(end - begin));
+    heft_pen_le32(&c, cap32(begin));
+    heft_pen_le16(&c, 0); /* comment */
 }
 
 static bool add_directory(struct archive *a)

@@ -102,6 +102,19 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
     return feed(job, e, at, job->n, err) && (job->is_open || end_text(job, e, err));
 }
 
+bool heft_job_units(struct heft_job *job, heft_job_unit_fn *each, struct heft_error *err)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < job->n_marks; i++)
+        if (job->marks[i].kind == HEFT_MARK_UNIT) {
+            if (!each(job, from, job->marks[i].at, err))
+                return false;
+            from = job->marks[i].at;
+        }
+    return each(job, from, job->n_ids, err);
+}
+
 void heft_job_clear(struct heft_job *job)
 {
     job->n = job->n_marks = job->n_ids = job->n_pieces = 0;

@@ -53,6 +53,10 @@ HEFT_CHECKED bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, 
                                 struct heft_error *err);
 HEFT_CHECKED bool heft_job_encode(struct heft_job *job, struct heft_encoder *e,
                                   struct heft_error *err);
+/* Hands out the ids unit by unit: [from, to) of job->ids, the last of them open. */
+typedef bool heft_job_unit_fn(struct heft_job *job, size_t from, size_t to, struct heft_error *err);
+HEFT_CHECKED bool heft_job_units(struct heft_job *job, heft_job_unit_fn *each,
+                                 struct heft_error *err);
 void heft_job_clear(struct heft_job *job);
 void heft_job_release(struct heft_job *job);
 

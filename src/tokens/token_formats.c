@@ -229,15 +229,7 @@ static bool pack_some(struct heft_job *job, size_t from, size_t to, struct heft_
 
 static bool pack_ids(struct heft_job *job, struct heft_error *err)
 {
-    size_t from = 0;
-
-    for (size_t i = 0; i < job->n_marks; i++)
-        if (job->marks[i].kind == HEFT_MARK_UNIT) {
-            if (!pack_some(job, from, job->marks[i].at, err))
-                return false;
-            from = job->marks[i].at;
-        }
-    return pack_some(job, from, job->n_ids, err);
+    return heft_job_units(job, pack_some, err);
 }
 
 /* A blank before each id but a line's first: the last of a piece waits for the next. */

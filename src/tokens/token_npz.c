@@ -426,15 +426,7 @@ static bool pack_some(struct heft_job *job, size_t from, size_t to, struct heft_
 
 static bool pack_npz(struct heft_job *job, struct heft_error *err)
 {
-    size_t from = 0;
-
-    for (size_t i = 0; i < job->n_marks; i++)
-        if (job->marks[i].kind == HEFT_MARK_UNIT) {
-            if (!pack_some(job, from, job->marks[i].at, err))
-                return false;
-            from = job->marks[i].at;
-        }
-    return pack_some(job, from, job->n_ids, err);
+    return heft_job_units(job, pack_some, err);
 }
 
 static bool piece_npz(struct heft_token_file *f, const uint8_t *bytes, size_t n,
