@@ -45,6 +45,14 @@ def deflated(peer, kind):
                 lambda part: peer.ask("make_deflated", path=str(part), kind=kind))
 
 
+def graph(peer, kind, size):
+    """saved_model.pb of a graph that large, in a folder of its own."""
+    folder = STORE / f"graph-{kind}-{size // 10**6}MB"
+    folder.mkdir(parents=True, exist_ok=True)
+    return made(folder / "saved_model.pb",
+                lambda part: peer.ask("make_graph", path=str(part), kind=kind, size=size))
+
+
 def many(count):
     """A safetensors file of `count` small tensors, about 93 bytes of header each; holes for data."""
     return made(STORE / f"many-{count}.safetensors", lambda part: write_many(part, count))

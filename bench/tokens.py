@@ -4,7 +4,7 @@ import os
 import pathlib
 
 import texts
-from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, command, median
+from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, bytes_of, command, median
 
 
 def vocabulary():
@@ -161,3 +161,22 @@ def part_tokens_worst(table, quick):
                 table.add(f"encode {size / 1e6:.0f} MB of {name}", "a tenth of English",
                           rate(size, seconds), f"{tenth / 1e6:.1f} MB/s",
                           f"{size / seconds / tenth:.2f}×", "≥ 1×", size / seconds >= tenth)
+
+
+def part_train(table, quick):
+    """learns a vocabulary of 50 000 merges from 100 MB, against the tokenizers library's trainer"""
+    import environment
+    try:
+        path = texts.english((10 if quick else 100) * 10**6)
+        peer = Peer("train", "train_peer.py")
+    except (texts.Missing, environment.Unavailable) as reason:
+        return skip("train", reason)
+    size, out = 50_000 + 257, STORE / "vocabulary"
+    with peer:
+        mine, theirs = alternate(
+            1 if quick else 3,
+            lambda: command(HEFT, "train", path, "-o", out, "-f", "-q", "--no-sync", "--vocab-size", str(size)),
+            lambda: peer.ask("train", path=str(path), size=size)["seconds"])
+    table.faster(f"train 50 000 merges on {path.stat().st_size / 1e6:.0f} MB of English, the command",
+                 "tokenizers, in process", median([run[0] for run in mine]), median(theirs), 2)
+    table.below("… its peak RSS", max(run[1] for run in mine), 4 * 2**30, bytes_of)

@@ -271,18 +271,16 @@ static bool check_numbers(struct heft_tf_entry *out, uint64_t at, struct heft_er
     return true;
 }
 
-static bool keep_shape(const struct shape *shape, struct heft_arena *mem, struct heft_tf_entry *out,
+static bool keep_shape(const uint64_t *from, struct heft_arena *mem, struct heft_tf_entry *out,
                        struct heft_error *err)
 {
-    uint64_t *dims = heft_arena_u64(mem, shape->rank, err);
+    uint64_t *dims = heft_arena_u64(mem, out->rank, err);
 
     if (!dims)
         return false;
-    for (unsigned d = 0; d < shape->rank; d++)
-        dims[d] = shape->dims[d];
+    for (unsigned d = 0; d < out->rank; d++)
+        dims[d] = from[d];
     out->shape = dims;
-    out->rank = (uint8_t)shape->rank;
-    out->elements = shape->elements ? shape->nonzero : 0;
     return true;
 }
 
@@ -301,13 +299,19 @@ static bool read_entry(struct heft_cur cur, const struct numbers *numbers,
     while (heft_proto_take(&cur, &item, err))
         if (!take_field(&item, numbers, &shape, out, err))
             return false;
-    return !cur.bad && check_numbers(out, at, err) && keep_shape(&shape, room->mem, out, err) &&
+    out->rank = (uint8_t)shape.rank;
+    out->elements = shape.elements ? shape.nonzero : 0;
+    return !cur.bad && check_numbers(out, at, err) && keep_shape(shape.dims, room->mem, out, err) &&
            (out->n_slices == 0 || read_slices(begin, numbers->slices, room, out, err));
 }
 
 bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, const struct heft_tf_room *room,
                         struct heft_tf_entry *out, struct heft_error *err)
 {
+    uint64_t dims[HEFT_TF_QUICK_RANK];
+
+    if (heft_tf_entry_quick(value, dims, out))
+        return check_numbers(out, at, err) && keep_shape(dims, room->mem, out, err);
     return read_entry(heft_cur_of(value, at), &v2, room, out, err);
 }
 

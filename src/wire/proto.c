@@ -23,7 +23,7 @@
 /* The varint at p, n bytes long: how many bytes it has; 0: it is cut off, MAX_VARINT + 1: too large.
  */
 #define MAX_VARINT 10
-static unsigned varint(const uint8_t *p, size_t n, uint64_t *out)
+static unsigned long_varint(const uint8_t *p, size_t n, uint64_t *out)
 {
     uint64_t value = 0;
 
@@ -39,6 +39,14 @@ static unsigned varint(const uint8_t *p, size_t n, uint64_t *out)
         }
     }
     return MAX_VARINT + 1;
+}
+
+static inline unsigned varint(const uint8_t *p, size_t n, uint64_t *out)
+{
+    if (n == 0 || p[0] >= 0x80)
+        return long_varint(p, n, out);
+    *out = p[0];
+    return 1;
 }
 
 static bool bad_varint(unsigned used, uint64_t where, struct heft_error *err)
@@ -66,16 +74,25 @@ static inline bool is_tag(uint64_t tag)
 
 /* ---- small messages in memory ---- */
 
-bool heft_proto_varint(struct heft_cur *cur, uint64_t *out, struct heft_error *err)
+static bool refuse_varint(struct heft_cur *cur, unsigned used, struct heft_error *err)
+{
+    cur->bad = true;
+    return bad_varint(used, heft_cur_where(cur), err);
+}
+
+static inline bool take_varint(struct heft_cur *cur, uint64_t *out, struct heft_error *err)
 {
     const unsigned used = varint(cur->p + cur->at, heft_cur_left(cur), out);
 
-    if (used == 0 || used > MAX_VARINT) {
-        cur->bad = true;
-        return bad_varint(used, heft_cur_where(cur), err);
-    }
+    if (used == 0 || used > MAX_VARINT)
+        return refuse_varint(cur, used, err);
     cur->at += used;
     return true;
+}
+
+bool heft_proto_varint(struct heft_cur *cur, uint64_t *out, struct heft_error *err)
+{
+    return take_varint(cur, out, err);
 }
 
 static bool cut_off(struct heft_cur *cur, uint64_t wanted, struct heft_error *err)
@@ -88,24 +105,12 @@ static bool cut_off(struct heft_cur *cur, uint64_t wanted, struct heft_error *er
                      wanted, left);
 }
 
-/* The value behind a tag; of groups nothing. */
-static bool take_value(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+static inline bool take_bytes(struct heft_cur *cur, struct heft_proto_item *item,
+                              struct heft_error *err)
 {
     uint64_t n;
 
-    item->offset = heft_cur_where(cur);
-    if (item->wire == HEFT_PROTO_VARINT)
-        return heft_proto_varint(cur, &item->u64, err);
-    if (item->wire == HEFT_PROTO_I64 || item->wire == HEFT_PROTO_I32) {
-        n = item->wire == HEFT_PROTO_I64 ? 8 : 4;
-        if (n > heft_cur_left(cur))
-            return cut_off(cur, n, err);
-        item->u64 = n == 8 ? heft_cur_u64(cur) : heft_cur_u32(cur);
-        return true;
-    }
-    if (item->wire != HEFT_PROTO_LEN)
-        return true;
-    if (!heft_proto_varint(cur, &n, err))
+    if (!take_varint(cur, &n, err))
         return false;
     if (n > heft_cur_left(cur))
         return cut_off(cur, n, err);
@@ -114,20 +119,42 @@ static bool take_value(struct heft_cur *cur, struct heft_proto_item *item, struc
     return true;
 }
 
-static bool take_tag(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+static bool take_fixed(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+{
+    const unsigned n = item->wire == HEFT_PROTO_I64 ? 8 : 4;
+
+    if (n > heft_cur_left(cur))
+        return cut_off(cur, n, err);
+    item->u64 = n == 8 ? heft_cur_u64(cur) : heft_cur_u32(cur);
+    return true;
+}
+
+static bool refuse_tag(struct heft_cur *cur, uint64_t tag, uint64_t where, struct heft_error *err)
+{
+    cur->bad = true;
+    return bad_tag(tag, where, err);
+}
+
+/* A tag and its value; of groups the tag alone. */
+static inline bool take_item(struct heft_cur *cur, struct heft_proto_item *item,
+                             struct heft_error *err)
 {
     uint64_t tag;
 
     *item = (struct heft_proto_item){.where = heft_cur_where(cur)};
-    if (!heft_proto_varint(cur, &tag, err))
+    if (!take_varint(cur, &tag, err))
         return false;
-    if (!is_tag(tag)) {
-        cur->bad = true;
-        return bad_tag(tag, item->where, err);
-    }
+    if (!is_tag(tag))
+        return refuse_tag(cur, tag, item->where, err);
     item->number = (uint32_t)tag >> 3;
     item->wire = tag & 7;
-    return true;
+    item->offset = heft_cur_where(cur);
+    if (item->wire == HEFT_PROTO_VARINT)
+        return take_varint(cur, &item->u64, err);
+    if (item->wire == HEFT_PROTO_LEN)
+        return take_bytes(cur, item, err);
+    return item->wire == HEFT_PROTO_GROUP || item->wire == HEFT_PROTO_GROUP_END ||
+           take_fixed(cur, item, err);
 }
 
 /* The open groups: their ends must name their numbers. */
@@ -152,27 +179,35 @@ static bool note_group(struct groups *groups, uint32_t number, unsigned wire, ui
     return true;
 }
 
-bool heft_proto_take(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+/* Passes over groups, of which `item` is the first tag, to the item behind them. */
+static bool pass_groups(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
 {
     struct groups groups;
 
     groups.n = 0;
-    do {
-        if (heft_cur_left(cur) == 0) {
-            if (groups.n == 0 || cur->bad)
-                return false;
-            cur->bad = true;
-            return heft_fail(err, HEFT_MALFORMED, heft_cur_where(cur),
-                             "protobuf: the message ends within a group");
-        }
-        if (!take_tag(cur, item, err) || !take_value(cur, item, err))
-            return false;
+    for (;;) {
         if (!note_group(&groups, item->number, item->wire, item->where, err)) {
             cur->bad = true;
             return false;
         }
-    } while (groups.n || item->wire == HEFT_PROTO_GROUP_END);
-    return true;
+        if (groups.n == 0 && item->wire != HEFT_PROTO_GROUP_END)
+            return true;
+        if (heft_cur_left(cur) == 0) {
+            cur->bad = groups.n > 0;
+            return groups.n > 0 && heft_fail(err, HEFT_MALFORMED, heft_cur_where(cur),
+                                             "protobuf: the message ends within a group");
+        }
+        if (!take_item(cur, item, err))
+            return false;
+    }
+}
+
+bool heft_proto_take(struct heft_cur *cur, struct heft_proto_item *item, struct heft_error *err)
+{
+    if (heft_cur_left(cur) == 0 || !take_item(cur, item, err))
+        return false;
+    return (item->wire != HEFT_PROTO_GROUP && item->wire != HEFT_PROTO_GROUP_END) ||
+           pass_groups(cur, item, err);
 }
 
 /* ---- documents ---- */

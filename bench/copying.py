@@ -1,0 +1,85 @@
+"""Conversions and reading beside cp and cat: what the parts that move gigabytes share."""
+
+import os
+import shutil
+import time
+
+import inputs
+from measure import HEFT, STORE, Peer, alternate, bytes_of, command, median
+
+GB = 10**9
+QUIET = ("--no-progress", "-q")
+
+
+def convert_size(quick):
+    """4 GB, or less where disk or memory would get in the way."""
+    STORE.mkdir(parents=True, exist_ok=True)
+    wanted = 1 * GB if quick else 4 * GB
+    disk = shutil.disk_usage(STORE).free
+    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with open("/proc/meminfo") as lines:
+        memory = next((int(line.split()[1]) * 1024 for line in lines
+                       if line.startswith("MemAvailable")), memory)
+    while wanted > GB // 2 and (disk < 3 * wanted or memory < 3 * wanted):
+        wanted //= 2
+    return wanted
+
+
+def fresh():
+    """The folder that outputs go to, empty."""
+    out = STORE / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    return out
+
+
+def copy(path, synced):
+    """cp, and with `synced` an fsync of what it wrote and of the folder."""
+    out = fresh()
+    seconds, _ = command("cp", path, out / "copy")
+    if synced:
+        start = time.perf_counter()
+        for name in (out / "copy", out):
+            handle = os.open(name, os.O_RDONLY)
+            os.fsync(handle)
+            os.close(handle)
+        seconds += time.perf_counter() - start
+    return seconds
+
+
+def settle_disk():
+    fresh()
+    os.sync()
+    time.sleep(1)
+
+
+def source(quick):
+    with Peer() as peer:
+        path = inputs.real(peer, convert_size(quick))
+    inputs.warm(path)
+    return path, path.stat().st_size
+
+
+def against_cp(table, work, source, convert, quick, wanted=1.15):
+    """Rows of `convert`, a command's (seconds, peak), beside cp of the source, both not synced."""
+    inputs.warm(source)
+    alternate(1, convert, lambda: copy(source, False))
+    runs, cp = alternate(5 if quick else 9, convert, lambda: copy(source, False), settle_disk)
+    table.within(f"{work}, `--no-sync`", "cp", median([run[0] for run in runs]), median(cp), wanted)
+    table.below(f"{work}: peak RSS", max(run[1] for run in runs), 64 * 2**20, bytes_of)
+    fresh()
+
+
+def against_cat(table, work, source, mine, quick):
+    """A row of `mine`, a command that reads it, beside cat of the same file."""
+    size = source.stat().st_size
+    inputs.warm(source)
+    runs, cat = alternate(5 if quick else 9, lambda: mine()[0], lambda: command("cat", source)[0])
+    heft, peer = median(runs), median(cat)
+    table.add(work, "cat > /dev/null", f"{size / heft / GB:.2f} GB/s", f"{size / peer / GB:.2f} GB/s",
+              f"{peer / heft:.2f}", "≥ 0.8 of its rate", peer >= 0.8 * heft)
+
+
+def to_file(given, name, *more):
+    """(seconds, peak) of converting to a fresh file of that name, not synced."""
+    return command(HEFT, "convert", given, "-o", fresh() / name, *QUIET, "--no-sync", *more)
