@@ -158,20 +158,20 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
     const struct heft_storage *storage = &c->model.storages[index];
     const struct heft_model_source *source = &c->model.sources[storage->source];
     const enum heft_stored stored = how_stored(&c->model, storage);
-    const struct heft_place place = {source->number, storage->off, storage->packed, stored};
 
-    if (stored == HEFT_STORED_PICKLE || stored == HEFT_STORED_PACKED ||
-        stored == HEFT_STORED_PROTOBUF)
-        return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
-    if (stored == HEFT_STORED_PLAIN)
+    if (HEFT_LIKELY(stored == HEFT_STORED_PLAIN))
         return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};
-    return place;
+    if (stored == HEFT_STORED_DEFLATE)
+        return (struct heft_place){source->number, storage->off, storage->packed, stored};
+    return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
 }
 
 static bool is_missing(const struct heft_checkpoint *c, const struct heft_row *row)
 {
-    for (uint32_t k = 0; k < heft_row_pieces(row); k++)
-        if (c->model.storages[heft_row_storage(row, k)].is_missing)
+    if (!row->parts)
+        return c->model.storages[row->storage].is_missing;
+    for (uint32_t k = 0; k < row->parts->n; k++)
+        if (c->model.storages[row->parts->list[k].storage].is_missing)
             return true;
     return false;
 }
