@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools"))
-from tf_bytes import field, record, varint  # noqa: E402
+from tf_bytes import field, record  # noqa: E402
 
 ROWS = []
 
