@@ -1,9 +1,11 @@
 """A process with TensorFlow that answers bench/run: what it costs to list a bundle, to parse a graph."""
 
-import json
 import os
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
+from answer import serve  # noqa: E402
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -58,12 +60,7 @@ TASKS = {task.__name__: task for task in (list_bundle, make_graph, parse)}
 
 def main():
     from tensorflow.core.protobuf import saved_model_pb2  # noqa: F401 (paid here)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = TASKS[request.pop("do")](**request)
-        print(json.dumps(answer), file=answers, flush=True)
+    serve(TASKS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """How things are measured here: commands from spawn to exit, rounds in turn, medians; the table."""
 
 import functools
-import json
 import os
 import pathlib
 import statistics
@@ -14,6 +13,8 @@ LIBRARY = pathlib.Path(HEFT).resolve().parent
 STORE = ROOT / "build" / "bench"
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
 sys.dont_write_bytecode = True
+import environment  # noqa: E402
+import peers  # noqa: E402
 
 
 def tool(name, *flags):
@@ -55,31 +56,12 @@ def median(values):
     return statistics.median(values)
 
 
-class Peer:
-    """A process of an interop environment that answers the requests of a program of this folder."""
+class Peer(peers.Peer):
+    """A program of this folder in one of the interop environments."""
 
     def __init__(self, name="main", program="peer.py"):
-        import environment
-        self.process = subprocess.Popen(
-            [str(environment.interpreter(name)), "-W", "ignore", str(ROOT / "bench" / program)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, do, **request):
-        print(json.dumps({"do": do, **request}), file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{do}: the peer process ended")
-        return json.loads(line)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
+        super().__init__(environment.interpreter(name), "-W", "ignore", ROOT / "bench" / program,
+                         stderr=None)
 
 
 class OpenList:

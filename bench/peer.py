@@ -1,15 +1,16 @@
 """The other side of the comparisons: torch, safetensors and huggingface_hub in a running process.
 
-Reads a JSON object a line ({"do": NAME, …}), answers each with one: seconds, and what was counted.
+Answers with seconds, and what was counted (tests/interop/answer.py).
 Runs inside the interop environment; the imports are paid before the first answer.
 """
 
-import json
 import os
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "tools"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests")
+sys.path[:0] = [os.path.join(TESTS, "tools"), os.path.join(TESTS, "interop")]
+from answer import serve  # noqa: E402
 from llama import LLAMA, llama_shapes  # noqa: E402
 
 
@@ -137,12 +138,7 @@ def main():
     import huggingface_hub  # noqa: F401 (paid here)
     import safetensors.torch  # noqa: F401
     import torch  # noqa: F401
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = TASKS[request.pop("do")](**request)
-        print(json.dumps(answer), file=answers, flush=True)
+    serve(TASKS)
 
 
 if __name__ == "__main__":

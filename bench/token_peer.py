@@ -1,8 +1,8 @@
 """The other side of the token benches: libheft by ctypes and its peers in one running process, so
 that both have their text in memory and their tables loaded.
 
-Reads a JSON object a line ({"do": NAME, …}), answers each with one: seconds, and how many ids. Runs
-inside the environment that tests/interop/requirements-tokens.txt describes.
+Answers with seconds, and how many ids (tests/interop/answer.py). Runs inside the environment that
+tests/interop/requirements-tokens.txt describes.
 """
 
 import ctypes
@@ -13,6 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
+from answer import serve  # noqa: E402
 
 PATTERN = (r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
 HOME = {}  # what is loaded once: libraries, vocabularies, texts
@@ -179,14 +180,5 @@ def has(who):
 TASKS = {task.__name__: task for task in (setup, first, warm, has)}
 
 
-def main():
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = TASKS[request.pop("do")](**request)
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(TASKS)

@@ -1,9 +1,11 @@
 """A process with the tokenizers library that answers bench/run: what it costs to learn a vocabulary."""
 
-import json
 import os
 import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "interop"))
+from answer import serve  # noqa: E402
 
 
 def train(path, size):
@@ -19,12 +21,7 @@ def train(path, size):
 
 def main():
     import tokenizers  # noqa: F401 (paid here)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {"train": train}[request.pop("do")](**request)
-        print(json.dumps(answer), file=answers, flush=True)
+    serve({"train": train})
 
 
 if __name__ == "__main__":

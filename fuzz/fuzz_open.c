@@ -9,9 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct heft_limits limits = {
-    .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .entries = 1000, .expansion = 10000};
-
 /* Of a file that anyone made, parts may overlap: that is said. */
 static void expect_map_or_overlap(const struct heft_model *model)
 {
@@ -43,23 +40,15 @@ static void plan_all(const struct heft_model *model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct heft_error err = {0};
     struct heft_model model;
-    struct heft_source source;
-    uint32_t index;
 
     if (size > 1 << 20)
         return 0;
-    heft_model_init(&model, &limits);
-    heft_source_open_memory(&source, (struct heft_bytes){data, size}, "input");
-    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
-        heft_registry_open_source(&model, index, NULL, &err) && heft_model_settle(&model, &err)) {
-        expect(err.code == HEFT_OK);
+    heft_model_init(&model, open_limits());
+    if (open_bytes(&model, NULL, (struct heft_bytes){data, size})) {
         expect_map_or_overlap(&model);
         read_rows(&model);
         plan_all(&model);
-    } else {
-        expect(err.code != HEFT_OK && err.text[0]);
     }
     heft_model_release(&model);
     return 0;

@@ -35,15 +35,11 @@ static void draw(struct heft_bytes bytes)
 {
     struct heft_error err = {0};
     struct heft_model model;
-    struct heft_source source;
-    uint32_t index;
 
     heft_model_init(&model, NULL);
-    heft_source_open_memory(&source, bytes, "input");
-    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
-        heft_format_ptd.open(&model, index, &err) && heft_model_settle(&model, &err)) {
+    if (open_bytes(&model, heft_format_ptd.name, bytes)) {
         plan_again(&model);
-        expect(heft_format_ptd.draw(&model, index, &err));
+        expect(heft_format_ptd.draw(&model, 0, &err));
         expect_map(&model);
     }
     heft_model_release(&model);

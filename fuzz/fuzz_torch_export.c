@@ -5,8 +5,7 @@
  * can be read or fails with an error. */
 #include <stdint.h>
 
-#include "../tests/unit/torch_zip.h"
-#include "open_format.h"
+#include "open_archive.h"
 
 extern const struct heft_format heft_format_torch_export;
 
@@ -30,17 +29,5 @@ static void archive_of(struct heft_buf *out, struct heft_bytes config)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct heft_bytes file = {data, size};
-    struct heft_buf zip = {0};
-
-    if (size > 1 << 20)
-        return 0;
-    if (size < 2 || data[0] != 'P' || data[1] != 'K') {
-        archive_of(&zip, file);
-        file = (struct heft_bytes){(const uint8_t *)zip.p, zip.n};
-    }
-    if (!zip.failed)
-        open_format(&heft_format_torch_export, file);
-    heft_buf_release(&zip);
-    return 0;
+    return open_archive(&heft_format_torch_export, archive_of, (struct heft_bytes){data, size});
 }

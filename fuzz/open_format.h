@@ -86,27 +86,40 @@ static inline void verify_all(const struct heft_format *format, const struct hef
             expect(format->verify(model, i, &listener, &err) || err.text[0]);
 }
 
-static inline void open_format(const struct heft_format *format, struct heft_bytes file)
+static inline const struct heft_limits *open_limits(void)
 {
     static const struct heft_limits limits = {
         .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .entries = 1000, .expansion = 10000};
+
+    return &limits;
+}
+
+/* Rows that are settled, or an error. A model that was initialised; format: NULL, what the bytes
+ * are taken for. */
+static inline bool open_bytes(struct heft_model *model, const char *format, struct heft_bytes file)
+{
     struct heft_error err = {0};
-    struct heft_model model;
     struct heft_source source;
     uint32_t index;
+    bool ok;
 
-    heft_model_init(&model, &limits);
     heft_source_open_memory(&source, file, "input");
-    if (heft_model_add_file(&model, &source, "input", &index, &err) &&
-        heft_registry_open_source(&model, index, format->name, &err) &&
-        heft_model_settle(&model, &err)) {
-        expect(err.code == HEFT_OK);
+    ok = heft_model_add_file(model, &source, "input", &index, &err) &&
+         heft_registry_open_source(model, index, format, &err) && heft_model_settle(model, &err);
+    expect(ok ? err.code == HEFT_OK : err.code != HEFT_OK && err.text[0]);
+    return ok;
+}
+
+static inline void open_format(const struct heft_format *format, struct heft_bytes file)
+{
+    struct heft_model model;
+
+    heft_model_init(&model, open_limits());
+    if (open_bytes(&model, format->name, file)) {
         expect_map(&model);
         expect_values(&model);
         read_rows(&model);
         verify_all(format, &model);
-    } else {
-        expect(err.code != HEFT_OK && err.text[0]);
     }
     heft_model_release(&model);
 }

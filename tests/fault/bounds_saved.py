@@ -1,10 +1,9 @@
 """SavedModels and graphs, hostile, just under 64 MiB: (name, {path in the folder: bytes}), or (name, bytes)
 for a file by itself."""
-import struct
 
 from bounds_runs import SIZE
-from bounds_tf import mask, message, number, shape, varint  # tests/golden/tf-bundle/table.py
-from crc32c import crc32c
+from bounds_tf import message, number, shape  # tests/golden/tf-bundle/table.py
+from tf_bytes import record, varint  # tests/tools
 
 NOOP = message(1, message(1, b"n") + message(2, b"NoOp"))
 
@@ -159,11 +158,6 @@ def texts():
     yield text("text-constants", b"graph_def { node { name: 'c' op: 'Const' attr { key: 'value' value { tensor { "
                b"dtype: DT_INT32 tensor_shape { dim { size: 10000000 } } ", times(b"int_val: 1 "), b"} } } } }")
     yield "graph-text.pbtxt", times(b"node{name:'n'op:'o'}")
-
-
-def record(data):
-    head = struct.pack("<Q", len(data))
-    return head + struct.pack("<I", mask(crc32c(head))) + data + struct.pack("<I", mask(crc32c(data)))
 
 
 def warmups():

@@ -5,15 +5,13 @@ import sys
 from pathlib import Path
 
 from bounds_runs import SIZE
-from crc32c import crc32c
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "golden" / "tf-bundle"))
-import table as tables  # noqa: E402
-from table import FLOAT, STRING, Table, entry, header, mask, message, number, shape, slice_key, slice_of, varint  # noqa: E402
+from table import FLOAT, STRING, Table, entry, header, message, number, shape, slice_key, slice_of, strings  # noqa: E402
+from tf_bytes import masked, varint  # noqa: E402 (table.py knows where)
 
-tables.crc32c = crc32c  # blocks here have a megabyte
 ENDS = struct.pack("<II", 0, 1)
-ZEROS = mask(crc32c(bytes(4)))
+ZEROS = masked(bytes(4))
 
 
 def plain(key, value):
@@ -33,7 +31,7 @@ def whole(entries, head=None, per_block=1 << 15, pack=None):
         stored = block if pack is None else pack(block)
         end = bytes([pack is not None])
         t.handles.append((some[-1][0], (place, len(stored))))
-        parts += [stored, end, struct.pack("<I", mask(crc32c(stored + end)))]
+        parts += [stored, end, masked(stored + end)]
         place += len(stored) + 5
     t.file = b"".join(parts)
     t.metaindex = t.put(ENDS)
@@ -46,7 +44,7 @@ def model(index, data=b"\0" * 8):
 
 
 def scalars(count, form=b"%08x"):
-    tail = b"\x28\x04\x35" + struct.pack("<I", ZEROS)
+    tail = b"\x28\x04\x35" + ZEROS
     for i in range(count):
         key = form % i
         yield key, plain(key, b"\x08\x01\x12\x00\x20" + varint(4 * i) + tail)
@@ -107,7 +105,7 @@ def slices():
 
 
 def with_graph(graph):
-    data, crc = tables.strings([graph])
+    data, crc = strings([graph])
     key = b"_CHECKPOINTABLE_OBJECT_GRAPH"
     value = number(1, STRING) + message(2, b"") + number(5, len(data)) + b"\x35" + struct.pack("<I", crc)
     a = b"m/a/.ATTRIBUTES/VARIABLE_VALUE"

@@ -9,6 +9,8 @@ import sys
 import numpy
 import torch
 
+import environment
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HEFT = os.environ.get("HEFT") or str(ROOT / "build" / "release" / "heft")
 SHOWN = 12  # failures printed a suite
@@ -81,6 +83,31 @@ def heft(*words):
     done = subprocess.run([HEFT, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
                           close_fds=False)
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run_peer(name, program, *words):
+    """Runs a program of this folder to its end, in the environment of that name; where that cannot be
+    made, environment.Unavailable. It finds the command in HEFT, the sources in HEFT_ROOT."""
+    return subprocess.run([str(environment.interpreter(name)), str(environment.HERE / program), *map(str, words)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env={**os.environ, "HEFT": os.path.abspath(HEFT), "HEFT_ROOT": str(ROOT),
+                               "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""})
+
+
+def peer_suite(title, name, program, folder):
+    """The suite of a program that checks by itself, and prints a line a check: `pass WHAT`, `FAIL WHAT`."""
+    suite = Suite(title)
+    try:
+        done = run_peer(name, program, folder)
+    except environment.Unavailable as reason:
+        suite.skip(f"the environment cannot be made: {reason}")
+        return suite
+    for line in done.stdout.splitlines():
+        word, _, what = line.partition(" ")
+        if word in ("pass", "FAIL"):
+            suite.check(word == "pass", what)
+    suite.equal(done.returncode, 0, f"the peer ran to its end: {done.stderr[-800:]}")
+    return suite
 
 
 def listing(path):

@@ -1,5 +1,5 @@
 """HDF5 both ways: as h5py, Keras and huggingface_hub 0.36 write it, and as they read what heft wrote.
-Prints "ok" or "FAIL what: why" a line, for suite_h5.
+Prints "pass WHAT" or "FAIL WHAT: why" a line, for suite_h5.
 
     HEFT=… python h5_peer.py FOLDER
 
@@ -30,7 +30,7 @@ ROUNDS = 30
 
 
 def check(good, what, why=""):
-    print("ok" if good else f"FAIL {what}: {why}"[:600].replace("\n", " "), flush=True)
+    print(f"pass {what}" if good else f"FAIL {what}: {why}"[:600].replace("\n", " "), flush=True)
     return good
 
 
@@ -178,7 +178,6 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     for part in (read_files, write_files, keras_files, splits):
         part(folder)
-    print("done")
 
 
 main()

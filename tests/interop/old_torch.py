@@ -1,20 +1,17 @@
 """The other side of suite_old: an old torch in its own Python, far from the environment of the rest.
 
-Reads a JSON object a line ({"do": NAME, …}), answers each with one. Needs nothing but that torch
-and what comes with Python.
+Needs nothing but that torch and what comes with Python.
 """
 
 import base64
 import collections
 import io
-import json
-import os
 import random
-import sys
 import tarfile
-import traceback
 
 import torch
+
+from answer import serve
 
 DTYPES = ["float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8",
           "bool", "complex64", "complex128"]
@@ -174,17 +171,5 @@ TASKS = {task.__name__: task for task in (save_state, save_plain, save_module, s
                                           save_quantized, save_sparse, save_tar, load)}
 
 
-def main():
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = TASKS[request.pop("do")](**request)
-        except Exception:
-            answer = {"error": traceback.format_exc()}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(TASKS)

@@ -1,23 +1,23 @@
-"""ExecuTorch's own serializer, exporter and runtime: reads a JSON object a line, answers each.
+"""ExecuTorch's own serializer, exporter and runtime: what it answers.
 
     {"do": "write", "path": …, "alignment": n, "share": bool, "entries":
         [{"key": …, "data": hex, "alignment": n, "layout": [type, sizes, order] or null}, …]}  →  true
     {"do": "read", "path": …}  →  {key: [layout or null, hex], …}
     {"do": "list", "path": …}  →  seconds that the deserializer takes
     {"do": "schema"}  →  where the schema of .ptd lies
-    {"do": "export", "folder": …, "kind": …}  →  the names of a small model's files
+    {"do": "export", "folder": …, "kind": …, "seed": n}  →  the names of a small model's files
     {"do": "run", "program": …, "data": …, "input": hex, "shape": […]}  →  {"output": hex} or {"error": …}
 
 Runs inside an environment of its own (requirements-ptd.txt).
 """
 
-import json
 import pathlib
 import sys
 import time
 
 import numpy
 import torch
+from answer import serve
 from executorch.exir._serialize._cord import Cord
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir._serialize.data_serializer import DataEntry, DataPayload
@@ -49,15 +49,15 @@ def payload_of(entries, share):
     return DataPayload(output.buffers, output.external_data.get("x", {}))
 
 
-def write(asked):
-    serializer = FlatTensorSerializer(FlatTensorConfig(segment_alignment=asked["alignment"]))
-    data = bytes(serializer.serialize(payload_of(asked["entries"], asked["share"])))
-    pathlib.Path(asked["path"]).write_bytes(data)
+def write(path, alignment, share, entries):
+    serializer = FlatTensorSerializer(FlatTensorConfig(segment_alignment=alignment))
+    data = bytes(serializer.serialize(payload_of(entries, share)))
+    pathlib.Path(path).write_bytes(data)
     return True
 
 
-def read(asked):
-    payload = FlatTensorSerializer().deserialize(Cord(pathlib.Path(asked["path"]).read_bytes()))
+def read(path):
+    payload = FlatTensorSerializer().deserialize(Cord(pathlib.Path(path).read_bytes()))
     rows = {}
     for key, entry in payload.named_data.items():
         layout = entry.tensor_layout
@@ -66,14 +66,14 @@ def read(asked):
     return rows
 
 
-def list_entries(asked):
-    data = pathlib.Path(asked["path"]).read_bytes()
+def list_entries(path):
+    data = pathlib.Path(path).read_bytes()
     start = time.perf_counter()
     FlatTensorSerializer().deserialize(Cord(data))
     return time.perf_counter() - start
 
 
-def schema(_):
+def schema():
     return str(pathlib.Path(sys.modules[FlatTensorSerializer.__module__].__file__).with_name("flat_tensor.fbs"))
 
 
@@ -103,20 +103,20 @@ KINDS = {"dense": (Dense, lambda: torch.arange(6, dtype=torch.float32).reshape(2
          "conv": (Conv, lambda: torch.linspace(-1, 1, 75).reshape(1, 3, 5, 5))}
 
 
-def export(asked):
+def export(folder, kind, seed):
     from executorch.exir import ExecutorchBackendConfig, to_edge
-    folder = pathlib.Path(asked["folder"])
-    kind, make_input = KINDS[asked["kind"]]
-    torch.manual_seed(asked["seed"])
-    model, value = kind().eval(), make_input()
+    folder = pathlib.Path(folder)
+    make_model, make_input = KINDS[kind]
+    torch.manual_seed(seed)
+    model, value = make_model().eval(), make_input()
     program = to_edge(torch.export.export(model, (value,), strict=True)).to_executorch(
         ExecutorchBackendConfig(external_constants=True))
     with open(folder / "model.pte", "wb") as file:
         program.write_to_file(file)
     program.write_tensor_data_to_file(str(folder))
     torch.save(model.state_dict(), folder / "model.pth")
-    torch.manual_seed(asked["seed"] + 1)
-    other = kind().eval()
+    torch.manual_seed(seed + 1)
+    other = make_model().eval()
     torch.save(other.state_dict(), folder / "other.pth")
     with torch.no_grad():
         outputs = [model(value).numpy().tobytes().hex(), other(value).numpy().tobytes().hex()]
@@ -124,27 +124,19 @@ def export(asked):
             "input": value.numpy().tobytes().hex(), "shape": list(value.shape)}
 
 
-def run(asked):
+def run(program, data, input, shape):
     from executorch.extension.pybindings import portable_lib
     try:
-        module = portable_lib._load_for_executorch(asked["program"], asked["data"])
-        value = torch.from_numpy(numpy.frombuffer(bytes.fromhex(asked["input"]), "<f4").copy())
-        output = module.run_method("forward", (value.reshape(asked["shape"]),))[0]
+        module = portable_lib._load_for_executorch(program, data)
+        value = torch.from_numpy(numpy.frombuffer(bytes.fromhex(input), "<f4").copy())
+        output = module.run_method("forward", (value.reshape(shape),))[0]
         return {"output": output.contiguous().numpy().tobytes().hex()}
     except RuntimeError as reason:
         return {"error": str(reason)}
 
 
-VERBS = {"write": write, "read": read, "list": list_entries, "schema": schema, "export": export, "run": run}
-
-
-def main():
-    answers = open(1, "w", closefd=False)  # what libraries print goes to stderr
-    sys.stdout = sys.stderr
-    for line in sys.stdin:
-        asked = json.loads(line)
-        print(json.dumps(VERBS[asked["do"]](asked)), file=answers, flush=True)
+TASKS = {"write": write, "read": read, "list": list_entries, "schema": schema, "export": export, "run": run}
 
 
 if __name__ == "__main__":
-    main()
+    serve(TASKS)

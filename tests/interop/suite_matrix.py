@@ -3,10 +3,8 @@ safetensors, numpy, ExecuTorch's deserializer, and h5py and TensorFlow by matrix
 cannot hold is cast as heft's own error says, and is then what torch casts it to."""
 
 import json
-import pathlib
 import random
 import re
-import subprocess
 
 import numpy
 import torch
@@ -14,11 +12,10 @@ from safetensors.torch import load_file
 
 import environment
 import suite_ptd
-from common import DTYPES, HEFT_NAME, TORCH_DTYPE, Suite, heft, raw
+from common import DTYPES, HEFT_NAME, TORCH_DTYPE, Suite, heft, raw, run_peer
 
 from generate import random_tensor
 
-PEER = pathlib.Path(__file__).resolve().parent / "matrix_peer.py"
 SHAPES = [(), (0,), (3,), (2, 3), (2, 0, 3), (2, 1, 3, 1), (1, 2, 1, 2, 2)]
 OFFER = re.compile(r"tensor (\S+): \S+ has no (\w+); --cast '(\S+)=(\w+)' would do$")
 PTD_NUMBER = {name: number for name, number, _ in suite_ptd.TYPES}
@@ -71,17 +68,14 @@ def by_numpy(path):
 
 
 def by_executorch(path):
-    peer = suite_ptd.Peer()
     names = {number: name for name, number in PTD_NUMBER.items()}
-    rows = peer.ask("read", path=str(path))
-    peer.close()
+    with suite_ptd.open_peer() as peer:
+        rows = peer.ask("read", path=str(path))
     return {key: [names[layout[0]], layout[1], data] for key, (layout, data) in rows.items()}
 
 
 def by_peer(path):
-    python = environment.interpreter("tf")
-    done = subprocess.run([str(python), str(PEER), str(path)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True)
+    done = run_peer("tf", "matrix_peer.py", path)
     if done.returncode != 0:
         raise RuntimeError(done.stderr[-600:])
     return json.loads(done.stdout)

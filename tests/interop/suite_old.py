@@ -1,39 +1,17 @@
 """torch 1.13 (Debian's python3-torch): heft reads what it wrote, and it reads what heft writes."""
 
 import base64
-import json
-import subprocess
 
 import torch
 
 import environment
 import generate
-from common import HEFT_NAME, ROOT, Suite, heft, raw, read_safetensors
+from common import HEFT_NAME, Suite, heft, raw, read_safetensors
+from peers import Peer
 
 OLD_DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16,
               torch.int32, torch.int64, torch.uint8, torch.bool, torch.complex64]
 STATES = 60
-
-
-class Old:
-    """The old torch, in a process of its own."""
-
-    def __init__(self):
-        self.process = subprocess.Popen([environment.old_torch(),
-                                         str(ROOT / "tests" / "interop" / "old_torch.py")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, do, path, **more):
-        print(json.dumps({"do": do, "path": str(path), **more}), file=self.process.stdin, flush=True)
-        answer = json.loads(self.process.stdout.readline())
-        if "error" in answer:
-            raise RuntimeError(f"{do}: {answer['error']}")
-        return answer
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 def rows_of(answer):
@@ -66,7 +44,7 @@ def heft_rows(folder, path, expected):
 
 def read_check(suite, folder, old, do, what, **more):
     path = folder / "old.pt"
-    expected = rows_of(old.ask(do, path, **more))
+    expected = rows_of(old.ask(do, path=str(path), **more))
     rows = heft_rows(folder, path, expected)
     if not suite.check(isinstance(rows, dict), what, rows):
         return
@@ -105,7 +83,7 @@ def write_check(suite, folder, old, seed, how):
     what = f"state {seed} {' '.join(how)}"
     if not suite.check(ran.status == 0, what, ran.line):
         return
-    answer = old.ask("load", out)
+    answer = old.ask("load", path=str(out))
     expected = {name: (HEFT_NAME[t.dtype], list(t.shape), raw(t)) for name, t in state.items()}
     suite.equal(rows_of(answer), expected, what)
 
@@ -120,7 +98,7 @@ def write_all(suite, folder, old):
 def run(folder):
     suite = Suite("the distribution's torch, 1.13")
     try:
-        old = Old()
+        old = Peer(environment.old_torch(), environment.HERE / "old_torch.py")
     except environment.Unavailable as reason:
         suite.skip(str(reason))
         return suite

@@ -16,11 +16,11 @@ import torch
 import environment
 import generate
 from common import Suite, heft, raw
+from peers import Peer
 
 PAYLOADS = 200
 READ = 100
 ENTRIES = 20000
-PEER = pathlib.Path(__file__).resolve().parent / "ptd_peer.py"
 
 # heft's name, the number that ExecuTorch has for it, torch's dtype where torch saves such
 TYPES = [("U8", 0, torch.uint8), ("I8", 1, torch.int8), ("I16", 2, torch.int16),
@@ -38,19 +38,8 @@ SIZES = {"U8": 1, "I8": 1, "I16": 2, "I32": 4, "I64": 8, "F16": 2, "F32": 4, "F6
 UNREAD = (8, 9, 10, 16, 17, 18, 19, 20, 21)  # its own deserializer has no names for these
 
 
-class Peer:
-    def __init__(self):
-        self.process = subprocess.Popen([str(environment.interpreter("ptd")), str(PEER)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, do, **rest):
-        print(json.dumps({"do": do, **rest}), file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+def open_peer():
+    return Peer(environment.interpreter("ptd"), environment.HERE / "ptd_peer.py")
 
 
 def names(rng, count):
@@ -317,7 +306,7 @@ def quick(suite, peer, folder):
 def run(folder):
     suite = Suite("ptd, executorch 1.5.1")
     try:
-        peer = Peer()
+        peer = open_peer()
     except environment.Unavailable as reason:
         suite.skip(reason)
         return suite

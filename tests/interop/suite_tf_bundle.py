@@ -2,10 +2,9 @@
 
 import base64
 import json
-import subprocess
 
 import environment
-from common import ROOT, Suite, heft
+from common import ROOT, Suite, heft, run_peer
 
 # TensorFlow's names, of what heft calls otherwise than by kind and bits
 NAMES = {"float16": "F16", "float32": "F32", "float64": "F64", "bfloat16": "BF16", "bool": "BOOL",
@@ -73,12 +72,10 @@ def real(suite):
 def run(folder):
     suite = Suite("TensorFlow checkpoints, read")
     try:
-        python = environment.interpreter("tf")
+        done = run_peer("tf", "tf_bundle_peer.py", folder)
     except environment.Unavailable as reason:
         suite.skip(f"the environment of TensorFlow cannot be made: {reason}")
         return suite
-    done = subprocess.run([str(python), str(ROOT / "tests/interop/tf_bundle_peer.py"), str(folder)],
-                          capture_output=True, text=True)
     if not suite.check(done.returncode == 0, "the peer", done.stderr[-1000:]):
         return suite
     for item in json.loads((folder / "manifest.json").read_text()):

@@ -6,10 +6,9 @@ each variable has; heft says where they are, and nothing is run.
 import json
 import pathlib
 import struct
-import subprocess
 
 import environment
-from common import ROOT, Suite, heft
+from common import Suite, heft, run_peer
 
 FORMATS = {"I64": "q", "F32": "f", "I32": "i", "F64": "d"}
 
@@ -19,9 +18,7 @@ class Missing(Exception):
 
 
 def ask_peer(folder):
-    python = environment.interpreter("tf")
-    done = subprocess.run([str(python), str(ROOT / "tests/interop/tf_restore_peer.py"), str(folder)],
-                          capture_output=True, text=True)
+    done = run_peer("tf", "tf_restore_peer.py", folder)
     if done.returncode:
         raise Missing(done.stderr[-800:])
     return json.loads(done.stdout)

@@ -2,36 +2,20 @@
 
 import json
 import random
-import subprocess
 
 import environment
 from common import ROOT, Suite, heft
+from peers import Peer
 
 ALPHABETS = ["ab", "ab ", "aab", "abc \n", "aé中ю \n", "'s a't\n 12", "ab \r\n",
              "ab \x0b\x0c\x1c\x85\u2028\n"]
 TEXTS = ["README.md", "HACKING.md", "tests/golden/tokens/small/text.txt", "doc/format/torch.md"]
 
 
-class Peer:
-    def __init__(self, python):
-        self.process = subprocess.Popen([str(python), str(ROOT / "tests/interop/train_peer.py")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, **asked):
-        self.process.stdin.write(json.dumps(asked) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
 def compare(suite, peer, path, style, size, least, out):
     words = ["--vocab-size", size] if style == "bytes" else ["--style", style, "--symbols", size]
     ran = heft("train", path, "-o", out, "-f", "-q", "--no-sync", "--min-frequency", least, *words)
-    wanted = peer.ask(style=style, path=str(path), size=size, min=least)
+    wanted = peer.ask(style, path=str(path), size=size, least=least)
     label = f"{style} {path.name} size {size} least {least}"
     if wanted is None:  # subword-nmt breaks off where there is no pair
         return suite.check(ran.status in (0, 2), label, ran.line)
@@ -65,14 +49,14 @@ def loaded(suite, peer):
     """tokenizer.json in the package gives the ids that stand in vectors.jsonl."""
     small = ROOT / "tests/golden/tokens/small"
     vectors = [json.loads(line) for line in open(small / "vectors.jsonl", encoding="ascii")]
-    ids = peer.ask(path=str(small / "tokenizer.json"), texts=[v["text"] for v in vectors])
+    ids = peer.ask("encode", path=str(small / "tokenizer.json"), texts=[v["text"] for v in vectors])
     suite.equal(ids, [v["ids"] for v in vectors], "tokenizer.json in tokenizers")
 
 
 def run(folder):
     suite = Suite("vocabularies as tokenizers and subword-nmt learn them")
     try:
-        peer = Peer(environment.interpreter("train"))
+        peer = Peer(environment.interpreter("train"), environment.HERE / "train_peer.py")
     except environment.Unavailable as reason:
         suite.skip(f"tokenizers, subword-nmt: {reason}")
         return suite

@@ -1,6 +1,5 @@
-"""What tokenizers and subword-nmt learn: reads a JSON object a line, answers each with the merges.
-
-    {"style": "bytes" | "subword-nmt", "path": …, "size": n, "min": n}   →   {"merges": [["a", "b"], …]}
+"""What tokenizers and subword-nmt learn: the text of vocab.bpe, or of the file of codes; and the ids that
+a tokenizer.json gives.
 
 Runs inside an environment of its own (requirements-train.txt).
 """
@@ -8,8 +7,8 @@ Runs inside an environment of its own (requirements-train.txt).
 import codecs
 import io
 import json
-import sys
 
+from answer import serve
 from subword_nmt.learn_bpe import learn_bpe
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -39,16 +38,5 @@ def encode(path, texts):
     return [tokenizer.encode(text).ids for text in texts]
 
 
-def main():
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if "texts" in asked:
-            answer = encode(asked["path"], asked["texts"])
-        else:
-            learn = learn_bytes if asked["style"] == "bytes" else learn_subword
-            answer = learn(asked["path"], asked["size"], asked["min"])
-        print(json.dumps(answer), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve({"bytes": learn_bytes, "subword-nmt": learn_subword, "encode": encode})

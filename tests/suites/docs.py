@@ -7,7 +7,7 @@ their names; where a document is about consolidated.00.pth, so does that one.
 import re
 
 from . import console, trace
-from .common import Fail, GOLDEN, ROOT, golden_inputs
+from .common import ROOT, golden_inputs
 
 MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)

@@ -14,22 +14,9 @@
 #include <cmocka.h>
 
 #include "fault/fault_os.h"
-#include "fault/scratch.h"
 #include "io/os.h"
 #include "io/pool.h"
-#include "io/sink.h"
-
-static int set_up(void **state)
-{
-    *state = heft_scratch_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    heft_scratch_free(*state);
-    return 0;
-}
+#include "sink_files.h"
 
 static struct heft_sink *new_sink(bool overwrite)
 {
@@ -39,29 +26,6 @@ static struct heft_sink *new_sink(bool overwrite)
 
     assert_non_null(sink);
     return sink;
-}
-
-static bool add(struct heft_sink *sink, const char *folder, const char *name, const char *bytes,
-                struct heft_error *err)
-{
-    char *path = heft_scratch_path(folder, name);
-    uint32_t index;
-    const bool ok = heft_sink_add(sink, path, strlen(bytes), &index, err) &&
-                    heft_sink_write(sink, index, 0, bytes, strlen(bytes), err);
-
-    free(path);
-    return ok;
-}
-
-static void assert_file(const char *folder, const char *name, const char *bytes)
-{
-    size_t n;
-    char *found = heft_scratch_read(folder, name, &n);
-
-    assert_non_null(found);
-    assert_string_equal(found, bytes);
-    assert_int_equal(n, strlen(bytes));
-    free(found);
 }
 
 static void nothing_bears_a_final_name_before_the_commit(void **state)

@@ -13,20 +13,7 @@
 #include <cmocka.h>
 
 #include "fault/fault_os.h"
-#include "fault/scratch.h"
-#include "io/sink.h"
-
-static int set_up(void **state)
-{
-    *state = heft_scratch_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    heft_scratch_free(*state);
-    return 0;
-}
+#include "sink_files.h"
 
 /* A folder with two more in it, a file in each, and one that is a link where that can be. */
 struct set {
@@ -34,18 +21,6 @@ struct set {
     struct heft_source source;
     bool linked;
 };
-
-static bool add(struct heft_sink *sink, const char *folder, const char *name, const char *bytes,
-                struct heft_error *err)
-{
-    char *path = heft_scratch_path(folder, name);
-    uint32_t index;
-    const bool ok = heft_sink_add(sink, path, strlen(bytes), &index, err) &&
-                    heft_sink_write(sink, index, 0, bytes, strlen(bytes), err);
-
-    free(path);
-    return ok;
-}
 
 static bool add_link(struct set *set, const char *folder, struct heft_error *err)
 {
@@ -89,16 +64,6 @@ static bool write_set(const char *folder, bool *linked, struct heft_error *err)
     *linked = set.linked;
     close_set(&set);
     return ok;
-}
-
-static void assert_file(const char *folder, const char *name, const char *bytes)
-{
-    size_t n;
-    char *found = heft_scratch_read(folder, name, &n);
-
-    assert_non_null(found);
-    assert_string_equal(found, bytes);
-    free(found);
 }
 
 static void assert_whole(const char *folder)

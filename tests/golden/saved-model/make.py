@@ -7,7 +7,7 @@ TensorFlow puts into each meta graph is cut out: it is long and says nothing of 
 """
 import os
 import shutil
-import struct
+import sys
 from pathlib import Path
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -18,6 +18,9 @@ from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.resolve().parent.parent / "tools"))
+from tf_bytes import field, record  # noqa: E402
+
 v1 = tf.compat.v1
 
 
@@ -41,34 +44,6 @@ def shorten(path):
 
 
 # ---- what serving reads: a TFRecord file of PredictionLogs ----
-
-def varint(n):
-    out = b""
-    while n > 0x7F:
-        out, n = out + bytes([0x80 | n & 0x7F]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def record(data):
-    length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", crc32c(length)) + data + struct.pack("<I", crc32c(data))
-
 
 def warmup():
     spec = field(1, b"tf2") + field(3, b"serving_default") + field(2, field(1, 7))

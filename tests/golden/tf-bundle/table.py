@@ -4,49 +4,21 @@ Sorted tables with blocks of any kind, entries with any fields; nothing is check
 that must be refused can be made of it, too (tests/reject/tf-bundle).
 """
 import struct
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from crc32c import crc32c  # noqa: E402
+from tf_bytes import field, mask, varint  # noqa: E402
 
 MAGIC = bytes.fromhex("57fb808b247547db")
 FLOAT, INT32, STRING, INT64 = 1, 3, 7, 9
+message = field
 
 
-def crc_table():
-    table = []
-    for i in range(256):
-        for _ in range(8):
-            i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
-        table.append(i)
-    return table
-
-
-TABLE = crc_table()
-
-
-def crc32c(data, crc=0):
-    crc ^= 0xFFFFFFFF
-    for byte in data:
-        crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-def mask(crc):
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def varint(v):
-    v &= (1 << 64) - 1
-    out = b""
-    while v >= 0x80:
-        out += bytes([v & 0x7F | 0x80])
-        v >>= 7
-    return out + bytes([v])
-
-
-def number(field, v):
-    return varint(field << 3) + varint(v) if v else b""
-
-
-def message(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
+def number(tag, v):
+    """As proto3 has it: 0 is left out."""
+    return field(tag, v) if v else b""
 
 
 def header(shards=1, big=False, producer=1, consumer=0, more=b""):

@@ -8,7 +8,6 @@ torch.save is deterministic but for the file's base name, which becomes the arch
 import argparse
 import collections
 import hashlib
-import io
 import pathlib
 import struct
 import sys

@@ -4,39 +4,14 @@ Folders are models whose documents, or what lies beside them, are wrong in one w
 lawful.
 """
 import shutil
-import struct
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "tools"))
+from tf_bytes import field, record  # noqa: E402
+
 ROWS = []
-
-
-def varint(n):
-    out = b""
-    while n > 0x7F:
-        out, n = out + bytes([0x80 | n & 0x7F]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def record(data, length=None):
-    head = struct.pack("<Q", len(data) if length is None else length)
-    return head + struct.pack("<I", crc32c(head)) + data + struct.pack("<I", crc32c(data))
 
 
 def node(name, op, *attrs):

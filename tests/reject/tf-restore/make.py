@@ -5,40 +5,15 @@ together here. `sound` is what the others are made from.
 """
 import shutil
 import struct
+import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "tools"))
+from tf_bytes import field, masked, varint  # noqa: E402
 
 
 # ---- a tensor bundle --------------------------------------------------------------------------
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def masked(crc):
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
 
 def block(entries, restarts):
     """Keys are written whole: every entry is a restart, or its shared part is empty."""
@@ -51,19 +26,18 @@ def table(entries):
     out, handles = b"", []
     for content in (block(entries, [0]), block([], [0])):
         handles.append(varint(len(out)) + varint(len(content)))
-        out += content + b"\0" + struct.pack("<I", masked(crc32c(content + b"\0")))
+        out += content + b"\0" + masked(content + b"\0")
     index = block([(bytes([entries[-1][0][0] + 1]), handles[0])], [0])
     handles.append(varint(len(out)) + varint(len(index)))
-    out += index + b"\0" + struct.pack("<I", masked(crc32c(index + b"\0")))
+    out += index + b"\0" + masked(index + b"\0")
     footer = handles[1] + handles[2]
     return out + footer + bytes(40 - len(footer)) + bytes.fromhex("57fb808b247547db")
 
 
 def string_tensor(text):
-    lengths = masked(crc32c(struct.pack("<I", len(text))))
-    stored = varint(len(text)) + struct.pack("<I", lengths) + text
-    covered = struct.pack("<I", len(text)) + struct.pack("<I", lengths) + text
-    return stored, masked(crc32c(covered))
+    length = struct.pack("<I", len(text))
+    lengths = masked(length)
+    return varint(len(text)) + lengths + text, masked(length + lengths + text)
 
 
 def write_bundle(folder, graph=None):
@@ -71,11 +45,11 @@ def write_bundle(folder, graph=None):
     data, entries = b"", [(b"", bytes.fromhex("08011a020801"))]
     if graph is not None:
         data, crc = string_tensor(graph)
-        entry = field(1, 7) + field(2, b"") + field(5, len(data)) + b"\x35" + struct.pack("<I", crc)
+        entry = field(1, 7) + field(2, b"") + field(5, len(data)) + b"\x35" + crc
         entries.append((b"_CHECKPOINTABLE_OBJECT_GRAPH", entry))
     for key, value in tensors:
         entry = field(1, 1) + field(2, b"") + field(4, len(data)) + field(5, 4)
-        entries.append((key, entry + b"\x35" + struct.pack("<I", masked(crc32c(value)))))
+        entries.append((key, entry + b"\x35" + masked(value)))
         data += value
     folder.mkdir(parents=True)
     (folder / "variables.index").write_bytes(table(entries))

@@ -1,0 +1,32 @@
+"""A program that runs on, in the environment of other libraries, and answers (see answer.py)."""
+
+import json
+import subprocess
+
+
+class Peer:
+    """Give it the command; it ends with close(), or with the block of `with`."""
+
+    def __init__(self, *command, stderr=subprocess.DEVNULL):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+    def ask(self, do, **rest):
+        print(json.dumps({"do": do, **rest}), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{do}: the peer ended")
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "broke off" in answer:
+            raise RuntimeError(f"{do}: {answer['broke off']}")
+        return answer
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

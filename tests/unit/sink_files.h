@@ -1,0 +1,48 @@
+/* sink_files.h: small files through a sink, and what stands under their names, for tests of sinks.
+ * Included behind cmocka.h. */
+#ifndef SINK_FILES_H
+#define SINK_FILES_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault/scratch.h"
+#include "io/sink.h"
+
+static inline bool add(struct heft_sink *sink, const char *folder, const char *name,
+                       const char *bytes, struct heft_error *err)
+{
+    char *path = heft_scratch_path(folder, name);
+    uint32_t index;
+    const bool ok = heft_sink_add(sink, path, strlen(bytes), &index, err) &&
+                    heft_sink_write(sink, index, 0, bytes, strlen(bytes), err);
+
+    free(path);
+    return ok;
+}
+
+static inline void assert_file(const char *folder, const char *name, const char *bytes)
+{
+    size_t n;
+    char *found = heft_scratch_read(folder, name, &n);
+
+    assert_non_null(found);
+    assert_string_equal(found, bytes);
+    assert_int_equal(n, strlen(bytes));
+    free(found);
+}
+
+/* For cmocka: the state of a test is a folder of its own. */
+static inline int set_up(void **state)
+{
+    *state = heft_scratch_new();
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    heft_scratch_free(*state);
+    return 0;
+}
+
+#endif
