@@ -2,7 +2,7 @@
  * memory what is written; no file of the system is ever opened, and no second one behind links.
  *
  *     input:  0 ──────────────────────────────────── size     read at, never written
- *     image:  [page]      [page][page]          [page] size   what was written; else zeros
+ *     image:  what was written, else zeros (hdf5_image.c)
  *
  * An image holds a new file's metadata only: nobody writes the data of its datasets. */
 #include "hdf5_parts.h"
@@ -11,7 +11,6 @@
 #include <H5FDdevelop.h>
 #endif
 
-#define FIRST_SLOTS 64
 #define CACHE_BYTES ((size_t)2 << 20) /* of metadata that libhdf5 holds */
 
 struct driver_file {
@@ -19,103 +18,6 @@ struct driver_file {
     struct hdf5_config config;
     haddr_t eoa;
 };
-
-/* ---- an image ---------------------------------------------------------------------------- */
-
-static size_t slot_of(const struct heft_h5_image *image, uint64_t number)
-{
-    size_t at = (size_t)(number * 0x9E3779B97F4A7C15u >> 20) & (image->n_slots - 1);
-
-    while (image->pages[at] && image->pages[at]->number != number)
-        at = (at + 1) & (image->n_slots - 1);
-    return at;
-}
-
-static bool widen(struct heft_h5_image *image)
-{
-    const struct heft_h5_image old = *image;
-    const size_t wanted = old.n_slots ? old.n_slots * 2 : FIRST_SLOTS;
-    struct hdf5_page **pages = calloc(wanted, sizeof *pages);
-
-    if (!pages)
-        return false;
-    image->pages = pages;
-    image->n_slots = wanted;
-    for (size_t i = 0; i < old.n_slots; i++)
-        if (old.pages[i])
-            pages[slot_of(image, old.pages[i]->number)] = old.pages[i];
-    free(old.pages);
-    return true;
-}
-
-/* The page of that number, made where it is missing. */
-static struct hdf5_page *page_of(struct heft_h5_image *image, uint64_t number)
-{
-    struct hdf5_page **slot;
-
-    if (image->n_pages * 2 >= image->n_slots && !widen(image))
-        return NULL;
-    slot = &image->pages[slot_of(image, number)];
-    if (!*slot && (*slot = calloc(1, sizeof **slot))) {
-        (*slot)->number = number;
-        image->n_pages++;
-    }
-    return *slot;
-}
-
-static size_t piece(uint64_t off, size_t n)
-{
-    const size_t left = HDF5_PAGE - (size_t)(off % HDF5_PAGE);
-
-    return n < left ? n : left;
-}
-
-static herr_t image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n)
-{
-    const uint8_t *p = src;
-
-    while (n > 0) {
-        const size_t now = piece(off, n);
-        struct hdf5_page *page = page_of(image, off / HDF5_PAGE);
-
-        if (!page)
-            return -1;
-        memcpy(page->bytes + off % HDF5_PAGE, p, now);
-        p += now;
-        off += now;
-        n -= now;
-    }
-    return 0;
-}
-
-void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n)
-{
-    uint8_t *p = dst;
-
-    while (n > 0) {
-        const size_t now = piece(off, n);
-        const struct hdf5_page *page =
-            image->n_slots ? image->pages[slot_of(image, off / HDF5_PAGE)] : NULL;
-
-        if (page)
-            memcpy(p, page->bytes + off % HDF5_PAGE, now);
-        else
-            memset(p, 0, now);
-        p += now;
-        off += now;
-        n -= now;
-    }
-}
-
-void hdf5_image_free(struct heft_h5_image *image)
-{
-    if (!image)
-        return;
-    for (size_t i = 0; i < image->n_slots; i++)
-        free(image->pages[i]);
-    free(image->pages);
-    free(image);
-}
 
 /* ---- the driver -------------------------------------------------------------------------- */
 
@@ -206,6 +108,8 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
     (void)transfer;
     if (file->config.input)
         return read_input(&file->config, off, dst, n);
+    if (!hdf5_image_close(file->config.image))
+        return -1;
     hdf5_image_copy(file->config.image, off, dst, n);
     return 0;
 }
@@ -217,7 +121,7 @@ static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_
 
     (void)type;
     (void)transfer;
-    return file->config.image ? image_write(file->config.image, off, src, n) : -1;
+    return file->config.image && hdf5_image_write(file->config.image, off, src, n) ? 0 : -1;
 }
 
 static const H5FD_class_t driver = {

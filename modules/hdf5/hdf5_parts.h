@@ -35,21 +35,32 @@ void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* zeroed */
 /* Room for one more. items is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
 
-/* ---- hdf5_driver.c: file drivers ---- */
+/* ---- hdf5_image.c: a new file in memory ---- */
 
-/* A page of what libhdf5 wrote. */
+/* A page of what libhdf5 wrote: its lines of 16 bytes that are not zero. */
 #define HDF5_PAGE ((size_t)4096)
 struct hdf5_page {
     uint64_t number;
-    uint8_t bytes[HDF5_PAGE];
+    uint64_t which[4];
+    uint8_t *lines;
 };
 
-/* A file in memory that holds pages where something was written, and zeros elsewhere. */
+/* A file that holds pages where something was written, and zeros elsewhere. */
 struct heft_h5_image {
     struct hdf5_page **pages; /* open addressing by number, n_slots is a power of two */
     size_t n_slots, n_pages;
     uint64_t size;
+    struct hdf5_page *open; /* it is being written: what it holds are `bytes` */
+    uint8_t bytes[HDF5_PAGE];
 };
+
+bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n);
+/* Packs the page that is open: before anything is copied. False where there is no memory. */
+bool hdf5_image_close(struct heft_h5_image *image);
+void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
+
+/* ---- hdf5_driver.c: file drivers ---- */
+
 
 struct hdf5_config {
     const struct heft_h5_input *input; /* to be read; else */
@@ -60,7 +71,6 @@ struct hdf5_config {
 };
 /* The property list of a file that is opened so, or -1. The config must outlive the file. */
 hid_t hdf5_access(const struct hdf5_config *config);
-void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
 
 /* ---- hdf5_types.c ---- */
 

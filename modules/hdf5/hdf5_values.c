@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define MOST_ATTRIBUTES 4096 /* of one object */
+#define NODE_BYTES      24   /* that each element counts beside its own: it becomes a value of a tree */
 
 struct teller {
     const struct hdf5_file *file;
@@ -24,12 +25,21 @@ static bool tell(struct teller *t, const struct heft_h5_value *value)
     return t->visitor->value(t->visitor->ctx, t->path, t->name, value, t->err);
 }
 
-/* Takes n bytes of what texts may have. */
-static bool take(struct teller *t, uint64_t n)
+/* Takes n elements of what may be told. */
+static bool take(struct teller *t, uint64_t n, uint64_t each)
 {
-    if (n > *t->left)
+    if (n > *t->left / (each + NODE_BYTES))
         return hdf5_fail(t->err, HEFT_LIMIT,
                          "attributes and strings of more bytes than the limit allows");
+    *t->left -= n * (each + NODE_BYTES);
+    return true;
+}
+
+/* What a text of varying length has beside its element. */
+static bool take_text(struct teller *t, uint64_t n)
+{
+    if (n > *t->left)
+        return hdf5_fail(t->err, HEFT_LIMIT, "strings of more bytes than the limit allows");
     *t->left -= n;
     return true;
 }
@@ -79,7 +89,7 @@ static bool tell_pointers(struct teller *t, char *const *pointers, size_t n, boo
         const char *p = pointers[i] ? pointers[i] : "";
 
         texts[i] = (struct heft_h5_text){p, strlen(p)};
-        ok = take(t, texts[i].n);
+        ok = take_text(t, texts[i].n);
     }
     ok = ok && tell_texts(t, texts, n, is_list);
     free(texts);
@@ -97,7 +107,7 @@ struct found {
 static bool attribute_texts(struct teller *t, const struct found *a)
 {
     const bool varying = H5Tis_variable_str(a->type) > 0;
-    char *bytes = take(t, (uint64_t)a->n * a->each) ? hdf5_alloc(a->n, a->each, t->err) : NULL;
+    char *bytes = take(t, a->n, a->each) ? hdf5_alloc(a->n, a->each, t->err) : NULL;
     bool ok = bytes != NULL;
 
     if (ok && H5Aread(a->attribute, a->type, bytes) < 0)
@@ -114,7 +124,7 @@ static bool attribute_texts(struct teller *t, const struct found *a)
 
 static bool attribute_numbers(struct teller *t, const struct found *a, bool is_float)
 {
-    void *numbers = take(t, (uint64_t)a->n * 8) ? hdf5_alloc(a->n, 8, t->err) : NULL;
+    void *numbers = take(t, a->n, 8) ? hdf5_alloc(a->n, 8, t->err) : NULL;
     struct heft_h5_value value = {
         .kind = is_float ? HEFT_H5_FLOATS : HEFT_H5_INTS, .is_list = a->is_list, .n = a->n};
     bool ok = numbers != NULL;
@@ -165,7 +175,7 @@ static bool find_attribute(struct teller *t, hid_t object, const char *name, str
                                                         : H5Sget_simple_extent_npoints(a->space);
     a->is_list = H5Sget_simple_extent_type(a->space) == H5S_SIMPLE;
     a->n = n < 0 ? 0 : (size_t)n;
-    if ((uint64_t)a->n > *t->left / (a->each > 8 ? a->each : 8))
+    if ((uint64_t)a->n > *t->left / ((a->each > 8 ? a->each : 8) + NODE_BYTES))
         return hdf5_fail(t->err, HEFT_LIMIT, "an attribute of %llu elements, over the limit",
                          (unsigned long long)a->n);
     return true;
@@ -258,9 +268,9 @@ bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_
     bool ok = true;
 
     t.name = (struct heft_h5_text){"", 0};
-    *told = each > 0 && hdf5_shape_of(dataset, &shape) && shape.elements <= *left / each;
+    *told = each > 0 && hdf5_shape_of(dataset, &shape) && shape.elements <= *left / (each + NODE_BYTES);
     if (*told) {
-        *left -= shape.elements * each;
+        *left -= shape.elements * (each + NODE_BYTES);
         ok = read_strings(&t, dataset, type, (size_t)shape.elements, &room);
     }
     if (type >= 0)

@@ -156,6 +156,8 @@ struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
     if (file >= 0 && H5Fclose(file) < 0)
         ok = ok && hdf5_blame(NULL, err, "a file cannot be laid out");
     close_lists(&lists);
+    if (ok && !hdf5_image_close(image))
+        ok = hdf5_fail(err, HEFT_NOMEM, "out of memory");
     if (ok)
         return image;
     hdf5_image_free(image);

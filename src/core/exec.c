@@ -233,6 +233,14 @@ static bool read_file(const struct heft_op *op, uint64_t from, void *dst, uint64
     return ok || heft_error_file(err, op->u.file.path);
 }
 
+static void make_bytes(const struct heft_plan *plan, const struct heft_op *op, uint64_t from,
+                       uint8_t *dst, size_t n)
+{
+    const struct heft_maker *const maker = &plan->makers[op->u.made.maker];
+
+    maker->make(maker->ctx, op->u.made.from + from, dst, n);
+}
+
 /* What op i has from `from` on, n bytes, into the buffer. *ready: so many bytes of the buffer are
  * there already, by a joint read. */
 static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t at, uint64_t n,
@@ -243,6 +251,9 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
     switch ((enum heft_op_kind)op->kind) {
     case HEFT_OP_PUT:
         memcpy(f->buffer + at, op->u.bytes + from, (size_t)n);
+        return true;
+    case HEFT_OP_MADE:
+        make_bytes(f->x->plan, op, from, f->buffer + at, (size_t)n);
         return true;
     case HEFT_OP_LATE:
         memset(f->buffer + at, 0, (size_t)n);

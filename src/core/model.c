@@ -364,6 +364,17 @@ bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint
     return true;
 }
 
+/* Many may be lost for one reason: those that follow each other have one text. */
+static const char *keep_reason(struct heft_model *model, const char *reason, struct heft_error *err)
+{
+    const char *last =
+        model->n_unreadable ? model->unreadable[model->n_unreadable - 1].reason : NULL;
+
+    return last && strcmp(last, reason) == 0
+               ? last
+               : heft_arena_text(&model->mem, heft_str_of(reason), err);
+}
+
 bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, uint32_t source,
                                uint64_t offset, const char *reason, struct heft_error *err)
 {
@@ -374,7 +385,7 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
         return heft_fail(err, HEFT_LIMIT, offset,
                          "more than %" PRIu64 " tensors that cannot be read: limits.tensors", most);
     n = heft_arena_text(&model->mem, name, err);
-    why = n ? heft_arena_text(&model->mem, heft_str_of(reason), err) : NULL;
+    why = n ? keep_reason(model, reason, err) : NULL;
 
     if (!why || !heft_grow(&model->unreadable, &model->cap_unreadable, model->n_unreadable, 1,
                            sizeof *model->unreadable, err))

@@ -44,6 +44,27 @@ bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
     return add_op(plan, file, op, err);
 }
 
+bool heft_plan_maker(struct heft_plan *plan, struct heft_maker maker, uint32_t *number,
+                     struct heft_error *err)
+{
+    if (!heft_grow(&plan->makers, &plan->cap_makers, plan->n_makers, 1, sizeof *plan->makers,
+                   err)) {
+        maker.release(maker.ctx);
+        return false;
+    }
+    *number = (uint32_t)plan->n_makers;
+    plan->makers[plan->n_makers++] = maker;
+    return true;
+}
+
+bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t maker, uint64_t from,
+                    uint64_t n, struct heft_error *err)
+{
+    const struct heft_op op = {.kind = HEFT_OP_MADE, .len = n, .u.made = {maker, from}};
+
+    return add_op(plan, file, op, err);
+}
+
 static uint64_t elements_of(const struct heft_part *part, unsigned rank)
 {
     uint64_t n = 1;
@@ -201,6 +222,9 @@ bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err)
 
 void heft_plan_release(struct heft_plan *plan)
 {
+    for (size_t i = 0; i < plan->n_makers; i++)
+        plan->makers[i].release(plan->makers[i].ctx);
+    heft_free(plan->makers);
     heft_free(plan->files);
     heft_free(plan->ops);
     heft_free(plan->notes);

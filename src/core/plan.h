@@ -9,6 +9,7 @@
 
 enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
+    HEFT_OP_MADE, /* the same, but made when they are written: where they are many */
     HEFT_OP_COPY, /* a range of a RAW storage, bytes as they are */
     HEFT_OP_ROW,  /* a row's logical elements in row-major order, little-endian, cast to `as` */
     HEFT_OP_LATE, /* bytes of known length that are made once all others are written */
@@ -25,6 +26,16 @@ struct heft_late {
     const void *ctx; /* in the plan's arena */
 };
 
+/* Bytes [from, from+n) of what is made; always the same, from any thread. */
+typedef void heft_make_fn(const void *ctx, uint64_t from, uint8_t *out, size_t n);
+
+/* What made ops come from: released with the plan. */
+struct heft_maker {
+    heft_make_fn *make;
+    void (*release)(void *ctx);
+    void *ctx;
+};
+
 struct heft_op {
     uint8_t kind, as;
     uint32_t file;
@@ -39,11 +50,15 @@ struct heft_op {
         const struct heft_row *row;
         struct heft_late late;
         struct {
+            uint32_t maker;
+            uint64_t from; /* of what it makes */
+        } made;
+        struct {
             const char *path; /* in the plan's arena */
             uint64_t from;
         } file;
     } u;
-    struct heft_str name; /* of the tensor, for errors and --dry-run; empty for PUT and LATE */
+    struct heft_str name; /* of the tensor, for errors and --dry-run; else empty */
 };
 
 struct heft_plan_file {
@@ -60,7 +75,8 @@ struct heft_plan {
     struct heft_plan_file *files;
     struct heft_op *ops;
     const char **notes; /* for the user: what a format had to do otherwise than one may expect */
-    size_t n_files, n_ops, n_notes, cap_files, cap_ops, cap_notes;
+    struct heft_maker *makers;
+    size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
     enum heft_sum sum; /* what its sums are: a CRC */
     /* By a format that names its files itself (plan_set): what their paths begin with, and which
      * names that go on so belong to a set, old or new. */
@@ -82,6 +98,12 @@ HEFT_CHECKED bool heft_plan_file_begin(struct heft_plan *plan, const char *path,
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_plan_put(struct heft_plan *plan, uint32_t file, struct heft_str bytes,
                                 struct heft_error *err);
+/* Takes over the maker's ctx, also on failure. Gives its number. */
+HEFT_CHECKED bool heft_plan_maker(struct heft_plan *plan, struct heft_maker maker, uint32_t *number,
+                                  struct heft_error *err);
+/* n bytes of what it makes. */
+HEFT_CHECKED bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t maker,
+                                 uint64_t from, uint64_t n, struct heft_error *err);
 /* Sets item->at. A row: becomes COPY where its bytes can be taken as they are (a COPY a part, where
  * the parts follow each other), else ROW. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,

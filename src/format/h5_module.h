@@ -104,7 +104,7 @@ struct heft_h5_module {
                                      const struct heft_h5_names *names, size_t n_names,
                                      struct heft_error *err);
     uint64_t (*image_size)(const struct heft_h5_image *image);
-    /* [off, off+n) of it: zeros where nothing was written. */
+    /* [off, off+n) of it: zeros where nothing was written. Without the lock. */
     void (*image_copy)(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
     void (*image_free)(struct heft_h5_image *image);
 };

@@ -1,9 +1,9 @@
 /* h5_write.c: plans an HDF5 file. libhdf5 lays it out in memory, without the data: its pages of
- * metadata are the literal bytes of the plan, and between them the tensors are copied.
+ * metadata are what the plan makes, and between them the tensors are copied.
  *
  *     image     [superblock, groups, headers]            [B-trees, heaps]            [headers]
  *     tensors                                [ a/kernel ]                [ b/kernel ]
- *     plan      PUT                           COPY        PUT             COPY        PUT
+ *     plan      MADE                          COPY        MADE            COPY        MADE
  *
  * A tensor is a dataset at its own name; the parts of a path are groups. */
 #include <stdlib.h>
@@ -23,8 +23,8 @@ struct writer {
     struct heft_h5_new *datasets;
     struct heft_strmap paths; /* → place in order */
     struct heft_h5_attributes attributes;
-    struct heft_h5_image *image;
-    uint32_t file;
+    struct heft_h5_image *image; /* the plan's */
+    uint32_t file, maker;
     bool is_shard;
 };
 
@@ -186,15 +186,40 @@ static bool list_shard(struct writer *w)
                             w->err);
 }
 
+/* An image that the plan has taken over. */
+struct laid {
+    const struct heft_h5_module *module;
+    struct heft_h5_image *image;
+};
+
+static void make(const void *ctx, uint64_t from, uint8_t *out, size_t n)
+{
+    const struct laid *laid = ctx;
+
+    laid->module->image_copy(laid->image, from, out, n);
+}
+
+static void release(void *ctx)
+{
+    const struct laid *laid = ctx;
+
+    laid->module->image_free(laid->image);
+}
+
 static bool lay_out(struct writer *w)
 {
+    struct laid *laid = heft_arena_alloc(w->plan->mem, sizeof *laid, w->err);
     struct heft_error found = {0};
 
-    if (!(w->is_shard ? list_shard(w) : heft_h5_layers(w->cargo, &w->attributes, w->err)))
+    if (!laid ||
+        !(w->is_shard ? list_shard(w) : heft_h5_layers(w->cargo, &w->attributes, w->err)))
         return false;
     w->image = w->module->lay_out(w->datasets, w->cargo->n_items, w->attributes.list,
                                   w->attributes.n, &found);
-    return w->image || heft_h5_blame(w->err, &found);
+    if (!w->image)
+        return heft_h5_blame(w->err, &found);
+    *laid = (struct laid){w->module, w->image};
+    return heft_plan_maker(w->plan, (struct heft_maker){make, release, laid}, &w->maker, w->err);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */
@@ -213,22 +238,14 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* The image up to that offset. */
-static bool put_up_to(struct writer *w, uint64_t end)
+static bool make_up_to(struct writer *w, uint64_t end)
 {
     const uint64_t at = w->plan->files[w->file].size;
-    struct heft_str bytes;
-    size_t n;
-    char *copy;
 
-    if (end < at || !heft_size(end - at, &n))
+    if (end < at)
         return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "libhdf5 gives two tensors one place, or all the memory there is");
-    copy = heft_arena_alloc(w->plan->mem, n, w->err);
-    if (!copy)
-        return false;
-    w->module->image_copy(w->image, at, copy, n);
-    bytes = (struct heft_str){copy, n};
-    return heft_plan_put(w->plan, w->file, bytes, w->err);
+                         "libhdf5 gives two tensors one place");
+    return heft_plan_made(w->plan, w->file, w->maker, at, end - at, w->err);
 }
 
 static bool add_item(struct writer *w, const struct place_key *place)
@@ -240,7 +257,7 @@ static bool add_item(struct writer *w, const struct place_key *place)
     if (place->offset == HEFT_H5_NOWHERE)
         return heft_fail(w->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                          "libhdf5 gives no place to tensor %.200s", item->name.p);
-    return put_up_to(w, place->offset) && heft_plan_item(w->plan, w->file, item, w->err);
+    return make_up_to(w, place->offset) && heft_plan_item(w->plan, w->file, item, w->err);
 }
 
 static bool add_ops(struct writer *w)
@@ -256,7 +273,7 @@ static bool add_ops(struct writer *w)
     for (size_t i = 0; i < n; i++)
         if (!add_item(w, &places[i]))
             return false;
-    return put_up_to(w, w->module->image_size(w->image));
+    return make_up_to(w, w->module->image_size(w->image));
 }
 
 bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
@@ -269,8 +286,6 @@ bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo
     w.module = heft_h5_load(err);
     ok = w.module && sort_items(&w) && add_datasets(&w) && check_datasets(&w) && lay_out(&w) &&
          add_ops(&w) && heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
-    if (w.image)
-        w.module->image_free(w.image);
     heft_strmap_release(&w.paths);
     heft_free(w.attributes.list);
     return ok;

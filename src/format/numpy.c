@@ -56,7 +56,8 @@ static bool open_npy(struct heft_model *model, uint32_t source, struct heft_erro
     struct heft_numpy_array array = {.name = name_of(model->sources[source].path)};
     struct heft_numpy_texts texts = {0};
     struct heft_arena mem = {0};
-    bool ok = read_header(&array, &src, &mem, err);
+    bool ok = read_header(&array, &src, &mem, err) &&
+              (array.name.p = heft_arena_text(&model->mem, array.name, err)) != NULL;
 
     if (ok) {
         const uint64_t there = src.size - array.npy.data;

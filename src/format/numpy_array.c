@@ -33,9 +33,8 @@ static bool add_row(struct heft_model *model, const struct heft_numpy_array *arr
 {
     const struct heft_npy *npy = &array->npy;
     const bool is_turned = npy->is_fortran && npy->rank > 1 && npy->count > 0;
-    const char *name = heft_arena_text(&model->mem, array->name, err);
-    uint64_t *shape = name ? heft_arena_u64(&model->mem, npy->rank, err) : NULL;
-    struct heft_row row = {.name = {name, array->name.n},
+    uint64_t *shape = heft_arena_u64(&model->mem, npy->rank, err);
+    struct heft_row row = {.name = array->name,
                            .shape = shape,
                            .offset = array->begin,
                            .dtype = npy->type.dtype,
@@ -68,14 +67,18 @@ static bool add_unreadable(struct heft_model *model, const struct heft_numpy_arr
                            const char *because, struct heft_error *err)
 {
     const struct heft_str descr = array->npy.descr;
-    const char *why = heft_arena_printf(&model->mem, err, "type %.*s: %s",
-                                        (int)heft_min_u64(descr.n, DESCR_SHOWN), descr.p, because);
     struct heft_storage storage = array->storage;
+    struct heft_buf why = {0}; /* the model keeps its own, one for many */
     uint32_t index;
+    bool ok;
 
     storage.is_other = true;
-    return why && heft_model_add_storage(model, &storage, &index, err) &&
-           heft_model_add_unreadable(model, array->name, storage.source, array->where, why, err);
+    heft_buf_printf(&why, "type %.*s: %s", (int)heft_min_u64(descr.n, DESCR_SHOWN), descr.p,
+                    because);
+    ok = heft_buf_ok(&why, err) && heft_model_add_storage(model, &storage, &index, err) &&
+         heft_model_add_unreadable(model, array->name, storage.source, array->where, why.p, err);
+    heft_buf_release(&why);
+    return ok;
 }
 
 /* ---- texts and blobs ------------------------------------------------------------------------- */
@@ -170,7 +173,6 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
                      struct heft_numpy_texts *texts, struct heft_error *err)
 {
     const char *kind = array->npy.type.kind == HEFT_NPY_DATES ? "date array" : "void array";
-    const char *name = heft_arena_text(&model->mem, array->name, err);
     const uint64_t cost = heft_max_u64(array->storage.len, LEAST_INFLATED);
     uint32_t storage;
 
@@ -178,12 +180,12 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
         if (cost > MOST_INFLATED - texts->inflated)
             return add_unreadable(model, array, "beyond what is inflated into memory: 32 MiB", err);
         texts->inflated += cost;
-        if (!name || !inflate_blob(model, array, &storage, err))
+        if (!inflate_blob(model, array, &storage, err))
             return false;
-    } else if (!name || !heft_model_add_storage(model, &array->storage, &storage, err)) {
+    } else if (!heft_model_add_storage(model, &array->storage, &storage, err)) {
         return false;
     }
-    return heft_model_add_blob(model, (struct heft_str){name, array->name.n}, storage, kind, err) &&
+    return heft_model_add_blob(model, array->name, storage, kind, err) &&
            tell_about(model, array, texts, err);
 }
 

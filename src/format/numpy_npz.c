@@ -264,6 +264,13 @@ static bool claim_ends(struct archive *a, struct heft_error *err)
                                                     "zip end records", err));
 }
 
+/* A member has a storage and the claim of its local header; a stored one that of its own, too. */
+static bool reserve(const struct archive *a, size_t deflated, struct heft_error *err)
+{
+    return heft_model_reserve(a->model, a->zip.count, 0, err) &&
+           heft_model_reserve_claims(a->model, 2 * a->zip.count - deflated + 2, err);
+}
+
 static bool describe(struct archive *a, struct heft_error *err)
 {
     size_t deflated = 0;
@@ -274,8 +281,9 @@ static bool describe(struct archive *a, struct heft_error *err)
     a->model->version = !deflated                  ? "stored"
                         : deflated == a->zip.count ? "deflated"
                                                    : "stored and deflated";
-    return a->zip.count > 0 || heft_model_note(a->model, HEFT_NOTE, a->source, 0, err,
-                                               "an empty zip archive: an .npz of no arrays");
+    return reserve(a, deflated, err) &&
+           (a->zip.count > 0 || heft_model_note(a->model, HEFT_NOTE, a->source, 0, err,
+                                                "an empty zip archive: an .npz of no arrays"));
 }
 
 static bool open_npz(struct heft_model *model, uint32_t source, struct heft_error *err)

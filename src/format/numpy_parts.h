@@ -11,7 +11,7 @@
 /* An array on its way into a model. */
 struct heft_numpy_array {
     struct heft_npy npy;
-    struct heft_str name;
+    struct heft_str name;        /* NUL-terminated, in the model's memory */
     uint64_t where;              /* in the file: what errors and notes about it point to */
     struct heft_storage storage; /* its bytes, maybe with others in front and behind */
     uint64_t begin;              /* of the array's bytes in the storage */

@@ -60,8 +60,18 @@ def large(file):
     file["x"] = np.zeros(SIZE, "u1")
 
 
+def long_attributes(file):
+    for i in range(600):
+        file.attrs[f"{i:x}"] = np.full(64000, 7, "u1")
+
+
+def letters(file):
+    for i in range(600):
+        file.attrs[f"{i:x}"] = np.full(64000, b"x", "S1")
+
+
 def samples():
-    for fill in (chain, links, attributes, empty, bomb, chunks, texts, large):
+    for fill in (chain, links, attributes, long_attributes, letters, empty, bomb, chunks, texts, large):
         yield f"{fill.__name__}.h5", write(fill, libver="latest" if "attributes" in fill.__name__ else None)
     whole = write(large)
     yield "cut-off.h5", whole[:-1]

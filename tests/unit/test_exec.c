@@ -164,6 +164,64 @@ static void every_kind_of_op_in_one_file(void **state)
     assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
 }
 
+static void make_counted(const void *ctx, uint64_t from, uint8_t *out, size_t n)
+{
+    (void)ctx;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint8_t)((from + i) * 2654435761u >> 11);
+}
+
+static void count_release(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+/* Made bytes lie around a copy, over the borders of chunks, and are released once. */
+static void bytes_are_made_when_they_are_written(void **state)
+{
+    struct bench *b = *state;
+    uint8_t *got, *want = malloc(BIG);
+    uint32_t maker;
+    int released = 0;
+    size_t n;
+
+    make_counted(NULL, 0, want, BIG);
+    begin(b);
+    assert_true(heft_plan_maker(&b->plan,
+                                (struct heft_maker){make_counted, count_release, &released}, &maker,
+                                &b->err));
+    assert_true(heft_plan_made(&b->plan, 0, maker, 0, 5, &b->err));
+    item(b, add(b, 0, 100, true, 0, 100, HEFT_U8, NULL), HEFT_U8);
+    assert_true(heft_plan_made(&b->plan, 0, maker, 105, BIG - 105, &b->err));
+    assert_true(run(b, &scratch));
+    got = slurp(b, &n);
+    memcpy(want + 5, b->data, 100);
+    assert_int_equal(n, BIG);
+    assert_memory_equal(got, want, BIG);
+    assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
+    assert_int_equal(released, 0);
+    heft_plan_release(&b->plan);
+    assert_int_equal(released, 1);
+    free(got);
+    free(want);
+}
+
+/* The maker is the plan's also where the plan has no room for it. */
+static void a_maker_is_released_where_it_does_not_fit(void **state)
+{
+    struct bench *b = *state;
+    uint32_t maker;
+    int released = 0;
+
+    heft_alloc_fail_at(1);
+    assert_false(heft_plan_maker(&b->plan,
+                                 (struct heft_maker){make_counted, count_release, &released},
+                                 &maker, &b->err));
+    heft_alloc_fail_at(0);
+    assert_int_equal(b->err.code, HEFT_NOMEM);
+    assert_int_equal(released, 1);
+}
+
 static void many_small_neighbours_are_read_together(void **state)
 {
     struct bench *b = *state;
@@ -556,6 +614,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_kind_of_op_in_one_file, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(bytes_are_made_when_they_are_written, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(a_maker_is_released_where_it_does_not_fit, open_bench,
+                                        close_bench),
         cmocka_unit_test_setup_teardown(many_small_neighbours_are_read_together, open_bench,
                                         close_bench),
         cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_whole_copy, open_bench, close_bench),
