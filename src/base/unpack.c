@@ -1,15 +1,38 @@
-/* unpack.c: gzip through ISA-L, zstd through libzstd. */
+/* unpack.c: gzip through ISA-L, zstd through libzstd.
+ *
+ * Heads of gzip's members are read here: ISA-L refuses all that have a checksum of their own, and
+ * zeros behind the last member are padding to gzip and to Python.
+ *
+ *     1F 8B 08 FLAGS, 4 bytes time, 2 bytes more
+ *     2 bytes length and so many        where FLAGS has 4
+ *     name, 0                           8
+ *     comment, 0                        16
+ *     2 bytes of the head's CRC-32      2
+ *     deflate, CRC-32 of the data, 4 bytes length */
 #include "base/unpack.h"
 
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/checksum.h"
 
 #define PIECE       ((size_t)1 << 30) /* ISA-L counts in 32 bits */
 #define WINDOW_BITS 26 /* of a zstd frame: 64 MiB at most, what zstd -19 and less write is 8 */
 
+enum part { PART_FIXED, PART_LENGTH, PART_EXTRA, PART_NAME, PART_COMMENT, PART_SUM, PART_DATA };
+
+struct head {
+    enum part part;
+    uint32_t n; /* bytes of the part so far */
+    uint32_t number, crc;
+    uint8_t flags;
+};
+
 struct heft_unpack {
     enum heft_pack pack;
     bool is_open; /* within a member */
+    struct head head;
     struct inflate_state gzip;
     ZSTD_DCtx *zstd;
 };
@@ -28,7 +51,8 @@ enum heft_pack heft_pack_of(struct heft_bytes head)
 static void begin_gzip(struct heft_unpack *u)
 {
     isal_inflate_init(&u->gzip);
-    u->gzip.crc_flag = ISAL_GZIP;
+    u->gzip.crc_flag = ISAL_GZIP_NO_HDR_VER;
+    u->head = (struct head){0};
 }
 
 static bool begin_zstd(struct heft_unpack *u, struct heft_error *err)
@@ -56,6 +80,88 @@ struct heft_unpack *heft_unpack_new(enum heft_pack pack, struct heft_error *err)
     return NULL;
 }
 
+/* ---- the head of a member ------------------------------------------------------------------- */
+
+static bool take_fixed(struct head *h, uint8_t c, struct heft_error *err)
+{
+    static const uint8_t magic[] = {0x1f, 0x8b, 8};
+
+    if (h->n < sizeof magic && c != magic[h->n])
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "gzip: byte %02x behind a member, where another one begins with 1f 8b 08",
+                         c);
+    if (h->n == 3)
+        h->flags = c;
+    if (h->n == 3 && c >= 0x20)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: flags %02x, 1f is the most",
+                         c);
+    return true;
+}
+
+static bool is_over(const struct head *h, uint8_t c)
+{
+    switch (h->part) {
+    case PART_FIXED:
+        return h->n == 10;
+    case PART_EXTRA:
+        return h->n == h->number;
+    case PART_NAME:
+    case PART_COMMENT:
+        return c == 0;
+    default:
+        return h->n == 2; /* a number */
+    }
+}
+
+/* The next part that this head has. */
+static void go_on(struct head *h)
+{
+    static const uint8_t flag_of[] = {0, 4, 4, 8, 16, 2};
+
+    h->n = 0;
+    do
+        h->part++;
+    while (h->part < PART_DATA &&
+           (!(h->flags & flag_of[h->part]) || (h->part == PART_EXTRA && h->number == 0)));
+}
+
+static bool take_byte(struct head *h, uint8_t c, struct heft_error *err)
+{
+    const uint32_t sum = h->crc & 0xffff;
+
+    if (h->part == PART_FIXED && !take_fixed(h, c, err))
+        return false;
+    if (h->part == PART_LENGTH || h->part == PART_SUM)
+        h->number = h->n == 0 ? c : h->number | (uint32_t)c << 8;
+    if (h->part != PART_SUM)
+        h->crc = heft_crc32(h->crc, &c, 1);
+    h->n++;
+    if (!is_over(h, c))
+        return true;
+    if (h->part == PART_SUM && h->number != sum)
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                         "gzip: the checksum of a head does not agree");
+    go_on(h);
+    return true;
+}
+
+/* Consumes as much of the head as there is; and the zeros in front of one that is not the first. */
+static bool step_head(struct heft_unpack *u, struct heft_bytes *in, struct heft_error *err)
+{
+    while (in->n > 0 && u->head.part != PART_DATA) {
+        const bool is_zero = !u->is_open && *in->p == 0;
+
+        if (!is_zero && !take_byte(&u->head, *in->p, err))
+            return false;
+        u->is_open = !is_zero;
+        in->p++;
+        in->n--;
+    }
+    return true;
+}
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
 /* Bytes that the bit reader took ahead and that begin the next member. */
 static void give_back(struct heft_unpack *u)
 {
@@ -70,31 +176,52 @@ static bool step_gzip(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
                       struct heft_error *err)
 {
     struct inflate_state *z = &u->gzip;
-    const uint32_t given = (uint32_t)heft_min_u64(in->n, PIECE);
     const uint32_t room = (uint32_t)heft_min_u64(*out_n, PIECE);
+    uint32_t given;
     int status;
 
+    if (!step_head(u, in, err))
+        return false;
+    if (u->head.part != PART_DATA)
+        return true;
+    given = (uint32_t)heft_min_u64(in->n, PIECE);
     z->next_in = (uint8_t *)(uintptr_t)in->p; /* never written to */
     z->avail_in = given;
     z->next_out = *out;
     z->avail_out = room;
     status = isal_inflate(z);
-    if (status == ISAL_INCORRECT_CHECKSUM)
-        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: the checksum does not agree");
-    if (status < 0)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: data that is not deflate");
-    u->is_open = u->is_open || given > 0; /* asked at the end it has not begun another */
-    if (z->block_state == ISAL_BLOCK_FINISH) {
+    if (z->block_state == ISAL_BLOCK_FINISH)
         give_back(u);
-        u->is_open = false;
-    }
     in->p += given - z->avail_in;
     in->n -= given - z->avail_in;
     *out += room - z->avail_out;
     *out_n -= room - z->avail_out;
-    if (!u->is_open)
+    if (status == ISAL_INCORRECT_CHECKSUM)
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "gzip: the checksum does not agree");
+    if (status < 0)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "gzip: data that is not deflate");
+    if (z->block_state == ISAL_BLOCK_FINISH) {
         begin_gzip(u);
+        u->is_open = false;
+    }
     return true;
+}
+
+static bool fail_zstd(size_t status, struct heft_error *err)
+{
+    switch (ZSTD_getErrorCode(status)) {
+    case ZSTD_error_checksum_wrong:
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "zstd: the checksum does not agree");
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "zstd: a frame with a window of more than 64 MiB");
+    case ZSTD_error_prefix_unknown:
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "zstd: bytes behind a frame that begin no other one");
+    default:
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "zstd: %s",
+                         ZSTD_getErrorName(status));
+    }
 }
 
 static bool step_zstd(struct heft_unpack *u, struct heft_bytes *in, uint8_t **out, size_t *out_n,
@@ -104,12 +231,12 @@ static bool step_zstd(struct heft_unpack *u, struct heft_bytes *in, uint8_t **ou
     ZSTD_outBuffer to = {*out, *out_n, 0};
     const size_t left = ZSTD_decompressStream(u->zstd, &to, &from);
 
-    if (ZSTD_isError(left))
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(left));
-    if (from.pos > 0 || to.pos > 0) /* asked at the end it has not begun another */
-        u->is_open = left != 0;
     in->p += from.pos;
     in->n -= from.pos;
+    if (ZSTD_isError(left))
+        return fail_zstd(left, err);
+    if (from.pos > 0 || to.pos > 0) /* asked at the end it has not begun another */
+        u->is_open = left != 0;
     *out += to.pos;
     *out_n -= to.pos;
     return true;

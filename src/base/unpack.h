@@ -18,7 +18,8 @@ enum heft_pack heft_pack_of(struct heft_bytes head);
 struct heft_unpack;
 HEFT_CHECKED struct heft_unpack *heft_unpack_new(enum heft_pack pack, struct heft_error *err);
 /* Consumes from *in, fills the *out_n bytes at *out; both are advanced. Stops where either is used
- * up. Bad data, and sums that do not agree: HEFT_MALFORMED, HEFT_MISMATCH without offset. */
+ * up. Bad data: HEFT_MALFORMED, sums that do not agree: HEFT_MISMATCH, a window of zstd that is too
+ * large: HEFT_LIMIT; without offset, but *in stands about there. */
 HEFT_CHECKED bool heft_unpack_step(struct heft_unpack *u, struct heft_bytes *in, uint8_t **out,
                                    size_t *out_n, struct heft_error *err);
 HEFT_CHECKED bool heft_unpack_end(const struct heft_unpack *u, struct heft_error *err);

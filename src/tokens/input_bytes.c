@@ -83,6 +83,14 @@ bool heft_input_open(struct heft_input_bytes *in, const char *path, struct heft_
     return heft_error_file(err, path);
 }
 
+/* Where in the file unpacking came to. */
+static bool fail_packed(const struct heft_input_bytes *in, struct heft_error *err)
+{
+    if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM)
+        err->offset = in->read - in->waiting.n;
+    return false;
+}
+
 static bool read_packed(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
                         struct heft_error *err)
 {
@@ -99,12 +107,12 @@ static bool read_packed(struct heft_input_bytes *in, uint8_t *to, size_t room, s
             in->waiting = (struct heft_bytes){in->packed, more};
         }
         if (!heft_unpack_step(in->unpack, &in->waiting, &to, &room, err))
-            return false;
+            return fail_packed(in, err);
         if (in->ended && room == wanted)
             break;
     }
     *n = wanted - room;
-    return *n > 0 || heft_unpack_end(in->unpack, err);
+    return *n > 0 || heft_unpack_end(in->unpack, err) || fail_packed(in, err);
 }
 
 bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,

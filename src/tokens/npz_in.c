@@ -3,6 +3,7 @@
  *     member   "\x93NUMPY" | version 1 0 | u16 n (2 0: u32 n) | n bytes of a Python dict | data */
 #include "tokens/npz_in.h"
 
+#include "base/checksum.h"
 #include "base/endian.h"
 #include "base/inflate.h"
 #include "io/source.h"
@@ -160,11 +161,40 @@ static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
 
 /* ---- copying ---------------------------------------------------------------------------------- */
 
-static bool check_array(const struct npz *npz, struct heft_arena *mem,
-                        const struct heft_zip_entry *entry, struct heft_error *err)
+static bool check_stored(const struct npz *npz, const struct heft_zip_entry *entry,
+                         struct heft_error *err)
+{
+    uint8_t *const piece = heft_alloc(COPY, err);
+    bool ok = piece != NULL;
+    uint32_t crc = 0;
+    size_t n;
+
+    for (uint64_t at = 0; ok && at < entry->size; at += n) {
+        n = (size_t)heft_min_u64(COPY, entry->size - at);
+        ok = heft_source_read(&npz->src, entry->data + at, piece, n, err);
+        crc = ok ? heft_crc32(crc, piece, n) : 0;
+    }
+    heft_free(piece);
+    if (ok && crc != entry->crc)
+        ok = heft_fail(err, HEFT_MISMATCH, entry->data,
+                       "CRC-32 is %08" PRIx32 ", the archive says %08" PRIx32, crc, entry->crc);
+    return ok;
+}
+
+static bool check_data(const struct npz *npz, const struct heft_zip_entry *entry,
+                       struct heft_error *err)
 {
     const struct heft_stream stream = {&npz->src,   entry->data, entry->packed,
                                        entry->size, entry->crc,  true};
+
+    return (entry->method == HEFT_ZIP_STORED ? check_stored(npz, entry, err)
+                                             : heft_stream_check(&stream, err)) ||
+           blame(entry, err);
+}
+
+static bool check_array(const struct npz *npz, struct heft_arena *mem,
+                        const struct heft_zip_entry *entry, struct heft_error *err)
+{
     struct heft_bytes header;
     struct heft_npy npy;
     struct member m;
@@ -175,7 +205,7 @@ static bool check_array(const struct npz *npz, struct heft_arena *mem,
          blame(entry, err));
 
     close_member(&m);
-    return ok && (entry->method == HEFT_ZIP_STORED || heft_stream_check(&stream, err));
+    return ok && check_data(npz, entry, err);
 }
 
 bool heft_npz_copy(const char *path,

@@ -83,3 +83,27 @@ def arrays_of(encoder, path, combine, encoding="utf-8"):
     if raw:
         arrays.append(numpy.array(encoder.encode(raw), dtype=numpy.int64))
     return arrays
+
+
+class Sampler:
+    """load_dataset.py's: windows at random places, none across the end of a chunk."""
+
+    def __init__(self, chunks, seed):
+        self.chunks = chunks
+        self.total = sum(chunk.shape[0] for chunk in chunks)
+        self.bounds = [0]
+        for chunk in chunks:
+            self.bounds.append(self.bounds[-1] + chunk.shape[0])
+        self.random = numpy.random.RandomState(seed=seed)
+
+    def sample(self, length):
+        assert length < self.total // len(self.chunks)
+        while True:
+            index = self.random.randint(0, self.total - length - 1)
+            low, high = 0, len(self.bounds) - 1
+            while high > low + 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self.bounds[middle] > index else (middle, high)
+            if self.bounds[high] > index + length:
+                within = index - self.bounds[low]
+                return self.chunks[low][within:within + length]
