@@ -48,6 +48,7 @@ struct whole {
     struct heft_parts *parts; /* those that are there */
     uint64_t held;            /* elements of them */
     bool repeats;             /* a slice is listed twice */
+    bool varies;              /* its elements do, in length: strings */
 };
 
 static const struct heft_slice_dim *dims_of(const struct whole *w, uint32_t k)
@@ -225,7 +226,7 @@ static bool add_with_gaps(const struct whole *w)
                                            " elements; each can be read by itself",
                                            w->held, w->entry->elements);
 
-    return reason && add_in_pieces(w, reason, true) && add_partial(w, first_row);
+    return reason && add_in_pieces(w, reason, true) && (w->varies || add_partial(w, first_row));
 }
 
 static bool add_untiled(const struct whole *w, const char *how)
@@ -237,7 +238,8 @@ static bool add_untiled(const struct whole *w, const char *how)
     return reason && add_in_pieces(w, reason, true);
 }
 
-static bool add_whole(struct whole *w)
+/* Of strings neither TensorFlow nor this makes a whole: their lengths stand apart from them. */
+static bool add_whole(const struct whole *w)
 {
     const struct heft_row row = {.name = w->name,
                                  .shape = w->entry->shape,
@@ -246,19 +248,26 @@ static bool add_whole(struct whole *w)
                                  .parts = w->parts};
     struct heft_error how = {0};
 
-    if (w->entry->elements == 0 || heft_parts_tile(w->b->model, &row, &how))
-        return heft_model_add_row(w->b->model, &row, w->b->err);
-    if (how.code == HEFT_MALFORMED)
-        return add_untiled(w, how.text);
-    *w->b->err = how;
-    return false;
+    if (w->entry->elements > 0 && !heft_parts_tile(w->b->model, &row, &how)) {
+        if (how.code == HEFT_MALFORMED)
+            return add_untiled(w, how.text);
+        *w->b->err = how;
+        return false;
+    }
+    if (w->varies)
+        return add_in_pieces(w,
+                             "it lies in slices, and slices of strings are not put together, "
+                             "nor does TensorFlow do it; each can be read by itself",
+                             false);
+    return heft_model_add_row(w->b->model, &row, w->b->err);
 }
 
 bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
                              const struct heft_tf_entry *entry, uint64_t at)
 {
     struct whole w = {.b = b, .name = name, .entry = entry, .at = at};
-    const bool varies = heft_dtype_bits((enum heft_dtype)entry->dtype->dtype) == 0;
+
+    w.varies = heft_dtype_bits((enum heft_dtype)entry->dtype->dtype) == 0;
 
     w.parts = heft_arena_zero(&b->model->mem, 1, sizeof *w.parts, b->err);
     if (!w.parts)
@@ -270,8 +279,6 @@ bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
         if (!take_slice(&w, k))
             return false;
     heft_arena_release(&b->scratch); /* the list may be long */
-    if (varies)
-        return add_in_pieces(&w, "strings in slices; each can be read by itself", false);
     if (w.repeats)
         return add_untiled(&w, "one is listed twice");
     if (w.parts->n == 0 || w.held < entry->elements)
