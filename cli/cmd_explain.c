@@ -24,6 +24,8 @@ static void explain_json(struct out *out, const struct heft_checkpoint *c,
         json_member_u64(out, "bytes", segment.bytes);
         json_member_text(out, "what", segment.what);
         json_member_bool(out, "claimed", segment.claimed);
+        if (segment.overlaps)
+            json_member_bool(out, "overlaps", true);
         json_close(out, '}');
     }
     json_close(out, ']');
@@ -45,6 +47,11 @@ static void explain_line(struct out *out, const struct heft_segment *segment, si
     (void)out_name(out, segment->what, strlen(segment->what));
     if (!segment->claimed)
         out_plain(out);
+    if (segment->overlaps) {
+        out_style(out, OUT_BAD);
+        out_text(out, ", overlaps what stands before it");
+        out_plain(out);
+    }
     out_char(out, '\n');
 }
 

@@ -134,7 +134,8 @@ static void report_notes(const struct verifier *v)
 
         heft_fail(&text, HEFT_UNSUPPORTED, lost->offset, "cannot be read: %s", lost->reason);
         heft_error_about(&text, "tensor", lost->name);
-        report(v, HEFT_NOTE, path_of(model, lost->source), lost->offset, text.text);
+        report(v, lost->is_finding ? HEFT_FINDING : HEFT_NOTE, path_of(model, lost->source),
+               lost->offset, text.text);
     }
 }
 
@@ -144,6 +145,8 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
     struct heft_error found = {0};
     struct heft_map *map = heft_map_new(v->c, &found);
     char text[96];
+    uint64_t end = 0;
+    size_t file = SIZE_MAX;
 
     if (!map && found.code != HEFT_MALFORMED) {
         *err = found;
@@ -154,6 +157,14 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
     for (size_t i = 0; map && i < map->count; i++) {
         const struct heft_segment *s = &map->segments[i];
 
+        end = s->file == file ? end : 0;
+        file = s->file;
+        if (s->overlaps) {
+            snprintf(text, sizeof text, "tensor data overlaps what ends at 0x%" PRIx64, end);
+            report(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[file]), s->offset,
+                   text);
+        }
+        end = heft_max_u64(end, s->offset + s->bytes);
         if (s->claimed)
             continue;
         snprintf(text, sizeof text, "%" PRIu64 " byte%s that nothing in the file refers to",

@@ -142,6 +142,14 @@ static bool judge(struct heft_restore *r, struct heft_error *err)
     return ok;
 }
 
+static bool check_kind(const struct heft_restore *r, struct heft_error *err)
+{
+    return r->saved.form.kind != HEFT_TF_GRAPH_DEF ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "a GraphDef has no way of restoring: that is of SavedModels, and of .meta "
+                     "files");
+}
+
 static bool open_walk(struct heft_restore *r, const char *tags, struct heft_error *err)
 {
     const struct heft_model *const model = &r->c->model;
@@ -150,13 +158,14 @@ static bool open_walk(struct heft_restore *r, const char *tags, struct heft_erro
 
     if (source == HEFT_NONE)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "a %s file has no way of restoring: that is of SavedModels",
+                         "a %s file has no way of restoring: that is of SavedModels, and of .meta "
+                         "files",
                          model->format);
     if (model->object_names)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "variables are restored from keys: open it with those names of tensors");
     return (heft_tf_saved_read(&r->saved, &model->sources[source].source, &r->mem, err) &&
-            heft_tf_restore_choose(&r->saved, tags, &number, err) &&
+            check_kind(r, err) && heft_tf_restore_choose(&r->saved, tags, &number, err) &&
             heft_tf_restore_open(&r->walk, model, source, &r->saved, number, err) &&
             judge(r, err) && locate_all(r, err)) ||
            heft_error_file(err, model->sources[source].path);

@@ -281,12 +281,14 @@ HEFT_API bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct he
 
 /* ---- explaining, verifying, scanning ----------------------------------------------------- */
 
-/* The map of every byte: what each range is. In order of file and offset, without holes. */
+/* The map of every byte: what each range is. In order of file and offset, without holes. Where
+ * tensors overlap, both have a segment. */
 struct heft_segment {
     size_t file;
     uint64_t offset, bytes;
     const char *what; /* "zip central directory", "storage data/0: layer.weight, layer.tied" */
     bool claimed;     /* false: nothing that heft understands lies here */
+    bool overlaps;    /* begins before something in front of it ends */
 };
 struct heft_map;
 HEFT_API struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err);

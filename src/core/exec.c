@@ -337,7 +337,8 @@ static bool check_storage(struct heft_exec *x, const struct heft_exec_chunk *chu
     const size_t n = (size_t)chunk->len;
 
     if (sum == HEFT_SUM_OWN)
-        return heft_reader_check(&x->reader, chunk->storage, err);
+        return heft_reader_check(&x->reader, chunk->storage, err) ||
+               heft_exec_refuse(x, chunk->storage, err, err); /* names the tensor */
     if (!heft_reader_storage(&x->reader, chunk->storage, chunk->off, buffer, n, err))
         return false;
     x->pieces[chunk->first_piece].stored = heft_sum_of(sum, buffer, n);
@@ -562,10 +563,8 @@ static bool check_one(void *ctx, unsigned worker, uint64_t index, struct heft_er
     struct heft_error found = {0};
 
     (void)worker;
-    if (heft_reader_check(&w->x->reader, storage, &found))
-        return heft_exec_tell(w->x, w->x->model->storages[storage].len, err);
-    w->is_bad[index] = 1;
-    return true;
+    w->is_bad[index] = !heft_reader_check(&w->x->reader, storage, &found);
+    return heft_exec_tell(w->x, w->x->model->storages[storage].len, err);
 }
 
 /* A deflated storage is checked by inflating it, one with a check of its own by that: what it finds
@@ -628,10 +627,13 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
 
         if (!is_wanted(options, s))
             continue;
-        if (checks_itself(&model->storages[s]))
+        if (checks_itself(&model->storages[s])) {
             wholes[n_wholes++] = s;
-        else if (is_checkable(&x, s))
+            if (!heft_add(x.total, model->storages[s].len, &x.total))
+                x.total = UINT64_MAX; /* for people: any file can say so */
+        } else if (is_checkable(&x, s)) {
             ok = cut_storage(&x, s, err);
+        }
     }
     ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err) &&
          check_wholes(&x, &j, wholes, n_wholes, err);

@@ -1,11 +1,12 @@
 /* layout.c: the map of every file: claims and storages in order, and the gaps between them.
  *
  *     claims ─┐
- *             ├─ sort by (source, offset) ─ walk ─ segments without holes; overlap is an error
+ *             ├─ sort by (source, offset) ─ walk ─ segments without holes
  *     storages┘
  *
  * A storage that lies inside a claim (an array inside the pickle) is part of it and gets no line.
- */
+ * Storages that overlap each have a line, and the later one says so. Where a claim overlaps anything
+ * there is no map: nobody knows what those bytes are. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -177,8 +178,12 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 static void add_segment(struct layout *layout, uint32_t source, uint64_t off, uint64_t len,
                         const char *what)
 {
-    layout->segments[layout->count++] = (struct heft_segment){
-        layout->model->sources[source].number, off, len, what ? what : "unclaimed", what != NULL};
+    layout->segments[layout->count++] = (struct heft_segment){layout->model->sources[source].number,
+                                                              off,
+                                                              len,
+                                                              what ? what : "unclaimed",
+                                                              what != NULL,
+                                                              false};
 }
 
 /* What nobody claims: in files whose writers pad, zeros are no secret. */
@@ -225,7 +230,8 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
         if (e->off < at) {
             if (in_claim && !claim && e->len <= at - e->off)
                 continue;
-            return overlaps(layout->model, e, at, err);
+            if (claim || in_claim)
+                return overlaps(layout->model, e, at, err);
         }
         if (e->off > at && !add_gap(layout, source, at, e->off - at, err))
             return false;
@@ -234,7 +240,8 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
         if (!what)
             return false;
         add_segment(layout, source, e->off, e->len, what);
-        at = e->off + e->len; /* inside the source: settled */
+        layout->segments[layout->count - 1].overlaps = e->off < at;
+        at = heft_max_u64(at, e->off + e->len); /* inside the source: settled */
         in_claim = claim != NULL;
     }
     return at >= layout->model->sources[source].source.size ||

@@ -392,7 +392,7 @@ bool heft_model_add_unreadable(struct heft_model *model, struct heft_str name, u
         return false;
     translate(model, &source, &offset);
     model->unreadable[model->n_unreadable++] =
-        (struct heft_unreadable){{n, name.n}, why, offset, source};
+        (struct heft_unreadable){{n, name.n}, why, offset, source, false};
     return true;
 }
 

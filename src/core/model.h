@@ -163,6 +163,7 @@ struct heft_unreadable {
     const char *reason;
     uint64_t offset;
     uint32_t source;
+    bool is_finding; /* for verify: the file contradicts itself; else a note */
 };
 
 /* A tensor of which a file has only some parts, each of them a row of its own. Files that are opened

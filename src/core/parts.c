@@ -161,8 +161,8 @@ static void find_wrong(const struct heft_row *row, const struct region *r, uint6
     }
 }
 
-static bool check_tiling(const struct heft_model *model, const struct heft_row *row,
-                         struct heft_error *err)
+bool heft_parts_tile(const struct heft_model *model, const struct heft_row *row,
+                     struct heft_error *err)
 {
     uint64_t begin[HEFT_ROW_DIMS], end[HEFT_ROW_DIMS];
     const struct region r = {row->rank, heft_map_seed(), begin, end};
@@ -272,7 +272,7 @@ bool heft_parts_settle(struct heft_model *model, struct heft_row *row, struct he
     }
     if (row->parts->n == 0)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "none of its elements is in a part");
-    if (!check_tiling(model, row, err))
+    if (!heft_parts_tile(model, row, err))
         return false;
     put_in_order(row);
     return true;

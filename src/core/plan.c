@@ -153,6 +153,15 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
     return add_op(plan, file, op, err);
 }
 
+bool heft_plan_copy(struct heft_plan *plan, uint32_t file, uint32_t storage, uint64_t from,
+                    uint64_t n, struct heft_str name, struct heft_error *err)
+{
+    const struct heft_op op = {
+        .kind = HEFT_OP_COPY, .len = n, .u.copy = {storage, from}, .name = name};
+
+    return add_op(plan, file, op, err);
+}
+
 bool heft_plan_copy_file(struct heft_plan *plan, uint32_t file, const char *path, uint64_t from,
                          uint64_t n, struct heft_error *err)
 {

@@ -108,6 +108,10 @@ HEFT_CHECKED bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t
  * the parts follow each other), else ROW. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
                                  struct heft_error *err);
+/* A range of a RAW storage, which is there, for the tensor of that name. */
+HEFT_CHECKED bool heft_plan_copy(struct heft_plan *plan, uint32_t file, uint32_t storage,
+                                 uint64_t from, uint64_t n, struct heft_str name,
+                                 struct heft_error *err);
 HEFT_CHECKED bool heft_plan_copy_file(struct heft_plan *plan, uint32_t file, const char *path,
                                       uint64_t from, uint64_t n, struct heft_error *err);
 /* Bytes that `late` makes from the sums when the data is written; n must fit in memory. */

@@ -102,4 +102,15 @@ heft_storage_check_fn heft_tf_check_strings, heft_tf_check_strings_big, heft_tf_
     heft_tf_check_variants_big;
 heft_storage_strings_fn heft_tf_strings;
 
+/* Strings of a big-endian bundle as a little-endian one has them: the lengths, another checksum of
+ * them, the same strings. */
+struct heft_tf_swapped {
+    uint64_t lengths; /* bytes that they take, in front of the checksum */
+    uint8_t word[4];  /* the checksum in its place */
+    uint32_t crc;     /* of the entry */
+};
+HEFT_CHECKED bool heft_tf_swap_strings(const struct heft_model *model,
+                                       const struct heft_storage *storage,
+                                       struct heft_tf_swapped *out, struct heft_error *err);
+
 #endif

@@ -2,6 +2,7 @@
  * before MergeV2Checkpoints is through: opened together, they are the tensor. */
 #include <stdlib.h>
 
+#include "core/parts.h"
 #include "format/tf_bundle.h"
 
 static int by_name(const void *a, const void *b)
@@ -28,7 +29,7 @@ static size_t count_alike(const struct heft_partial *list, size_t n)
     return count;
 }
 
-/* Whether these are all of it, no more and no less. That they do not overlap is for settling. */
+/* Whether these have as many elements as it. */
 static bool is_complete(const struct heft_partial *list, size_t n)
 {
     uint64_t held = 0;
@@ -39,17 +40,18 @@ static bool is_complete(const struct heft_partial *list, size_t n)
     return n > 1 && held == list->elements;
 }
 
-static bool add_whole(struct heft_model *model, const struct heft_partial *list, size_t n,
-                      struct heft_error *err)
+/* The parts of all of them. */
+static bool gather(struct heft_model *model, const struct heft_partial *list, size_t n,
+                   struct heft_row *row, struct heft_error *err)
 {
     struct heft_parts *parts = heft_arena_zero(&model->mem, 1, sizeof *parts, err);
-    const struct heft_row row = {.name = list->name,
-                                 .shape = list->shape,
-                                 .rank = list->rank,
-                                 .dtype = list->dtype,
-                                 .parts = parts};
     size_t count = 0;
 
+    *row = (struct heft_row){.name = list->name,
+                             .shape = list->shape,
+                             .rank = list->rank,
+                             .dtype = list->dtype,
+                             .parts = parts};
     for (size_t i = 0; i < n; i++)
         count += list[i].parts->n;
     if (!parts || !(parts->list = heft_arena_zero(&model->mem, count, sizeof *parts->list, err)))
@@ -58,7 +60,7 @@ static bool add_whole(struct heft_model *model, const struct heft_partial *list,
         memcpy(parts->list + parts->n, list[i].parts->list, list[i].parts->n * sizeof *parts->list);
         parts->n += list[i].parts->n;
     }
-    return heft_model_add_row(model, &row, err);
+    return true;
 }
 
 /* Marks what stood for the slices: rows of their own, and that the whole cannot be read. */
@@ -93,6 +95,8 @@ bool heft_tf_join(struct heft_model *model, struct heft_error *err)
     bool *rows = heft_arena_zero(&scratch, n_rows + 1, sizeof *rows, err);
     bool *unreadable = heft_arena_zero(&scratch, model->n_unreadable + 1, sizeof *rows, err);
     bool ok = rows && unreadable;
+    struct heft_error overlap;
+    struct heft_row row;
 
     if (n)
         qsort(model->partial, n, sizeof *model->partial, by_name);
@@ -100,8 +104,11 @@ bool heft_tf_join(struct heft_model *model, struct heft_error *err)
         alike = count_alike(&model->partial[i], n - i);
         if (!is_complete(&model->partial[i], alike))
             continue;
+        ok = gather(model, &model->partial[i], alike, &row, err);
+        if (!ok || !heft_parts_tile(model, &row, &overlap))
+            continue; /* each slice stays a row */
         mark(&model->partial[i], alike, rows, unreadable);
-        ok = add_whole(model, &model->partial[i], alike, err);
+        ok = heft_model_add_row(model, &row, err);
     }
     if (ok)
         sweep(model, rows, n_rows, unreadable);

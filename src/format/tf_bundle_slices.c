@@ -5,8 +5,10 @@
  *     w                  →  dtype, shape, the slices that there should be
  *
  * Slices that tile their tensor are the parts of one row. Where some are missing, as in slots that
- * optimizers saved of one part of a variable, the tensor is unreadable as a whole, and each slice
- * that is there is a row: "w[0,2:-]", as TensorFlow spells slices. */
+ * optimizers saved of one part of a variable, or where some overlap, the tensor is unreadable as a
+ * whole, and each slice that is there is a row: "w[0,2:-]", as TensorFlow spells slices. TensorFlow
+ * refuses such a tensor, too, and reads the others. */
+#include "core/parts.h"
 #include "format/tf_bundle.h"
 
 /* ---- keeping them ------------------------------------------------------------------------ */
@@ -45,7 +47,8 @@ struct whole {
     uint64_t at;
     struct heft_parts *parts; /* those that are there */
     uint64_t held;            /* elements of them */
-    uint32_t absent;          /* the first one that is not there; HEFT_NONE */
+    bool repeats;             /* a slice is listed twice */
+    bool varies;              /* its elements do, in length: strings */
 };
 
 static const struct heft_slice_dim *dims_of(const struct whole *w, uint32_t k)
@@ -109,17 +112,14 @@ static bool check_slice(const struct whole *w, uint32_t k, const struct heft_tf_
            refuse_slice(w, k, slice->at, "has an entry of another dtype");
 }
 
-static bool note_absent(struct whole *w, uint32_t k)
+static bool note_absent(const struct whole *w, uint32_t k)
 {
     struct heft_buf spec = {0};
-    bool ok = put_spec(&spec, w, k);
-
-    if (w->absent == HEFT_NONE)
-        w->absent = k;
-    ok = ok && heft_model_note(w->b->model, HEFT_FINDING, w->b->source, w->at, w->b->err,
-                               "tensor %.*s lists a slice %.*s, of which there is no entry",
-                               (int)heft_min_u64(w->name.n, 300), w->name.p,
-                               (int)heft_min_u64(spec.n, 200), spec.p ? spec.p : "");
+    bool ok = put_spec(&spec, w, k) &&
+              heft_model_note(w->b->model, HEFT_FINDING, w->b->source, w->at, w->b->err,
+                              "tensor %.*s lists a slice %.*s, of which there is no entry",
+                              (int)heft_min_u64(w->name.n, 300), w->name.p,
+                              (int)heft_min_u64(spec.n, 200), spec.p ? spec.p : "");
     heft_buf_release(&spec);
     return ok;
 }
@@ -145,6 +145,8 @@ static bool take_slice(struct whole *w, uint32_t k)
         return false;
     for (unsigned d = 0; d < w->entry->rank; d++)
         elements *= part->extent[d]; /* at most the tensor's */
+    if (slice->is_listed)
+        return w->repeats = true;
     part->storage = slice->storage;
     part->flags = heft_tf_row_flags(b, w->entry->dtype);
     slice->is_listed = true;
@@ -154,7 +156,7 @@ static bool take_slice(struct whole *w, uint32_t k)
 }
 
 /* A row for one of them, by its box. */
-static bool add_slice_row(struct whole *w, const struct heft_part *part)
+static bool add_slice_row(const struct whole *w, const struct heft_part *part)
 {
     const unsigned rank = w->entry->rank;
     struct heft_slice_dim dims[HEFT_SLICE_RANK];
@@ -181,7 +183,7 @@ static bool add_slice_row(struct whole *w, const struct heft_part *part)
 }
 
 /* Another bundle may have the rest. */
-static bool add_partial(const struct whole *w)
+static bool add_partial(const struct whole *w, size_t first_row)
 {
     struct heft_model *model = w->b->model;
 
@@ -194,7 +196,7 @@ static bool add_partial(const struct whole *w)
         .parts = w->parts,
         .held = w->held,
         .elements = w->entry->elements,
-        .first_row = model->n_rows,
+        .first_row = first_row,
         .unreadable = model->n_unreadable - 1,
         .rank = w->entry->rank,
         .dtype = w->entry->dtype->dtype,
@@ -202,44 +204,70 @@ static bool add_partial(const struct whole *w)
     return true;
 }
 
-static bool add_in_pieces(struct whole *w, const char *why)
+/* Each slice is a row; the whole is none. */
+static bool add_in_pieces(const struct whole *w, const char *reason, bool is_finding)
 {
-    struct heft_tf_bundle *b = w->b;
-    const char *reason;
+    struct heft_model *model = w->b->model;
 
-    if (why)
-        reason = why;
-    else
-        reason = heft_arena_printf(&b->scratch, b->err,
-                                   "its slices hold %" PRIu64 " of %" PRIu64
-                                   " elements; each can be read by itself",
-                                   w->held, w->entry->elements);
-    if (!reason || !heft_model_add_unreadable(b->model, w->name, b->source, w->at, reason, b->err))
+    if (!heft_model_add_unreadable(model, w->name, w->b->source, w->at, reason, w->b->err))
         return false;
-    if (!why && !add_partial(w))
-        return false;
+    model->unreadable[model->n_unreadable - 1].is_finding = is_finding;
     for (uint32_t k = 0; k < w->parts->n; k++)
         if (!add_slice_row(w, &w->parts->list[k]))
             return false;
     return true;
 }
 
-static bool add_whole(struct whole *w)
+static bool add_with_gaps(const struct whole *w)
+{
+    const size_t first_row = w->b->model->n_rows;
+    const char *reason = heft_arena_printf(&w->b->scratch, w->b->err,
+                                           "its slices hold %" PRIu64 " of %" PRIu64
+                                           " elements; each can be read by itself",
+                                           w->held, w->entry->elements);
+
+    return reason && add_in_pieces(w, reason, true) && (w->varies || add_partial(w, first_row));
+}
+
+static bool add_untiled(const struct whole *w, const char *how)
+{
+    const char *reason =
+        heft_arena_printf(&w->b->scratch, w->b->err,
+                          "its slices do not tile it: %s; each can be read by itself", how);
+
+    return reason && add_in_pieces(w, reason, true);
+}
+
+/* Of strings neither TensorFlow nor this makes a whole: their lengths stand apart from them. */
+static bool add_whole(const struct whole *w)
 {
     const struct heft_row row = {.name = w->name,
                                  .shape = w->entry->shape,
                                  .rank = w->entry->rank,
                                  .dtype = w->entry->dtype->dtype,
                                  .parts = w->parts};
+    struct heft_error how = {0};
 
+    if (w->entry->elements > 0 && !heft_parts_tile(w->b->model, &row, &how)) {
+        if (how.code == HEFT_MALFORMED)
+            return add_untiled(w, how.text);
+        *w->b->err = how;
+        return false;
+    }
+    if (w->varies)
+        return add_in_pieces(w,
+                             "it lies in slices, and slices of strings are not put together, "
+                             "nor does TensorFlow do it; each can be read by itself",
+                             false);
     return heft_model_add_row(w->b->model, &row, w->b->err);
 }
 
 bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
                              const struct heft_tf_entry *entry, uint64_t at)
 {
-    struct whole w = {.b = b, .name = name, .entry = entry, .at = at, .absent = HEFT_NONE};
-    const bool varies = heft_dtype_bits((enum heft_dtype)entry->dtype->dtype) == 0;
+    struct whole w = {.b = b, .name = name, .entry = entry, .at = at};
+
+    w.varies = heft_dtype_bits((enum heft_dtype)entry->dtype->dtype) == 0;
 
     w.parts = heft_arena_zero(&b->model->mem, 1, sizeof *w.parts, b->err);
     if (!w.parts)
@@ -251,10 +279,10 @@ bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
         if (!take_slice(&w, k))
             return false;
     heft_arena_release(&b->scratch); /* the list may be long */
-    if (varies)
-        return add_in_pieces(&w, "strings in slices; each can be read by itself");
+    if (w.repeats)
+        return add_untiled(&w, "one is listed twice");
     if (w.parts->n == 0 || w.held < entry->elements)
-        return add_in_pieces(&w, NULL);
+        return add_with_gaps(&w);
     return add_whole(&w);
 }
 

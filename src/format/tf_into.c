@@ -230,7 +230,7 @@ static bool keep_row(struct into *in, const struct heft_row *old)
         return false;
     if (old->parts)
         return refuse_to_keep(old, "it is partitioned", in->err);
-    if (old->flags || s->sum == HEFT_SUM_NONE || heft_tf_is_big_endian(s))
+    if (old->flags || s->sum == HEFT_SUM_NONE)
         return refuse_to_keep(old, "the bundle is big-endian, or lacks its checksum", in->err);
     row->shape = copy_numbers(in, old->shape, old->rank);
     row->rank = old->rank;
@@ -242,6 +242,7 @@ static bool keep_row(struct into *in, const struct heft_row *old)
     piece.file = heft_arena_text(mem, heft_str_of(in->old.sources[s->source].path), in->err);
     piece.from = s->off;
     return row->shape && piece.item.name.p && piece.file &&
+           heft_tf_out_swap(in->out, &in->old, s, &piece, in->err) &&
            heft_tf_out_piece(in->out, &piece, in->err);
 }
 

@@ -137,29 +137,52 @@ static bool tell_assets(struct heft_tf_restore *r)
     return true;
 }
 
+static bool is_of(const struct heft_model_source *source, const char *format)
+{
+    return source->format && strcmp(source->format->name, format) == 0;
+}
+
 bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r)
 {
     const struct heft_model *const model = r->model;
 
     for (size_t i = 0; i < model->n_sources; i++)
-        if (i != r->source && model->sources[i].is_file && model->sources[i].format &&
-            strcmp(model->sources[i].format->name, "tf-bundle") == 0)
+        if (i != r->source && model->sources[i].is_file &&
+            (is_of(&model->sources[i], "tf-bundle") || is_of(&model->sources[i], "tf-v1")))
             return true;
     return false;
+}
+
+/* What the checkpoint is called: beside a .meta, as that; else of a SavedModel. */
+static const char *prefix_of(struct heft_tf_restore *r)
+{
+    const struct heft_str path = heft_str_of(r->model->sources[r->source].path);
+    const char *const slash = strrchr(path.p, '/');
+    const size_t folder = slash ? (size_t)(slash - path.p) + 1 : 0;
+
+    if (r->saved->form.kind == HEFT_TF_SAVED_MODEL)
+        return PREFIX;
+    return heft_tf_restore_text(
+        r, "%.*s", (int)(path.n - folder - (heft_str_ends(path, ".meta") ? strlen(".meta") : 0)),
+        path.p + folder);
 }
 
 static bool tell_restoring(struct heft_tf_restore *r)
 {
     const struct heft_tf_saver *const saver = &r->graph->saver;
+    const char *const prefix = prefix_of(r);
 
+    if (!prefix)
+        return false;
     if (!saver->present || saver->restore_op.n == 0)
         return tell(r, HEFT_RESTORE_RUN, HEFT_STR(""), HEFT_NO_OFFSET,
                     "nothing is restored: it has no saver");
     if (!heft_tf_restore_has_checkpoint(r))
         return tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
-                    "would be run, were there a " PREFIX ".index");
+                    heft_tf_restore_text(r, "would be run, were there a %s.index", prefix));
     return tell(r, HEFT_RESTORE_FEED, saver->filename_tensor, place_of(r, saver->filename_tensor),
-                "gets the path of " PREFIX ": filename_tensor_name of saver_def") &&
+                heft_tf_restore_text(r, "gets the path of %s: filename_tensor_name of saver_def",
+                                     prefix)) &&
            tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
                 "is run: restore_op_name of saver_def");
 }
@@ -272,7 +295,7 @@ void heft_tf_restore_close(struct heft_tf_restore *r)
 uint32_t heft_tf_restore_source(const struct heft_model *model)
 {
     for (uint32_t i = 0; i < model->n_sources; i++)
-        if (model->sources[i].format && strcmp(model->sources[i].format->name, "saved-model") == 0)
+        if (is_of(&model->sources[i], "saved-model") || is_of(&model->sources[i], "tf-graph"))
             return i;
     return HEFT_NONE;
 }

@@ -99,7 +99,7 @@ HEFT_CHECKED bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used
 HEFT_CHECKED bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_t *used);
 /* Whether a bundle lies beside it. */
 bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r);
-/* The source of a model that is a SavedModel; HEFT_NONE: it has none. */
+/* The source of a model that is a SavedModel, or a graph by itself; HEFT_NONE: it has none. */
 uint32_t heft_tf_restore_source(const struct heft_model *model);
 
 /* What a graph wants of its checkpoint under a key. */

@@ -61,7 +61,7 @@ bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
 
     v.used = ok ? heft_calloc(model->n_rows + 1, 1, err) : NULL;
     ok = v.used != NULL;
-    for (size_t i = 0; ok && i < saved.n_graphs; i++)
+    for (size_t i = 0; ok && i < saved.n_graphs && saved.form.kind != HEFT_TF_GRAPH_DEF; i++)
         ok = verify_graph(&v, i);
     heft_free(v.used);
     heft_tf_saved_release(&saved);

@@ -97,6 +97,8 @@ static enum heft_tf_kind kind_of_first(struct heft_cur cur, uint64_t size)
     if (second == 2 && open_field(&cur, inner, &len) == 1 && open_field(&cur, len, &inner) == 1 &&
         is_name(&cur, inner))
         return HEFT_TF_META_GRAPH; /* the list of its ops */
+    if ((second == 4 || second == 5) && is_name(&name, inner))
+        return HEFT_TF_META_GRAPH; /* without that: a tag, or TensorFlow's version */
     return HEFT_TF_UNKNOWN;
 }
 
@@ -295,11 +297,22 @@ static bool note_tags(struct heft_tf_saving *s)
 
 static bool open_document(struct heft_tf_saving *s)
 {
+    const bool has_variables = s->saved->form.kind == HEFT_TF_SAVED_MODEL || s->checkpoint;
+
     return set_version(s) && note_unknown(s) && note_tags(s) && heft_tf_saved_about(s) &&
-           (s->saved->form.kind == HEFT_TF_SAVED_MODEL && !s->model->constants
-                ? true
-                : heft_tf_constants(s)) &&
+           ((has_variables && !s->model->constants) || heft_tf_constants(s)) &&
            heft_tf_saved_claims(s);
+}
+
+/* What lies beside it. */
+static bool open_rest(struct heft_tf_saving *s)
+{
+    uint32_t index;
+
+    if (s->saved->form.kind == HEFT_TF_SAVED_MODEL)
+        return heft_tf_saved_files(s);
+    return !s->checkpoint || heft_registry_open_sibling(s->model, s->source,
+                                                        heft_str_of(s->checkpoint), &index, s->err);
 }
 
 static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
@@ -307,14 +320,14 @@ static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
 {
     const struct heft_source src = model->sources[source].source;
     struct heft_tf_saved saved;
-    struct heft_tf_saving s = {model, source, &saved, err};
+    struct heft_tf_saving s = {model, source, &saved, err, NULL};
     bool ok = heft_tf_saved_read(&saved, &src, &model->mem, err);
 
     if (ok && (saved.form.kind == HEFT_TF_SAVED_MODEL) != is_saved)
         ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "this is %s: open it as %s",
                        is_saved ? "a graph by itself" : "a SavedModel",
                        is_saved ? "tf-graph" : "saved-model");
-    ok = ok && open_document(&s) && (!is_saved || heft_tf_saved_files(&s));
+    ok = ok && heft_tf_saved_find_checkpoint(&s) && open_document(&s) && open_rest(&s);
     heft_tf_saved_release(&saved);
     if (ok)
         model->format = is_saved ? "saved-model" : "tf-graph";
@@ -345,5 +358,6 @@ const struct heft_format heft_format_tf_graph = {
     .summary = "a graph of TensorFlow by itself: a frozen GraphDef, a MetaGraphDef",
     .probe = probe_graph,
     .open = open_graph,
+    .verify = heft_tf_restore_verify,
     .has_messages = true,
 };

@@ -38,6 +38,7 @@ struct heft_tf_saving {
     uint32_t source; /* of the document */
     struct heft_tf_saved *saved;
     struct heft_error *err;
+    const char *checkpoint; /* of a .meta: the file beside it that is its checkpoint's; or NULL */
 };
 /* What info says of each meta graph (tf_saved_about.c). */
 HEFT_CHECKED bool heft_tf_saved_about(struct heft_tf_saving *s);
@@ -56,6 +57,8 @@ HEFT_CHECKED bool heft_tf_ops(const struct heft_tf_graph *graph, struct heft_are
                               struct heft_str **ops, size_t *n, struct heft_error *err);
 /* The files beside it: variables, assets, fingerprint, warm-up requests (tf_saved_files.c). */
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
+/* Finds the checkpoint that was saved with a .meta: sets s->checkpoint. */
+HEFT_CHECKED bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s);
 /* The file of warm-up requests (tf_warmup.c). */
 HEFT_CHECKED bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source);
 /* Rows of the constants of all graphs (tf_constants.c). */

@@ -1,6 +1,8 @@
 /* tf_saved_files.c: what lies beside a saved_model.pb: variables, assets, fingerprint, warm-up requests.
  * All of it may be missing. */
+#include "core/locate.h"
 #include "format/tf_saved.h"
+#include "wire/sstable.h"
 
 #define KEY         HEFT_STR
 #define VARIABLES   "variables/variables.index"
@@ -34,6 +36,50 @@ static bool open_variables(struct heft_tf_saving *s)
         return false;
     return !there ||
            heft_registry_open_sibling(s->model, s->source, KEY(VARIABLES), &index, s->err);
+}
+
+/* ---- the checkpoint of a .meta ---- */
+
+/* Files that only happen to have such a name are none of its. */
+static bool is_table(const char *path, bool *is, struct heft_error *err)
+{
+    uint8_t tail[8]; /* the magic number */
+    struct heft_source file;
+    bool ok;
+
+    *is = false;
+    if (heft_path_kind(path) != HEFT_PATH_FILE)
+        return true;
+    ok = heft_source_open_file(&file, path, err);
+    if (ok && file.size >= sizeof tail) {
+        ok = heft_source_read(&file, file.size - sizeof tail, tail, sizeof tail, err);
+        *is = ok && heft_sstable_is((struct heft_bytes){tail, sizeof tail});
+    }
+    heft_source_close(&file);
+    return ok || heft_error_file(err, path);
+}
+
+/* PREFIX.meta: PREFIX.index, else what is known as PREFIX: a V1 checkpoint or its first shard. */
+bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
+{
+    struct heft_arena *const mem = &s->model->mem;
+    const struct heft_str path = heft_str_of(s->model->sources[s->source].path);
+    const char *const slash = strrchr(path.p, '/');
+    const size_t folder = slash ? (size_t)(slash - path.p) + 1 : 0;
+    const char *prefix, *file;
+    bool is;
+
+    if (s->saved->form.kind != HEFT_TF_META_GRAPH || !heft_str_ends(path, ".meta"))
+        return true;
+    prefix = heft_arena_text(mem, (struct heft_str){path.p, path.n - strlen(".meta")}, s->err);
+    file = prefix ? heft_arena_printf(mem, s->err, "%s.index", prefix) : NULL;
+    if (!file || !is_table(file, &is, s->err))
+        return false;
+    if (!is && (!(file = heft_locate_prefix(prefix, mem, s->err)) || !is_table(file, &is, s->err)))
+        return false;
+    if (is)
+        s->checkpoint = file + folder;
+    return true;
 }
 
 /* ---- assets ---- */

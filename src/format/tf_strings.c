@@ -10,6 +10,7 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tf_bundle.h"
+#include "wire/sstable_write.h"
 
 #define PIECE        65536
 #define LARGEST_TEXT (UINT64_C(1) << 30)
@@ -211,6 +212,70 @@ bool heft_tf_check_variants_big(const struct heft_model *model, const struct hef
                                 struct heft_error *err)
 {
     return check(model, storage, true, sum_variants, err);
+}
+
+/* ---- the other byte order ---------------------------------------------------------------- */
+
+/* All lengths as numbers of both orders, the bytes that they take, and what they add up to. */
+static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint32_t *big,
+                        uint32_t *little, uint64_t *total)
+{
+    uint64_t length;
+
+    *big = *little = 0;
+    *total = 0;
+    for (uint64_t i = 0; i < storage->count; i++) { /* at most storage->len: settled */
+        unsigned width;
+
+        if (!take_length(f, &length))
+            return false;
+        if (!heft_add(*total, length, total))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+        width = length > UINT32_MAX ? 8 : 4;
+        *big = sum_number(*big, length, width, true);
+        *little = sum_number(*little, length, width, false);
+    }
+    return true;
+}
+
+/* The strings themselves are not read: CRCs are linear, so their share of the old checksum is their
+ * share of the new one. For the same reason what differs from a checksum goes on to differ. */
+static bool swap_strings(struct feed *f, const struct heft_storage *storage,
+                         struct heft_tf_swapped *out)
+{
+    uint32_t big, little, wrong, share;
+    uint8_t word[4];
+    uint64_t total;
+
+    if (!sum_lengths(f, storage, &big, &little, &total))
+        return false;
+    out->lengths = where(f) - storage->off;
+    for (unsigned i = 0; i < 4; i++)
+        if (!take_byte(f, &word[3 - i]))
+            return false;
+    if (total != f->end - where(f))
+        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                         "the strings have %" PRIu64 " bytes, here are %" PRIu64, total,
+                         f->end - where(f));
+    wrong = heft_crc_unmask(heft_le32(word)) ^ big;
+    share = heft_crc32c_combine(sum_number(big, heft_le32(word), 4, true), storage->crc, total);
+    heft_put_le32(out->word, heft_crc_mask(little ^ wrong));
+    out->crc = heft_crc32c_combine(heft_crc32c(little, out->word, 4), share, total);
+    return true;
+}
+
+bool heft_tf_swap_strings(const struct heft_model *model, const struct heft_storage *storage,
+                          struct heft_tf_swapped *out, struct heft_error *err)
+{
+    struct feed *f = heft_calloc(1, sizeof *f, err);
+    bool ok;
+
+    if (!f)
+        return false;
+    begin(f, model, storage, err);
+    ok = swap_strings(f, storage, out);
+    heft_free(f);
+    return ok;
 }
 
 /* ---- handing them out -------------------------------------------------------------------- */

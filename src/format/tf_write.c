@@ -50,24 +50,46 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
     piece->crc = heft_crc_mask(storage->crc);
 }
 
-bool heft_tf_is_big_endian(const struct heft_storage *storage)
+bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
+                      const struct heft_storage *storage, struct heft_tf_piece *piece,
+                      struct heft_error *err)
 {
-    return storage->check == heft_tf_check_strings_big ||
-           storage->check == heft_tf_check_variants_big;
+    struct heft_tf_swapped *swapped;
+
+    if (storage->check == heft_tf_check_variants_big)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "variants of big-endian bundles cannot be written: what is in them may "
+                         "be of that byte order, too");
+    if (storage->check != heft_tf_check_strings_big || storage->len == 0)
+        return true;
+    swapped = heft_arena_alloc(out->plan->mem, sizeof *swapped, err);
+    if (!swapped)
+        return false;
+    if (!heft_tf_swap_strings(model, storage, swapped, err))
+        return heft_error_file(err, model->sources[storage->source].path);
+    piece->swapped = swapped;
+    piece->crc = heft_crc_mask(swapped->crc);
+    return true;
 }
 
-static bool check_piece(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+/* What varies in length is copied as a bundle has it. */
+static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
                         struct heft_error *err)
 {
+    const struct heft_model *model = out->plan->model;
     const enum heft_dtype as = (enum heft_dtype)piece->item.as;
+    const struct heft_storage *storage;
 
-    if (piece->put.p || piece->file || heft_dtype_bits(as) != 0 ||
-        (piece->has_crc &&
-         !heft_tf_is_big_endian(&out->plan->model->storages[piece->item.row->storage])))
+    if (piece->put.p || piece->file || heft_dtype_bits(as) != 0)
         return true;
-    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "%s tensors can be copied from little-endian TensorFlow bundles only",
-              heft_dtype_name(as));
+    storage = &model->storages[piece->item.row->storage];
+    if (storage->is_missing)
+        return true; /* planning says so */
+    if (piece->has_crc && heft_tf_out_swap(out, model, storage, piece, err))
+        return true;
+    if (!piece->has_crc)
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "%s tensors can be copied from TensorFlow bundles only", heft_dtype_name(as));
     return heft_error_about(err, "tensor", piece->item.name);
 }
 
@@ -149,6 +171,27 @@ static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece
     item->name = piece->item.name;
 }
 
+/* n bytes of the piece, from `at` of it on. */
+static bool plan_range(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t file,
+                       uint64_t at, uint64_t n, struct heft_error *err)
+{
+    if (piece->file)
+        return heft_plan_copy_file(out->plan, file, piece->file, piece->from + at, n, err);
+    return heft_plan_copy(out->plan, file, piece->item.row->storage, at, n, piece->item.name, err);
+}
+
+static bool plan_swapped(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t file,
+                         struct heft_error *err)
+{
+    const struct heft_tf_swapped *s = piece->swapped;
+    const struct heft_str word = {(const char *)s->word, sizeof s->word};
+    const uint64_t behind = s->lengths + sizeof s->word;
+
+    return plan_range(out, piece, file, 0, s->lengths, err) &&
+           heft_plan_put(out->plan, file, word, err) &&
+           plan_range(out, piece, file, behind, piece->item.bytes - behind, err);
+}
+
 static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uint32_t file,
                        struct heft_error *err)
 {
@@ -160,8 +203,10 @@ static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uin
     piece->item.at = at;
     if (!piece->has_crc)
         sum = heft_plan_sum_begin(plan);
-    if (piece->file)
-        ok = heft_plan_copy_file(plan, file, piece->file, piece->from, piece->item.bytes, err);
+    if (piece->swapped)
+        ok = plan_swapped(out, piece, file, err);
+    else if (piece->file)
+        ok = plan_range(out, piece, file, 0, piece->item.bytes, err);
     else if (piece->put.p)
         ok = heft_plan_put(plan, file, piece->put, err);
     else

@@ -26,6 +26,7 @@ struct heft_tf_piece {
     uint32_t crc;                      /* masked, where has_crc; else it is a sum of the plan */
     uint32_t shard;
     bool has_crc;
+    const struct heft_tf_swapped *swapped; /* strings of the other byte order; NULL: copied whole */
 };
 
 /* A line of the index. */
@@ -72,8 +73,11 @@ HEFT_CHECKED bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf
 /* PREFIX.index: the lines, sorted by key. Duplicate and empty keys are HEFT_USAGE. */
 HEFT_CHECKED bool heft_tf_out_index(struct heft_tf_out *out, struct heft_error *err);
 
-/* Whether they are strings or variants whose lengths and checksums are of the other byte order. */
-bool heft_tf_is_big_endian(const struct heft_storage *storage);
+/* A piece that is all of a storage of `model`: where that is strings of the other byte order, what
+ * they become. Fails for variants. */
+HEFT_CHECKED bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
+                                   const struct heft_storage *storage, struct heft_tf_piece *piece,
+                                   struct heft_error *err);
 /* How TensorFlow stores a string: its length, a checksum of that, its bytes; in `mem`. */
 HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem,
                                      struct heft_str *bytes, uint32_t *crc, struct heft_error *err);

@@ -155,18 +155,28 @@ static uint32_t shard_by_size(const struct heft_tf_out *out)
     return shard + 1;
 }
 
-/* N files of about the same size: a tensor is in the file in which its first byte would be. */
+/* Where file k of n would begin if tensors could be cut: k / n of the total, rounded down. */
+static uint64_t border(uint64_t total, uint32_t n, uint32_t k)
+{
+    return total / n * k + total % n * k / n; /* the second product is below 2^32 */
+}
+
+/* N files of about the same size: a tensor is in the file in which its middle would be, so that each
+ * file begins at the border of tensors that is next to where it should. */
 static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
 {
     const uint32_t n = (uint32_t)out->options->shards;
-    const uint64_t each = total / n + 1;
     uint64_t at = 0;
+    uint32_t shard = 0;
 
     for (size_t i = 0; i < out->n_pieces; i++) {
         struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
+        const uint64_t bytes = heft_tf_piece_bytes(piece);
 
-        piece->shard = (uint32_t)(at / each);
-        at += heft_tf_piece_bytes(piece);
+        while (shard + 1 < n && at + bytes / 2 >= border(total, n, shard + 1))
+            shard++;
+        piece->shard = shard;
+        at += bytes; /* at most total */
     }
     return n;
 }

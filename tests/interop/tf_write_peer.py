@@ -110,6 +110,49 @@ def compare(prefix, tensors, what):
     same_files(f"{prefix}-again", f"{prefix}-wanted", f"{what}, as TensorFlow reads it")
 
 
+def big_endian(folder):
+    """A bundle of the other byte order (table.py), which TensorFlow reads, too, and its little-endian copy."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "golden" / "tf-bundle"))
+    import table
+    wanted = {"a": tf.constant([1, -2, 3], tf.int32), "b": tf.constant([["hello", ""], ["x" * 300, "\0\xff"]]),
+              "c": tf.constant("one"), "d": tf.constant(0.5), "e": tf.constant([], tf.string)}
+    data, entries = b"", []
+    for name, value in wanted.items():
+        array = np.asarray(value.numpy())
+        stored, crc = ((table.strings(np.ravel(np.asarray(array, object)).tolist(), ">"))
+                       if value.dtype == tf.string else (array.astype(array.dtype.newbyteorder(">")).tobytes(), None))
+        entries.append((name.encode(), table.entry(value.dtype.as_datatype_enum, value.shape.as_list(), stored,
+                                                   len(data), crc=crc)))
+        data += stored
+    place = folder / "big"
+    place.mkdir()
+    table.bundle(place, entries, data, head=table.header(big=True))
+    save_v2(folder / "tf", wanted)
+    compare(place / "model.ckpt", wanted, "a big-endian bundle")
+    for words in ((), ("--no-verify",)):
+        if convert("a big-endian bundle", place / "model.ckpt", "-o", folder / "heft", "--to", "tf", "-f", *words):
+            same_files(folder / "tf", folder / "heft", f"a big-endian bundle, written {' '.join(words)}")
+
+
+def even(folder):
+    """--shards: each file within one tensor of its share."""
+    source = random.Random(5)
+    for kind, sizes in (("equal", [100] * 12), ("mixed", [source.choice((1, 10, 100, 1000)) for _ in range(300)]),
+                        ("falling", list(range(200, 0, -1))), ("one large", [5, 5, 900, 5, 5])):
+        tensors = {f"t{i:04d}": np.zeros(n, np.uint8) for i, n in enumerate(sizes)}
+        path = folder / f"{kind}.safetensors"
+        save_file(tensors, path)
+        for n in (2, 3, 4, 12):
+            prefix = folder / f"{kind}-{n}"
+            if not convert(f"{kind}, {n} files", path, "-o", prefix, "--to", "tf", "--shards", n):
+                continue
+            files = [os.path.getsize(f"{prefix}.data-{i:05d}-of-{n:05d}") for i in range(n)]
+            check(sum(files) == sum(sizes) and all(abs(f - sum(sizes) / n) <= max(sizes) for f in files),
+                  f"{kind} tensors in {n} even files", files)
+            if kind == "equal":
+                check(len(set(files)) == 1, f"equal tensors in {n} equal files", files)
+
+
 def random_tensors(folder):
     source = random.Random(7)
     rng = np.random.default_rng(7)
@@ -378,7 +421,7 @@ def model_keras(folder):
 
 
 def main(folder):
-    for job in (all_dtypes, random_tensors, merged, merged_slices, slices, saver, checkpoints, models):
+    for job in (all_dtypes, big_endian, even, random_tensors, merged, merged_slices, slices, saver, checkpoints, models):
         place = folder / job.__name__
         place.mkdir(parents=True)
         try:

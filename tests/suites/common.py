@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 GOLDEN = TESTS / "golden"
 DATA_SUFFIXES = {".pt", ".ptl", ".pt2", ".pth", ".ckpt", ".safetensors", ".bin", ".npy", ".npz",
-                 ".pkl", ".tar", ".ptd", ".pte", ".pb", ".pbtxt", ".h5", ".keras"}
+                 ".pkl", ".tar", ".ptd", ".pte", ".pb", ".pbtxt", ".meta", ".h5", ".keras"}
 
 
 class Fail(Exception):

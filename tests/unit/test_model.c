@@ -231,6 +231,29 @@ static void the_map_has_no_holes(void **state)
     heft_model_release(&y.model);
 }
 
+static void tensors_that_overlap_are_drawn(void **state)
+{
+    const struct heft_segment *segments;
+    size_t count;
+    struct heft_storage second = {.off = 60, .packed = 20, .len = 20};
+    uint32_t index;
+    struct yard y;
+
+    (void)state;
+    open_yard(&y);
+    add(&y, "a", HEFT_U8, 1, DIMS(64), NULL, 0);
+    assert_true(heft_model_add_storage(&y.model, &second, &index, &y.err));
+    assert_true(heft_model_settle(&y.model, &y.err));
+    assert_true(heft_model_map(&y.model, &y.model.mem, &segments, &count, &y.err));
+    assert_int_equal(count, 3);
+    assert_false(segments[0].overlaps);
+    assert_true(segments[1].overlaps && segments[1].claimed);
+    assert_int_equal(segments[1].offset, 60);
+    assert_int_equal(segments[2].offset, 80);
+    assert_false(segments[2].overlaps || segments[2].claimed);
+    heft_model_release(&y.model);
+}
+
 static void overlapping_claims_are_an_error(void **state)
 {
     const struct heft_segment *segments;
@@ -260,6 +283,7 @@ int main(void)
         cmocka_unit_test(names_are_found_in_any_order),
         cmocka_unit_test(row_major_strides_are_forgotten),
         cmocka_unit_test(the_map_has_no_holes),
+        cmocka_unit_test(tensors_that_overlap_are_drawn),
         cmocka_unit_test(overlapping_claims_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

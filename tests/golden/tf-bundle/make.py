@@ -83,6 +83,16 @@ def partitioned(path):
                                     delete_old_dirs=False)
 
 
+def sliced_strings(path):
+    """Which TensorFlow reads by slice only; the parts go."""
+    parts = [str(path / f"part-{i}") for i in range(2)]
+    save(parts[0], {"words": tf.constant([b"one", b"two"]), "n": tf.constant(1)}, ["3 0,2", ""])
+    save(parts[1], {"words": tf.constant([b"three"])}, ["3 2,1"])
+    gen_io_ops.merge_v2_checkpoints(checkpoint_prefixes=parts,
+                                    destination_prefix=str(path / "model.ckpt"),
+                                    delete_old_dirs=False)
+
+
 def objects(path):
     """A tf.train.Checkpoint with an optimizer and its slots; two are kept."""
     tf.random.set_seed(7)
@@ -164,6 +174,7 @@ def crafted():
 def main():
     save(folder("dtypes") / "model.ckpt", every_dtype())
     partitioned(folder("partitioned"))
+    sliced_strings(folder("sliced-strings"))
     objects(folder("objects"))
     v1(folder("v1"), False)
     v1(folder("v1-sharded"), True)
