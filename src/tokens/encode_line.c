@@ -124,7 +124,8 @@ static bool ship(struct heft_encode_line *l, struct heft_error *err)
     job->n = cut;
     l->goes_on = job->is_open;
     l->job = NULL;
-    return heft_line_submit(l->line, job->is_next, err);
+    /* The encoder of texts that go on is one: a text begins when the one before has ended. */
+    return heft_line_submit(l->line, job->is_next || job->is_open, err);
 }
 
 static bool turn(struct heft_encode_line *l, size_t most_marks, struct heft_error *err)
