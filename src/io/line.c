@@ -78,8 +78,10 @@ static bool may_start(struct heft_line *line)
 
     if (job == line->submitted)
         return false;
-    return !slot_of(line, job)->is_next || job == line->taken ||
-           slot_of(line, job - 1)->stage == WORKED;
+    for (uint64_t i = line->taken; i < job && slot_of(line, job)->is_next; i++)
+        if (slot_of(line, i)->stage != WORKED)
+            return false;
+    return true;
 }
 
 static void work_on_next(struct heft_line *line, unsigned worker)

@@ -25,7 +25,7 @@ HEFT_CHECKED struct heft_line *heft_line_new(const struct heft_line_work *work,
                                              struct heft_error *err);
 /* A slot that is free, to be filled. */
 HEFT_CHECKED bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *err);
-/* The slot got last is filled. is_next: it is worked on only once the one before has been. */
+/* The slot got last is filled. is_next: it is worked on only once all before it have been. */
 HEFT_CHECKED bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *err);
 /* Waits until everything handed in was taken. */
 HEFT_CHECKED bool heft_line_finish(struct heft_line *line, struct heft_error *err);

@@ -27,6 +27,10 @@ static void paint(uint8_t *block, uint32_t base, const struct heft_class_range *
     const uint32_t end = base + HEFT_CLASS_BLOCK - 1;
     const uint32_t last = range->last < end ? range->last : end;
 
+    if (range->first <= base && last == end) {
+        memset(block, range->class * 0x55, HEFT_CLASS_BLOCK / 4);
+        return;
+    }
     for (uint32_t c = range->first > base ? range->first : base; c <= last; c++)
         block[(c - base) / 4] |= (uint8_t)(range->class << 2 * (c % 4));
 }
@@ -43,6 +47,34 @@ static uint8_t intern(struct heft_classes *classes, const uint8_t *block)
     return (uint8_t)classes->n_blocks++; /* the ranges make fewer than HEFT_CLASS_MOST */
 }
 
+/* Blocks that one range fills follow each other by the hundred: those behind the first are alike. */
+static uint32_t alike_from(const struct heft_class_range *range, uint32_t top)
+{
+    const uint32_t base = top * HEFT_CLASS_BLOCK;
+
+    return range->first > base || range->last < base + HEFT_CLASS_BLOCK - 1
+               ? top + 1
+               : (range->last + 1) / HEFT_CLASS_BLOCK;
+}
+
+/* Block number `top`, whose ranges begin at `range`. */
+static uint8_t block_of(struct heft_classes *classes, uint32_t top, uint8_t version,
+                        const struct heft_class_range *range)
+{
+    const struct heft_class_range *const end = heft_class_ranges + HEFT_CLASS_RANGES;
+    const uint32_t base = top * HEFT_CLASS_BLOCK;
+    uint8_t block[HEFT_CLASS_BLOCK / 4] = {0};
+    bool is_empty = true;
+
+    for (; range < end && range->first < base + HEFT_CLASS_BLOCK; range++) {
+        if (range->since > version)
+            continue;
+        paint(block, base, range);
+        is_empty = false;
+    }
+    return is_empty ? 0 : intern(classes, block); /* the empty block is number 0 */
+}
+
 bool heft_classes_init(struct heft_classes *classes, const char *unicode, struct heft_error *err)
 {
     const struct heft_class_range *range = heft_class_ranges;
@@ -51,22 +83,20 @@ bool heft_classes_init(struct heft_classes *classes, const char *unicode, struct
 
     if (!find_version(unicode ? unicode : "17.0", &version, err))
         return false;
-    *classes = (struct heft_classes){.n_blocks = 1}; /* the empty block is number 0 */
-    for (uint32_t top = 0; top < HEFT_CLASS_TOP; top++) {
-        const uint32_t base = top * HEFT_CLASS_BLOCK;
-        uint8_t block[HEFT_CLASS_BLOCK / 4] = {0};
-        bool is_empty = true;
+    *classes = (struct heft_classes){.n_blocks = 1};
+    for (uint32_t top = 0; range < end;) {
+        uint32_t next;
 
-        while (range < end && range->last < base)
+        if (range->last < top * HEFT_CLASS_BLOCK) {
             range++;
-        for (const struct heft_class_range *r = range;
-             r < end && r->first < base + HEFT_CLASS_BLOCK; r++) {
-            if (r->since > version)
-                continue;
-            paint(block, base, r);
-            is_empty = false;
+            continue;
         }
-        classes->block_of[top] = is_empty ? 0 : intern(classes, block);
+        if (range->first / HEFT_CLASS_BLOCK > top)
+            top = range->first / HEFT_CLASS_BLOCK;
+        classes->block_of[top] = block_of(classes, top, version, range);
+        next = alike_from(range, top);
+        memset(classes->block_of + top + 1, classes->block_of[top], next - top - 1);
+        top = next;
     }
     return true;
 }

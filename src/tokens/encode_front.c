@@ -9,6 +9,8 @@
 
 #include "tokens/json_lines.h"
 
+#define READ ((size_t)256 << 10) /* at a time: it is looked at while the processor has it near */
+
 /* A place of a text of JSON lines, and how many decoded bytes are before it. */
 struct base {
     struct heft_text_place place;
@@ -99,6 +101,13 @@ static bool load_place(struct front *f, struct heft_error *err)
     f->line_number = heft_cur_u64(&cur);
     f->done = heft_cur_u64(&cur);
     return heft_encode_load_rest(f->line, &cur, err) && heft_journal_ends(&cur, err);
+}
+
+/* Characters count up to what ends a unit. */
+static void count_characters(struct front *f, const void *text, size_t n)
+{
+    if (f->plan->accumulates && f->characters <= f->plan->options.combine)
+        f->characters += heft_count_characters(text, n);
 }
 
 static bool put_text(struct front *f, const char *text, size_t n, struct heft_error *err)
@@ -202,11 +211,11 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
         uint8_t *to;
         size_t room;
 
-        if (!room_for(f, NULL, &to, &room, err) || !heft_text_read(in, to, room, &n, err) ||
+        if (!room_for(f, NULL, &to, &room, err) ||
+            !heft_text_read(in, to, (size_t)heft_min_u64(room, READ), &n, err) ||
             !tell(f, in->bytes.read, err))
             return false;
-        if (f->plan->accumulates)
-            f->characters += heft_count_characters(to, n);
+        count_characters(f, to, n);
         f->line->job->n += n;
     }
     return end_document(f, err);
@@ -218,7 +227,7 @@ static bool put_document(void *ctx, struct heft_str text, struct heft_error *err
     const size_t done = (size_t)heft_min_u64(f->goes_on ? f->done : 0, text.n);
 
     if (!f->goes_on) {
-        f->characters += heft_count_characters((const uint8_t *)text.p, text.n);
+        count_characters(f, text.p, text.n);
         if (!begin_document(f, err))
             return false;
     }

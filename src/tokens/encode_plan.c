@@ -113,7 +113,7 @@ bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_line line;
     bool ok = heft_encode_line_init(&line, e, err) &&
-              (!e->format || heft_encode_begin(e, heft_encoder_width(line.encoders[0]), err)) &&
+              (!e->format || heft_encode_begin(e, 1U << heft_vocab_width(e->v), err)) &&
               (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
     heft_encode_line_release(&line); /* before the output: workers may use it */

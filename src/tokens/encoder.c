@@ -34,7 +34,8 @@ struct heft_encoder {
     uint64_t offset; /* of text[0] in the whole */
     uint8_t *ids;
     size_t cap_ids;
-    unsigned giant; /* the class of the word that has begun and has no end yet, or NO_GIANT */
+    bool is_trusting; /* texts are UTF-8 */
+    unsigned giant;   /* the class of the word that has begun and has no end yet, or NO_GIANT */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
 
@@ -198,32 +199,39 @@ static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct h
     return true;
 }
 
+/* Of n bytes those from `from` on are new: all are characters, or it fails. */
+static bool check(const struct heft_encoder *e, const uint8_t *text, size_t n, size_t from,
+                  size_t end, struct heft_error *err)
+{
+    size_t bad;
+
+    if (e->is_trusting)
+        return true;
+    bad = from + heft_utf8_check((struct heft_bytes){text + from, end - from});
+    return bad == end || fail_text(text + bad, n - bad, e->offset + bad, err);
+}
+
 /* Behind what is kept. */
 static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
                       const struct heft_taker *taker, struct heft_error *err)
 {
     const size_t old = e->n_text - open_character(e->text, e->n_text);
-    size_t end, bad;
+    size_t end;
 
     if (!keep(e, piece, n, err))
         return false;
     end = e->n_text - open_character(e->text, e->n_text);
-    bad = old + heft_utf8_check((struct heft_bytes){e->text + old, end - old});
-    if (bad < end)
-        return fail_text(e->text + bad, e->n_text - bad, e->offset + bad, err);
-    return hand_out_kept(e, end, false, taker, err);
+    return check(e, e->text, e->n_text, old, end, err) && hand_out_kept(e, end, false, taker, err);
 }
 
 /* Where it is, nothing being kept: all but the last bytes, because others must be behind it. */
 static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
                           const struct heft_taker *taker, struct heft_error *err)
 {
-    const size_t end = n - open_character(text, n);
-    const size_t bad = heft_utf8_check((struct heft_bytes){text, end});
     size_t most = n - ROOM, done;
 
-    if (bad < end)
-        return fail_text(text + bad, n - bad, e->offset + bad, err);
+    if (!check(e, text, n, 0, n - open_character(text, n), err))
+        return false;
     most -= open_character(text, most);
     if (!hand_out(e, text, most, false, &done, taker, err))
         return false;
@@ -276,6 +284,11 @@ bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
 unsigned heft_encoder_width(const struct heft_encoder *e)
 {
     return 1U << e->words.width;
+}
+
+void heft_encoder_trust(struct heft_encoder *e)
+{
+    e->is_trusting = true;
 }
 
 /* ---- the public door: ids of 4 bytes ----------------------------------------------------- */
@@ -379,8 +392,8 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
     e->v = v;
     e->giant = NO_GIANT;
     /* A word that may be taken whole is not cut. */
-    e->scan = (struct heft_scan){&e->classes, heft_scan_kernel(),
-                                 v->wholes.count ? NULL : &e->words.joints};
+    e->scan =
+        (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->joints};
     return heft_words_init(&e->words, v, bytes, err) &&
            heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
            heft_classes_init(&e->classes, options ? options->unicode : NULL, err);

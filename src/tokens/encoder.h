@@ -14,6 +14,8 @@ struct heft_taker {
 
 /* 2 where all ids are below 65536, else 4. */
 unsigned heft_encoder_width(const struct heft_encoder *e);
+/* What it is given is known to be UTF-8 from now on: it looks no more. */
+void heft_encoder_trust(struct heft_encoder *e);
 /* As heft_encoder_feed and heft_encoder_finish. */
 HEFT_CHECKED bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
                                    const struct heft_taker *taker, struct heft_error *err);

@@ -3,21 +3,16 @@
 
 #define BITS_EACH 10 /* bits for a merge, at least: fewer than one in ten pairs passes by chance */
 
-/* Of merges of two bytes: ids of one byte are those that byte_ids has. */
-static void fill_of_bytes(struct heft_pairs *pairs)
+/* Of a merge of two bytes: ids of one byte are those that byte_ids has. */
+static void put_of_bytes(struct heft_pairs *pairs, uint32_t rank)
 {
     const struct heft_vocab *v = pairs->v;
+    const struct heft_merge *merge = &v->merges[rank];
+    const uint8_t a = (uint8_t)v->tokens[merge->left].p[0];
+    const uint8_t b = (uint8_t)v->tokens[merge->right].p[0];
 
-    memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
-    for (uint32_t rank = 0; rank < v->n_merges; rank++) {
-        const struct heft_str left = v->tokens[v->merges[rank].left];
-        const struct heft_str right = v->tokens[v->merges[rank].right];
-        const uint8_t a = (uint8_t)left.p[0], b = (uint8_t)right.p[0];
-
-        if (left.n == 1 && right.n == 1 && v->byte_ids[a] == v->merges[rank].left &&
-            v->byte_ids[b] == v->merges[rank].right)
-            pairs->of_bytes[a << 8 | b] = rank;
-    }
+    if (v->byte_ids[a] == merge->left && v->byte_ids[b] == merge->right)
+        pairs->of_bytes[a << 8 | b] = rank;
 }
 
 bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struct heft_error *err)
@@ -29,11 +24,14 @@ bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struc
     pairs->of_bytes = heft_alloc(256 * 256 * sizeof *pairs->of_bytes, err);
     if (!pairs->filter || !pairs->of_bytes)
         return false;
-    fill_of_bytes(pairs);
+    memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
     for (uint32_t rank = 0; rank < v->n_merges; rank++) {
-        const size_t bit = heft_pairs_bit(pairs, v->merges[rank].left, v->merges[rank].right);
+        const uint32_t left = v->merges[rank].left, right = v->merges[rank].right;
+        const size_t bit = heft_pairs_bit(pairs, left, right);
 
         pairs->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+        if (v->tokens[left].n == 1 && v->tokens[right].n == 1)
+            put_of_bytes(pairs, rank);
     }
     return true;
 }

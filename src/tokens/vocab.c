@@ -2,6 +2,8 @@
 #include "tokens/vocab.h"
 
 #include "base/checksum.h"
+#include "tokens/joints.h"
+#include "tokens/pairs.h"
 
 /* Checksums of GPT-2's own list of merges, as struct heft_merge holds it. */
 #define GPT2_MERGES 50000
@@ -68,6 +70,11 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
     for (uint32_t rank = 0; rank < v->n_merges; rank++)
         if (!add_pair(v, rank, err))
             return false;
+    v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
+    v->joints = heft_arena_alloc(&v->mem, sizeof *v->joints, err);
+    if (!v->joints || !v->pairs || !heft_pairs_init(v->pairs, v, err))
+        return false;
+    heft_joints_init(v->joints, v);
     return true;
 }
 
@@ -112,6 +119,8 @@ void heft_vocab_close(struct heft_vocab *v)
 {
     if (!v)
         return;
+    if (v->pairs)
+        heft_pairs_release(v->pairs);
     heft_strmap_release(&v->wholes);
     heft_arena_release(&v->mem);
     heft_free(v);

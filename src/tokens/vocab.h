@@ -28,6 +28,8 @@ struct heft_pair_slot {
     uint32_t rank, id;
 };
 
+struct heft_pairs;
+struct heft_joints;
 struct heft_vocab {
     struct heft_arena mem;
     uint32_t byte_ids[256];
@@ -36,6 +38,8 @@ struct heft_vocab {
     struct heft_merge *merges;
     struct heft_pair_slot *slots;
     unsigned slot_bits;
+    struct heft_pairs *pairs; /* what encoders ask first, the same for all of them */
+    struct heft_joints *joints;
     uint32_t longest; /* bytes of the longest token */
     bool is_closed;   /* GPT-2's own, of which it was measured that each token encodes to itself */
     /* Words that are tokens though merging does not lead there, where the vocabulary wants such
@@ -58,13 +62,20 @@ HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct h
                                                 struct heft_error *err);
 /* GPT-2's own, where the build had it: HEFT_USAGE else. */
 HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
-/* Makes the table of pairs: HEFT_MALFORMED where a pair merges twice. */
+/* Makes the tables of pairs: HEFT_MALFORMED where a pair merges twice. */
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err);
 
 /* GPT-2's merges as the build wrote them (scripts/builtin-vocab); 0 where it had none. */
 extern const uint32_t heft_builtin_count;
 extern const uint16_t heft_builtin_merges[][2];
+/* The bytes of each token in the order of ids, without the end of text, and how many they are. */
+extern const uint8_t heft_builtin_bytes[], heft_builtin_lengths[];
 
+/* log2 of the bytes of an id: 1 where all are below 65536, else 2. */
+static inline unsigned heft_vocab_width(const struct heft_vocab *v)
+{
+    return v->n_ids <= 65536 ? 1 : 2;
+}
 static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {
     return (uint64_t)left << 32 | right;

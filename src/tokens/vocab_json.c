@@ -360,9 +360,8 @@ static bool find_wholes(struct walk *w)
 {
     struct heft_vocab *v = w->r->v;
     struct heft_merger merger = {0};
-    struct heft_pairs pairs = {0};
     uint32_t ids[HEFT_LONGEST * 2], found;
-    bool ok = !w->ignore_merges || heft_pairs_init(&pairs, v, w->r->err);
+    bool ok = true;
 
     for (size_t i = 0; ok && w->ignore_merges && i < w->vocab.n; i++) {
         const struct heft_listed *item = &w->vocab.items[i];
@@ -371,13 +370,12 @@ static bool find_wholes(struct walk *w)
 
         if (item->is_special)
             continue;
-        ok = heft_merge_word(&merger, &pairs, (const uint8_t *)token.p, token.n, ids, &count,
+        ok = heft_merge_word(&merger, v->pairs, (const uint8_t *)token.p, token.n, ids, &count,
                              w->r->err);
         if (ok && count > 1)
             ok = heft_strmap_add(&v->wholes, token, item->id, &found, w->r->err);
     }
     heft_merger_release(&merger);
-    heft_pairs_release(&pairs);
     return ok;
 }
 

@@ -120,12 +120,13 @@ static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n
         return w->ids;
     }
     if (n <= HEFT_MERGE_SHORT) {
-        *count = heft_merge_short(&w->pairs, word, n, w->ids);
+        *count = heft_merge_short(w->v->pairs, word, n, w->ids);
         return w->ids;
     }
     if (w->by_heap < MOST_HEAP) {
         w->by_heap += n;
-        return heft_merge_word(&w->merger, &w->pairs, word, n, w->ids, count, err) ? w->ids : NULL;
+        return heft_merge_word(&w->merger, w->v->pairs, word, n, w->ids, count, err) ? w->ids
+                                                                                     : NULL;
     }
     if (!heft_long_whole(&w->longer, word, n, err))
         return NULL;
@@ -133,14 +134,22 @@ static const uint32_t *merge(struct heft_words *w, const uint8_t *word, size_t n
     return w->longer.ids;
 }
 
-static void remember(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
+/* The first of its line, in which what was first becomes second. */
+static struct entry *open_entry(struct heft_words *w, struct key key)
 {
     struct heft_word_line *line = line_of(w, key);
 
     line->entries[1] = line->entries[0];
     line->entries[0] = (struct entry){.low = key.low, .high = key.high};
-    heft_words_put(w, ids, count, line->entries[0].value);
-    heft_put_le16(line->entries[0].value + VALUE_BYTES - 2, (uint16_t)count);
+    return &line->entries[0];
+}
+
+static void remember(struct heft_words *w, struct key key, const uint32_t *ids, size_t count)
+{
+    struct entry *e = open_entry(w, key);
+
+    heft_words_put(w, ids, count, e->value);
+    heft_put_le16(e->value + VALUE_BYTES - 2, (uint16_t)count);
 }
 
 /* ---- long words -------------------------------------------------------------------------- */
@@ -212,7 +221,7 @@ static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n,
 
     if (n > HEFT_WORD_KEY)
         return heft_words_one(w, word, n, out, err);
-    count = is_whole(w, word, n) ? 1 : heft_merge_short(&w->pairs, word, n, w->ids);
+    count = is_whole(w, word, n) ? 1 : heft_merge_short(w->v->pairs, word, n, w->ids);
     if (count > most_ids(w))
         return heft_words_one(w, word, n, out, err);
     remember(w, key, w->ids, count);
@@ -266,14 +275,18 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 /* Where every token encodes to itself. Lower ids are commoner: they are put last, and so in front. */
 static void seed(struct heft_words *w)
 {
+    uint8_t word[2 * HEFT_WORD_ROOM] = {0};
+
     for (uint32_t id = w->v->n_ids; w->v->is_closed && id-- > 0;) {
         const struct heft_str token = w->v->tokens[id];
-        uint8_t word[2 * HEFT_WORD_ROOM] = {0};
+        struct entry *e;
 
         if (!token.p || id == w->v->end || token.n == 0 || token.n > HEFT_WORD_KEY)
             continue;
         memcpy(word, token.p, token.n);
-        remember(w, key_of(word, token.n), &id, 1);
+        e = open_entry(w, key_of(word, token.n));
+        heft_put_le32(e->value, id); /* its low half is the id of two bytes */
+        heft_put_le16(e->value + VALUE_BYTES - 2, 1);
     }
 }
 
@@ -291,14 +304,11 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
 
-    *w = (struct heft_words){.v = v, .width = v->n_ids <= 65536 ? 1 : 2};
+    *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
     w->line_bits = bits_below(bytes / 2, sizeof *w->lines);
     w->long_bits = bits_below(bytes / 8, sizeof *w->longs);
     w->store_cap = bytes / 4;
-    if (!heft_pairs_init(&w->pairs, v, err))
-        return false;
-    heft_joints_init(&w->joints, v);
-    heft_long_init(&w->longer, &w->pairs, &w->joints, &w->merger);
+    heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
     w->lines_block = heft_calloc(((size_t)1 << w->line_bits) + 1, sizeof *w->lines, err);
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
@@ -320,6 +330,5 @@ void heft_words_release(struct heft_words *w)
     heft_free(w->ids);
     heft_free(w->store);
     heft_long_release(&w->longer);
-    heft_pairs_release(&w->pairs);
     *w = (struct heft_words){0};
 }

@@ -18,9 +18,7 @@ struct heft_word_line;
 struct heft_long_word;
 struct heft_words {
     const struct heft_vocab *v;
-    struct heft_pairs pairs;
     struct heft_merger merger;
-    struct heft_joints joints;
     struct heft_long longer;
     void *lines_block; /* in which the lines are, aligned */
     struct heft_word_line *lines;

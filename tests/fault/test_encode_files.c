@@ -1,5 +1,6 @@
 /* test_encode_files.c: encoding where memory or the system fails at every place; jobs in order;
  * int64 through the own deflate; patterns. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,15 +111,32 @@ static void test_deflate(void **state)
 struct counting {
     uint64_t given[SLOTS];  /* job in each slot */
     uint64_t worked[SLOTS]; /* what work made of it */
+    atomic_uint_fast64_t done, too_early;
     uint64_t taken, fail_at;
 };
+
+static bool waits(uint64_t job)
+{
+    return job % 3 == 1;
+}
+
+/* Some jobs take longer than the two behind them. */
+static void tarry(uint64_t job)
+{
+    for (volatile unsigned i = 0; job % 6 == 2 && i < 100000;)
+        i = i + 1;
+}
 
 static bool count_work(void *ctx, unsigned worker, unsigned slot, struct heft_error *err)
 {
     struct counting *c = ctx;
 
     (void)worker;
+    if (waits(c->given[slot]) && c->done < c->given[slot])
+        c->too_early++;
+    tarry(c->given[slot]);
     c->worked[slot] = c->given[slot] * 3;
+    c->done++;
     return c->given[slot] < c->fail_at ||
            heft_fail(err, HEFT_LIMIT, c->given[slot], "job of the test");
 }
@@ -144,11 +162,12 @@ static void run_line(unsigned threads, uint64_t fail_at)
         ok = heft_line_slot(line, &slot, &err);
         if (ok) {
             c.given[slot] = i;
-            ok = heft_line_submit(line, i % 3 == 1, &err);
+            ok = heft_line_submit(line, waits(i), &err);
         }
     }
     ok = ok && heft_line_finish(line, &err);
     heft_line_free(line);
+    assert_int_equal(c.too_early, 0);
     assert_int_equal(ok, fail_at > JOBS);
     assert_int_equal(c.taken, fail_at > JOBS ? JOBS : fail_at);
     if (!ok)
@@ -259,13 +278,86 @@ static void test_failures(void **state)
     heft_scratch_free(folder);
 }
 
+/* ---- words longer than a job, on several threads -------------------------------------------- */
+
+#define LONG_WORD 1300000
+#define LONG_MOST ((LONG_WORD + 8) * 9)
+
+/* Each a letter of its own, the next one behind it: their encoder is one for all. */
+static size_t long_words(char *text)
+{
+    size_t n = 0;
+
+    for (char word = 'a'; word < 'j'; word++) {
+        memset(text + n, word, LONG_WORD);
+        n += LONG_WORD;
+        memcpy(text + n, " a b ", 5);
+        n += 5;
+    }
+    return n;
+}
+
+static void encode_with(const struct heft_vocab *v, const char *input, const char *output,
+                        unsigned threads)
+{
+    const struct heft_encode_options how = {
+        .output = output, .format = "bin", .overwrite = true, .threads = threads};
+    struct heft_error err = {0};
+    struct heft_encoding *e = heft_encode_plan(v, &input, 1, &how, &err);
+
+    if (!e || !heft_encode_run(e, &err))
+        fail_msg("%u threads: %s", threads, err.text);
+    heft_encode_free(e);
+}
+
+static void assert_same(const char *folder)
+{
+    size_t n, m;
+    char *const one = heft_scratch_read(folder, "1.bin", &n);
+    char *const more = heft_scratch_read(folder, "4.bin", &m);
+
+    assert_true(one && more);
+    assert_int_equal(n, m);
+    assert_memory_equal(one, more, n);
+    free(one);
+    free(more);
+}
+
+static void test_long_words(void **state)
+{
+    static const char vocab[] = "#version: 0.2\na a\nb b\nb bb\naa aa\n";
+    struct heft_error err = {0};
+    char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
+    char *const input = heft_scratch_path(folder, "in"), *const text = malloc(LONG_MOST);
+    char *const one = heft_scratch_path(folder, "1.bin"), *const more =
+                                                              heft_scratch_path(folder, "4.bin");
+    struct heft_vocab *v;
+
+    (void)state;
+    heft_scratch_write(folder, "vocab.bpe", vocab, sizeof vocab - 1);
+    heft_scratch_write(folder, "in", text, long_words(text));
+    v = heft_vocab_open(merges, &err);
+    assert_non_null(v);
+    encode_with(v, input, one, 1);
+    for (int i = 0; i < 3; i++) {
+        encode_with(v, input, more, 4);
+        assert_same(folder);
+    }
+    heft_vocab_close(v);
+    free(merges);
+    free(input);
+    free(text);
+    free(one);
+    free(more);
+    heft_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_deflate),
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_patterns),   cmocka_unit_test(test_deflate),
+        cmocka_unit_test(test_line),       cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_long_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
