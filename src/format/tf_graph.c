@@ -24,10 +24,39 @@ enum {
 enum { MOST_VERSIONS = 1000 };
 enum { INFO_VERSION = 1, INFO_TAGS = 4, INFO_TENSORFLOW, INFO_GIT };
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
+enum { GRAPH_NODE_TAG = GRAPH_NODE << 3 | HEFT_PROTO_LEN };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_ATTR = 5 };
 enum { KEY = 1, VALUE = 2 };
 enum { ATTR_FUNC = 10, FUNC_NAME = 1 };
 enum { LIBRARY_FUNCTION = 1, FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, OP_NAME = 1 };
+enum { FUNCTION_NODE_TAG = FUNCTION_NODE << 3 | HEFT_PROTO_LEN };
+
+/* ---- what it is made of ---- */
+
+static const char *const meta_parts[] = {[META_INFO] =
+                                             "what the meta graph is: tags, versions, ops",
+                                         [META_GRAPH] = "graph",
+                                         [META_SAVER] = "saver",
+                                         [META_COLLECTION] = "collections",
+                                         [META_SIGNATURE] = "signatures",
+                                         [META_ASSET] = "assets",
+                                         [META_OBJECTS] = "object graph"};
+static const char *const graph_parts[] = {[GRAPH_NODE] = "nodes of the graph",
+                                          [GRAPH_LIBRARY] = "functions",
+                                          [3] = "graph version",
+                                          [4] = "graph versions",
+                                          [5] = "debug information"};
+
+bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const char *what,
+                  struct heft_error *err)
+{
+    if (parts->n == HEFT_TF_MOST_PARTS || (parts->n && parts->list[parts->n - 1].what == what))
+        return true;
+    if (!heft_grow(&parts->list, &parts->cap, parts->n, 1, sizeof *parts->list, err))
+        return false;
+    parts->list[parts->n++] = (struct heft_tf_part){off, what};
+    return true;
+}
 
 /* ---- what it may take ---- */
 
@@ -56,27 +85,58 @@ bool heft_tf_graph_weigh(const struct heft_tf_graph *g, uint64_t where, struct h
                      most >> 20);
 }
 
-/* ---- words and nodes ---- */
+/* ---- words ---- */
+
+/* Where a word is remembered that came lately: graphs have few ops, and a million nodes of them. */
+static uint32_t *recent(struct heft_tf_graph *g, struct heft_str text)
+{
+    const uint8_t *const p = (const uint8_t *)text.p;
+    const size_t mark = text.n ? text.n * 37 + p[0] + p[text.n / 2] * 5U + p[text.n - 1] * 11U : 0;
+
+    return &g->recent[mark % HEFT_TF_RECENT];
+}
+
+static bool find_word(struct heft_tf_graph *g, struct heft_str text, uint32_t *out)
+{
+    uint32_t *const last = recent(g, text);
+
+    if (*last >= g->n_words || !heft_str_eq(g->words[*last], text)) {
+        const uint32_t found = heft_strmap_get(&g->word_map, text);
+
+        if (found == HEFT_MAP_NONE)
+            return false;
+        *last = found;
+    }
+    *out = *last;
+    return true;
+}
+
+/* One that is not among them yet; its text is in the arena. */
+static bool add_word(struct heft_tf_graph *g, struct heft_str text, uint64_t where, uint32_t *out,
+                     struct heft_error *err)
+{
+    uint32_t found;
+
+    if (g->n_words == HEFT_TF_NONE)
+        return heft_fail(err, HEFT_LIMIT, where, "too many ops");
+    if (!heft_grow(&g->words, &g->cap_words, g->n_words, 1, sizeof *g->words, err))
+        return false;
+    *out = (uint32_t)g->n_words;
+    g->words[g->n_words++] = text;
+    return heft_strmap_add(&g->word_map, text, *out, &found, err) &&
+           heft_tf_graph_weigh(g, where, err);
+}
 
 static bool word(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *out)
 {
     struct heft_str text = p->text;
-    uint32_t found;
 
-    if (text.p && (found = heft_strmap_get(&g->word_map, text)) != HEFT_MAP_NONE) {
-        *out = found;
+    if (text.p && find_word(g, text, out))
         return true;
-    }
-    if (g->n_words == HEFT_TF_NONE)
-        return heft_fail(p->err, HEFT_LIMIT, p->where, "too many ops");
-    *out = (uint32_t)g->n_words;
-    if (!heft_grow(&g->words, &g->cap_words, g->n_words, 1, sizeof *g->words, p->err) ||
-        !heft_tf_text(p, g->mem, &text))
-        return false;
-    g->words[g->n_words++] = text;
-    return heft_strmap_add(&g->word_map, text, *out, &found, p->err) &&
-           heft_tf_graph_weigh(g, p->where, p->err);
+    return heft_tf_text(p, g->mem, &text) && add_word(g, text, p->where, out, p->err);
 }
+
+/* ---- nodes ---- */
 
 /* The function's name of an attribute's value. */
 static bool read_func(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *func)
@@ -140,15 +200,80 @@ static bool read_node(struct heft_tf_graph *g, struct heft_proto *p,
     return true;
 }
 
-static bool add_node(struct heft_tf_graph *g, struct heft_proto *p,
-                     struct heft_tf_node_entry **nodes, size_t *cap, size_t *n)
+/* The nodes of a graph, or of all functions: fields `tag` of the message that is open. */
+struct nodes {
+    struct heft_tf_node_entry **list;
+    size_t *cap, *n;
+    uint8_t tag;
+};
+
+static bool make_room(struct nodes *nodes, uint64_t where, struct heft_error *err)
 {
-    if (*n >= HEFT_TF_NONE)
-        return heft_fail(p->err, HEFT_LIMIT, p->where, "more nodes than can be counted");
-    if (!heft_grow(nodes, cap, *n, 1, sizeof **nodes, p->err) || !read_node(g, p, *nodes + *n))
+    if (*nodes->n >= HEFT_TF_NONE)
+        return heft_fail(err, HEFT_LIMIT, where, "more nodes than can be counted");
+    return heft_grow(nodes->list, nodes->cap, *nodes->n, 1, sizeof **nodes->list, err);
+}
+
+static bool add_node(struct heft_tf_graph *g, struct heft_proto *p, struct nodes *nodes)
+{
+    if (!make_room(nodes, p->where, p->err) || !read_node(g, p, *nodes->list + *nodes->n))
         return false;
-    ++*n;
+    ++*nodes->n;
     return heft_tf_graph_weigh(g, p->where, p->err);
+}
+
+static bool keep_text(struct heft_tf_graph *g, struct heft_str text, struct heft_str *out,
+                      struct heft_error *err)
+{
+    char *const kept = heft_arena_text(g->mem, text, err);
+
+    *out = (struct heft_str){kept, text.n};
+    return kept != NULL;
+}
+
+static bool add_quick(struct heft_tf_graph *g, struct nodes *nodes,
+                      const struct heft_tf_quick_node *quick, uint64_t where,
+                      struct heft_error *err)
+{
+    struct heft_tf_node_entry *node;
+    struct heft_str op;
+
+    if (!make_room(nodes, where, err))
+        return false;
+    node = *nodes->list + *nodes->n;
+    *node =
+        (struct heft_tf_node_entry){.func = HEFT_TF_NONE, .at = {where + quick->begin, quick->n}};
+    if (!keep_text(g, quick->name, &node->name, err))
+        return false;
+    if (!find_word(g, quick->op, &node->op) &&
+        (!keep_text(g, quick->op, &op, err) || !add_word(g, op, where, &node->op, err)))
+        return false;
+    ++*nodes->n;
+    return true;
+}
+
+/* As many nodes of the usual form as follow here; the general reader goes on behind them. */
+static bool add_usual(struct heft_tf_graph *g, struct heft_proto *p, struct nodes *nodes)
+{
+    struct heft_tf_quick_node quick;
+    struct heft_bytes ahead;
+    uint64_t where;
+    size_t at, n;
+
+    do {
+        if (!heft_proto_ahead(p, &ahead, &where))
+            return false;
+        for (at = 0; at < ahead.n; at += n) {
+            n = heft_tf_node_quick((struct heft_bytes){ahead.p + at, ahead.n - at}, nodes->tag,
+                                   &quick);
+            if (n == 0)
+                break;
+            if (!add_quick(g, nodes, &quick, where + at, p->err))
+                return false;
+        }
+        heft_proto_advance(p, at);
+    } while (at && heft_tf_graph_weigh(g, where, p->err));
+    return at == 0;
 }
 
 /* ---- functions ---- */
@@ -166,15 +291,16 @@ static bool read_name_of_op(struct heft_tf_graph *g, struct heft_proto *p, struc
 static bool read_function(struct heft_tf_graph *g, struct heft_proto *p)
 {
     const uint64_t where = p->where;
+    struct nodes nodes = {&g->inner, &g->cap_inner, &g->n_inner, FUNCTION_NODE_TAG};
     struct heft_tf_function f = {.first = (uint32_t)g->n_inner};
     uint32_t number;
     bool ok = true;
 
     while (ok && (number = heft_proto_pull(p))) {
         if (number == FUNCTION_SIGNATURE)
-            ok = read_name_of_op(g, p, &f.name);
+            ok = read_name_of_op(g, p, &f.name) && add_usual(g, p, &nodes);
         else if (number == FUNCTION_NODE)
-            ok = add_node(g, p, &g->inner, &g->cap_inner, &g->n_inner);
+            ok = add_node(g, p, &nodes) && add_usual(g, p, &nodes);
         else
             ok = heft_proto_pass(p);
     }
@@ -202,16 +328,16 @@ static bool read_library(struct heft_tf_graph *g, struct heft_proto *p)
 
 static bool read_graph_def(struct heft_tf_graph *g, struct heft_proto *p)
 {
+    struct nodes nodes = {&g->nodes, &g->cap_nodes, &g->n_nodes, GRAPH_NODE_TAG};
     uint32_t number;
     bool ok = true;
 
     while (ok && (number = heft_proto_pull(p))) {
-        if (number == GRAPH_NODE)
-            ok = add_node(g, p, &g->nodes, &g->cap_nodes, &g->n_nodes);
-        else if (number == GRAPH_LIBRARY)
-            ok = read_library(g, p);
-        else
-            ok = heft_proto_pass(p);
+        ok = heft_tf_part(g->parts, p->where, graph_parts[number], p->err);
+        if (ok && number == GRAPH_NODE)
+            ok = add_node(g, p, &nodes) && add_usual(g, p, &nodes);
+        else if (ok)
+            ok = number == GRAPH_LIBRARY ? read_library(g, p) : heft_proto_pass(p);
     }
     return ok && !p->failed;
 }
@@ -289,28 +415,32 @@ static bool read_part(struct heft_tf_graph *g, struct heft_proto *p, uint32_t nu
     }
 }
 
-static void begin(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem)
+static void begin(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
+                  struct heft_tf_parts *parts)
 {
-    *g = (struct heft_tf_graph){.doc = p->doc, .mem = mem, .begin = mem->total};
+    *g = (struct heft_tf_graph){.doc = p->doc, .mem = mem, .parts = parts, .begin = mem->total};
 }
 
-bool heft_tf_graph_read(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem)
+bool heft_tf_graph_read(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
+                        struct heft_tf_parts *parts)
 {
     const uint64_t unknown = p->unknown;
     uint32_t number;
 
-    begin(g, p, mem);
+    begin(g, p, mem, parts);
     while ((number = heft_proto_pull(p)))
-        if (!read_part(g, p, number) || !heft_tf_graph_weigh(g, p->where, p->err))
+        if (!heft_tf_part(parts, p->where, meta_parts[number], p->err) ||
+            !read_part(g, p, number) || !heft_tf_graph_weigh(g, p->where, p->err))
             return false;
     g->at = (struct heft_tf_range){p->off, p->len};
     g->unknown = p->unknown - unknown;
     return !p->failed && heft_tf_meta_finish(g, p->err);
 }
 
-bool heft_tf_graph_read_def(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem)
+bool heft_tf_graph_read_def(struct heft_tf_graph *g, struct heft_proto *p, struct heft_arena *mem,
+                            struct heft_tf_parts *parts)
 {
-    begin(g, p, mem);
+    begin(g, p, mem, parts);
     if (!read_graph_def(g, p))
         return false;
     g->at = (struct heft_tf_range){p->off, p->len};

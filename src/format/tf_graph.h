@@ -107,12 +107,28 @@ struct heft_tf_concrete { /* SavedConcreteFunction */
     struct heft_tf_range at;
 };
 
+/* Where fields of another kind begin than those before them. */
+struct heft_tf_part {
+    uint64_t off;
+    const char *what;
+};
+struct heft_tf_parts {
+    struct heft_tf_part *list;
+    size_t n, cap;
+};
+#define HEFT_TF_MOST_PARTS 65536 /* those beyond it are part of the last */
+HEFT_CHECKED bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const char *what,
+                               struct heft_error *err);
+
+#define HEFT_TF_RECENT 256
+
 struct heft_tf_graph {
     const struct heft_proto_doc *doc;
     struct heft_arena *mem;
-    uint64_t begin;          /* what the arena had before */
-    struct heft_tf_range at; /* MetaGraphDef */
-    struct heft_str *tags;   /* as they stand, without what comes twice */
+    struct heft_tf_parts *parts; /* of the document; the caller's */
+    uint64_t begin;              /* what the arena had before */
+    struct heft_tf_range at;     /* MetaGraphDef */
+    struct heft_str *tags;       /* as they stand, without what comes twice */
     struct heft_str tensorflow_version, tensorflow_git_version, meta_graph_version;
     struct heft_tf_node_entry *nodes; /* of the graph */
     struct heft_tf_node_entry *inner; /* of all functions */
@@ -130,18 +146,20 @@ struct heft_tf_graph {
     size_t cap_tags, cap_nodes, cap_inner, cap_functions, cap_words, cap_signatures,
         cap_collections, cap_assets, cap_objects, cap_children, cap_concretes;
     struct heft_strmap word_map, node_map, function_map;
+    uint32_t recent[HEFT_TF_RECENT]; /* words, before the map is asked */
     struct heft_tf_saver saver;
     bool has_objects;
     uint64_t n_infos; /* of all signatures */
     uint64_t unknown; /* fields that the tables lack */
 };
 
-/* The message that p has just entered (or was opened at), up to its end. err is p->err. */
+/* The message that p has just entered (or was opened at), up to its end; what it is made of goes to
+ * `parts`. err is p->err. */
 HEFT_CHECKED bool heft_tf_graph_read(struct heft_tf_graph *graph, struct heft_proto *p,
-                                     struct heft_arena *mem);
+                                     struct heft_arena *mem, struct heft_tf_parts *parts);
 /* The same of a GraphDef alone: nodes and functions. */
 HEFT_CHECKED bool heft_tf_graph_read_def(struct heft_tf_graph *graph, struct heft_proto *p,
-                                         struct heft_arena *mem);
+                                         struct heft_arena *mem, struct heft_tf_parts *parts);
 void heft_tf_graph_release(struct heft_tf_graph *graph);
 /* What the index may take, with what is in its arena: HEFT_LIMIT beyond it. For whoever adds to that
  * arena in proportion to what a file says. */
@@ -211,6 +229,14 @@ HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
                                           struct heft_error *err);
 
 /* ---- for the readers of tf_*.c ---- */
+
+/* A field `tag` that is a NodeDef, in the usual form (tf_node_quick.c). Texts are borrowed. */
+struct heft_tf_quick_node {
+    struct heft_str name, op;
+    size_t begin, n; /* where its content is in the bytes */
+};
+/* How many of the bytes it takes; 0: the general reader has to look at it. */
+size_t heft_tf_node_quick(struct heft_bytes bytes, uint8_t tag, struct heft_tf_quick_node *out);
 
 /* The text that was pulled, in the arena. At most 64 KiB. */
 HEFT_CHECKED bool heft_tf_text(struct heft_proto *p, struct heft_arena *mem, struct heft_str *out);

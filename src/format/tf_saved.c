@@ -17,6 +17,8 @@
 
 enum { SAVED_VERSION = 1, SAVED_GRAPHS = 2 };
 
+static const char whole[] = "SavedModel"; /* what a range is that no part of a graph is */
+
 /* ---- which document it is ---- */
 
 /* The first word of the text form says it. */
@@ -166,12 +168,14 @@ static bool read_saved(struct heft_tf_saved *saved, struct heft_proto *p, struct
     while ((number = heft_proto_pull(p))) {
         struct heft_tf_graph *graph;
 
+        if (!heft_tf_part(&saved->parts, p->where, whole, p->err))
+            return false;
         if (number == SAVED_VERSION) {
             saved->schema_version = heft_proto_i64(p);
             continue;
         }
         graph = add_graph(saved, p->where, p->err);
-        if (!graph || !heft_tf_graph_read(graph, p, mem))
+        if (!graph || !heft_tf_graph_read(graph, p, mem, &saved->parts))
             return false;
     }
     if (p->failed)
@@ -194,8 +198,9 @@ static bool read_kind(struct heft_tf_saved *saved, struct heft_proto *p, struct 
     graph = add_graph(saved, 0, p->err);
     if (!graph)
         return false;
-    return saved->form.kind == HEFT_TF_META_GRAPH ? heft_tf_graph_read(graph, p, mem)
-                                                  : heft_tf_graph_read_def(graph, p, mem);
+    return saved->form.kind == HEFT_TF_META_GRAPH
+               ? heft_tf_graph_read(graph, p, mem, &saved->parts)
+               : heft_tf_graph_read_def(graph, p, mem, &saved->parts);
 }
 
 static const struct heft_proto_message *message_of(enum heft_tf_kind kind)
@@ -233,7 +238,7 @@ bool heft_tf_saved_read(struct heft_tf_saved *saved, const struct heft_source *s
     ok = judge(saved, src, err) &&
          heft_proto_doc_open(&saved->doc, src, saved->form.is_text, err) &&
          heft_proto_open(&p, &saved->doc, 0, saved->doc.size, message_of(saved->form.kind), err) &&
-         read_kind(saved, &p, mem);
+         heft_tf_part(&saved->parts, 0, whole, err) && read_kind(saved, &p, mem);
     saved->unknown = p.unknown;
     heft_proto_close(&p);
     return ok;
@@ -244,6 +249,7 @@ void heft_tf_saved_release(struct heft_tf_saved *saved)
     for (size_t i = 0; i < saved->n_graphs; i++)
         heft_tf_graph_release(&saved->graphs[i]);
     heft_free(saved->graphs);
+    heft_free(saved->parts.list);
     heft_proto_doc_close(&saved->doc);
     *saved = (struct heft_tf_saved){0};
 }

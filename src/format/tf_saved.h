@@ -21,6 +21,7 @@ struct heft_tf_saved {
     struct heft_tf_form form;
     struct heft_tf_graph *graphs; /* one at least */
     size_t n_graphs, cap_graphs;
+    struct heft_tf_parts parts; /* of the document */
     int64_t schema_version;
     uint64_t unknown; /* fields that no table has */
 };

@@ -594,6 +594,26 @@ bool heft_proto_skip(struct heft_proto *p)
     return true;
 }
 
+bool heft_proto_ahead(struct heft_proto *p, struct heft_bytes *out, uint64_t *where)
+{
+    *out = (struct heft_bytes){NULL, 0};
+    *where = heft_proto_here(p);
+    if (p->doc->is_text || p->packed || p->failed)
+        return !p->failed;
+    if (!fill(p, HEFT_PROTO_AHEAD)) {
+        p->failed = true;
+        return false;
+    }
+    *out = (struct heft_bytes){
+        p->data + p->at, (size_t)heft_min_u64(level_end(p) - heft_proto_here(p), p->n - p->at)};
+    return true;
+}
+
+void heft_proto_advance(struct heft_proto *p, size_t n)
+{
+    p->at += n;
+}
+
 uint32_t heft_proto_pull(struct heft_proto *p)
 {
     enum heft_proto_event event;
