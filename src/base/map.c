@@ -16,15 +16,6 @@
 
 /* ---- seed ---------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Zero = not drawn yet. */
 static atomic_uint_fast64_t drawn;
 
@@ -36,9 +27,9 @@ static uint64_t draw_seed(void)
     uint64_t value;
 
     (void)timespec_get(&now, TIME_UTC);
-    value = mix((uint64_t)(uintptr_t)&drawn) ^ mix((uint64_t)(uintptr_t)&now);
-    value = mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
-    value = mix(value) | 1;
+    value = heft_mix((uint64_t)(uintptr_t)&drawn) ^ heft_mix((uint64_t)(uintptr_t)&now);
+    value = heft_mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
+    value = heft_mix(value) | 1;
     if (atomic_compare_exchange_strong(&drawn, &none, value))
         return value;
     return none; /* another thread was first: its value */
@@ -90,7 +81,7 @@ static inline void sip_word(struct sip *s, uint64_t word)
 /* Never zero: zero marks a free slot. */
 static uint32_t hash_of(struct heft_str key)
 {
-    const uint64_t k0 = seed(), k1 = mix(k0);
+    const uint64_t k0 = seed(), k1 = heft_mix(k0);
     const uint8_t *p = (const uint8_t *)key.p;
     struct sip s = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
                     k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
@@ -321,7 +312,7 @@ static uint64_t mark_of(struct heft_str text)
     else
         for (; i < text.n; i++)
             word = word << 8 | p[i];
-    return mix(mark ^ word) | 1;
+    return heft_mix(mark ^ word) | 1;
 }
 
 bool heft_differ_show(struct heft_differ *differ, struct heft_str text)
@@ -354,7 +345,7 @@ struct heft_u32map_slot {
 static struct heft_u32map_slot *u32map_slot(const struct heft_u32map_slot *slots, size_t cap,
                                             uint32_t key)
 {
-    size_t at = (size_t)mix(key ^ seed()) & (cap - 1);
+    size_t at = (size_t)heft_mix(key ^ seed()) & (cap - 1);
 
     while (slots[at].inverted != 0 && slots[at].key != key)
         at = (at + 1) & (cap - 1);

@@ -34,6 +34,16 @@ HEFT_CHECKED bool heft_strmap_reserve(struct heft_strmap *map, size_t count,
                                       struct heft_error *err);
 void heft_strmap_release(struct heft_strmap *map);
 
+/* Spreads each bit of x over all: no two give the same. */
+static inline uint64_t heft_mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
 /* A number that no file can know, drawn once a process: for whoever else hashes what a file says. */
 uint64_t heft_map_seed(void);
 

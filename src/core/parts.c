@@ -41,21 +41,12 @@ static uint64_t times(uint64_t a, uint64_t b)
 
 /* ---- measures ---------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* The weights of the indexes below `index`, summed. */
 static uint64_t below(uint64_t seed, unsigned dim, uint64_t index)
 {
-    const uint64_t of_dim = mix(seed + (dim + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    const uint64_t of_dim = heft_mix(seed + (dim + 1) * UINT64_C(0x9e3779b97f4a7c15));
 
-    return reduce(mix(of_dim + index * UINT64_C(0xd6e8feb86659fd93)));
+    return reduce(heft_mix(of_dim + index * UINT64_C(0xd6e8feb86659fd93)));
 }
 
 /* What of the tensor is being looked at: [begin, end) of each dimension. */
