@@ -136,18 +136,6 @@ static void json_shared(struct out *out, const struct summary *s)
     json_member_u64(out, "wasted", s->storage_bytes - s->used_bytes);
 }
 
-static void json_ties(struct out *out, const struct heft_checkpoint *c)
-{
-    struct heft_metadata pair;
-    json_key(out, "ties");
-    json_open(out, '{');
-    for (size_t i = 0; heft_tie_at(c, i, &pair); i++) {
-        json_key_n(out, pair.key, pair.key_len);
-        json_text(out, pair.value, pair.value_len);
-    }
-    json_close(out, '}');
-}
-
 static void json_unread(struct out *out, const struct heft_checkpoint *c)
 {
     struct heft_unread unread;
@@ -192,8 +180,8 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     json_tally(out, &s->total);
     json_dtypes(out, s);
     json_shared(out, s);
-    json_ties(out, c);
-    json_metadata(out, c);
+    json_pairs(out, "ties", c, heft_tie_at);
+    json_pairs(out, "metadata", c, heft_metadata_at);
     json_key(out, "values");
     if (values) {
         fine = json_value(out, values);

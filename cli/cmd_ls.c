@@ -325,7 +325,7 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
         json_row(out, rows, k, &t, false);
     }
     json_close(out, ']');
-    json_metadata(out, rows->c);
+    json_pairs(out, "metadata", rows->c, heft_metadata_at);
     if (all) {
         json_key(out, "values");
         json_open(out, '[');

@@ -205,12 +205,12 @@ void json_files(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
-void json_metadata(struct out *out, const struct heft_checkpoint *c)
+void json_pairs(struct out *out, const char *key, const struct heft_checkpoint *c, pair_at_fn *at)
 {
     struct heft_metadata pair;
-    json_key(out, "metadata");
+    json_key(out, key);
     json_open(out, '{');
-    for (size_t i = 0; heft_metadata_at(c, i, &pair); i++) {
+    for (size_t i = 0; at(c, i, &pair); i++) {
         json_key_n(out, pair.key, pair.key_len);
         json_text(out, pair.value, pair.value_len);
     }

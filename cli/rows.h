@@ -36,8 +36,10 @@ size_t rows_put_path(struct out *out, const struct rows *rows, size_t file);
 /* The members of a blob's object: name, kind, bytes, file, offset. */
 void json_blob(struct out *out, const struct heft_blob *blob);
 
-/* "files":[…] and "metadata":{…}, members of an open object. */
+/* "files":[…], a member of an open object. */
 void json_files(struct out *out, const struct heft_checkpoint *c);
-void json_metadata(struct out *out, const struct heft_checkpoint *c);
+/* heft_metadata_at or heft_tie_at, as the object KEY. */
+typedef bool pair_at_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+void json_pairs(struct out *out, const char *key, const struct heft_checkpoint *c, pair_at_fn *at);
 
 #endif

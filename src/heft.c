@@ -275,6 +275,16 @@ bool heft_unread_at(const struct heft_checkpoint *c, size_t index, struct heft_u
     return true;
 }
 
+static bool pair_at(const struct heft_pair *pairs, size_t n, size_t index,
+                    struct heft_metadata *out)
+{
+    if (index >= n)
+        return false;
+    *out = (struct heft_metadata){pairs[index].key.p, pairs[index].value.p, pairs[index].key.n,
+                                  pairs[index].value.n};
+    return true;
+}
+
 size_t heft_metadata_count(const struct heft_checkpoint *c)
 {
     return c->model.n_metadata;
@@ -282,13 +292,7 @@ size_t heft_metadata_count(const struct heft_checkpoint *c)
 
 bool heft_metadata_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
 {
-    const struct heft_pair *pair;
-
-    if (index >= c->model.n_metadata)
-        return false;
-    pair = &c->model.metadata[index];
-    *out = (struct heft_metadata){pair->key.p, pair->value.p, pair->key.n, pair->value.n};
-    return true;
+    return pair_at(c->model.metadata, c->model.n_metadata, index, out);
 }
 
 size_t heft_tie_count(const struct heft_checkpoint *c)
@@ -298,13 +302,7 @@ size_t heft_tie_count(const struct heft_checkpoint *c)
 
 bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
 {
-    const struct heft_pair *pair;
-
-    if (index >= c->model.n_ties)
-        return false;
-    pair = &c->model.ties[index];
-    *out = (struct heft_metadata){pair->key.p, pair->value.p, pair->key.n, pair->value.n};
-    return true;
+    return pair_at(c->model.ties, c->model.n_ties, index, out);
 }
 
 const struct heft_value *heft_values(const struct heft_checkpoint *c)
