@@ -16,13 +16,11 @@
 #include "format/numpy_parts.h"
 
 #include "base/endian.h"
+#include "wire/zip_write.h"
 
 #define LOCAL   30
 #define ZIP64   20
 #define CENTRAL 46
-#define END64   56
-#define LOCATOR 20
-#define END     22
 #define WIDE    INT32_MAX /* what is above needs zip64, for Python */
 #define MOST    UINT16_MAX
 #define ASCII   0
@@ -196,51 +194,24 @@ static bool add_blocks(struct heft_plan *plan, uint32_t file, const struct membe
     return blocks != NULL;
 }
 
-static size_t put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
-{
-    struct heft_pen c = {out};
-
-    if (n > MOST || begin > WIDE || end - begin > WIDE) {
-        heft_pen_le32(&c, 0x06064b50);
-        heft_pen_le64(&c, END64 - 12);
-        heft_pen_le16(&c, VERSION);
-        heft_pen_le16(&c, VERSION);
-        heft_pen_le64(&c, 0); /* disks */
-        heft_pen_le64(&c, n);
-        heft_pen_le64(&c, n);
-        heft_pen_le64(&c, end - begin);
-        heft_pen_le64(&c, begin);
-        heft_pen_le32(&c, 0x07064b50);
-        heft_pen_le32(&c, 0);
-        heft_pen_le64(&c, end);
-        heft_pen_le32(&c, 1);
-    }
-    heft_pen_le32(&c, 0x06054b50);
-    heft_pen_le32(&c, 0);
-    heft_pen_le16(&c, heft_min_u64(n, MOST));
-    heft_pen_le16(&c, heft_min_u64(n, MOST));
-    heft_pen_le32(&c, heft_min_u64(end - begin, UINT32_MAX));
-    heft_pen_le32(&c, heft_min_u64(begin, UINT32_MAX));
-    heft_pen_le16(&c, 0); /* comment */
-    return (size_t)(c.p - out);
-}
-
 bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                    struct heft_error *err)
 {
     const size_t n = cargo->n_items;
     struct member *members = heft_arena_zero(plan->mem, n + 1, sizeof *members, err);
-    uint8_t *ends = members ? heft_arena_alloc(plan->mem, END64 + LOCATOR + END, err) : NULL;
-    uint64_t begin;
+    uint8_t *bytes = members ? heft_arena_alloc(plan->mem, HEFT_ZIP_ENDS, err) : NULL;
+    struct heft_zip_ends ends = {.n = n, .maker = VERSION, .needed = VERSION};
     size_t length;
 
-    for (size_t i = 0; ends && i < n; i++)
+    for (size_t i = 0; bytes && i < n; i++)
         if (!add_member(plan, file, &cargo->items[i], &members[i], err))
             return false;
-    begin = plan->files[file].size;
-    if (!ends || !add_blocks(plan, file, members, n, err))
+    ends.begin = plan->files[file].size;
+    if (!bytes || !add_blocks(plan, file, members, n, err))
         return false;
-    length = put_ends(ends, n, begin, plan->files[file].size);
-    return heft_plan_put(plan, file, (struct heft_str){(char *)ends, length}, err) &&
+    ends.end = plan->files[file].size;
+    ends.wide = n > MOST || ends.begin > WIDE || ends.end - ends.begin > WIDE;
+    length = heft_zip_put_ends(bytes, &ends);
+    return heft_plan_put(plan, file, (struct heft_str){(char *)bytes, length}, err) &&
            heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
 }

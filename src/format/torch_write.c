@@ -14,13 +14,11 @@
  * checksums has to be, and headers need no memory so. */
 #include "base/endian.h"
 #include "format/torch_write.h"
+#include "wire/zip_write.h"
 
 #define ALIGNMENT 64
 #define LOCAL     30
 #define CENTRAL   46
-#define END64     56
-#define LOCATOR   20
-#define END       22
 #define MAX32     UINT32_MAX /* from here on, zip64 */
 #define FLAGS     0x0800     /* names are UTF-8 */
 #define HAS_SIZES 0x0008     /* a descriptor follows */
@@ -346,47 +344,22 @@ static bool add_blocks(struct archive *a)
     return blocks != NULL;
 }
 
-static void put_ends(uint8_t *out, uint64_t n, uint64_t begin, uint64_t end)
-{
-    struct heft_pen c = {out};
-
-    heft_pen_le32(&c, 0x06064b50);
-    heft_pen_le64(&c, END64 - 12);
-    heft_pen_le16(&c, 0x031e);
-    heft_pen_le16(&c, 45);
-    put_zeros(&c, 8); /* disks */
-    heft_pen_le64(&c, n);
-    heft_pen_le64(&c, n);
-    heft_pen_le64(&c, end - begin);
-    heft_pen_le64(&c, begin);
-    heft_pen_le32(&c, 0x07064b50);
-    heft_pen_le32(&c, 0);
-    heft_pen_le64(&c, end);
-    heft_pen_le32(&c, 1);
-    heft_pen_le32(&c, 0x06054b50);
-    heft_pen_le32(&c, 0);
-    heft_pen_le16(&c, heft_min_u64(n, UINT16_MAX));
-    heft_pen_le16(&c, heft_min_u64(n, UINT16_MAX));
-    heft_pen_le32(&c, cap32(end - begin));
-    heft_pen_le32(&c, cap32(begin));
-    heft_pen_le16(&c, 0); /* comment */
-}
-
 static bool add_directory(struct archive *a)
 {
     const struct record *last = &a->dir->records[a->dir->n - 1];
-    uint8_t *ends = heft_arena_alloc(a->plan->mem, END64 + LOCATOR + END, a->err);
-    uint64_t begin;
+    struct heft_zip_ends ends = {.n = a->dir->n, .maker = 0x031e, .needed = 45, .wide = true};
+    uint8_t *bytes = heft_arena_alloc(a->plan->mem, HEFT_ZIP_ENDS, a->err);
+    size_t length;
 
-    if (!ends || !heft_plan_late(a->plan, a->file, (struct heft_late){fill_descriptor, last},
-                                 descriptor_size(last), a->err))
+    if (!bytes || !heft_plan_late(a->plan, a->file, (struct heft_late){fill_descriptor, last},
+                                  descriptor_size(last), a->err))
         return false;
-    begin = a->plan->files[a->file].size;
+    ends.begin = a->plan->files[a->file].size;
     if (!add_blocks(a))
         return false;
-    put_ends(ends, a->dir->n, begin, a->plan->files[a->file].size);
-    return heft_plan_put(a->plan, a->file, (struct heft_str){(char *)ends, END64 + LOCATOR + END},
-                         a->err);
+    ends.end = a->plan->files[a->file].size;
+    length = heft_zip_put_ends(bytes, &ends);
+    return heft_plan_put(a->plan, a->file, (struct heft_str){(char *)bytes, length}, a->err);
 }
 
 /* ---- the archive ------------------------------------------------------------------------- */
