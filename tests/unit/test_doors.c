@@ -1,0 +1,323 @@
+/* test_doors.c: what the public headers offer beyond the command's needs, through them alone, on
+ * golden files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <heft/heft.h>
+#include <heft/tokens.h>
+
+#include "fault/scratch.h"
+
+static struct heft_checkpoint *open_golden(const char *name, const struct heft_open_options *how)
+{
+    char *path = heft_scratch_path(HEFT_TESTS "/golden", name);
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(path, how, &err);
+
+    if (!c)
+        fail_msg("%s: %s", path, err.text);
+    free(path);
+    return c;
+}
+
+static size_t index_of(const struct heft_checkpoint *c, const char *name)
+{
+    size_t index;
+
+    assert_true(heft_tensor_find(c, name, strlen(name), &index));
+    return index;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void names_of_dtypes_come_back(void **state)
+{
+    enum heft_dtype found = HEFT_BOOL;
+
+    (void)state;
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
+        assert_true(heft_dtype_parse(heft_dtype_name((enum heft_dtype)i), &found));
+        assert_int_equal(found, i);
+    }
+    assert_false(heft_dtype_parse("f32", &found));
+    assert_false(heft_dtype_parse("?", &found));
+    assert_string_equal(heft_dtype_name(HEFT_DTYPE_COUNT), "?");
+    assert_int_equal(heft_dtype_bits(HEFT_F4), 4);
+    assert_int_equal(heft_dtype_bits(HEFT_C128), 128);
+    assert_int_equal(heft_dtype_bits(HEFT_STRING), 0);
+    assert_int_equal(heft_dtype_bits(HEFT_DTYPE_COUNT), 0);
+    assert_string_equal(heft_version(), HEFT_VERSION);
+}
+
+/* ---- what a checkpoint holds ----------------------------------------------------------------- */
+
+static void files_and_values(void **state)
+{
+    struct heft_checkpoint *c = open_golden("torch/training.ckpt", NULL);
+    struct heft_file file;
+    const struct heft_value *value;
+    uint64_t stored, used;
+    struct heft_error err = {0};
+
+    (void)state;
+    assert_int_equal(heft_file_count(c), 1);
+    assert_true(heft_file_at(c, 0, &file));
+    assert_non_null(strstr(file.path, "training.ckpt"));
+    assert_true(file.bytes > 4000);
+    assert_false(heft_file_at(c, 1, &file));
+    assert_string_equal(heft_format(c), "torch");
+    assert_non_null(strstr(heft_format_version(c), "pickle protocol 2"));
+    value = heft_value_find(c, "optimizer.param_groups.0.weight_decay");
+    assert_non_null(value);
+    assert_int_equal(value->kind, HEFT_VALUE_FLOAT);
+    assert_true(value->as.number == 0.01);
+    assert_null(heft_value_find(c, "optimizer.nothing"));
+    assert_non_null(heft_values(c));
+    assert_null(heft_about(c));
+    assert_true(heft_storage_use(c, &stored, &used, &err));
+    assert_true(used > 0 && used <= stored);
+    heft_close(c);
+}
+
+static void what_a_model_says_of_itself(void **state)
+{
+    struct heft_checkpoint *c = open_golden("saved-model/tf2", NULL);
+
+    (void)state;
+    assert_null(heft_values(c));
+    assert_non_null(heft_about(c));
+    assert_int_equal(heft_about(c)->kind, HEFT_VALUE_DICT);
+    assert_ptr_equal(heft_value_find(c, heft_about(c)->first_child->key),
+                     heft_about(c)->first_child);
+    heft_close(c);
+}
+
+static void metadata_and_ties(void **state)
+{
+    struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
+    struct heft_metadata pair;
+
+    (void)state;
+    assert_int_equal(heft_metadata_count(c), 2);
+    assert_true(heft_metadata_at(c, 0, &pair));
+    assert_string_equal(pair.key, "format");
+    assert_int_equal(pair.value_len, 2);
+    assert_false(heft_metadata_at(c, 2, &pair));
+    assert_int_equal(heft_tie_count(c), 1);
+    assert_true(heft_tie_at(c, 0, &pair));
+    assert_string_equal(pair.key, "lm_head.weight");
+    assert_string_equal(pair.value, "embed.weight");
+    assert_false(heft_tie_at(c, 1, &pair));
+    assert_int_equal(index_of(c, "lm_head.weight"), index_of(c, "embed.weight"));
+    heft_close(c);
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    struct heft_checkpoint *c = open_golden("torch/unreadable.pt", NULL);
+    struct heft_unread unread;
+    struct heft_finding damage;
+    uint64_t expected;
+    bool at_least;
+
+    (void)state;
+    assert_int_equal(heft_unread_count(c), 1);
+    assert_true(heft_unread_at(c, 0, &unread));
+    assert_string_equal(unread.name, "meta");
+    assert_non_null(strstr(unread.reason, "meta device"));
+    assert_false(heft_unread_at(c, 1, &unread));
+    assert_false(heft_missing_at(c, 0, &expected, &at_least)); /* the file is whole */
+    assert_false(heft_damage_at(c, 0, &damage));
+    heft_close(c);
+}
+
+static void shards_by_hand_are_the_folder(void **state)
+{
+    const char *const paths[] = {
+        HEFT_TESTS "/golden/safetensors/sharded/model-00001-of-00003.safetensors",
+        HEFT_TESTS "/golden/safetensors/sharded/model-00002-of-00003.safetensors",
+        HEFT_TESTS "/golden/safetensors/sharded/model-00003-of-00003.safetensors"};
+    struct heft_checkpoint *folder = open_golden("safetensors/sharded", NULL), *shards;
+    struct heft_error err = {0};
+    struct heft_tensor t;
+
+    (void)state;
+    shards = heft_open_many(paths, 3, NULL, &err);
+    assert_non_null(shards);
+    assert_int_equal(heft_file_count(shards), 3);
+    assert_int_equal(heft_tensor_count(shards), heft_tensor_count(folder));
+    for (size_t i = 0; heft_tensor_at(shards, i, &t); i++)
+        (void)index_of(folder, t.name);
+    heft_close(shards);
+    heft_close(folder);
+}
+
+static void the_map_has_no_holes(void **state)
+{
+    struct heft_checkpoint *c = open_golden("torch/linear.pt", NULL);
+    struct heft_error err = {0};
+    struct heft_map *map = heft_map_new(c, &err);
+    struct heft_segment s;
+    struct heft_file file;
+    uint64_t at = 0;
+
+    (void)state;
+    assert_non_null(map);
+    for (size_t i = 0; i < heft_map_count(map); i++) {
+        assert_true(heft_map_at(map, i, &s));
+        assert_int_equal(s.file, 0);
+        assert_int_equal(s.offset, at);
+        assert_true(s.claimed && s.what[0]);
+        at += s.bytes;
+    }
+    assert_false(heft_map_at(map, heft_map_count(map), &s));
+    assert_true(heft_file_at(c, 0, &file));
+    assert_int_equal(at, file.bytes);
+    heft_map_free(map);
+    heft_map_free(NULL);
+    heft_close(c);
+}
+
+/* ---- slices ---------------------------------------------------------------------------------- */
+
+static void a_slice_from_text(void **state)
+{
+    struct heft_checkpoint *c = open_golden("torch/views.pt", NULL);
+    const size_t index = index_of(c, "transposed"); /* [6,4], as strides */
+    struct heft_error err = {0};
+    struct heft_range ranges[2];
+    uint64_t shape[2], bytes;
+    float all[24], part[3];
+    unsigned rank;
+    size_t n;
+
+    (void)state;
+    assert_true(heft_tensor_read(c, index, all, sizeof all, &err));
+    assert_true(heft_slice_parse(c, index, "-4:-1,2", ranges, &n, &err));
+    assert_int_equal(n, 2);
+    assert_true(ranges[0].start == 2 && ranges[0].stop == 5 && !ranges[0].drop);
+    assert_true(ranges[1].start == 2 && ranges[1].stop == 3 && ranges[1].drop);
+    assert_true(heft_slice_shape(c, index, ranges, n, shape, &rank, &bytes, &err));
+    assert_int_equal(rank, 1);
+    assert_int_equal(shape[0], 3);
+    assert_int_equal(bytes, sizeof part);
+    assert_true(heft_tensor_read_slice(c, index, ranges, n, part, sizeof part, &err));
+    for (size_t i = 0; i < 3; i++)
+        assert_true(part[i] == all[4 * (i + 2) + 2]);
+    assert_int_equal(err.code, HEFT_OK);
+    assert_false(heft_tensor_read_slice(c, index, ranges, n, part, sizeof part - 1, &err));
+    assert_int_equal(err.code, HEFT_USAGE);
+    assert_false(heft_slice_parse(c, index, "::2", ranges, &n, &err));
+    assert_false(heft_slice_parse(c, index, "0,0,0", ranges, &n, &err));
+    assert_false(heft_tensor_read(c, 1000, all, sizeof all, &err));
+    heft_close(c);
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static void rules_select(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "*.weight", NULL},
+                                      {HEFT_RULE_GLOB, "!norm.*", NULL}};
+    struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
+    struct heft_error err = {0};
+    bool selected[2];
+
+    (void)state;
+    assert_int_equal(heft_tensor_count(c), 2);
+    assert_true(heft_select(c, NULL, rules, 2, selected, &err));
+    assert_true(selected[index_of(c, "embed.weight")]);
+    assert_false(selected[index_of(c, "norm.weight")]);
+    heft_close(c);
+}
+
+static void a_plan_can_be_looked_at(void **state)
+{
+    const struct heft_rule cast = {HEFT_RULE_CAST, "weight", "BF16"};
+    const struct heft_convert_options how = {
+        .output = "never-written.safetensors", .rules = &cast, .n_rules = 1};
+    struct heft_checkpoint *c = open_golden("torch/linear.pt", NULL);
+    struct heft_error err = {0};
+    struct heft_conversion *conversion = heft_convert_plan(c, &how, &err);
+    struct heft_planned_tensor tensor;
+    struct heft_planned planned;
+    struct heft_unread lost;
+    struct heft_file file;
+    uint64_t bytes = 0;
+
+    (void)state;
+    assert_non_null(conversion);
+    heft_convert_summary(conversion, &planned);
+    assert_true(planned.files == 1 && planned.tensors == 2 && !planned.is_sharded);
+    assert_true(heft_convert_file(conversion, 0, &file));
+    assert_string_equal(file.path, "never-written.safetensors");
+    assert_int_equal(file.bytes, planned.bytes);
+    assert_false(heft_convert_file(conversion, 1, &file));
+    for (size_t i = 0; heft_convert_tensor(conversion, i, &tensor); i++) {
+        assert_int_equal(tensor.dtype, strcmp(tensor.name, "weight") ? HEFT_F32 : HEFT_BF16);
+        assert_string_equal(tensor.name, tensor.source_name);
+        assert_true(tensor.offset + tensor.bytes <= planned.bytes);
+        bytes += tensor.bytes;
+    }
+    assert_int_equal(bytes, planned.total_size);
+    assert_int_equal(bytes, 12 + 12);
+    assert_false(heft_convert_lost_at(conversion, 0, &lost));
+    heft_convert_free(conversion);
+    heft_close(c);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void what_an_encoding_read_and_wrote(void **state)
+{
+    const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
+    char *folder = heft_scratch_new(), *output = heft_scratch_path(folder, "out.bin");
+    const struct heft_encode_options how = {.output = output, .no_sync = true};
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
+    struct heft_encode_summary sum;
+    struct heft_encoding *e;
+
+    (void)state;
+    assert_non_null(v);
+    e = heft_encode_plan(v, inputs, 1, &how, &err);
+    assert_non_null(e);
+    assert_string_equal(heft_encode_input(e, 0), inputs[0]);
+    assert_null(heft_encode_input(e, 1));
+    assert_true(heft_encode_run(e, &err));
+    heft_encode_summarize(e, &sum);
+    assert_string_equal(heft_encode_output(e, 0), output);
+    assert_null(heft_encode_output(e, 1));
+    assert_true(sum.inputs == 1 && sum.documents == 1 && sum.tokens > 0);
+    assert_true(heft_encode_tokens(e, 0) > 0 && heft_encode_tokens(e, 0) <= sum.tokens);
+    assert_true(heft_scratch_has(folder, "out.bin"));
+    heft_encode_free(e);
+    heft_vocab_close(v);
+    free(output);
+    heft_scratch_free(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_dtypes_come_back),
+        cmocka_unit_test(files_and_values),
+        cmocka_unit_test(what_a_model_says_of_itself),
+        cmocka_unit_test(metadata_and_ties),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(shards_by_hand_are_the_folder),
+        cmocka_unit_test(the_map_has_no_holes),
+        cmocka_unit_test(a_slice_from_text),
+        cmocka_unit_test(rules_select),
+        cmocka_unit_test(a_plan_can_be_looked_at),
+        cmocka_unit_test(what_an_encoding_read_and_wrote),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
