@@ -18,7 +18,10 @@
  *
  * Ownership. A handle is owned by who got it and released by its one closing function (NULL is
  * lawful there). Whatever a handle hands out (names, shapes, values, views) belongs to the handle
- * and dies with it.
+ * and dies with it. What is made from a checkpoint (a map, a conversion, a restore) must be released
+ * before it is closed.
+ * Lists. A function called …_at gives item number `index`, counted from 0; past the end it returns
+ * false, or NULL.
  * Threads. An open checkpoint never changes: any number of threads may read it at once. A
  * conversion belongs to one thread. There is no global state.
  * Errors. See types.h. The library never prints, exits or aborts.
@@ -87,8 +90,10 @@ struct heft_open_options {
 
 struct heft_checkpoint;
 
-/* Opens a file, a folder (sharded model, distributed checkpoint), or an index.json. options may be
- * NULL. NULL on failure. */
+/* Opens a file, a folder (sharded model, distributed checkpoint, SavedModel, TensorFlow checkpoints),
+ * an index.json, or the prefix of a TensorFlow checkpoint. options may be NULL. NULL on failure:
+ * HEFT_IO, HEFT_MALFORMED, HEFT_UNSUPPORTED, HEFT_LIMIT, HEFT_UNSAFE (a file that names a path outside
+ * of its folder), HEFT_USAGE (a format or step that there is not). */
 HEFT_API struct heft_checkpoint *
 heft_open(const char *path, const struct heft_open_options *options, struct heft_error *err);
 /* Several shard files as one checkpoint. */
@@ -140,7 +145,6 @@ struct heft_tensor {
                      cannot be read */
 };
 HEFT_API size_t heft_tensor_count(const struct heft_checkpoint *c);
-/* False past the end. */
 HEFT_API bool heft_tensor_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_tensor *out);
 
@@ -160,7 +164,7 @@ struct heft_tensor_part {
 };
 /* 0: the tensor is whole, and heft_tensor_at says where it is. */
 HEFT_API size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index);
-/* By the place of their first elements. False past the end, and of a whole tensor. */
+/* By the place of their first elements. False of a whole tensor. */
 HEFT_API bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
                                   struct heft_tensor_part *out);
 /* By name, also by the dropped name of a recorded tie. False where there is none. */
@@ -195,7 +199,7 @@ struct heft_blob {
     uint64_t stored_bytes;
 };
 HEFT_API size_t heft_blob_count(const struct heft_checkpoint *c);
-/* In the file's order. False past the end. */
+/* In the file's order. */
 HEFT_API bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blob *out);
 HEFT_API bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                              size_t *index);
@@ -243,17 +247,18 @@ HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
  * (deflated data). */
 HEFT_API bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
                                struct heft_error *err);
-/* A slice: ranges for the leading dimensions, the rest whole. size must be what the slice has;
- * shape (or NULL) gets the kept extents, *rank their number. */
+/* A slice: ranges for the leading dimensions, the rest whole. size must be what the slice has
+ * (heft_slice_shape). HEFT_USAGE where a range is not within its dimension. */
 HEFT_API bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
                                      const struct heft_range *ranges, size_t n_ranges, void *dst,
                                      size_t size, struct heft_error *err);
-/* Bytes of a slice, and its shape (room for the tensor's rank). */
+/* Bytes of a slice, and its shape: the extents that are kept (room for the tensor's rank), *rank their
+ * number. */
 HEFT_API bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
                                const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
                                unsigned *rank, uint64_t *bytes, struct heft_error *err);
-/* "0:10,:,3" as Python writes it (negative numbers count from the end; steps are refused). At most
- * n ranges. */
+/* "0:10,:,3" as Python writes it (negative numbers count from the end; steps are refused). ranges has
+ * room for the tensor's rank, *n_ranges gets how many there are. HEFT_USAGE. */
 HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
                                struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
 /* The tensor's bytes in place, mapped from the file: only where they lie there plainly (stored
@@ -263,8 +268,8 @@ HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, co
 HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                               struct heft_error *err);
 /* Reads the storage that the tensor looks into (or its parts do), whole, and compares its stored
- * checksum; true also where the file stores none. HEFT_MISMATCH. The reading functions above do not check raw storages
- * by themselves. */
+ * checksum; true also where the file stores none. HEFT_MISMATCH. The reading functions above do not
+ * check raw storages by themselves. */
 HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
 /* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may end it by
  * returning false. */
@@ -307,7 +312,8 @@ struct heft_finding {
     const char *text;
 };
 struct heft_verify_options {
-    unsigned threads; /* 0: one a core */
+    unsigned threads; /* 0: one a core, at most 4 */
+    /* Bytes. From any thread, one at a time; false stops. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
@@ -322,7 +328,7 @@ HEFT_API bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_op
 HEFT_API bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *expected,
                               bool *at_least);
 /* Damage by which more may be lost, or wrong, than the tensors that are named: to the names
- * themselves. False past the end. */
+ * themselves. */
 HEFT_API bool heft_damage_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_finding *out);
 
@@ -434,9 +440,9 @@ struct heft_trace_watcher {
     bool (*tensor)(void *ctx, const struct heft_trace_tensor *tensor);
 };
 
-/* The pickle of a torch archive (zip or tar), of a plain file, or the five of a legacy stream. Where one breaks
- * off, its steps up to there are handed out, then false is returned. Tensors are not looked for
- * where only a range is wanted. options may be NULL. */
+/* The pickle of a torch archive (zip or tar), of a plain file, or the five of a legacy stream. Where
+ * one breaks off, its steps up to there are handed out, then false is returned. Tensors are not looked
+ * for where only a range is wanted. options may be NULL. */
 HEFT_API bool heft_trace(const char *path, const struct heft_trace_options *options,
                          const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                          struct heft_error *err);
@@ -571,7 +577,7 @@ HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
                           struct heft_error *err);
 
 struct heft_convert_options {
-    const char *output; /* file or folder, see doc: CLI */
+    const char *output; /* file or folder: as -o of heft-convert(1) */
     const char *to;     /* format's name; NULL: by the output's extension */
     /* Of the format's layouts: torch writes those of 1.6, 2.1 and 2.8 and later; NULL: the newest. */
     const char *layout;
@@ -602,15 +608,17 @@ struct heft_convert_options {
     bool keep_missing;
     const struct heft_range *ranges; /* --slice, for one tensor */
     size_t n_ranges;
-    unsigned threads;
-    bool overwrite, no_sync, no_verify;
-    bool strict; /* strings that the target cannot hold are an error; else they are left out */
+    unsigned threads; /* 0: one a core, at most 4 */
+    bool overwrite;   /* else an output that exists is HEFT_USAGE */
+    bool no_sync;     /* does not wait until the bytes are on the disk */
+    bool no_verify;   /* does not compare stored checksums */
+    bool strict;      /* strings that the target cannot hold are an error; else they are left out */
     /* Tensors that are lost or cannot be read are left out and named by heft_convert_lost_at. Stored
      * checksums are compared while planning, which reads all that is to be converted: tensors whose
      * bytes differ are lost, too (no_verify: they are not looked at). For checkpoints that were
      * opened so. */
     bool salvage;
-    /* From any thread, one at a time; false stops. */
+    /* Bytes. From any thread, one at a time; false stops. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };
@@ -629,6 +637,8 @@ struct heft_planned_tensor {
     enum heft_dtype dtype;
     uint64_t offset, bytes; /* in that file */
 };
+/* NULL on failure: HEFT_USAGE (a rule, a name, an output that exists), HEFT_UNSUPPORTED (what the
+ * target cannot hold), HEFT_LIMIT. */
 HEFT_API struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
                                                    const struct heft_convert_options *options,
                                                    struct heft_error *err);
@@ -636,18 +646,18 @@ HEFT_API void heft_convert_summary(const struct heft_conversion *conversion,
                                    struct heft_planned *out);
 HEFT_API bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
                                 struct heft_file *out);
-/* In the order of heft_conversion's shards: file by file, the hub's order within each. */
+/* File by file, in the hub's order within each. */
 HEFT_API bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
                                   struct heft_planned_tensor *out);
 /* Lines for people: "dropped lm_head.weight, tied to embed.weight"; "3 values are not tensors: left
  * out". */
 HEFT_API size_t heft_convert_note_count(const struct heft_conversion *conversion);
 HEFT_API const char *heft_convert_note(const struct heft_conversion *conversion, size_t index);
-/* Tensors that are selected and lost, and why: salvage. False past the end. */
+/* Tensors that are selected and lost, and why: salvage. */
 HEFT_API bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
                                    struct heft_unread *out);
 /* Writes the files: all of them, or none under its final name. *overflowed: values a cast made
- * infinite. */
+ * infinite. HEFT_IO, HEFT_MISMATCH (a stored checksum), HEFT_MALFORMED (deflated data). */
 HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                struct heft_error *err);
 /* Re-reads what was written and compares every tensor with the source. HEFT_MISMATCH names the
@@ -655,7 +665,7 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
 
-/* Sizes as the hub writes them ("5GB" = 5·10⁹), bare bytes and KiB, MiB, GiB. */
+/* Sizes as the hub writes them ("5GB" = 5·10⁹), bare bytes and KiB, MiB, GiB, TiB. HEFT_USAGE. */
 HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
 
 /* ---- splitting by hand -------------------------------------------------------------------
@@ -691,7 +701,7 @@ HEFT_API struct heft_split_plan *heft_split_with(const struct heft_split_items *
                                                  uint64_t max_shard_size,
                                                  const char *filename_pattern,
                                                  struct heft_error *err);
-/* False past the end. No items give no file; is_sharded is: there is a second one. */
+/* No items give no file; a set is sharded where there is a second one. */
 HEFT_API bool heft_split_file_at(const struct heft_split_plan *plan, size_t index,
                                  struct heft_split_file *out);
 HEFT_API uint64_t heft_split_total(const struct heft_split_plan *plan); /* metadata.total_size */

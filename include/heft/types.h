@@ -44,8 +44,8 @@ struct heft_error {
 
 /* ---- element types ------------------------------------------------------------------------------
  *
- * Spelled as in safetensors and, up to HEFT_U64, numbered in its declaration order (the order in
- * which its writer sorts; specs: safetensors dtype table). What safetensors lacks comes after. */
+ * Spelled as in safetensors and, up to HEFT_U64, numbered in its declaration order, by which its
+ * writer sorts. What safetensors lacks comes after. */
 enum heft_dtype {
     HEFT_BOOL,
     HEFT_F4,

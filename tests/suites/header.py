@@ -27,6 +27,7 @@ def jobs(ctx):
             yield (f"{compiler} -std={standard} {header.name}",
                    lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
     yield "exported symbols are the declared ones", lambda: check_exports(ctx, headers)
+    yield "every function is in libheft(3)", lambda: check_manual(headers)
     yield "SONAME", lambda: check_soname(ctx)
 
 
@@ -37,8 +38,19 @@ def compile_alone(ctx, compiler, language, standard, more, header):
                        f"-I{INCLUDE}", "-fsyntax-only", "-"], stdin=None, input=(line * 2).encode())
 
 
+def declared_in(headers):
+    return {name for header in headers for name in DECLARATION.findall(strip_comments(header))}
+
+
+def check_manual(headers):
+    manual = (ROOT / "man" / "libheft.3").read_text(encoding="utf-8")
+    missing = sorted(declared_in(headers) - set(re.findall(r"\bheft_\w+", manual)))
+    if missing:
+        raise Fail("not in man/libheft.3: " + ", ".join(missing))
+
+
 def check_exports(ctx, headers):
-    declared = {name for header in headers for name in DECLARATION.findall(strip_comments(header))}
+    declared = declared_in(headers)
     output = must_succeed(ctx, ["nm", "-D", "--defined-only", ctx.build / "libheft.so"]).stdout
     exported = {line.split()[-1].split("@")[0] for line in text_of(output).splitlines()}
     problems = [f"{name}: does not begin with heft_" for name in exported
