@@ -52,7 +52,7 @@ HEFT_CHECKED bool heft_cargo_load(struct heft_cargo *out, const struct heft_mode
                                   const struct heft_convert_options *options,
                                   struct heft_arena *mem, struct heft_error *err);
 void heft_cargo_release(struct heft_cargo *cargo); /* its arrays; the arena is the caller's */
-/* specs: huggingface §1.5: keep the first complete name of each shared storage; where the hub
+/* As the hub does: keep the first complete name of each shared storage; where the hub
  * refuses, all names keep their own bytes. Records dropped: kept in the metadata unless the user
  * gave that key. */
 HEFT_CHECKED bool heft_cargo_untie(struct heft_cargo *cargo,
@@ -73,7 +73,7 @@ HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_st
                                           struct heft_error *err);
 /* HEFT_USAGE where two items have one name. */
 HEFT_CHECKED bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err);
-/* specs: huggingface §1.2 over the items; sorts items by shard. */
+/* The hub's split (split.c) over the items; sorts items by shard. */
 HEFT_CHECKED bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size,
                                    struct heft_error *err);
 /* The part of a cargo that goes into one shard: a view on the items. */

@@ -418,8 +418,8 @@ static bool is_shard_number(const char *p)
     return true;
 }
 
-/* prefix (-ddddd-of-ddddd)? suffix (.index.json)? and nothing else (specs: huggingface §1.6,
- * the 2.x rule). */
+/* prefix (-ddddd-of-ddddd)? suffix (.index.json)? and nothing else: the hub's rule since 2.0.
+ */
 static bool belongs_to_set(const struct heft_conversion *c, const char *name)
 {
     const size_t prefix = strlen(c->prefix), suffix = c->suffix ? strlen(c->suffix) : 0;

@@ -1,6 +1,6 @@
-/* split.c: huggingface_hub's split of a state dict into shards (specs: huggingface §1.2), over
- * sizes and storage numbers. Greedy and in order; an item above the limit closes a shard of its own
- * at once; items of one storage stay together, and only the first of them is counted.
+/* split.c: huggingface_hub's split of a state dict into shards, over sizes and storage
+ * numbers. Greedy and in order; an item above the limit closes a shard of its own at once; items of
+ * one storage stay together, and only the first of them is counted.
  *
  * A shard is known by a ticket while the walk goes on: an oversize item's shard is closed, and so
  * numbered, before the open one. */

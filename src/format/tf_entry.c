@@ -1,4 +1,4 @@
-/* tf_entry.c: the messages of a tensor bundle's index (specs: tensorflow §2).
+/* tf_entry.c: the messages of a tensor bundle's index (doc/format/tf-bundle.md).
  *
  *     BundleHeaderProto   1 num_shards, 2 endianness, 3 version {1 producer, 2 min_consumer,
  *                         3 bad_consumers}

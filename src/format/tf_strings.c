@@ -1,5 +1,4 @@
-/* tf_strings.c: elements of varying length in a data file, and their checksums (specs: tensorflow
- * §4.3, 4.4).
+/* tf_strings.c: elements of varying length in a data file, and their checksums.
  *
  *     strings    length (varint) … , checksum of the lengths (u32), bytes …
  *     variants   length (varint), bytes, checksum so far (u32); and so on

@@ -1,5 +1,5 @@
 /* tf_v1.c: TensorFlow's V1 checkpoint: a table that holds the tensors themselves, one file or several
- * shards of one kind (specs: tensorflow §5.5).
+ * shards of one kind.
  *
  *     ""             →  SavedTensorSlices {1 meta {1 tensor {name, shape, dtype, slices} …, 2 version}}
  *     slice's key    →  SavedTensorSlices {2 data {1 name, 2 slice, 3 TensorProto}}

@@ -11,7 +11,7 @@
 
 #define PRODUCER 1
 
-/* Fields of the messages (specs: tensorflow §2). */
+/* Fields of the messages. */
 enum { HEADER_NUM_SHARDS = 1, HEADER_VERSION = 3, VERSION_PRODUCER = 1 };
 enum {
     ENTRY_DTYPE = 1,

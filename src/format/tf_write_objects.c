@@ -1,5 +1,4 @@
-/* tf_write_objects.c: the graph of objects that tf.train.Checkpoint restores by, made from names
- * (specs: tensorflow §5.2).
+/* tf_write_objects.c: the graph of objects that tf.train.Checkpoint restores by, made from names.
  *
  *     "dense/kernel"      root -- "dense" --> node -- "kernel" --> node with the attribute
  *     "dense.kernel"          VARIABLE_VALUE at "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"
@@ -7,9 +6,9 @@
  * Names are cut at slashes where any has one, else at dots. Names that are such keys already stay as
  * they are, and those of an optimizer's slots become slots:
  *
- * A save_counter of 1 is added where there is none.
+ *     V/.OPTIMIZER_SLOT/O/m/.ATTRIBUTES/VARIABLE_VALUE     node O: slot "m" of node V
  *
- *     V/.OPTIMIZER_SLOT/O/m/.ATTRIBUTES/VARIABLE_VALUE     node O: slot "m" of node V */
+ * A save_counter of 1 is added where there is none. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tf_write.h"
@@ -24,7 +23,7 @@
 
 /* ---- strings ----------------------------------------------------------------------------- */
 
-/* The checksum of the lengths goes on through its own stored form and the bytes (§4.3). */
+/* The checksum of the lengths goes on through its own stored form and the bytes. */
 bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem, struct heft_str *bytes,
                         uint32_t *crc, struct heft_error *err)
 {

@@ -1,5 +1,5 @@
 /* torch_globals.h: what the names in a torch pickle mean. A table, nothing else: names are looked
- * up, never imported (specs: pytorch §4).
+ * up, never imported (doc/format/torch.md).
  *
  * A name is known only as the exact pair (module, name) after the renames of Python 2 and of module
  * moves; a dotted name such as `torch` + `_utils._rebuild_tensor_v2` is another name and stays

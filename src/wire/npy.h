@@ -1,5 +1,4 @@
-/* npy.h: the header of a NumPy file, as numpy.lib.format reads and writes it (specs: huggingface
- * §4.1–4.3).
+/* npy.h: the header of a NumPy file, as numpy.lib.format reads and writes it (doc/format/npy.md).
  *
  *     "\x93NUMPY" 01 00 | u16 length | {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *                       | spaces | \n         the whole is a multiple of 64; room is left for the

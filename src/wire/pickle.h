@@ -1,6 +1,6 @@
 /* pickle.h: Python's pickle as a grammar: bytes in, a graph of nodes out. The machine knows nothing
  * of torch and can run nothing: GLOBAL, REDUCE, NEWOBJ, BUILD and persistent ids only make nodes
- * (specs: pytorch §3).
+ * (doc/format/pickle.md).
  *
  * Nodes are numbered; a node refers to others by number, so a value that the pickle shares is
  * shared here and the graph may hold cycles: whoever walks it keeps visited marks and a budget.

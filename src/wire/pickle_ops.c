@@ -2,7 +2,7 @@
  * and containers. Numbers and strings are in pickle_values.c and pickle_text.c, globals and calls
  * in pickle_calls.c.
  *
- * What a handler may be applied to (specs: pytorch §3):
+ * What a handler may be applied to:
  *
  *     SETITEM(S)   DICT, CALL         APPEND(S)  LIST, CALL        ADDITEMS  SET, CALL
  *     BUILD        DICT, LIST, SET, CALL, and only once a value: which of two states would hold

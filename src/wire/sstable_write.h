@@ -1,5 +1,5 @@
 /* sstable_write.h: writes the table of TensorFlow's index files, byte for byte as its builder does
- * (specs: tensorflow §1.6): blocks of 256 KiB, keys without the prefix they share with the one
+ * (doc/format/tf-write.md): blocks of 256 KiB, keys without the prefix they share with the one
  * before, a restart every 16 entries, nothing compressed.
  *
  *     heft_table_add(&t, key, value, &at, err)    keys ascend; `at`: where the value stands

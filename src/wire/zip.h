@@ -1,4 +1,4 @@
-/* zip.h: the directory of a zip or zip64 archive, as byte ranges (specs: pytorch §1.2–1.5, §8.3 Z).
+/* zip.h: the directory of a zip or zip64 archive, as byte ranges.
  *
  * Everything is checked here, once: the central directory against its end records, every local
  * header against its central entry (magic, name, method, flags), payloads inside the file and

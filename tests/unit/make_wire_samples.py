@@ -132,7 +132,7 @@ def linear():
 
 
 def torch_zip(records):
-    """The layout of specs: pytorch, zip: payloads aligned to 64, everything in descriptors."""
+    """The layout of torch: payloads aligned to 64, everything in descriptors."""
     out, central = bytearray(), bytearray()
     for name, data in records:
         at, crc, flags = len(out), zlib.crc32(data), 0x0808 if data else 0x0800

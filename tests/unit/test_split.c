@@ -1,4 +1,4 @@
-/* test_split.c: the hub's split against its own vectors (specs: huggingface §1.8). */
+/* test_split.c: the hub's split against its own vectors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,4 @@
-/* test_sstable_write.c: whole index files of TensorFlow, byte for byte (specs: tensorflow §1.7,
- * §3.3), the borders of blocks, and the encoder of messages. */
+/* test_sstable_write.c: whole index files of TensorFlow, byte for byte, the borders of blocks, and the encoder of messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

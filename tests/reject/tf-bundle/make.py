@@ -1,4 +1,4 @@
-"""Checkpoints that must be refused, or of which verify must say something: specs/tensorflow §8.3.
+"""Checkpoints that must be refused, or of which verify must say something.
 
     python make.py          writes the files and folders beside it; nothing but Python is wanted
 """
