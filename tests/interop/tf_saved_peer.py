@@ -140,7 +140,7 @@ def make_structures(folder):
     values = [1e-5, -0.0, 1e15, 1e16, 1 / 3, 123456789012345678, "it's", 'a "b"', "é", None, True, tf.bfloat16,
               tf.RaggedTensorSpec([None, None], tf.int32), tf.SparseTensorSpec([2, None], tf.bool),
               tf.TensorSpec(None, tf.string), [1, 2.5, "a", None, [True, ("x",)]], ("one",), [vector, (vector, 1)],
-              {"a": [vector, {"b": vector, "c": (1,)}], "d": "e"}, Pair(vector, [Pair("a", 2)]),
+              {"a": [vector, {"b": (1, vector)}]}, Pair(vector, [Pair("a", 2)]),
               [tf.RaggedTensorSpec([None], tf.int64, 0)], {"k": tf.TensorSpec(None, tf.int8)}, [tf.float16]]
     model = tf.Module()
     for i, value in enumerate(values):
