@@ -345,18 +345,57 @@ static bool check_storage(struct heft_exec *x, const struct heft_exec_chunk *chu
     return true;
 }
 
+/* Whether a chunk is a range of a file, bytes that nobody looks at: from where on. */
+static bool is_range(const struct heft_exec *x, const struct heft_exec_chunk *chunk, int *fd,
+                     uint64_t *off)
+{
+    const struct heft_op *const op = &x->plan->ops[chunk->first_op];
+    const struct heft_model_source *source;
+    const struct heft_storage *s;
+    uint64_t from, at = heft_exec_clip(chunk, op, &from), ignored;
+
+    if (!x->sink || !x->options->no_verify || op->kind != HEFT_OP_COPY || heft_exec_sums(op))
+        return false;
+    for (size_t i = 1; at < chunk->len; i++) {
+        if (heft_exec_sums(&op[i]) || !continues(x->model, &op[i - 1], &op[i]))
+            return false;
+        at += heft_exec_clip(chunk, &op[i], &ignored);
+    }
+    s = &x->model->storages[op->u.copy.storage];
+    source = &x->model->sources[s->source];
+    *fd = source->source.fd;
+    *off = s->off + op->u.copy.from + from;
+    return source->is_file && *fd >= 0;
+}
+
+/* A chunk that the system copies by itself. */
+static bool copy_chunk(const struct heft_exec *x, const struct heft_exec_chunk *chunk, bool *copied,
+                       struct heft_error *err)
+{
+    uint64_t off;
+    int fd;
+
+    *copied = false;
+    return !is_range(x, chunk, &fd, &off) ||
+           heft_sink_copy(x->sink, chunk->file, chunk->off, fd, off, chunk->len, copied, err);
+}
+
 static bool run_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
     struct heft_exec *x = ctx;
     const struct heft_exec_chunk *chunk = &x->chunks[index];
     const struct filling f = {x, chunk, x->buffers + (size_t)worker * x->chunk, worker};
+    bool copied;
 
     if (chunk->streams)
         return heft_exec_stream(x, worker, chunk, err);
     if (chunk->file == HEFT_NONE) {
         if (!check_storage(x, chunk, f.buffer, err))
             return false;
-    } else if (!fill_chunk(&f, err) || !heft_exec_deliver(x, worker, chunk, f.buffer, err)) {
+    } else if (!copy_chunk(x, chunk, &copied, err)) {
+        return false;
+    } else if (!copied &&
+               (!fill_chunk(&f, err) || !heft_exec_deliver(x, worker, chunk, f.buffer, err))) {
         return false;
     }
     return heft_exec_tell(x, chunk->len, err);

@@ -18,7 +18,8 @@ enum { STRUCT_NONE = 1, STRUCT_FLOAT = 11, STRUCT_INT, STRUCT_STRING, STRUCT_BOO
 enum { STRUCT_SHAPE = 31, STRUCT_DTYPE, STRUCT_SPEC, STRUCT_TYPE, STRUCT_BOUNDED };
 enum { STRUCT_LIST = 51, STRUCT_TUPLE, STRUCT_DICT, STRUCT_NAMED };
 enum { SPEC_NAME = 1, SPEC_SHAPE, SPEC_DTYPE };
-enum { TYPE_NAME = 3 };
+enum { TYPE_STATE = 2, TYPE_NAME = 3 };
+enum { NAMED_NAME = 1, NAMED_VALUES = 2 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { CONCRETE_SIGNATURE = 3 };
 enum { OBJECT_FUNCTION = 6, OBJECT_BARE = 8, FUNCTION_CONCRETES = 1, BARE_NAME = 1 };
@@ -83,12 +84,11 @@ static int by_key(const void *a, const void *b)
     return heft_str_cmp(((const struct item *)a)->key, ((const struct item *)b)->key);
 }
 
-/* list_value and tuple_value {1 values}, dict_value {1 fields}, named_tuple {1 name, 2 values}. */
+/* list_value and tuple_value {1 values}, dict_value {1 fields}. */
 static bool read_members(struct builder *b, struct heft_proto *p, const struct item *item,
                          struct heft_node *node, uint32_t kind)
 {
     const struct item inner = {.in = node, .key = KEY(""), .depth = item->depth + 1};
-    const uint32_t wanted = kind == STRUCT_NAMED ? 2 : 1;
     const size_t first = b->n;
     uint32_t number;
     bool ok = node != NULL;
@@ -96,9 +96,9 @@ static bool read_members(struct builder *b, struct heft_proto *p, const struct i
     while (ok && (number = heft_proto_pull(p))) {
         struct item next = inner;
 
-        if (number != wanted)
+        if (number != 1)
             ok = heft_proto_pass(p);
-        else if (kind == STRUCT_DICT || kind == STRUCT_NAMED)
+        else if (kind == STRUCT_DICT)
             ok = read_entry(b, p, inner);
         else
             ok = heft_tf_range_of(p, &next.at) && wait_for(b, &next);
@@ -106,6 +106,24 @@ static bool read_members(struct builder *b, struct heft_proto *p, const struct i
     if (kind == STRUCT_DICT && b->n > first)
         qsort(b->items + first, b->n - first, sizeof *b->items, by_key);
     return ok && !p->failed;
+}
+
+/* {"named_tuple": its class, "values": {…}}, which are in the order of the class. */
+static bool put_named(struct builder *b, struct heft_proto *p, const struct item *item)
+{
+    struct heft_arena *const mem = &b->s->model->mem;
+    struct heft_node *const node = heft_tree_dict(mem, item->in, item->key, p->err);
+    struct item inner = {.key = KEY(""), .depth = item->depth + 1};
+    struct heft_str name = {"", 0};
+    uint32_t number;
+    bool ok = node && (inner.in = heft_tree_dict(mem, node, KEY("values"), p->err));
+
+    while (ok && (number = heft_proto_pull(p)))
+        if (number == NAMED_VALUES)
+            ok = read_entry(b, p, inner);
+        else
+            ok = number == NAMED_NAME ? heft_tf_text(p, mem, &name) : heft_proto_pass(p);
+    return ok && !p->failed && heft_tree_text(mem, node, KEY("named_tuple"), name, p->err);
 }
 
 static bool put_spec(struct builder *b, struct heft_proto *p, const struct item *item,
@@ -132,17 +150,23 @@ static bool put_spec(struct builder *b, struct heft_proto *p, const struct item 
            heft_tf_about_shape(mem, node, &shape, p->err);
 }
 
-/* "RaggedTensorSpec": what it is made of is not told. */
+/* {"spec": "RaggedTensorSpec", "state": […]}: what it is made of. */
 static bool put_type(struct builder *b, struct heft_proto *p, const struct item *item)
 {
     struct heft_arena *const mem = &b->s->model->mem;
     struct heft_node *const node = heft_tree_dict(mem, item->in, item->key, p->err);
+    struct item state = {.in = node, .key = KEY("state"), .depth = item->depth + 1};
     struct heft_str name = {"", 0};
     uint32_t number;
     bool ok = node != NULL;
 
     while (ok && (number = heft_proto_pull(p)))
-        ok = number == TYPE_NAME ? heft_tf_text(p, mem, &name) : heft_proto_pass(p);
+        if (number == TYPE_STATE)
+            ok = heft_tf_range_of(p, &state.at);
+        else
+            ok = number == TYPE_NAME ? heft_tf_text(p, mem, &name) : heft_proto_pass(p);
+    if (ok && state.at.len && !wait_for(b, &state))
+        return false;
     return ok && !p->failed && heft_tree_text(mem, node, KEY("spec"), name, p->err);
 }
 
@@ -162,7 +186,9 @@ static bool put_shape_or_dtype(struct builder *b, struct heft_proto *p, const st
     struct heft_node *const node = heft_tree_dict(mem, item->in, item->key, p->err);
     struct heft_tf_shape shape;
 
-    if (!node)
+    if (!node ||
+        !heft_tree_text(mem, node, KEY("spec"),
+                        number == STRUCT_DTYPE ? KEY("DType") : KEY("TensorShape"), p->err))
         return false;
     if (number == STRUCT_DTYPE)
         return heft_tf_about_dtype(mem, node, heft_tf_base_dtype(p->u64), p->err);
@@ -208,8 +234,9 @@ static bool put_value(struct builder *b, struct heft_proto *p, const struct item
     case STRUCT_TUPLE:
         return read_members(b, p, item, new_list(b, item, number == STRUCT_TUPLE), number);
     case STRUCT_DICT:
-    case STRUCT_NAMED:
         return read_members(b, p, item, heft_tree_dict(mem, item->in, item->key, p->err), number);
+    case STRUCT_NAMED:
+        return put_named(b, p, item);
     default: /* tensors as arguments */
         return heft_proto_pass(p) &&
                heft_tree_text(mem, item->in, item->key, KEY("a tensor"), p->err);

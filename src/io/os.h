@@ -30,6 +30,8 @@ struct heft_os {
     int64_t (*read)(int fd, void *dst, size_t n); /* what is there; waits for some */
     int64_t (*pread)(int fd, void *dst, size_t n, uint64_t off);
     int64_t (*pwrite)(int fd, const void *src, size_t n, uint64_t off);
+    /* Within the kernel, which shares the blocks where the file system can; 0: `from` ends. */
+    int64_t (*copy_range)(int from, uint64_t off, int to, uint64_t at, uint64_t n);
     int (*reserve)(int fd, uint64_t size); /* size the file and, where it can be known, the space */
     int (*flush_range)(int fd, uint64_t off, uint64_t n); /* start writing back, do not wait */
     int (*sync)(int fd);

@@ -1,6 +1,6 @@
 /* os_posix.c: the system calls, for POSIX with what Linux adds where it is there. The only file of
  * the library that includes system headers for files and memory. */
-#define _GNU_SOURCE /* fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
+#define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
 #include "io/os.h"
 
 #include "io/pages.h"
@@ -207,6 +207,26 @@ static int64_t posix_pwrite(int fd, const void *src, size_t n, uint64_t off)
     return put;
 }
 
+static int64_t posix_copy_range(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+{
+#ifdef __linux__
+    off_t in = (off_t)off, out = (off_t)at;
+    ssize_t put;
+
+    n = n < MAX_WRITE ? n : MAX_WRITE;
+    if (!offset_fits(off, n) || !offset_fits(at, n))
+        return -1;
+    do
+        put = copy_file_range(from, &in, to, &out, (size_t)n, 0);
+    while (put < 0 && errno == EINTR);
+    return put;
+#else
+    (void)from, (void)off, (void)to, (void)at, (void)n;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
 static int resize(int fd, uint64_t size)
 {
     int result;
@@ -406,6 +426,7 @@ const struct heft_os heft_os_posix = {
     .read = posix_read,
     .pread = posix_pread,
     .pwrite = posix_pwrite,
+    .copy_range = posix_copy_range,
     .reserve = posix_reserve,
     .flush_range = posix_flush_range,
     .sync = posix_sync,

@@ -529,6 +529,24 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
     return ok;
 }
 
+bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
+                    uint64_t from_off, uint64_t n, bool *copied, struct heft_error *err)
+{
+    struct heft_sink_file *target = acquire(sink, file, off, n, err);
+    uint64_t done = 0;
+    int64_t put = 1;
+
+    if (!target)
+        return false;
+    while (done < n && put > 0) {
+        put = heft_os->copy_range(from, from_off + done, target->fd, off + done, n - done);
+        done += put > 0 ? (uint64_t)put : 0;
+    }
+    release(sink, target, off, done);
+    *copied = done == n;
+    return true;
+}
+
 /* ---- commit -------------------------------------------------------------------------------- */
 
 bool heft_sink_sync_files(struct heft_sink *sink, struct heft_error *err)

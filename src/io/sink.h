@@ -53,6 +53,10 @@ HEFT_CHECKED bool heft_sink_add_link(struct heft_sink *sink, const char *path,
                                      bool *linked, uint32_t *index, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off,
                                   const void *p, size_t n, struct heft_error *err);
+/* The same from an open file, by the system alone; false in *copied: it cannot, or not all of it. */
+HEFT_CHECKED bool heft_sink_copy(struct heft_sink *sink, uint32_t file, uint64_t off, int from,
+                                 uint64_t from_off, uint64_t n, bool *copied,
+                                 struct heft_error *err);
 HEFT_CHECKED bool heft_sink_retire(struct heft_sink *sink, const char *path,
                                    struct heft_error *err);
 HEFT_CHECKED bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err);

@@ -106,6 +106,11 @@ static int64_t fault_pwrite(int fd, const void *src, size_t n, uint64_t off)
     return strikes("pwrite") ? -1 : heft_os_posix.pwrite(fd, src, shorten(n), off);
 }
 
+static int64_t fault_copy_range(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+{
+    return strikes("copy_range") ? -1 : heft_os_posix.copy_range(from, off, to, at, shorten(n));
+}
+
 static int fault_reserve(int fd, uint64_t size)
 {
     return strikes("reserve") ? -1 : heft_os_posix.reserve(fd, size);
@@ -208,6 +213,7 @@ static const struct heft_os table = {
     .read = fault_read,
     .pread = fault_pread,
     .pwrite = fault_pwrite,
+    .copy_range = fault_copy_range,
     .reserve = fault_reserve,
     .flush_range = fault_flush_range,
     .sync = fault_sync,

@@ -3,6 +3,7 @@
     python tf_saved_peer.py FOLDER      a line "pass WHAT" or "FAIL WHAT" a check
 """
 
+import collections
 import contextlib
 import io
 import json
@@ -122,6 +123,43 @@ def make_multi(folder, vocabulary):
     model.sizes.get_concrete_function([tf.TensorSpec([2], tf.float32), tf.TensorSpec(None, tf.float32)])
     tf.saved_model.save(model, str(folder), signatures={
         "serving_default": model.serve, "another": model.serve.get_concrete_function()})
+
+
+Pair = collections.namedtuple("Pair", "right left")
+
+
+class Structures(tf.Module):
+    @tf.function
+    def call(self, x, of):
+        return x
+
+
+def make_structures(folder):
+    """A function for each kind of argument that TensorFlow keeps."""
+    vector = tf.TensorSpec([1], tf.float32, name="x")
+    values = [1e-5, -0.0, 1e15, 1e16, 1 / 3, 123456789012345678, "it's", 'a "b"', "é", None, True, tf.bfloat16,
+              tf.RaggedTensorSpec([None, None], tf.int32), tf.SparseTensorSpec([2, None], tf.bool),
+              tf.TensorSpec(None, tf.string), [1, 2.5, "a", None, [True, ("x",)]], ("one",), [vector, (vector, 1)],
+              {"a": [vector, {"b": (1, vector)}]}, Pair(vector, [Pair("a", 2)]),
+              [tf.RaggedTensorSpec([None], tf.int64, 0)], {"k": tf.TensorSpec(None, tf.int8)}, [tf.float16]]
+    model = tf.Module()
+    for i, value in enumerate(values):
+        one = Structures()
+        one.call.get_concrete_function(vector, value)
+        setattr(model, f"f{i:02d}", one.call)
+    model.bare = tf.function(lambda a: a).get_concrete_function({"k": [vector]})
+    model.named = tf.function(lambda x, *more, flag=True: x)
+    model.named.get_concrete_function(vector, vector, flag=False)
+    tf.saved_model.save(model, str(folder))
+
+
+def make_keras(folder):
+    """Two inputs, as a list and by name."""
+    first, second = tf.keras.Input((4,)), tf.keras.Input((2,), name="second")
+    joined = tf.keras.layers.Concatenate()([first, second])
+    model = tf.keras.Model([first, second], {"out": tf.keras.layers.Dense(3)(joined)})
+    tf.saved_model.save(model, str(folder / "saved"))
+    model.export(str(folder / "exported"), verbose=False)
 
 
 def make_tags(folder, vocabulary):
@@ -292,6 +330,10 @@ def main(folder):
             for function in graph.library.function:
                 check_constants(path, function.node_def, function.signature.name + "/", name)
         check_text(path, model, told, name)
+    make_structures(folder / "structures")
+    make_keras(folder / "keras")
+    for name in ("structures", "keras/saved", "keras/exported"):
+        check_show(folder / name, name)
     check_frozen(folder)
     for path in sorted(REAL.glob("*")):
         if (path / "saved_model.pb").exists():

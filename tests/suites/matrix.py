@@ -34,7 +34,6 @@ REFUSED = {
     ("safetensors/names.safetensors", "ptd"): ("a key of a .ptd has a byte at least", ["", "nul\0inside"]),
     ("safetensors/names.safetensors", "npz"): ("a NUL in a name, which ends it in a zip", ["nul\0inside"]),
     ("safetensors/names.safetensors", "h5"): ("its name is no path of HDF5", ["", "nul\0inside"]),
-    ("tf-bundle/big-endian", "tf"): ("can be copied from little-endian TensorFlow bundles only", ["words"]),
 }
 NO_DATA = ("tf-bundle/index-only",)  # nothing of them can be converted
 

@@ -14,6 +14,7 @@
 #include "../fault/fault_os.h"
 #include "base/checksum.h"
 #include "core/exec.h"
+#include "io/os.h"
 
 #define BIG (9u << 20) /* more than two chunks */
 
@@ -187,9 +188,8 @@ static void bytes_are_made_when_they_are_written(void **state)
 
     make_counted(NULL, 0, want, BIG);
     begin(b);
-    assert_true(heft_plan_maker(&b->plan,
-                                (struct heft_maker){make_counted, count_release, &released}, &maker,
-                                &b->err));
+    assert_true(heft_plan_maker(
+        &b->plan, (struct heft_maker){make_counted, count_release, &released}, &maker, &b->err));
     assert_true(heft_plan_made(&b->plan, 0, maker, 0, 5, &b->err));
     item(b, add(b, 0, 100, true, 0, 100, HEFT_U8, NULL), HEFT_U8);
     assert_true(heft_plan_made(&b->plan, 0, maker, 105, BIG - 105, &b->err));
@@ -214,9 +214,8 @@ static void a_maker_is_released_where_it_does_not_fit(void **state)
     int released = 0;
 
     heft_alloc_fail_at(1);
-    assert_false(heft_plan_maker(&b->plan,
-                                 (struct heft_maker){make_counted, count_release, &released},
-                                 &maker, &b->err));
+    assert_false(heft_plan_maker(
+        &b->plan, (struct heft_maker){make_counted, count_release, &released}, &maker, &b->err));
     heft_alloc_fail_at(0);
     assert_int_equal(b->err.code, HEFT_NOMEM);
     assert_int_equal(released, 1);
@@ -365,6 +364,92 @@ static void no_verify_copies_what_is_there(void **state)
     b->model.storages[0].crc ^= 1;
     assert_true(run(b, &options));
     assert_int_equal(files_left(b), 1);
+}
+
+/* ---- copies that the system makes ---- */
+
+static unsigned copies;
+
+static int64_t copy_none(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+{
+    (void)from, (void)off, (void)to, (void)at, (void)n;
+    copies++;
+    return -1;
+}
+
+/* 1000 bytes each second time, else the end of the file. */
+static int64_t copy_some(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+{
+    char piece[1000];
+
+    (void)n;
+    if (copies++ % 2)
+        return 0;
+    assert_int_equal(pread(from, piece, sizeof piece, (off_t)off), sizeof piece);
+    return pwrite(to, piece, sizeof piece, (off_t)at);
+}
+
+static int64_t copy_all(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+{
+    copies++;
+    return heft_os_posix.copy_range(from, off, to, at, n);
+}
+
+/* A file of the bench's data as a source of its own. */
+static void add_file(struct bench *b)
+{
+    char path[96];
+    struct heft_source source;
+    uint32_t index;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/in", b->folder);
+    f = fopen(path, "wb");
+    assert_int_equal(fwrite(b->data, 1, BIG, f), BIG);
+    fclose(f);
+    assert_true(heft_source_open_file(&source, path, &b->err));
+    assert_true(heft_model_add_file(&b->model, &source, path, &index, &b->err));
+}
+
+static void copy_by(struct bench *b, int64_t (*copy)(int, uint64_t, int, uint64_t, uint64_t),
+                    bool no_verify)
+{
+    const struct heft_exec_options options = {
+        .no_sync = true, .no_verify = no_verify, .overwrite = true};
+    struct heft_os os = heft_os_posix;
+    size_t n;
+    uint8_t *got;
+
+    os.copy_range = copy;
+    copies = 0;
+    heft_os = &os;
+    assert_true(run(b, &options));
+    heft_os = &heft_os_posix;
+    got = slurp(b, &n);
+    assert_int_equal(n, BIG - 5 + 4);
+    assert_memory_equal(got, b->data + 5, BIG - 5);
+    assert_memory_equal(got + BIG - 5, "tail", 4);
+    free(got);
+}
+
+static void ranges_are_copied_by_the_system(void **state)
+{
+    struct bench *b = *state;
+
+    add_file(b);
+    begin(b);
+    item(b, add(b, 5, BIG - 1000, true, 0, BIG - 1000, HEFT_U8, NULL), HEFT_U8);
+    item(b, add(b, BIG - 995, 995, true, 0, 995, HEFT_U8, NULL), HEFT_U8);
+    assert_true(heft_plan_put(&b->plan, 0, HEFT_STR("tail"), &b->err));
+    b->model.storages[0].source = b->model.storages[1].source = 1;
+    copy_by(b, copy_all, false);
+    assert_int_equal(copies, 0);
+    copy_by(b, copy_none, true);
+    assert_true(copies > 0);
+    copy_by(b, copy_some, true);
+    assert_true(copies > 0);
+    copy_by(b, copy_all, true);
+    assert_true(copies > 0);
 }
 
 static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
@@ -625,6 +710,7 @@ int main(void)
                                         close_bench),
         cmocka_unit_test_setup_teardown(a_wrong_checksum_of_a_gather, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(no_verify_copies_what_is_there, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(ranges_are_copied_by_the_system, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(an_interruption_leaves_nothing, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(any_failing_call_leaves_the_old_file, open_bench,
                                         close_bench),

@@ -1,6 +1,7 @@
 /* test_tf_bundle.c: TensorFlow's checkpoints through the public door: every damaged byte is found,
  * and memory may run out anywhere. */
 #include <dirent.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,8 +28,8 @@ static void count_finding(void *ctx, const struct heft_finding *finding)
     *findings += finding->severity == HEFT_FINDING;
 }
 
-/* Whether the checkpoint opens and verifying finds nothing. */
-static bool is_sound(const char *path)
+/* What verifying finds; UINT_MAX where the checkpoint does not open, or that fails. */
+static unsigned findings_of(const char *path)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *c = heft_open(path, NULL, &err);
@@ -36,10 +37,10 @@ static bool is_sound(const char *path)
     bool done;
 
     if (!c)
-        return false;
+        return UINT_MAX;
     done = heft_verify(c, NULL, count_finding, &findings, &err);
     heft_close(c);
-    return done && findings == 0;
+    return done ? findings : UINT_MAX;
 }
 
 /* All files of a folder, into a new one. */
@@ -74,7 +75,7 @@ static void poke(FILE *file, size_t at, char byte)
 }
 
 /* Every byte of a file, with its lowest bit turned, its highest (which continues a varint), all. */
-static void damage(const char *folder, const char *name)
+static void damage(const char *folder, const char *name, unsigned usual)
 {
     static const char masks[] = {0x01, (char)0x80, (char)0xff};
     char *path = heft_scratch_path(folder, name);
@@ -85,7 +86,7 @@ static void damage(const char *folder, const char *name)
     assert_true(bytes && file);
     for (size_t i = 0; i < 3 * n; i++) {
         poke(file, i / 3, (char)(bytes[i / 3] ^ masks[i % 3]));
-        if (is_sound(folder))
+        if (findings_of(folder) == usual)
             fail_msg("%s: byte %zu is damaged, nothing is found", name, i / 3);
         poke(file, i / 3, bytes[i / 3]);
     }
@@ -103,16 +104,18 @@ static void every_damaged_byte_is_found(void **state)
         struct heft_error err = {0};
         struct heft_checkpoint *c;
         struct heft_file file;
+        /* A slot of which one slice is there. */
+        const unsigned usual = strcmp(folders[i], "partitioned") == 0;
 
         snprintf(path, sizeof path, GOLDEN "/%s", folders[i]);
         folder = copy_of(path);
-        assert_true(is_sound(folder));
+        assert_int_equal(findings_of(folder), usual);
         c = heft_open(folder, NULL, &err);
         assert_non_null(c);
         for (size_t k = 0; heft_file_at(c, k, &file); k++)
             if (!strstr(file.path, "/checkpoint")) /* which names what to open, and has no sum */
-                damage(folder, strrchr(file.path, '/') + 1);
-        assert_true(is_sound(folder));
+                damage(folder, strrchr(file.path, '/') + 1, usual);
+        assert_int_equal(findings_of(folder), usual);
         heft_close(c);
         heft_scratch_free(folder);
     }

@@ -5,6 +5,7 @@
 Warm-up requests are encoded here: tensorflow-serving-api is no part of TensorFlow. The list of ops that
 TensorFlow puts into each meta graph is cut out: it is long and says nothing of the model.
 """
+import collections
 import os
 import shutil
 import sys
@@ -135,6 +136,30 @@ def make_frozen():
     (path / "frozen.pbtxt").write_text(text_format.MessageToString(definition))
 
 
+Pair = collections.namedtuple("Pair", "right left")
+
+
+class Structures(tf.Module):
+    @tf.function
+    def nested(self, x, of):
+        return x
+
+
+def make_structures():
+    """Arguments that nest."""
+    path = folder("structures")
+    vector = tf.TensorSpec([2], tf.float32, name="x")
+    model = Structures()
+    model.nested.get_concrete_function(vector, {"a": [vector, ("b", 1e-5, None)], "d": tf.bfloat16})
+    model.nested.get_concrete_function(vector, Pair(1e15, [Pair("it's", True)]))
+    model.nested.get_concrete_function(vector, tf.RaggedTensorSpec([None, None], tf.int32))
+    model.nested.get_concrete_function(vector, [tf.SparseTensorSpec([2, None], tf.bool), ()])
+    tf.saved_model.save(model, str(path))
+    shorten(path)
+    (path / "fingerprint.pb").unlink()
+
+
 make_tf2()
+make_structures()
 make_v1()
 make_frozen()
