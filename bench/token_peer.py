@@ -147,6 +147,8 @@ class Port:
         return len(self.coder.encode(text.decode()))
 
 
+# bpe-openai is not among them: the package knows the vocabularies cl100k, o200k and voyage3 alone,
+# and takes no other.
 KINDS = {"heft": Heft, "gigatoken": Gigatoken, "tiktoken": Tiktoken, "tokenizers": Tokenizers,
          "tokie": Tokie, "encoder.py": Port}
 

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "io/os.h"
+#include "tokens/utf8.h"
 
 /* Paths in the arena. */
 struct names {
@@ -68,25 +70,41 @@ static size_t end_of_set(const char *pattern, size_t n, size_t at)
     return i < n ? i : 0;
 }
 
-static bool in_set(const char *set, size_t n, uint8_t c)
+/* The character at *at, which moves past it. What is no UTF-8 is a character a byte, unlike all
+ * others, as Python's surrogateescape has it. */
+static uint32_t take_character(const char *text, size_t n, size_t *at)
+{
+    const uint8_t *const p = (const uint8_t *)text + *at;
+    unsigned width = heft_utf8_width(*p);
+
+    if (width > n - *at || heft_utf8_check((struct heft_bytes){p, width}) != width) {
+        *at += 1;
+        return *p < 0x80 ? *p : 0xDC00u + *p;
+    }
+    *at += width;
+    return heft_utf8_at(p, &width);
+}
+
+static bool in_set(const char *set, size_t n, uint32_t c)
 {
     const bool is_not = n > 0 && set[0] == '!';
     bool found = false;
 
-    for (size_t i = is_not; i < n; i++) {
-        if (i + 2 < n && set[i + 1] == '-') {
-            found |= (uint8_t)set[i] <= c && c <= (uint8_t)set[i + 2];
-            i += 2;
-        } else {
-            found |= (uint8_t)set[i] == c;
+    for (size_t i = is_not; i < n;) {
+        const uint32_t first = take_character(set, n, &i);
+        uint32_t last = first;
+
+        if (i + 1 < n && set[i] == '-') {
+            i++;
+            last = take_character(set, n, &i);
         }
+        found |= first <= c && c <= last;
     }
     return found != is_not;
 }
 
-/* One character of the pattern against one of the name; moves *at past it. A character beyond ASCII
- * is as many bytes: of a set it must be one, which Python has otherwise, for `?` the tail follows. */
-static bool one_matches(const char *pattern, size_t n, size_t *at, uint8_t c)
+/* One character of the pattern, which is not '*', against one of the name; moves *at past it. */
+static bool one_matches(const char *pattern, size_t n, size_t *at, uint32_t c)
 {
     const char p = pattern[*at];
     const size_t end = p == '[' ? end_of_set(pattern, n, *at) : 0;
@@ -97,34 +115,27 @@ static bool one_matches(const char *pattern, size_t n, size_t *at, uint8_t c)
         *at = end + 1;
         return in_set(pattern + first, end - first, c);
     }
-    *at += 1;
-    return p == '?' || (uint8_t)p == c;
-}
-
-static size_t next_character(const char *name, size_t k)
-{
-    k++;
-    while (((uint8_t)name[k] & 0xC0) == 0x80)
-        k++;
-    return k;
+    return take_character(pattern, n, at) == c || p == '?';
 }
 
 bool heft_name_matches(const char *pattern, size_t n, const char *name)
 {
+    const size_t length = strlen(name);
     size_t at = 0, k = 0, star = SIZE_MAX, from = 0;
 
-    while (name[k]) {
-        size_t next = at;
+    while (k < length) {
+        size_t next = at, after = k;
+        const uint32_t c = take_character(name, length, &after);
 
         if (at < n && pattern[at] == '*') {
             star = ++at;
             from = k;
-        } else if (at < n && one_matches(pattern, n, &next, (uint8_t)name[k])) {
-            k = pattern[at] == '?' ? next_character(name, k) : k + 1;
+        } else if (at < n && one_matches(pattern, n, &next, c)) {
+            k = after;
             at = next;
         } else if (star != SIZE_MAX) {
             at = star;
-            from = next_character(name, from);
+            (void)take_character(name, length, &from);
             k = from;
         } else {
             return false;
@@ -182,6 +193,22 @@ static bool widen(struct heft_arena *mem, const struct names *prefixes, struct h
     return true;
 }
 
+/* Behind a last slash only folders are left, and keep it. */
+static bool keep_folders(struct heft_arena *mem, struct names *names, struct heft_error *err)
+{
+    const size_t n = names->n;
+
+    names->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct heft_os_stat st = {0};
+
+        if (heft_os->stat_path(names->items[i], &st) == 0 && st.is_dir &&
+            !put_name(names, join(mem, names->items[i], heft_str_of(""), err), err))
+            return false;
+    }
+    return true;
+}
+
 /* The parts of the pattern between slashes, one after the other. */
 static bool expand(struct heft_arena *mem, const char *pattern, struct names *out,
                    struct heft_error *err)
@@ -205,6 +232,7 @@ static bool expand(struct heft_arena *mem, const char *pattern, struct names *ou
         p += part.n;
         while (*p == '/')
             p++;
+        ok = ok && (!slash || *p || keep_folders(mem, &now, err));
     }
     *out = now;
     return ok;
@@ -290,8 +318,8 @@ static bool add_pattern(struct heft_input_list *list, const char *pattern, uint3
     struct names found = {0};
     bool ok = expand(&list->mem, pattern, &found, err);
 
-    for (size_t i = 0; ok && i < found.n; i++)
-        ok = put_item(list, found.items[i], word, err);
+    for (size_t i = 0; ok && i < found.n; i++) /* "-" would be standard input */
+        ok = put_item(list, strcmp(found.items[i], "-") ? found.items[i] : "./-", word, err);
     if (ok && found.n == 0 && !how->allow_empty) {
         heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
                   "no such file, and no pattern that matches one (--allow-empty goes on)");

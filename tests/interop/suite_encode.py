@@ -10,13 +10,17 @@ import struct
 import numpy
 
 from common import ROOT, Suite, heft
-from encode_port import Encoder, arrays_of
+from encode_port import Encoder, arrays_of, paths_of
 
 GPT2 = pathlib.Path(os.environ.get("HEFT_GPT2") or ROOT.parent / "shared" / "data" / "gpt2")
 SMALL = ROOT / "tests" / "golden" / "tokens" / "small"
 PARTS = ["the ", "Hello", " world", "\n", "\r\n", "\r", "  ", "'s", "I'd", "été", "中文", "12", ".", "!",
          "\u00a0", "\u2028", "\U0001f600", "<|endoftext|>", "\t", "\0", "\ufeff", "e\u0301", "x" * 30]
 TREES = 40
+NAMES = ["B", "a", "A", "b", ".hid", "Z\u00e9", "\u00e9", "e\u0301", "中文", "x y", "[1]", "1", "*", "?", "a*b", "~",
+         "-", "--", "ß", "\U0001d518", "..a", "...", "a.", "a.npz.txt", "#", "$HOME", '"', "\\", "\\x", "\n"]
+PATTERNS = """* .* ** */* [a-z]* [!a-z]* ? ?? [[]* []1]* *[1]* [*] [?] a*/* */.* */*/* é* [é] [A-é] [!é]
+    [ß-ü]* \\* */ */*/ **/* [ [a [!] [z-a] [a-] [-a] .[!.]* ..* ./* */../* [^a] ?\u0301""".split()
 
 
 def text_of(rng, most):
@@ -72,6 +76,27 @@ def trees(suite, folder, encoder, vocab):
                 if suite.check(ran.status == 0, f"tree {seed}: {path}", ran.line):
                     same_arrays(suite, f"tree {seed} {path} combine {combine}", loaded(out),
                                 arrays_of(encoder, str(path), combine))
+
+
+def plant_names(rng, folder, depth=0):
+    folder.mkdir()
+    for name in rng.sample(NAMES, rng.randrange(3, 20)):
+        if rng.random() < 0.25 and depth < 3:
+            plant_names(rng, folder / name, depth + 1)
+        else:
+            (folder / name).write_text("x")
+
+
+def names(suite, folder, encoder, vocab):
+    """What is read, in which order, of names that patterns may stumble over."""
+    for seed in range(12):
+        tree = folder / f"tree{seed}"
+        plant_names(random.Random(seed), tree)
+        for path in (str(tree), f"{tree}/", *(f"{tree}/{pattern}" for pattern in PATTERNS)):
+            ran = heft("encode", "--vocab", vocab, "--allow-empty", "-n", "--json", path, "-o",
+                       folder / "out.npz")
+            if suite.check(ran.status == 0, f"names {seed}: {path}", ran.line):
+                suite.equal(json.loads(ran.out)["inputs"], paths_of(path), f"names {seed}: {path}")
 
 
 def big(suite, folder, encoder, vocab):
@@ -194,7 +219,7 @@ def run(folder):
     suite = Suite("encode as encode.py does, and for trainers")
     vocab = GPT2 if (GPT2 / "vocab.bpe").is_file() else SMALL
     encoder = Encoder(vocab)
-    for part in trees, big, formats, encodings, replacement:
+    for part in trees, names, big, formats, encodings, replacement:
         here = folder / part.__name__
         here.mkdir()
         part(suite, here, encoder, vocab)
