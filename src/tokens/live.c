@@ -1,0 +1,221 @@
+/* live.c: merges → live tokens, one rank after the other, and the trie of them. */
+#include "tokens/live.h"
+
+#define NONE       HEFT_LIVE_NONE
+#define BYTES      HEFT_LIVE_BYTES
+#define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
+#define MOST_NODES ((size_t)1 << 20)
+#define KEPT_BITS  15
+#define BITS_EACH  10 /* of the filter, for a merge */
+
+/* ---- which may be neighbours ------------------------------------------------------------- */
+
+/* The code of what two merge into; NONE: they do not. */
+static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
+{
+    const uint32_t bit = heft_live_bit(l, left, right);
+    const struct heft_pair_slot *slot =
+        l->filter[bit / 64] >> bit % 64 & 1
+            ? heft_vocab_pair(l->pairs->v, l->ids[left], l->ids[right])
+            : NULL;
+
+    return slot ? slot->rank + BYTES : NONE;
+}
+
+/* Takes the two tokens apart, the younger merge first, and asks each time whether the parts at the
+ * border would have merged before that (below `limit`). Of two equal merges the left one is older.
+ * What two bytes do is asked elsewhere. */
+static bool is_kept(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t limit)
+{
+    while (left >= BYTES || right >= BYTES) {
+        if (merged(l, left, right) < limit)
+            return false;
+        if (left >= BYTES && left > right) {
+            limit = left;
+            left = l->tokens[left].right;
+        } else {
+            limit = right + 1;
+            right = l->tokens[right].left;
+        }
+    }
+    return true;
+}
+
+bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
+{
+    const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* codes have 25 bits */
+    uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
+
+    if ((*kept & ~UINT64_C(1)) != key)
+        *kept = key | is_kept(l, left, right, NONE);
+    return *kept & 1;
+}
+
+uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
+{
+    struct heft_live_token *token = &l->tokens[code];
+
+    if (code >= BYTES && token->shorter == NONE)
+        token->shorter =
+            heft_trie_longest(&l->trie, (const uint8_t *)l->pairs->v->tokens[l->ids[code]].p,
+                              (size_t)token->length - 1)
+                .code;
+    return token->shorter;
+}
+
+/* ---- which tokens are live --------------------------------------------------------------- */
+
+struct filling {
+    struct heft_live *live;
+    struct heft_trie_builder builder;
+    uint32_t *codes; /* by id */
+};
+
+/* A token brings as many nodes as its right part has bytes, at most: its left part is there. */
+static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
+{
+    struct heft_live *const l = f->live;
+    const struct heft_vocab *v = l->pairs->v;
+    size_t bytes = 0, nodes = 0;
+    unsigned bits = 10;
+
+    for (uint32_t rank = 0; rank < v->n_merges && bytes <= MOST_TRIE; rank++) {
+        bytes += v->tokens[v->merges[rank].id].n;
+        nodes += v->tokens[v->merges[rank].right].n;
+    }
+    *is_live = bytes <= MOST_TRIE && nodes <= MOST_NODES;
+    if (!*is_live)
+        return true;
+    while ((size_t)1 << bits < (size_t)v->n_merges * BITS_EACH)
+        bits++;
+    l->filter_shift = 32 - bits;
+    l->filter = heft_calloc((size_t)1 << (bits - 6), sizeof *l->filter, err);
+    l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
+    l->kept = heft_alloc(sizeof *l->kept << KEPT_BITS, err);
+    l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
+    l->ids = heft_alloc((BYTES + v->n_merges) * sizeof *l->ids, err);
+    f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
+    return l->filter && l->joins && l->kept && l->tokens && l->ids && f->codes &&
+           heft_trie_begin(&f->builder, &l->trie, nodes, err);
+}
+
+#define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
+
+/* Whether two parts come together, all merges before that having been. */
+static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t code)
+{
+    return l->pairs->v->is_closed || (left < BYTES && right < BYTES) ||
+           (heft_live_meets(l, left, right) && is_kept(l, left, right, code));
+}
+
+static struct heft_live_token joined(const struct heft_live *l, uint32_t left, uint32_t right,
+                                     uint32_t code)
+{
+    const struct heft_live_token *a = &l->tokens[left], *b = &l->tokens[right];
+
+    return (struct heft_live_token){
+        .left = left,
+        .right = right,
+        .shorter = NONE,
+        .by_left = left < BYTES ? code : a->by_left,
+        .by_right = right < BYTES ? code : b->by_right,
+        .length = (uint16_t)(a->length + b->length),
+        .first = a->first,
+        .last = b->last,
+    };
+}
+
+/* A merge whose parts do not come together, as others are before it, never happens. False: what is
+ * known does not settle it. */
+static bool add_merge(struct filling *f, uint32_t rank)
+{
+    struct heft_live *const l = f->live;
+    const struct heft_merge *merge = &l->pairs->v->merges[rank];
+    const uint32_t left = f->codes[merge->left], right = f->codes[merge->right];
+    const uint32_t code = BYTES + rank, bit = heft_live_bit(l, left, right);
+
+    if (left >= WANTED)
+        f->codes[merge->left] = WANTED;
+    if (right >= WANTED)
+        f->codes[merge->right] = WANTED;
+    if (left >= WANTED || right >= WANTED)
+        return true;
+    l->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    if (left < BYTES) {
+        uint32_t *join = &l->joins[left << 8 | l->tokens[right].first];
+        *join = code < *join ? code : *join;
+    }
+    if (!is_made(l, left, right, code))
+        return true;
+    if (f->codes[merge->id] != NONE)
+        return false;
+    f->codes[merge->id] = code;
+    l->tokens[code] = joined(l, left, right, code);
+    l->ids[code] = merge->id;
+    if (l->tokens[code].length > l->longest)
+        l->longest = l->tokens[code].length;
+    return heft_trie_add(&f->builder, l->pairs->v->tokens[merge->id], code);
+}
+
+static bool add_bytes(struct filling *f)
+{
+    const uint32_t *const ids = f->live->pairs->v->byte_ids;
+    bool is_live = true;
+
+    for (uint32_t byte = 0; byte < BYTES; byte++) {
+        const uint8_t b = (uint8_t)byte;
+
+        is_live = is_live && f->codes[ids[byte]] == NONE;
+        f->codes[ids[byte]] = byte;
+        f->live->tokens[byte] = (struct heft_live_token){byte, byte, NONE, NONE, NONE, 1, b, b};
+        f->live->ids[byte] = ids[byte];
+    }
+    for (uint32_t i = 0; i < BYTES * BYTES; i++)
+        f->live->joins[i] = NONE;
+    memset(f->live->kept, 0xFF, sizeof *f->live->kept << KEPT_BITS); /* a key that no pair has */
+    f->live->longest = 1;
+    return is_live;
+}
+
+static bool fill(struct filling *f)
+{
+    const struct heft_vocab *v = f->live->pairs->v;
+    bool is_live;
+
+    for (uint32_t id = 0; id < v->n_ids; id++)
+        f->codes[id] = NONE;
+    is_live = add_bytes(f);
+    for (uint32_t rank = 0; rank < v->n_merges && is_live; rank++)
+        is_live = add_merge(f, rank);
+    return is_live;
+}
+
+/* ---- the door ---------------------------------------------------------------------------- */
+
+bool heft_live_init(struct heft_live *l, const struct heft_pairs *pairs, bool *is_live,
+                    struct heft_error *err)
+{
+    struct filling f = {.live = l};
+    bool ok;
+
+    *l = (struct heft_live){.pairs = pairs};
+    ok = reserve(&f, is_live, err);
+    *is_live = ok && *is_live && fill(&f);
+    ok = ok && (!*is_live || heft_trie_settle(&f.builder, err));
+    heft_trie_builder_release(&f.builder);
+    heft_free(f.codes);
+    if (!ok || !*is_live)
+        heft_live_release(l);
+    return ok;
+}
+
+void heft_live_release(struct heft_live *l)
+{
+    heft_trie_release(&l->trie);
+    heft_free(l->tokens);
+    heft_free(l->ids);
+    heft_free(l->filter);
+    heft_free(l->joins);
+    heft_free(l->kept);
+    *l = (struct heft_live){0};
+}

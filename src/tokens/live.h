@@ -1,0 +1,108 @@
+/* live.h: the tokens that merging can lead to, and which of them may be neighbours.
+ *
+ *     text      u n b e l i e v …
+ *     begins    u, un, unb?, …      tokens that begin here: a trie, its first two bytes a table
+ *
+ * Let a token be live if its own bytes merge into it, and two live tokens fit if the bytes of both
+ * merge into just the two. A row of live tokens is the encoding of its bytes if and only if all
+ * neighbours in it fit: a merge across a border depends on the two tokens there, and each comes about
+ * inside as if it were alone.
+ *
+ * That needs merges whose parts come from earlier merges (ranks that rise). Vocabularies of which
+ * that is not so have no such tables. */
+#ifndef HEFT_LIVE_H
+#define HEFT_LIVE_H
+
+#include "tokens/pairs.h"
+#include "tokens/token_trie.h"
+
+#define HEFT_LIVE_BYTES 256               /* codes below it are single bytes */
+#define HEFT_LIVE_NONE  (UINT32_MAX >> 1) /* above all codes */
+
+/* A token's code: a byte's is the byte, else 256 and its merge's rank. */
+struct heft_live_token {
+    uint32_t left, right; /* codes */
+    uint32_t shorter;     /* the longest that its bytes begin with, but itself; unknown: NONE */
+    uint32_t by_left, by_right; /* the merge that its first byte comes into first, and its last */
+    uint16_t length;            /* in bytes */
+    uint8_t first, last;        /* bytes */
+};
+struct heft_live {
+    const struct heft_pairs *pairs;
+    struct heft_live_token *tokens; /* by code */
+    uint32_t *ids;                  /* the same */
+    uint32_t longest;
+    struct heft_trie trie;
+    uint64_t *filter; /* bits; a merge has its bit set, few other pairs have */
+    unsigned filter_shift;
+    uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
+    uint64_t *kept;  /* pairs of codes and whether they fit, as far as remembered */
+};
+
+/* *is_live: whether the vocabulary can be read so; the tables are there only if it can. */
+HEFT_CHECKED bool heft_live_init(struct heft_live *live, const struct heft_pairs *pairs,
+                                 bool *is_live, struct heft_error *err);
+void heft_live_release(struct heft_live *live);
+
+/* The longest token but `code` itself that its bytes begin with; NONE: it is a byte. */
+uint32_t heft_live_shorten(struct heft_live *live, uint32_t code);
+/* Whether the parts of the two that meet at the border, but the bytes, all stay apart until they are
+ * in the tokens: the slow way. */
+bool heft_live_asks(const struct heft_live *live, uint32_t left, uint32_t right);
+
+static inline uint32_t heft_live_bit(const struct heft_live *live, uint32_t left, uint32_t right)
+{
+    return (left * UINT32_C(0x9E3779B1) + right * UINT32_C(0x85EBCA6B)) >> live->filter_shift;
+}
+
+/* The smaller one, without a branch: which it is cannot be foreseen. */
+static inline uint32_t heft_live_least(uint32_t a, uint32_t b)
+{
+    return b ^ ((a ^ b) & -(uint32_t)(a < b));
+}
+
+/* Whether the bytes at the border stay apart until one of them is in a larger token: what is asked
+ * first, because most that do not fit fail here. */
+static inline bool heft_live_meets(const struct heft_live *live, uint32_t left, uint32_t right)
+{
+    const struct heft_live_token *a = &live->tokens[left], *b = &live->tokens[right];
+    return live->pairs->of_bytes[a->last << 8 | b->first] >=
+           heft_live_least(a->by_right, b->by_left + 1) - HEFT_LIVE_BYTES;
+}
+
+/* Whether `right` may follow `left`. Both are taken apart, the younger merge first; where no part of
+ * the one merges with a part of the other, the order need not be asked. */
+static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t right)
+{
+    const struct heft_live_token *const tokens = live->tokens;
+    uint64_t merges = 0;
+
+    if (!heft_live_meets(live, left, right))
+        return false;
+    for (uint32_t a = left, b = right; (a | b) >= HEFT_LIVE_BYTES;) {
+        const uint32_t bit = heft_live_bit(live, a, b);
+
+        merges |= live->filter[bit / 64] >> bit % 64;
+        if (a > b) /* no choice of values: what is read next is guessed, not waited for */
+            a = tokens[a].right;
+        else
+            b = tokens[b].left;
+    }
+    return HEFT_LIKELY((merges & 1) == 0) || heft_live_asks(live, left, right);
+}
+
+/* False: before these bytes nothing can follow the token. They are read as if the text ended there. */
+static inline bool heft_live_goes_on(const struct heft_live *live, uint32_t code,
+                                     const uint8_t *text, size_t n)
+{
+    const struct heft_live_token *token = &live->tokens[code];
+    uint32_t rank, least;
+
+    if (n == 0)
+        return true;
+    rank = live->pairs->of_bytes[token->last << 8 | text[0]];
+    least = n == 1 ? HEFT_LIVE_NONE : live->joins[text[0] << 8 | text[1]] + 1;
+    return rank >= heft_live_least(token->by_right, least) - HEFT_LIVE_BYTES;
+}
+
+#endif

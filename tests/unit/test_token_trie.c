@@ -1,0 +1,171 @@
+/* test_token_trie.c: the longest token of a set, by the trie and by trying them all. */
+#include <stdio.h>
+
+#include "tokens/token_trie.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define TOKENS  400
+#define LONGEST 9
+
+static uint32_t state = 11;
+
+static uint32_t any(uint32_t below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+}
+
+struct set {
+    char bytes[TOKENS][LONGEST];
+    size_t sizes[TOKENS];
+    size_t n;
+};
+
+static struct heft_str token(const struct set *set, size_t i)
+{
+    return (struct heft_str){set->bytes[i], set->sizes[i]};
+}
+
+/* Of these bytes four at a time have the same bit in a place. */
+static void random_bytes(char *to, size_t n, unsigned kinds)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)(uint8_t)(any(kinds) * 64 + any(3));
+}
+
+static bool has(const struct set *set, struct heft_str wanted)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (heft_str_eq(token(set, i), wanted))
+            return true;
+    return false;
+}
+
+static void make_set(struct set *set, unsigned kinds)
+{
+    set->n = 0;
+    for (unsigned tries = 0; tries < 2 * TOKENS && set->n < TOKENS; tries++) {
+        const size_t n = 2 + any(LONGEST - 1);
+
+        random_bytes(set->bytes[set->n], n, kinds);
+        set->sizes[set->n] = n;
+        if (!has(set, token(set, set->n)))
+            set->n++;
+    }
+}
+
+static struct heft_trie_match longest(const struct set *set, const uint8_t *text, size_t n)
+{
+    struct heft_trie_match best = {text[0], 1};
+
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->sizes[i] <= n && set->sizes[i] > best.length &&
+            memcmp(set->bytes[i], text, set->sizes[i]) == 0)
+            best = (struct heft_trie_match){256 + i, (uint32_t)set->sizes[i]};
+    return best;
+}
+
+/* False: there was no memory. */
+static bool build(struct heft_trie *trie, const struct set *set)
+{
+    struct heft_trie_builder builder;
+    struct heft_error err = {0};
+    size_t nodes = 0;
+    bool ok;
+
+    for (size_t i = 0; i < set->n; i++)
+        nodes += set->sizes[i] - 2;
+    ok = heft_trie_begin(&builder, trie, nodes, &err);
+    for (uint32_t i = 0; i < set->n && ok; i++) {
+        assert_true(heft_trie_add(&builder, token(set, i), 256 + i));
+        assert_false(heft_trie_add(&builder, token(set, i), 999));
+    }
+    ok = ok && heft_trie_settle(&builder, &err);
+    heft_trie_builder_release(&builder);
+    assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+    return ok;
+}
+
+static void test_longest(void **unused)
+{
+    static struct set set;
+
+    (void)unused;
+    for (unsigned round = 0; round < 200; round++) {
+        struct heft_trie trie = {0};
+        char text[LONGEST + 2];
+
+        make_set(&set, 1 + round % 4);
+        assert_true(build(&trie, &set));
+        for (unsigned i = 0; i < 2000; i++) {
+            const size_t n = 1 + any(sizeof text - 1);
+            const uint8_t *const bytes = (const uint8_t *)text;
+            struct heft_trie_match match, wanted;
+
+            random_bytes(text, sizeof text, 4);
+            if (any(2)) {
+                const size_t which = any((uint32_t)set.n);
+
+                memcpy(text, set.bytes[which], set.sizes[which]);
+            }
+            match = heft_trie_longest(&trie, bytes, n);
+            wanted = longest(&set, bytes, n);
+            assert_int_equal(match.code, wanted.code);
+            assert_int_equal(match.length, wanted.length);
+        }
+        heft_trie_release(&trie);
+    }
+}
+
+/* No two tokens share a byte behind the first two: as many nodes as there can be. */
+static void test_no_node_to_spare(void **unused)
+{
+    static struct set set;
+    struct heft_trie trie = {0};
+
+    (void)unused;
+    for (set.n = 0; set.n < TOKENS; set.n++) {
+        memset(set.bytes[set.n], 'x', LONGEST);
+        set.bytes[set.n][0] = (char)(uint8_t)(set.n / 256);
+        set.bytes[set.n][1] = (char)(uint8_t)set.n;
+        set.sizes[set.n] = LONGEST;
+    }
+    assert_true(build(&trie, &set));
+    for (uint32_t i = 0; i < TOKENS; i++)
+        assert_int_equal(heft_trie_longest(&trie, (const uint8_t *)set.bytes[i], LONGEST).code,
+                         256 + i);
+    heft_trie_release(&trie);
+}
+
+static void test_no_memory(void **unused)
+{
+    static struct set set;
+    bool ok = false;
+
+    (void)unused;
+    make_set(&set, 2);
+    for (unsigned nth = 1; !ok; nth++) {
+        struct heft_trie trie = {0};
+
+        assert_true(nth < 20);
+        heft_alloc_fail_at(nth);
+        ok = build(&trie, &set);
+        heft_alloc_fail_at(0);
+        heft_trie_release(&trie);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_no_node_to_spare),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
