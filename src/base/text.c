@@ -85,6 +85,10 @@ size_t heft_utf8_check(struct heft_bytes text)
             break;
         if (text.n - at < 8 && text.n >= 8 && !(load_word(text.p + text.n - 8) & EACH(0x80)))
             return text.n; /* the rest, with some that were seen before, is ASCII */
+        if (text.p[at] < 0x80) {
+            at++;
+            continue;
+        }
         length = character_length(text.p + at, text.n - at);
         if (length == 0)
             return at;

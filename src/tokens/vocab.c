@@ -10,6 +10,8 @@
 #define GPT2_CRC32  UINT32_C(0xDC2278CB)
 #define GPT2_CRC32C UINT32_C(0x95AE72DD)
 
+#define AHEAD 16 /* merges whose slots are on their way */
+
 /* ---- the alphabet ------------------------------------------------------------------------ */
 
 /* Bytes that stand for themselves: printable ones of Latin-1. */
@@ -60,6 +62,8 @@ static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err
 
 bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
 {
+    const uint32_t last = v->n_merges - 1; /* where there is one */
+
     v->slot_bits = 4;
     while (((uint64_t)1 << v->slot_bits) < 2 * (uint64_t)v->n_merges)
         v->slot_bits++;
@@ -67,9 +71,13 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
     if (!v->slots)
         return false;
     memset(v->slots, 0xFF, sizeof *v->slots << v->slot_bits);
-    for (uint32_t rank = 0; rank < v->n_merges; rank++)
+    for (uint32_t rank = 0; rank < v->n_merges; rank++) {
+        const struct heft_merge *later = &v->merges[rank + heft_min_u64(AHEAD, last - rank)];
+
+        HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(later->left, later->right))]);
         if (!add_pair(v, rank, err))
             return false;
+    }
     v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
     v->joints = heft_arena_alloc(&v->mem, sizeof *v->joints, err);
     if (!v->joints || !v->pairs || !heft_pairs_init(v->pairs, v, err))

@@ -16,7 +16,7 @@ static const struct {
 
 static void turn_alphabet(struct heft_vocab_reading *r)
 {
-    for (uint32_t c = 0; c < HEFT_ALPHABET_END; c++)
+    for (uint32_t c = 0; c < HEFT_ALPHABET_ROOM; c++)
         r->bytes[c] = (int16_t)heft_alphabet_byte(c);
 }
 
@@ -50,14 +50,14 @@ static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool
 bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_bytes ids,
                       struct heft_error *err)
 {
-    struct heft_vocab_reading r = {.v = v, .err = err};
+    struct heft_vocab_reading r = {.v = v, .err = err, .least_special = HEFT_NO_TOKEN};
     bool ok;
 
     v->end = HEFT_NO_TOKEN;
     turn_alphabet(&r);
     ok = (!ids.p || (check_text(&r, ids) && heft_vocab_read_ids(&r, ids))) &&
          read_text(&r, text, ids.p != NULL);
-    heft_strmap_release(&r.ids);
+    heft_vocab_ids_release(&r.ids);
     return ok;
 }
 
@@ -123,12 +123,12 @@ static bool read_folder(struct heft_vocab_reading *r, const char *folder)
 
 bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err)
 {
-    struct heft_vocab_reading r = {.v = v, .err = err};
+    struct heft_vocab_reading r = {.v = v, .err = err, .least_special = HEFT_NO_TOKEN};
     bool ok;
 
     v->end = HEFT_NO_TOKEN;
     turn_alphabet(&r);
     ok = heft_path_kind(path) == HEFT_PATH_DIR ? read_folder(&r, path) : read_files(&r, path, NULL);
-    heft_strmap_release(&r.ids);
+    heft_vocab_ids_release(&r.ids);
     return ok;
 }

@@ -3,16 +3,18 @@
 #define HEFT_VOCAB_PARTS_H
 
 #include "tokens/vocab.h"
+#include "tokens/vocab_ids.h"
 #include "wire/json.h"
 
-#define HEFT_ALPHABET_END 0x144 /* one more than its last character */
+#define HEFT_ALPHABET_ROOM 0x180 /* characters of two bytes from C2 to C5, and those before them */
 
 /* A token that a file lists with its id. */
 struct heft_listed {
-    struct heft_str word; /* as the file spells it */
+    struct heft_str word; /* as the file spells it; lives as long as the file's text */
     uint64_t where;
     uint32_t id;
     bool is_special; /* stands for its own characters, and no merge makes it */
+    bool is_bytes;   /* the word is what it stands for already, in the vocabulary's memory */
 };
 struct heft_listing {
     struct heft_listed *items;
@@ -22,8 +24,9 @@ struct heft_listing {
 
 struct heft_vocab_reading {
     struct heft_vocab *v;
-    struct heft_strmap ids;           /* bytes of a token → its id */
-    int16_t bytes[HEFT_ALPHABET_END]; /* of the alphabet's characters; -1: none */
+    struct heft_vocab_ids ids;         /* bytes of a token → its id */
+    uint32_t least_special;            /* of the ids of special tokens */
+    int16_t bytes[HEFT_ALPHABET_ROOM]; /* of the alphabet's characters; -1: none */
     struct heft_error *err;
 };
 
@@ -50,6 +53,12 @@ HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct he
                                          bool has_ids);
 /* The next line without its end; an end of text without a newline gives the rest. */
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
+
+/* ---- vocab_usual.c ----------------------------------------------------------------------- */
+
+/* All of encoder.json. False, and no error unless memory is short: it is not of the usual form. */
+HEFT_CHECKED bool heft_vocab_list_usual(struct heft_vocab_reading *r, struct heft_bytes text,
+                                        struct heft_listing *list);
 
 /* ---- others ------------------------------------------------------------------------------ */
 

@@ -116,7 +116,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
 
     v->n_ids = list->most + 2;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens || !heft_strmap_reserve(&r->ids, list->n, r->err))
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++) {
         const struct heft_listed *item = &list->items[i];
@@ -125,7 +125,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
             return heft_fail(r->err, HEFT_MALFORMED, item->where,
                              "rank %" PRIu32 " belongs to another token already", item->id);
         v->tokens[item->id] = item->word;
-        if (!heft_strmap_add(&r->ids, item->word, item->id, &found, r->err))
+        if (!heft_vocab_ids_add(&r->ids, item->id, &found, r->err))
             return false;
         if (found != HEFT_MAP_NONE)
             return heft_fail(r->err, HEFT_MALFORMED, item->where,
@@ -154,8 +154,8 @@ static uint32_t rank_of(const struct heft_vocab_reading *r, const struct parting
 {
     if (i + 2 > parts->n)
         return NO_RANK;
-    return heft_strmap_get(&r->ids, (struct heft_str){parts->p + parts->at[i],
-                                                      (size_t)parts->at[i + 2] - parts->at[i]});
+    return heft_vocab_ids_get(&r->ids, (struct heft_str){parts->p + parts->at[i],
+                                                         (size_t)parts->at[i + 2] - parts->at[i]});
 }
 
 static size_t lowest(const struct parting *parts)
@@ -204,10 +204,11 @@ static bool add_merge(struct heft_vocab_reading *r, uint32_t id)
     part_token(r, token, &parts);
     if (parts.n > 2)
         return heft_strmap_add(&v->wholes, token, id, &found, r->err);
-    v->merges[v->n_merges++] = (struct heft_merge){
-        heft_strmap_get(&r->ids, (struct heft_str){token.p, parts.at[1]}),
-        heft_strmap_get(&r->ids, (struct heft_str){token.p + parts.at[1], token.n - parts.at[1]}),
-        id};
+    v->merges[v->n_merges++] =
+        (struct heft_merge){heft_vocab_ids_get(&r->ids, (struct heft_str){token.p, parts.at[1]}),
+                            heft_vocab_ids_get(&r->ids, (struct heft_str){token.p + parts.at[1],
+                                                                          token.n - parts.at[1]}),
+                            id};
     return true;
 }
 

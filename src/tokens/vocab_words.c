@@ -22,20 +22,22 @@ bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *
 static bool to_bytes(const struct heft_vocab_reading *r, struct heft_str word, uint8_t *out,
                      size_t *n)
 {
-    const uint8_t *p = (const uint8_t *)word.p;
+    const uint8_t *p = (const uint8_t *)word.p, *const end = p + word.n;
+    uint8_t *to = out;
 
-    *n = 0;
-    for (size_t i = 0; i < word.n;) {
-        uint32_t c = p[i++];
+    while (p < end) {
+        uint32_t c = *p++;
 
-        if (c >= 0xC2 && c <= 0xC5 && i < word.n && (p[i] & 0xC0) == 0x80)
-            c = (c & 0x1F) << 6 | (p[i++] & 0x3F);
-        else if (c >= 0x80)
+        if (c >= 0x80) {
+            if (c < 0xC2 || c > 0xC5 || p == end || (*p & 0xC0) != 0x80)
+                return false;
+            c = (c & 0x1F) << 6 | (*p++ & 0x3F); /* below 0x180 */
+        }
+        if (r->bytes[c] < 0)
             return false;
-        if (c >= HEFT_ALPHABET_END || r->bytes[c] < 0)
-            return false;
-        out[(*n)++] = (uint8_t)r->bytes[c];
+        *to++ = (uint8_t)r->bytes[c];
     }
+    *n = (size_t)(to - out);
     return *n > 0;
 }
 
@@ -59,9 +61,6 @@ static bool list_member(struct heft_vocab_reading *r, struct heft_json *json,
 
     if (item.word.n > 2 * HEFT_LONGEST)
         return heft_vocab_fail(r, item.where, "a token of more than 4096 characters");
-    item.word.p = heft_arena_text(&r->v->mem, json->text, r->err);
-    if (!item.word.p)
-        return false;
     if (heft_json_next(json) != HEFT_JSON_NUMBER || !heft_json_u64(json, &id))
         return r->err->code ? false
                             : heft_vocab_fail(r, json->where, "an id that is no whole number");
@@ -83,29 +82,33 @@ bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
     return token == HEFT_JSON_OBJECT_END;
 }
 
-static bool place(struct heft_vocab_reading *r, const struct heft_listed *item)
+/* The token's bytes go to *to, which has room for the word. */
+static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, char **to)
 {
     struct heft_vocab *v = r->v;
-    uint8_t bytes[2 * HEFT_LONGEST];
     struct heft_str token = item->word;
     uint32_t found;
 
     if (v->tokens[item->id].p)
         return heft_fail(r->err, HEFT_MALFORMED, item->where,
                          "id %" PRIu32 " belongs to another token already", item->id);
-    if (!item->is_special && to_bytes(r, item->word, bytes, &token.n) &&
-        !(token.p =
-              heft_arena_text(&v->mem, (struct heft_str){(const char *)bytes, token.n}, r->err)))
-        return false;
-    if (!token.p || token.p == item->word.p)
-        token = item->word;
+    if (!item->is_bytes) {
+        token.p = *to;
+        if (item->is_special || !to_bytes(r, item->word, (uint8_t *)*to, &token.n)) {
+            token.n = item->word.n;
+            if (token.n > 0)
+                memcpy(*to, item->word.p, token.n);
+        }
+        *to += token.n;
+    }
     v->tokens[item->id] = token;
     if (item->is_special) {
+        r->least_special = item->id < r->least_special ? item->id : r->least_special;
         if (heft_str_is(token, HEFT_END_OF_TEXT))
             v->end = item->id;
         return true;
     }
-    if (!heft_strmap_add(&r->ids, token, item->id, &found, r->err))
+    if (!heft_vocab_ids_add(&r->ids, item->id, &found, r->err))
         return false;
     return found == HEFT_MAP_NONE ||
            heft_fail(r->err, HEFT_MALFORMED, item->where,
@@ -116,7 +119,7 @@ bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         const char c = (char)byte;
-        const uint32_t id = heft_strmap_get(&r->ids, (struct heft_str){&c, 1});
+        const uint32_t id = heft_vocab_ids_get(&r->ids, (struct heft_str){&c, 1});
 
         if (id == HEFT_MAP_NONE)
             return heft_fail(r->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
@@ -130,13 +133,18 @@ bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
 bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *list)
 {
     struct heft_vocab *v = r->v;
+    size_t room = 0;
+    char *to;
 
     v->n_ids = list->most + 1;
+    for (size_t i = 0; i < list->n; i++)
+        room += list->items[i].is_bytes ? 0 : list->items[i].word.n; /* within the file's size */
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens)
+    to = heft_arena_alloc(&v->mem, room + 1, r->err);
+    if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++)
-        if (!place(r, &list->items[i]))
+        if (!place(r, &list->items[i], &to))
             return false;
     return heft_vocab_place_bytes(r);
 }
@@ -146,21 +154,27 @@ static bool read_listing(struct heft_vocab_reading *r, struct heft_bytes text,
 {
     struct heft_json json;
 
+    if (heft_vocab_list_usual(r, text, list))
+        return true;
+    list->n = list->most = 0;
+    if (r->err->code)
+        return false;
     heft_json_begin(&json, text, 0, &r->v->mem, r->err);
     if (heft_json_next(&json) != HEFT_JSON_OBJECT)
         return r->err->code ? false : heft_vocab_fail(r, 0, "no JSON object of tokens and ids");
     if (!heft_vocab_list(r, &json, list) || heft_json_next(&json) != HEFT_JSON_END)
         return false;
-    for (size_t i = 0; i < list->n; i++)
-        list->items[i].is_special = heft_str_is(list->items[i].word, HEFT_END_OF_TEXT);
     return list->n > 0 || heft_vocab_fail(r, 0, "no token at all");
 }
 
 bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct heft_listing list = {0};
-    const bool ok = read_listing(r, text, &list) && heft_vocab_place(r, &list);
+    bool ok = read_listing(r, text, &list);
 
+    for (size_t i = 0; i < list.n; i++)
+        list.items[i].is_special = heft_str_is(list.items[i].word, HEFT_END_OF_TEXT);
+    ok = ok && heft_vocab_place(r, &list);
     heft_free(list.items);
     return ok;
 }
@@ -174,7 +188,7 @@ static bool number_tokens(struct heft_vocab_reading *r, size_t merges)
 
     v->n_ids = (uint32_t)(256 + merges + 1);
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens)
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, v->tokens, v->n_ids, r->err))
         return false;
     heft_alphabet_order(order);
     for (uint32_t id = 0; id < 256; id++) {
@@ -184,7 +198,7 @@ static bool number_tokens(struct heft_vocab_reading *r, size_t merges)
         if (!byte)
             return false;
         v->tokens[id] = (struct heft_str){byte, 1};
-        if (!heft_strmap_add(&r->ids, v->tokens[id], id, &found, r->err))
+        if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
             return false;
     }
     v->end = v->n_ids - 1;
@@ -238,12 +252,25 @@ static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint6
         !to_bytes(r, right, p->bytes + p->left_n, &p->right_n))
         return heft_vocab_fail(
             r, where, "a merge that is not two words of the alphabet with a space between");
-    p->left = heft_strmap_get(&r->ids, (struct heft_str){(const char *)p->bytes, p->left_n});
-    p->right =
-        heft_strmap_get(&r->ids, (struct heft_str){(const char *)p->bytes + p->left_n, p->right_n});
+    p->left = heft_vocab_ids_get(&r->ids, (struct heft_str){(const char *)p->bytes, p->left_n});
+    p->right = heft_vocab_ids_get(
+        &r->ids, (struct heft_str){(const char *)p->bytes + p->left_n, p->right_n});
     return (p->left != HEFT_MAP_NONE && p->right != HEFT_MAP_NONE) ||
            heft_vocab_fail(r, where,
                            "a merge of something that neither is a byte nor was merged before");
+}
+
+/* Mostly merges stand in the order of their ids. Special tokens, which merges do not make, mostly
+ * have the last ids. */
+static uint32_t id_of_result(const struct heft_vocab_reading *r, struct heft_str token)
+{
+    const struct heft_vocab *v = r->v;
+    const uint32_t next = v->n_merges ? v->merges[v->n_merges - 1].id + 1 : 256;
+
+    if (next < v->n_ids && next < r->least_special && v->tokens[next].p &&
+        heft_str_eq(v->tokens[next], token))
+        return next;
+    return heft_vocab_ids_get(&r->ids, token);
 }
 
 bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64_t where,
@@ -257,14 +284,16 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
     if (!read_parts(r, line, where, &p))
         return false;
     token = (struct heft_str){(const char *)p.bytes, p.left_n + p.right_n};
-    id = has_ids ? heft_strmap_get(&r->ids, token) : 256 + v->n_merges;
+    id = has_ids ? id_of_result(r, token) : 256 + v->n_merges;
     if (id == HEFT_MAP_NONE)
         return heft_vocab_fail(r, where, "a merge whose result has no id");
     if (!has_ids) {
         token.p = heft_arena_text(&v->mem, token, r->err);
-        if (!token.p || !heft_strmap_add(&r->ids, token, id, &found, r->err))
+        if (!token.p)
             return false;
         v->tokens[id] = token;
+        if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
+            return false;
         if (found != HEFT_MAP_NONE)
             return heft_vocab_fail(r, where, "a merge whose result another merge made before");
     }

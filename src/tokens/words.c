@@ -10,6 +10,7 @@
 #define LONG_MOST   256 /* bytes of a word that is kept */
 #define MOST_HEAP   ((size_t)1 << 18)
 #define LEAST       ((size_t)1 << 20)
+#define LARGE_PAGE  ((size_t)2 << 20)
 
 struct entry {
     uint64_t low, high;         /* the word; all zero: free */
@@ -272,22 +273,43 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 
 /* ---- life -------------------------------------------------------------------------------- */
 
+/* A token that is a word, on its way to its line. */
+struct seedling {
+    struct key key;
+    uint32_t id;
+};
+
+static void plant(struct heft_words *w, const struct seedling *seedlings, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct entry *e = open_entry(w, seedlings[i].key);
+
+        heft_put_le32(e->value, seedlings[i].id); /* its low half is the id of two bytes */
+        heft_put_le16(e->value + VALUE_BYTES - 2, 1);
+    }
+}
+
 /* Where every token encodes to itself. Lower ids are commoner: they are put last, and so in front. */
 static void seed(struct heft_words *w)
 {
     uint8_t word[2 * HEFT_WORD_ROOM] = {0};
+    struct seedling batch[BATCH];
+    size_t n = 0;
 
     for (uint32_t id = w->v->n_ids; w->v->is_closed && id-- > 0;) {
         const struct heft_str token = w->v->tokens[id];
-        struct entry *e;
 
         if (!token.p || id == w->v->end || token.n == 0 || token.n > HEFT_WORD_KEY)
             continue;
         memcpy(word, token.p, token.n);
-        e = open_entry(w, key_of(word, token.n));
-        heft_put_le32(e->value, id); /* its low half is the id of two bytes */
-        heft_put_le16(e->value + VALUE_BYTES - 2, 1);
+        batch[n] = (struct seedling){key_of(word, token.n), id};
+        HEFT_PREFETCH(line_of(w, batch[n].key));
+        if (++n == BATCH) {
+            plant(w, batch, n);
+            n = 0;
+        }
     }
+    plant(w, batch, n);
 }
 
 static unsigned bits_below(size_t bytes, size_t each)
@@ -297,6 +319,22 @@ static unsigned bits_below(size_t bytes, size_t each)
     while (each << (bits + 1) <= bytes)
         bits++;
     return bits;
+}
+
+/* Large pages begin at a multiple of their size: lines before the first and behind the last would
+ * have small ones, each of which takes as long to get as a large one. */
+static bool make_lines(struct heft_words *w, struct heft_error *err)
+{
+    const size_t bytes = sizeof *w->lines << w->line_bits;
+    const size_t align = bytes < LARGE_PAGE ? sizeof *w->lines : LARGE_PAGE;
+
+    w->lines_block = heft_calloc(bytes + align, 1, err);
+    if (!w->lines_block)
+        return false;
+    w->lines = (struct heft_word_line *)(((uintptr_t)w->lines_block + align - 1) &
+                                         ~(uintptr_t)(align - 1));
+    heft_pages_large(w->lines, bytes);
+    return true;
 }
 
 bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache,
@@ -309,15 +347,11 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->long_bits = bits_below(bytes / 8, sizeof *w->longs);
     w->store_cap = bytes / 4;
     heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
-    w->lines_block = heft_calloc(((size_t)1 << w->line_bits) + 1, sizeof *w->lines, err);
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
-    if (!w->lines_block || !w->ids || !w->longs || !w->store)
+    if (!w->ids || !w->longs || !w->store || !make_lines(w, err))
         return false;
-    w->lines = (struct heft_word_line *)(((uintptr_t)w->lines_block + sizeof *w->lines - 1) &
-                                         ~(uintptr_t)(sizeof *w->lines - 1));
-    heft_pages_large(w->lines, sizeof *w->lines << w->line_bits);
     seed(w);
     return true;
 }
