@@ -187,9 +187,8 @@ static void bytes_are_made_when_they_are_written(void **state)
 
     make_counted(NULL, 0, want, BIG);
     begin(b);
-    assert_true(heft_plan_maker(&b->plan,
-                                (struct heft_maker){make_counted, count_release, &released}, &maker,
-                                &b->err));
+    assert_true(heft_plan_maker(
+        &b->plan, (struct heft_maker){make_counted, count_release, &released}, &maker, &b->err));
     assert_true(heft_plan_made(&b->plan, 0, maker, 0, 5, &b->err));
     item(b, add(b, 0, 100, true, 0, 100, HEFT_U8, NULL), HEFT_U8);
     assert_true(heft_plan_made(&b->plan, 0, maker, 105, BIG - 105, &b->err));
@@ -214,9 +213,8 @@ static void a_maker_is_released_where_it_does_not_fit(void **state)
     int released = 0;
 
     heft_alloc_fail_at(1);
-    assert_false(heft_plan_maker(&b->plan,
-                                 (struct heft_maker){make_counted, count_release, &released},
-                                 &maker, &b->err));
+    assert_false(heft_plan_maker(
+        &b->plan, (struct heft_maker){make_counted, count_release, &released}, &maker, &b->err));
     heft_alloc_fail_at(0);
     assert_int_equal(b->err.code, HEFT_NOMEM);
     assert_int_equal(released, 1);
