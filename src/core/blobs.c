@@ -14,7 +14,7 @@ bool heft_model_add_blob(struct heft_model *model, struct heft_str name, uint32_
     if (!heft_model_weigh_name(model, name, 0, err) ||
         !heft_grow(&model->blobs, &model->cap_blobs, model->n_blobs, 1, sizeof *model->blobs, err))
         return false;
-    model->blobs[model->n_blobs++] = (struct heft_model_blob){name, kind, storage};
+    model->blobs[model->n_blobs++] = (struct heft_model_blob){name, kind, storage, model->n_rows};
     return true;
 }
 

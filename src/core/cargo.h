@@ -14,6 +14,7 @@ struct heft_item {
     struct heft_str name; /* as written; NUL-terminated */
     uint64_t bytes;       /* as written */
     uint64_t at;          /* offset in its file, once it is planned */
+    size_t place;         /* of its row in the source: what blobs are counted from */
     uint32_t shard;       /* 0 … n_shards-1, after split */
     uint8_t as;           /* dtype as written */
 };

@@ -147,6 +147,7 @@ struct heft_model_blob {
     struct heft_str name; /* NUL-terminated; UTF-8 and unique among blobs after settle */
     const char *kind;     /* what people call it: "blob", "asset"; static */
     uint32_t storage;     /* all of it; a tensor may lie there, too */
+    size_t behind;        /* rows that come before it in the file's own order */
 };
 
 struct heft_note {

@@ -151,6 +151,14 @@ static bool sort_row(struct sorter *s, struct heft_row *row)
     return heft_model_lose(s->model, row->name, source_of(s->model, row), &found, s->err);
 }
 
+/* Blobs in front of row i count the rows that stay: they come in the order of rows. */
+static size_t place_blobs(const struct sorter *s, size_t i, size_t at)
+{
+    for (; at < s->model->n_blobs && s->model->blobs[at].behind <= i; at++)
+        s->model->blobs[at].behind = s->n;
+    return at;
+}
+
 /* Blobs of which the file has less than all. */
 static bool sort_blobs(const struct sorter *s)
 {
@@ -196,14 +204,18 @@ static bool sort_ties(const struct sorter *s)
 bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err)
 {
     const size_t n_rows = model->n_rows;
+    size_t at = 0;
     struct sorter s = {.model = model, .err = err};
     bool ok = true;
 
     s.wholes = heft_calloc(model->n_storages + 1, sizeof *s.wholes, err);
     for (size_t i = 0; s.wholes && i < model->n_storages; i++)
         cut_storage(&s, i);
-    for (size_t i = 0; s.wholes && ok && i < n_rows; i++)
+    for (size_t i = 0; s.wholes && ok && i < n_rows; i++) {
+        at = place_blobs(&s, i, at);
         ok = sort_row(&s, &model->rows[i]);
+    }
+    place_blobs(&s, n_rows, at);
     ok = s.wholes && ok && sort_blobs(&s) && sort_ties(&s);
     if (ok)
         model->n_rows = s.n;

@@ -87,7 +87,9 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_c
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "npy holds one tensor, %zu were chosen",
                          cargo->n_items);
     return heft_numpy_header(plan, cargo->items, &header, err) &&
-           heft_plan_put(plan, file, header, err) && heft_plan_item(plan, file, cargo->items, err);
+           heft_plan_put(plan, file, header, err) &&
+           heft_plan_item(plan, file, cargo->items, err) &&
+           heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
 }
 
 static const char *const extensions[] = {"npy", NULL};

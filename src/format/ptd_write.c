@@ -1,6 +1,7 @@
 /* ptd_write.c: plans a .ptd as ExecuTorch's Python serializer lays it out, byte for byte.
  *
- *     items and blobs ─► contents ─ those of the same bytes share ─► segments, each aligned
+ *     items and blobs, in the source's order ─► contents ─ those of the same bytes share ─► segments,
+ *     each aligned
  *     tables (back to front): DataSegments, their vector; of each entry its key, sizes, dim_order,
  *     layout, NamedData; their vector; the root (ptd_tables.c draws them)
  *     file: tables with the header spliced in │ zeros │ segments, zeros between
@@ -14,17 +15,24 @@
 #define SPLICE    48  /* the header, padded to 16 */
 #define ID        "FT01"
 
+/* What the tables say of a content. */
+struct entry {
+    struct heft_item *item; /* NULL: a blob */
+    struct heft_str name;
+    const uint8_t *order; /* dim_order; NULL: as the dimensions come */
+};
+
 struct out {
     struct heft_plan *plan;
     const struct heft_cargo *cargo;
     struct heft_arena scratch;
     struct heft_flat_out flat;
-    struct heft_ptd_content *contents; /* items, then blobs */
-    const uint8_t **orders;            /* of contents: dim_order; NULL: as they come */
-    uint32_t *first;                   /* of contents: the one that is stored */
-    uint32_t *segments;                /* … its segment */
-    uint64_t *offsets;                 /* of segments */
-    uint32_t *stored;                  /* segments: which content they are */
+    struct heft_ptd_content *contents;
+    struct entry *entries; /* of contents */
+    uint32_t *first;       /* of contents: the one that is stored */
+    uint32_t *segments;    /* … its segment */
+    uint64_t *offsets;     /* of segments */
+    uint32_t *stored;      /* segments: which content they are */
     uint32_t *refs;
     size_t n;
     uint32_t n_segments;
@@ -120,7 +128,7 @@ static bool check_dims(const struct heft_item *item, struct heft_error *err)
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool add_item(struct out *o, const struct heft_item *item, struct heft_error *err)
+static bool add_item(struct out *o, struct heft_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     const uint8_t *order;
@@ -128,7 +136,7 @@ static bool add_item(struct out *o, const struct heft_item *item, struct heft_er
     if (!check_name(item->name, err) || !check_dims(item, err) ||
         !find_order(o, row, &order, err) || (order && !(row = physical(o, row, order, err))))
         return false;
-    o->orders[o->n] = order;
+    o->entries[o->n] = (struct entry){item, item->name, order};
     o->contents[o->n++] = (struct heft_ptd_content){row, item->bytes, item->as};
     return true;
 }
@@ -149,15 +157,9 @@ static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct h
                              .storage = blob->storage,
                              .dtype = HEFT_U8,
                              .rank = 1};
+    o->entries[o->n] = (struct entry){NULL, blob->name, NULL};
     o->contents[o->n++] = (struct heft_ptd_content){row, len, HEFT_U8};
     return true;
-}
-
-static struct heft_str name_of(const struct out *o, size_t i)
-{
-    const size_t n = o->cargo->n_items;
-
-    return i < n ? o->cargo->items[i].name : o->cargo->blobs[i - n].name;
 }
 
 /* Tensors differ in name from each other already; blobs may not. */
@@ -168,14 +170,33 @@ static bool check_unique(struct out *o, struct heft_error *err)
     bool ok = true;
 
     for (uint32_t i = 0; ok && o->cargo->n_blobs && i < o->n; i++) {
-        ok = heft_strmap_add(&seen, name_of(o, i), i, &other, err);
+        ok = heft_strmap_add(&seen, o->entries[i].name, i, &other, err);
         if (ok && other != HEFT_MAP_NONE)
             ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
                            o->contents[other].row->name.p, o->contents[i].row->name.p,
-                           name_of(o, i).p);
+                           o->entries[i].name.p);
     }
     heft_strmap_release(&seen);
     return ok;
+}
+
+/* Each blob where it stands among the rows of its source. */
+static bool collect_in_order(struct out *o, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = o->cargo;
+    size_t k = 0;
+
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        for (; k < cargo->n_blobs && cargo->blobs[k].behind <= cargo->items[i].place; k++)
+            if (!add_blob(o, &cargo->blobs[k], err))
+                return false;
+        if (!add_item(o, &cargo->items[i], err))
+            return false;
+    }
+    for (; k < cargo->n_blobs; k++)
+        if (!add_blob(o, &cargo->blobs[k], err))
+            return false;
+    return true;
 }
 
 static bool collect(struct out *o, struct heft_error *err)
@@ -183,22 +204,16 @@ static bool collect(struct out *o, struct heft_error *err)
     const size_t n = o->cargo->n_items + o->cargo->n_blobs;
 
     o->contents = heft_arena_zero(&o->scratch, n, sizeof *o->contents, err);
-    o->orders = heft_arena_zero(&o->scratch, n, sizeof *o->orders, err);
+    o->entries = heft_arena_zero(&o->scratch, n, sizeof *o->entries, err);
     o->first = heft_arena_zero(&o->scratch, n, sizeof *o->first, err);
     o->segments = heft_arena_zero(&o->scratch, n, sizeof *o->segments, err);
     o->stored = heft_arena_zero(&o->scratch, n, sizeof *o->stored, err);
     o->refs = heft_arena_zero(&o->scratch, n, sizeof *o->refs, err);
     o->offsets = heft_arena_u64(&o->scratch, n, err);
-    if (!o->contents || !o->orders || !o->first || !o->segments || !o->stored || !o->refs ||
+    if (!o->contents || !o->entries || !o->first || !o->segments || !o->stored || !o->refs ||
         !o->offsets)
         return false;
-    for (size_t i = 0; i < o->cargo->n_items; i++)
-        if (!add_item(o, &o->cargo->items[i], err))
-            return false;
-    for (size_t i = 0; i < o->cargo->n_blobs; i++)
-        if (!add_blob(o, &o->cargo->blobs[i], err))
-            return false;
-    return check_unique(o, err);
+    return collect_in_order(o, err) && check_unique(o, err);
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
@@ -244,26 +259,27 @@ static uint32_t put_segments(struct out *o)
 
 static uint32_t put_layout(struct out *o, size_t i)
 {
-    const struct heft_row *row = o->cargo->items[i].row;
+    const struct heft_item *item = o->entries[i].item;
+    const struct heft_row *row = item->row;
     uint64_t order[HEFT_PTD_RANK];
     uint32_t sizes, dim_order;
 
     for (unsigned k = 0; k < row->rank; k++)
-        order[k] = o->orders[i] ? o->orders[i][k] : k;
+        order[k] = o->entries[i].order ? o->entries[i].order[k] : k;
     sizes = heft_flat_put_vector(&o->flat, row->shape, row->rank, 4);
     dim_order = heft_flat_put_vector(&o->flat, order, row->rank, 1);
     heft_flat_begin(&o->flat);
     heft_flat_add_ref(&o->flat, 2, dim_order);
     heft_flat_add_ref(&o->flat, 1, sizes);
-    heft_flat_add(&o->flat, 0, heft_ptd_type((enum heft_dtype)o->cargo->items[i].as), 1);
+    heft_flat_add(&o->flat, 0, heft_ptd_type((enum heft_dtype)item->as), 1);
     return heft_flat_end(&o->flat);
 }
 
 static uint32_t put_entries(struct out *o)
 {
     for (size_t i = 0; i < o->n; i++) {
-        const uint32_t key = heft_flat_put_string(&o->flat, name_of(o, i));
-        const uint32_t layout = i < o->cargo->n_items ? put_layout(o, i) : 0;
+        const uint32_t key = heft_flat_put_string(&o->flat, o->entries[i].name);
+        const uint32_t layout = o->entries[i].item ? put_layout(o, i) : 0;
 
         heft_flat_begin(&o->flat);
         heft_flat_add_ref(&o->flat, 2, layout);
@@ -324,15 +340,16 @@ static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct he
         const uint32_t k = o->stored[i];
         const struct heft_ptd_content *c = &o->contents[k];
         struct heft_item item = {
-            .row = c->row, .name = name_of(o, k), .bytes = c->bytes, .as = c->as};
+            .row = c->row, .name = o->entries[k].name, .bytes = c->bytes, .as = c->as};
         const uint64_t pad = base + o->offsets[i] - o->plan->files[file].size;
 
         if (!heft_plan_put(o->plan, file, (struct heft_str){zeros, (size_t)pad}, err) ||
             !heft_plan_item(o->plan, file, &item, err))
             return false;
     }
-    for (size_t i = 0; i < o->cargo->n_items; i++)
-        o->cargo->items[i].at = base + o->offsets[o->segments[i]];
+    for (size_t i = 0; i < o->n; i++)
+        if (o->entries[i].item)
+            o->entries[i].item->at = base + o->offsets[o->segments[i]];
     return zeros != NULL;
 }
 

@@ -55,6 +55,13 @@ def shared():
          alignment=128)
 
 
+def mixed():
+    """Blobs in front of tensors, between and behind them; two of the same bytes."""
+    save("mixed", [entry("first", None, ramp(5)), entry("a", [6, [2], [0]], ramp(8)), entry("same", None, ramp(8)),
+                   entry("between", None, ramp(300, 7)), entry("b", [0, [3], [0]], ramp(3)), entry("last", None, ramp(1))],
+         alignment=128, share=True)
+
+
 def exported():
     with tempfile.TemporaryDirectory() as folder:
         ptd_peer.export({"folder": folder, "kind": "dense", "seed": 3})
@@ -62,7 +69,7 @@ def exported():
 
 
 def main():
-    for part in (plain, orders, shared, exported):
+    for part in (plain, orders, shared, mixed, exported):
         part()
 
 
