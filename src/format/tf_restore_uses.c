@@ -106,12 +106,13 @@ bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number, struct heft_
 {
     struct heft_node *const list =
         heft_tree_list(&s->model->mem, in, HEFT_STR("variables"), s->err);
+    const struct heft_tf_saver *const saver = &s->saved->graphs[number].saver;
     struct heft_error found = {0};
     struct heft_tf_restore r;
     bool ok = list != NULL;
 
-    if (!ok)
-        return false;
+    if (!ok || !saver->present || saver->restore_op.n == 0)
+        return ok;
     if (heft_tf_restore_open(&r, s->model, s->source, s->saved, number, &found)) {
         for (size_t i = 0; ok && i < r.n_targets; i++)
             ok = add_variable(s, list, &r.targets[i]);
