@@ -80,7 +80,7 @@ static bool write_tensor(struct request *r, struct heft_error *err)
 
     rule.left = glob;
     if (!glob)
-        return usage_error(err, "no memory for the name");
+        return no_memory(err, "the name");
     progress_begin(&progress, o, "get");
     conversion = heft_convert_plan(r->c, &how, err);
     fine = conversion && heft_convert_run(conversion, &overflowed, err);
@@ -146,7 +146,6 @@ static bool get_tensor(struct request *r, struct heft_error *err)
     if (!o->output)
         return usage_error(err, "%s is a tensor: say where it goes, -o FILE.npy, -o FILE or -o -",
                            name);
-    r->n_ranges = o->slice ? MAX_RANK : 0;
     if (o->slice && !heft_slice_parse(r->c, r->index, o->slice, r->ranges, &r->n_ranges, err))
         return false;
     return to_stdout(o) ? stream_tensor(r, err) : write_tensor(r, err);
@@ -164,11 +163,8 @@ static bool put_value(struct request *r, const struct heft_value *value, struct 
         out_bytes(out, value->text, value->text_len);
         return true;
     }
-    if (!json_value(out, value)) {
-        usage_error(err, "no memory for the value");
-        err->code = HEFT_NOMEM;
-        return false;
-    }
+    if (!json_value(out, value))
+        return no_memory(err, "the value");
     out_char(out, '\n');
     return true;
 }
@@ -268,7 +264,7 @@ static bool get(struct request *r, struct heft_error *err)
     bool fine;
 
     if (!name)
-        return usage_error(err, "no memory for the name");
+        return no_memory(err, "the name");
     snprintf(name, room, "%s%s%s", o->root ? o->root : "", o->root ? "." : "", given);
     if (is_signature(r->c, name)) {
         fine = get_signature(r->out, r->c, name, o, err);

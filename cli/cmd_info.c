@@ -83,11 +83,8 @@ static bool summarize(struct summary *s, const struct rows *rows, struct heft_er
     for (size_t k = 0; rows_at(rows, k, &t); k++)
         shared += t.storage >= 0;
     s->views = calloc(shared + 1, sizeof *s->views);
-    if (!s->views) {
-        usage_error(err, "no memory for the shared storages");
-        err->code = HEFT_NOMEM;
-        return false;
-    }
+    if (!s->views)
+        return no_memory(err, "the shared storages");
     for (size_t k = 0; rows_at(rows, k, &t); k++)
         count_row(s, &t);
     qsort(s->views, s->n_views, sizeof *s->views, by_storage);
@@ -409,11 +406,9 @@ int cmd_info(const struct options *options, struct out *out)
     bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err) &&
                 heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
 
-    if (fine && !(options->json ? info_json(out, c, &summary)
-                                : info_text(out, c, &summary, options->all))) {
-        fine = usage_error(&err, "no memory for the values");
-        err.code = HEFT_NOMEM;
-    }
+    if (fine &&
+        !(options->json ? info_json(out, c, &summary) : info_text(out, c, &summary, options->all)))
+        fine = no_memory(&err, "the values");
     free(summary.views);
     rows_release(&rows);
     heft_close(c);

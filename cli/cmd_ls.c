@@ -400,11 +400,7 @@ static bool list(const struct options *options, struct out *out, const struct ro
         if (options->all)
             list_blobs(out, rows, options->tsv);
     }
-    if (!fine) {
-        usage_error(err, "no memory for the values");
-        err->code = HEFT_NOMEM;
-    }
-    return fine;
+    return fine || no_memory(err, "the values");
 }
 
 int cmd_ls(const struct options *options, struct out *out)

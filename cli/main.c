@@ -59,8 +59,7 @@ static int run(const struct options *options, const struct verb *verb)
     int status;
 
     if (!out_open(&out, STDOUT_FILENO)) {
-        err.code = HEFT_NOMEM;
-        usage_error(&err, "no memory for the output");
+        no_memory(&err, "the output");
         return report_error(&err);
     }
     out.color = wants_color(options, &out);

@@ -255,11 +255,8 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
     options->rules = calloc(n, sizeof *options->rules);
     options->allow.items = calloc(n, sizeof *options->allow.items);
     options->inputs.items = calloc(n, sizeof *options->inputs.items);
-    if (!options->rules || !options->allow.items || !options->inputs.items) {
-        usage_error(err, "no memory for the command line");
-        err->code = HEFT_NOMEM;
-        return false;
-    }
+    if (!options->rules || !options->allow.items || !options->inputs.items)
+        return no_memory(err, "the command line");
     return parse_words(&parser, word) && check_count(options, verb, err);
 }
 

@@ -38,6 +38,13 @@ bool usage_error(struct heft_error *err, const char *format, ...)
     return false;
 }
 
+bool no_memory(struct heft_error *err, const char *what)
+{
+    usage_error(err, "no memory for %s", what);
+    err->code = HEFT_NOMEM;
+    return false;
+}
+
 bool system_error(struct heft_error *err, const char *path, const char *what)
 {
     const char *why = strerror(errno);

@@ -14,6 +14,8 @@ int report_error(const struct heft_error *err);
 void report_note(const struct options *options, const char *format, ...) CLI_PRINTF(2, 3);
 /* Fills err with HEFT_USAGE; returns false, to be passed on. Both escape what they are given. */
 bool usage_error(struct heft_error *err, const char *format, ...) CLI_PRINTF(2, 3);
+/* Fills err with HEFT_NOMEM; returns false. what: "the list of tensors" */
+bool no_memory(struct heft_error *err, const char *what);
 /* Fills err from errno. */
 bool system_error(struct heft_error *err, const char *path, const char *what);
 /* A name of a file's, safe to print, cut to what fits in room. Returns text. */

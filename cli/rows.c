@@ -15,13 +15,6 @@ union sort_key {
 
 typedef int compare_fn(const union sort_key *x, const union sort_key *y);
 
-static bool no_memory(struct heft_error *err)
-{
-    usage_error(err, "no memory for the list of tensors");
-    err->code = HEFT_NOMEM;
-    return false;
-}
-
 static int by_name(const union sort_key *x, const union sort_key *y)
 {
     return strcmp(x->name, y->name);
@@ -86,7 +79,7 @@ static bool sort_rows(struct rows *rows, const char *sort, struct heft_error *er
     if (!keys || !spare) {
         free(keys);
         free(spare);
-        return no_memory(err);
+        return no_memory(err, "the list of tensors");
     }
     for (size_t k = 0; k < rows->n && heft_tensor_at(rows->c, rows->order[k], &t); k++)
         keys[k] = key_of(&t, sort);
@@ -110,7 +103,7 @@ static bool pick_rows(struct rows *rows, const struct options *options, struct h
     rows->order = malloc((count + 1) * sizeof *rows->order);
     if (!selected || !rows->order) {
         free(selected);
-        return no_memory(err);
+        return no_memory(err, "the list of tensors");
     }
     fine = heft_select(rows->c, options->root, options->rules, options->n_rules, selected, err);
     rows->n = 0;
@@ -127,7 +120,7 @@ static bool measure_paths(struct rows *rows, struct heft_error *err)
     struct heft_file file;
     rows->paths = calloc(count + 1, sizeof *rows->paths);
     if (!rows->paths)
-        return no_memory(err);
+        return no_memory(err, "the list of tensors");
     for (size_t i = 0; i < count && heft_file_at(rows->c, i, &file); i++) {
         const size_t n = strlen(file.path);
         rows->paths[i] =

@@ -257,7 +257,7 @@ bool get_signature(struct out *out, const struct heft_checkpoint *c, const char 
     if (options->signature)
         put_schema(out, found);
     else if (!json_value(out, found))
-        return usage_error(err, "no memory for the signature");
+        return no_memory(err, "the signature");
     out_char(out, '\n');
     return true;
 }

@@ -16,14 +16,14 @@ bool target_open(struct target *target, const struct options *options, struct he
     *target = (struct target){.options = options, .fd = -1};
     target->temporary = malloc(room);
     if (!target->temporary)
-        return usage_error(err, "no memory for the name");
+        return no_memory(err, "the name");
     snprintf(target->temporary, room, "%s.heft-%ld.tmp", options->output, (long)getpid());
     target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     fine = target->fd >= 0;
     if (!fine)
         system_error(err, target->temporary, "cannot make it");
     else if (!out_open(&target->out, target->fd))
-        fine = target_close(target, usage_error(err, "no memory for the output"), err);
+        fine = target_close(target, no_memory(err, "the output"), err);
     if (!fine)
         free(target->temporary);
     return fine;
