@@ -50,10 +50,8 @@ static const char *find_table(struct walk *w, const char *given,
                               const struct heft_open_options *options, struct heft_error *err)
 {
     const char *path = heft_locate(given, options ? options->step : NULL, &w->mem, err);
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    const char *name = slash ? slash + 1 : path;
 
-    return path && leads_on(name) ? follow(w, path, options, err) : path;
+    return path && leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
 }
 
 static bool look(struct walk *w, bool *is_index, struct heft_error *err)

@@ -12,9 +12,7 @@
 
 static const char *base_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
+    return path + heft_path_folder(path);
 }
 
 static bool names_folder(const struct heft_convert_options *options)

@@ -111,10 +111,10 @@ static const char *inside(const char *path, const char *step, struct heft_arena 
 /* The folder of a `checkpoint` file that was named itself. */
 static const char *folder_of(const char *given, struct heft_arena *mem, struct heft_error *err)
 {
-    const char *slash = strrchr(given, '/');
+    const size_t folder = heft_path_folder(given);
 
-    if (strcmp(slash ? slash + 1 : given, "checkpoint") == 0)
-        return heft_arena_printf(mem, err, "%.*s.", slash ? (int)(slash - given) + 1 : 0, given);
+    if (strcmp(given + folder, "checkpoint") == 0)
+        return heft_arena_printf(mem, err, "%.*s.", (int)folder, given);
     heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
               "a step is chosen in a folder of TensorFlow checkpoints, or by its checkpoint file");
     return NULL;

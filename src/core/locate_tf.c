@@ -69,8 +69,7 @@ static const char *index_of_data(const char *given, size_t prefix, struct heft_a
 /* "PREFIX-00000-of-00002" for a prefix, whatever the number of shards: the first in order. */
 static const char *first_shard(const char *prefix, struct heft_arena *mem, struct heft_error *err)
 {
-    const char *slash = strrchr(prefix, '/');
-    const size_t folder = slash ? (size_t)(slash - prefix) + 1 : 0;
+    const size_t folder = heft_path_folder(prefix);
     const char *where = heft_arena_printf(mem, err, "%.*s.", (int)folder, prefix);
     const struct heft_str base = heft_str_of(prefix + folder);
     struct heft_error ignored = {0};

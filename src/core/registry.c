@@ -73,8 +73,7 @@ const struct heft_format *heft_registry_find(const char *name)
 
 const struct heft_format *heft_registry_by_extension(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash : path, '.');
+    const char *dot = strrchr(path + heft_path_folder(path), '.');
 
     for (size_t i = 0; dot && i < HEFT_COUNT(formats); i++)
         for (const char *const *e = formats[i]->extensions; e && *e; e++)
@@ -222,12 +221,10 @@ static bool is_safe_relative(struct heft_str path)
 static const char *join_folder(struct heft_model *model, const char *beside, struct heft_str name,
                                struct heft_error *err)
 {
-    const char *slash = strrchr(beside, '/');
     struct heft_buf path = {0};
     struct heft_str out;
 
-    if (slash)
-        heft_buf_put(&path, beside, (size_t)(slash - beside) + 1);
+    heft_buf_put(&path, beside, heft_path_folder(beside));
     heft_buf_str(&path, name);
     return heft_buf_take(&path, &model->mem, &out, err) ? out.p : NULL;
 }

@@ -570,9 +570,7 @@ static int probe(const struct heft_probe *probe)
 /* The shard's path as the index names it: the index lies beside it. */
 static struct heft_str base_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-
-    return heft_str_of(slash ? slash + 1 : path);
+    return heft_str_of(path + heft_path_folder(path));
 }
 
 /* total_size first, then the user's keys and the ties; a user's own total_size takes its place, as

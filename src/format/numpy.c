@@ -14,8 +14,7 @@ static int probe(const struct heft_probe *sample)
 /* "dir/kernel.npy" → "kernel". */
 static struct heft_str name_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    struct heft_str name = heft_str_of(slash ? slash + 1 : path);
+    struct heft_str name = heft_str_of(path + heft_path_folder(path));
 
     if (heft_str_ends(name, ".npy"))
         name.n -= 4;

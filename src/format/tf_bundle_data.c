@@ -10,8 +10,7 @@
 
 struct heft_str heft_tf_base(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    struct heft_str base = heft_str_of(slash ? slash + 1 : path);
+    struct heft_str base = heft_str_of(path + heft_path_folder(path));
 
     if (heft_str_ends(base, ".index"))
         base.n -= strlen(".index");
@@ -31,8 +30,7 @@ uint8_t heft_tf_row_flags(const struct heft_tf_bundle *b, const struct heft_tf_d
 static const char *shard_path(struct heft_tf_bundle *b, uint32_t number, const char **name)
 {
     const char *index = b->model->sources[b->source].path;
-    const char *slash = strrchr(index, '/');
-    const int folder = slash ? (int)(slash - index) + 1 : 0;
+    const int folder = (int)heft_path_folder(index);
     const char *path =
         heft_arena_printf(&b->scratch, b->err, "%.*s%.*s.data-%05" PRIu32 "-of-%05" PRIu32, folder,
                           index, (int)b->base.n, b->base.p, number, b->header.num_shards);
@@ -283,8 +281,7 @@ static bool look_at(struct looker *l, const char *folder, const char *name, stru
 static bool look_around(struct looker *l, struct heft_error *err)
 {
     const char *index = l->model->sources[l->source].path;
-    const char *slash = strrchr(index, '/');
-    const struct heft_str where = {index, slash ? (size_t)(slash - index) + 1 : 0};
+    const struct heft_str where = {index, heft_path_folder(index)};
     const char *folder = heft_arena_text(&l->mem, where, err);
     const char *const *names;
     size_t n;

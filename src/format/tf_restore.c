@@ -157,8 +157,7 @@ bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r)
 static const char *prefix_of(struct heft_tf_restore *r)
 {
     const struct heft_str path = heft_str_of(r->model->sources[r->source].path);
-    const char *const slash = strrchr(path.p, '/');
-    const size_t folder = slash ? (size_t)(slash - path.p) + 1 : 0;
+    const size_t folder = heft_path_folder(path.p);
 
     if (r->saved->form.kind == HEFT_TF_SAVED_MODEL)
         return PREFIX;

@@ -101,8 +101,7 @@ static struct heft_str last_part(struct heft_str path)
 static const char *look_for(const struct reader *r, struct heft_str name, bool *found)
 {
     const char *here = r->model->sources[r->source].path;
-    const char *slash = strrchr(here, '/');
-    const int folder = slash ? (int)(slash - here) + 1 : 0;
+    const int folder = (int)heft_path_folder(here);
     const char *path =
         heft_arena_printf(&r->model->mem, r->err, "%.*s%.*s", folder, here, (int)name.n, name.p);
 
@@ -128,9 +127,8 @@ static bool open_latest(const struct reader *r, const char *relative)
 static const char *only_index(const struct reader *r)
 {
     const char *here = r->model->sources[r->source].path;
-    const char *slash = strrchr(here, '/');
-    const char *folder = heft_arena_printf(&r->model->mem, r->err, "%.*s.",
-                                           slash ? (int)(slash - here) + 1 : 0, here);
+    const char *folder =
+        heft_arena_printf(&r->model->mem, r->err, "%.*s.", (int)heft_path_folder(here), here);
     const char *const *names, *found = NULL;
     size_t n;
 

@@ -321,8 +321,7 @@ static bool read_file(struct heft_tf_v1 *r, uint32_t file)
 static bool read_siblings(struct heft_tf_v1 *r)
 {
     const char *path = r->b.model->sources[r->b.source].path;
-    const char *slash = strrchr(path, '/');
-    const char *mine = slash ? slash + 1 : path, *of = mine + strlen(mine);
+    const char *mine = path + heft_path_folder(path), *of = mine + strlen(mine);
     const uint64_t n = heft_locate_shards(mine);
 
     while (of[-1] != '-')

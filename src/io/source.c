@@ -293,6 +293,13 @@ enum heft_path_kind heft_path_kind(const char *path)
     return st.is_file ? HEFT_PATH_FILE : HEFT_PATH_OTHER;
 }
 
+size_t heft_path_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
 struct listing {
     struct heft_arena *arena;
     const char **names; /* on the heap while it grows */

@@ -109,6 +109,8 @@ void heft_mapping_release(struct heft_mapping *map);
 /* What stands under a path: for locating inputs. Neither fails on a missing path. */
 enum heft_path_kind { HEFT_PATH_NONE, HEFT_PATH_FILE, HEFT_PATH_DIR, HEFT_PATH_OTHER };
 enum heft_path_kind heft_path_kind(const char *path);
+/* How many bytes of a path are its folder, with the slash behind it; the rest is the file's name. */
+size_t heft_path_folder(const char *path);
 /* The names in a folder, sorted by bytes, in the arena. */
 HEFT_CHECKED bool heft_path_list(const char *folder, struct heft_arena *arena,
                                  const char *const **names, size_t *count, struct heft_error *err);
