@@ -613,7 +613,6 @@ bool heft_model_settle(struct heft_model *model, struct heft_error *err)
     for (uint32_t i = 0; i < model->n_ties; i++)
         if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
             return false;
-    model->settled = true;
     return true;
 }
 

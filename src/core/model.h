@@ -218,7 +218,6 @@ struct heft_model {
     bool inside_index; /* hf_index: shards are being opened, none of which may be an index */
     bool apart;        /* no two rows share a storage: row i has storage i */
     bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
-    bool settled;
     const char *step;  /* set before opening: which checkpoint of a folder; NULL: the latest */
     bool object_names; /* set before opening: rows are called as the object graph has them */
     bool constants;    /* set before opening: constants of graphs are rows, too */

@@ -66,7 +66,7 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* The header, read in one go where it is short. *length: 0 where the member has none. */
+/* The header, read in one go where it is short. */
 static bool read_header(struct archive *a, const struct heft_zip_entry *entry,
                         struct heft_bytes *header, struct heft_error *err)
 {

@@ -3,8 +3,8 @@
  *     all ─ by size ─► those of one size ─ by samples ─► those whose samples agree ─ by checksum
  *         ─► those of one checksum ─ byte for byte with the first ─► the same
  *
- * A large model's layers are of few sizes, and differ in their samples: it is not read twice. What
- * is known to be the same without reading, tied rows, is neither. */
+ * A large model's layers are of few sizes, and differ in their samples: so it is not read twice.
+ * Tied rows are known to be the same without reading. */
 #include "format/ptd_share.h"
 
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 
 /* Flag bits. Those of HEFT_ZIP_SEALED say that the payload is not what it seems. */
 #define HEFT_ZIP_DESCRIPTOR 0x0008U
-#define HEFT_ZIP_UTF8       0x0800U
 #define HEFT_ZIP_SEALED     0x2061U /* encrypted 0, patch 5, strong encryption 6, masked 13 */
 
 #define HEFT_ZIP_SIG_LOCAL   UINT32_C(0x04034B50)
