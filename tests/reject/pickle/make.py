@@ -10,14 +10,11 @@ import struct
 import sys
 from pathlib import Path
 
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples  # noqa: E402
 
-
-def sample(name, code, offset, text, data):
-    (HERE / name).write_bytes(data)
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{name}\t{code}\t{place}\t{text}")
+SAMPLES = Samples(__file__)
+sample = SAMPLES.add
 
 
 def main():
@@ -54,7 +51,7 @@ def main():
     broken = text + struct.pack("<I", 3) + "\u00ff.".encode() + b"X\6\0\0\0latin1\x86R\x85Rs."
     sample("stream-decoded.pkl", "malformed", "-", "is no opcode", broken)
     header = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(header + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(header)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,16 @@ expect.tsv.
 
     make.py [FOLDER]        needs nothing but Python; equal runs give equal files
 """
-import importlib.util
 import json
 import sys
 import zlib
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-THERE = Path(__file__).resolve().parent.parent / "torch" / "make.py"
-SPEC = importlib.util.spec_from_file_location("torch_samples", THERE)
-made = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(made)
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples, torch_pieces  # noqa: E402
+
+made = torch_pieces()
+SAMPLES = Samples(__file__)
 Entry, Zip = made.Entry, made.Zip
 CONFIG = "a/data/weights/model_weights_config.json"
 
@@ -44,13 +41,11 @@ def sample(file, code, offset, message, config, weight=b"\0" * 8, more=(), **opt
     parts = [Entry("a/data/weights/weight_0", weight), Entry(CONFIG, text, **options), *more,
              Entry("a/archive_format", b"pt2"), Entry("a/.data/version", b"6\n")]
     z = Zip(*parts)
-    (HERE / file).write_bytes(z.bytes())
     if isinstance(offset, bytes):
         offset = z.data[CONFIG.encode()] + text.index(offset)
     elif offset == "weight":
         offset = z.data[b"a/data/weights/weight_0"]
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{file}\t{code}\t{place}\t{message}")
+    SAMPLES.add(file, code, offset, message, z.bytes())
 
 
 def one(**new):
@@ -100,7 +95,7 @@ def main():
     sample("d15-strides-overflow.pt2", "malformed", "weight", "overflow", one(tensor_meta=meta(sizes=ints(2), strides=ints(2**63))))
     sample("d16-as-int-and-more.pt2", "malformed", "*", "as_int and more", one(tensor_meta=meta(sizes=[{"as_int": 2, "x": 1}])))
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(head + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(head)
 
 
 if __name__ == "__main__":

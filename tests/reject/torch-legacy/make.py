@@ -11,14 +11,11 @@ import struct
 import sys
 from pathlib import Path
 
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples  # noqa: E402
 
-
-def sample(name, code, offset, text, data):
-    (HERE / name).write_bytes(data)
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{name}\t{code}\t{place}\t{text}")
+SAMPLES = Samples(__file__)
+sample = SAMPLES.add
 
 
 # ---- pickles -------------------------------------------------------------------------------------
@@ -247,7 +244,7 @@ def main():
     for part in (front, key_lists, counts, cuts, views, ids, nested):
         part()
     header = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(header + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(header)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,15 @@ nested tensors and subclasses (s…), and with the structure of pickles where ..
 
 The pieces of zips and pickles are those of ../torch/make.py.
 """
-import importlib.util
 import struct
 import sys
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-SPEC = importlib.util.spec_from_file_location("pieces", Path(__file__).parent.parent / "torch" / "make.py")
-PIECES = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(PIECES)
-PIECES.HERE = HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples, torch_pieces  # noqa: E402
+
+PIECES = torch_pieces()
+PIECES.SAMPLES = SAMPLES = Samples(__file__)
 AT, PROTO, FALSE, HOOKS, V2 = PIECES.AT, PIECES.PROTO, PIECES.FALSE, PIECES.HOOKS, PIECES.V2
 dims, ident, in_dict, integer = PIECES.dims, PIECES.ident, PIECES.in_dict, PIECES.integer
 name, pack, pickle, tensor, text = PIECES.name, PIECES.pack, PIECES.pickle, PIECES.tensor, PIECES.text
@@ -261,7 +260,7 @@ def main():
     for make in (modules, sparses, quantizeds, subclasses, objects, structure):
         make()
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(head + "\n".join(PIECES.ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(head)
 
 
 if __name__ == "__main__":

@@ -5,26 +5,18 @@
 
 The zips and pickles are built by ../torch/make.py, so offsets are computed from the layout.
 """
-import importlib.util
 import struct
 import sys
 import zlib
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-THERE = Path(__file__).resolve().parent.parent / "torch" / "make.py"
-SPEC = importlib.util.spec_from_file_location("torch_samples", THERE)
-made = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(made)
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples, torch_pieces  # noqa: E402
+
+made = torch_pieces()
+SAMPLES = Samples(__file__)
 Entry, Zip, GOOD = made.Entry, made.Zip, made.GOOD
-
-
-def sample(name, code, offset, text, data):
-    (HERE / name).write_bytes(data)
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{name}\t{code}\t{place}\t{text}")
+sample = SAMPLES.add
 
 
 def with_descriptor(change):
@@ -91,7 +83,7 @@ def main():
     for make in (descriptors, records, fronts, dialects):
         make()
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(head + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(head)
 
 
 if __name__ == "__main__":

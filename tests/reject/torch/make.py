@@ -12,15 +12,15 @@ import sys
 import zlib
 from pathlib import Path
 
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples  # noqa: E402
+
+SAMPLES = Samples(__file__)
 NO = "-"  # an error without an offset
 
 
 def sample(name, code, offset, text, data):
-    (HERE / name).write_bytes(data)
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{name}\t{code}\t{place}\t{text}")
+    SAMPLES.add(name, code, offset, text, data)
 
 
 # ---- zips ----------------------------------------------------------------------------------------
@@ -624,7 +624,7 @@ def main():
                  third_version, wrappers, arrays, names):
         make()
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(head + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(head)
 
 
 if __name__ == "__main__":

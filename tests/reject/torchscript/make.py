@@ -6,18 +6,15 @@ expect.tsv.
 
 The zips and pickles are built by ../torch/make.py, so offsets are computed from the layout.
 """
-import importlib.util
 import sys
 import zlib
 from pathlib import Path
 
-sys.dont_write_bytecode = True
-THERE = Path(__file__).resolve().parent.parent / "torch" / "make.py"
-SPEC = importlib.util.spec_from_file_location("torch_samples", THERE)
-made = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(made)
-HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
-ROWS = []
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools"))
+from samples import Samples, torch_pieces  # noqa: E402
+
+made = torch_pieces()
+SAMPLES = Samples(__file__)
 AT, Entry, Zip = made.AT, made.Entry, made.Zip
 name, text, integer, pack, ident, tensor = made.name, made.text, made.integer, made.pack, made.ident, made.tensor
 
@@ -50,9 +47,7 @@ def sample(file, code, offset, message, *parts):
     z = Zip(*parts)
     if isinstance(offset, tuple):
         offset = z.data[f"a/{offset[0]}".encode()] + offset[1]
-    (HERE / file).write_bytes(z.bytes())
-    place = offset if isinstance(offset, str) else f"0x{offset:x}"
-    ROWS.append(f"{file}\t{code}\t{place}\t{message}")
+    SAMPLES.add(file, code, offset, message, z.bytes())
 
 
 def in_data(file, code, message, *parts, **options):
@@ -183,7 +178,7 @@ def main():
     for make in (containers, constants, bytecode, traced, files, objects, calls):
         make()
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
-    (HERE / "expect.tsv").write_text(head + "\n".join(ROWS) + "\n", encoding="utf-8")
+    SAMPLES.write(head)
 
 
 if __name__ == "__main__":
