@@ -54,15 +54,6 @@ struct reader {
 
 /* ---- reading the text ----------------------------------------------------------------------- */
 
-static bool wrong_kind(struct reader *r, enum heft_json_token found, const char *what,
-                       const char *allowed)
-{
-    if (found == HEFT_JSON_ERROR)
-        return false;
-    return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is %s, must be %s", what,
-                     heft_json_token_name(found), allowed);
-}
-
 /* The next value: strings as they are, all else as its JSON text. */
 static bool take_text(struct reader *r, struct heft_str *out)
 {
@@ -114,7 +105,7 @@ static bool read_metadata(struct reader *r)
     if (token == HEFT_JSON_NULL)
         return true;
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, "metadata", "an object");
+        return heft_json_refuse(&r->json, token, "metadata", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
         if (!add_metadata(r, r->json.text, r->json.where))
             return false;
@@ -154,7 +145,7 @@ static bool add_mapping(struct reader *r)
     }
     token = heft_json_next(&r->json);
     if (token != HEFT_JSON_STRING) {
-        wrong_kind(r, token, "its file in weight_map", "a string");
+        heft_json_refuse(&r->json, token, "its file in weight_map", "a string");
         return heft_error_about(r->err, "tensor", map.name);
     }
     if (!find_shard(r, r->json.text, &map.shard) ||
@@ -169,7 +160,7 @@ static bool read_weight_map(struct reader *r)
     enum heft_json_token token = heft_json_next(&r->json);
 
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, "weight_map", "an object");
+        return heft_json_refuse(&r->json, token, "weight_map", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
         if (!add_mapping(r))
             return false;
@@ -199,7 +190,7 @@ static bool read_text(struct reader *r)
     enum heft_json_token token = heft_json_next(&r->json);
 
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, "index", "an object");
+        return heft_json_refuse(&r->json, token, "index", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
         if (!read_member(r))
             return false;

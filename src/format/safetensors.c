@@ -57,15 +57,6 @@ struct entry {
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-static bool wrong_kind(struct reader *r, enum heft_json_token found, const char *what,
-                       const char *allowed)
-{
-    if (found == HEFT_JSON_ERROR)
-        return false;
-    return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is %s, must be %s", what,
-                     heft_json_token_name(found), allowed);
-}
-
 /* The last number as it must be: whole and not negative. */
 static bool take_u64(struct reader *r, const char *what, uint64_t *out)
 {
@@ -100,7 +91,7 @@ static bool read_dtype(struct reader *r, struct entry *entry)
     const struct heft_str text = r->json.text;
 
     if (token != HEFT_JSON_STRING)
-        return wrong_kind(r, token, "dtype", "a string");
+        return heft_json_refuse(&r->json, token, "dtype", "a string");
     if (!find_dtype(r, text))
         return heft_fail(r->err, HEFT_UNSUPPORTED, r->json.where,
                          "dtype \"%.*s\" is none that heft knows", (int)(text.n < 40 ? text.n : 40),
@@ -119,7 +110,7 @@ static bool read_shape(struct reader *r, struct entry *entry)
     enum heft_json_token token = heft_json_next(&r->json);
 
     if (token != HEFT_JSON_ARRAY)
-        return wrong_kind(r, token, "shape", "an array");
+        return heft_json_refuse(&r->json, token, "shape", "an array");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
         if (entry->rank == most_dimensions(r))
             return heft_fail(r->err, HEFT_LIMIT, r->json.where,
@@ -129,7 +120,8 @@ static bool read_shape(struct reader *r, struct entry *entry)
             return false;
         entry->rank++;
     }
-    return token == HEFT_JSON_ARRAY_END || wrong_kind(r, token, "dimension", "a number");
+    return token == HEFT_JSON_ARRAY_END ||
+           heft_json_refuse(&r->json, token, "dimension", "a number");
 }
 
 static bool read_offsets(struct reader *r, struct entry *entry)
@@ -138,17 +130,18 @@ static bool read_offsets(struct reader *r, struct entry *entry)
     enum heft_json_token token = heft_json_next(&r->json);
 
     if (token != HEFT_JSON_ARRAY)
-        return wrong_kind(r, token, "data_offsets", "an array");
+        return heft_json_refuse(&r->json, token, "data_offsets", "an array");
     for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
         token = heft_json_next(&r->json);
         if (token != HEFT_JSON_NUMBER)
-            return wrong_kind(r, token, "data offset", "a number: there are two");
+            return heft_json_refuse(&r->json, token, "data offset", "a number: there are two");
         if (!take_u64(r, "data offset", offsets[i]))
             return false;
     }
     token = heft_json_next(&r->json);
     return token == HEFT_JSON_ARRAY_END ||
-           wrong_kind(r, token, "what follows two data offsets", "the end of the array");
+           heft_json_refuse(&r->json, token, "what follows two data offsets",
+                            "the end of the array");
 }
 
 static const struct field {
@@ -166,7 +159,7 @@ static bool read_fields(struct reader *r, struct entry *entry)
     unsigned seen = 0;
 
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, "entry", "an object");
+        return heft_json_refuse(&r->json, token, "entry", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY) {
         size_t i = 0;
 
@@ -320,7 +313,7 @@ static bool read_metadata_pair(struct reader *r)
         return false;
     token = heft_json_next(&r->json);
     if (token != HEFT_JSON_STRING)
-        return wrong_kind(r, token, "metadata value", "a string");
+        return heft_json_refuse(&r->json, token, "metadata value", "a string");
     if (!heft_model_add_metadata(r->model, (struct heft_str){r->key.p, r->key.n}, r->json.text,
                                  r->err))
         return false;
@@ -342,7 +335,7 @@ static bool read_metadata(struct reader *r)
     if (token == HEFT_JSON_NULL)
         return true;
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, METADATA, "an object");
+        return heft_json_refuse(&r->json, token, METADATA, "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
         if (!read_metadata_pair(r))
             return false;
@@ -393,7 +386,7 @@ static bool read_members(struct reader *r)
     enum heft_json_token token = heft_json_next(&r->json);
 
     if (token != HEFT_JSON_OBJECT)
-        return wrong_kind(r, token, "header", "an object");
+        return heft_json_refuse(&r->json, token, "header", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY)
         if (!(heft_str_is(r->json.text, METADATA) ? read_metadata : read_tensor)(r))
             return false;

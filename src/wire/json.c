@@ -59,6 +59,15 @@ const char *heft_json_token_name(enum heft_json_token token)
 
 /* ---- failing ---- */
 
+bool heft_json_refuse(const struct heft_json *json, enum heft_json_token found, const char *what,
+                      const char *allowed)
+{
+    if (found == HEFT_JSON_ERROR)
+        return false;
+    return heft_fail(json->err, HEFT_MALFORMED, json->where, "%s is %s, must be %s", what,
+                     heft_json_token_name(found), allowed);
+}
+
 /* err is filled; nothing is read from now on. */
 static enum heft_json_token give_up(struct heft_json *json)
 {

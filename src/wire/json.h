@@ -74,5 +74,9 @@ HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
 bool heft_json_u64(const struct heft_json *json, uint64_t *out);
 /* "a string", "a number" …: for errors. */
 const char *heft_json_token_name(enum heft_json_token token);
+/* "dtype is a number, must be a string": fills err, where the token itself was no error, and returns
+ * false. */
+bool heft_json_refuse(const struct heft_json *json, enum heft_json_token found, const char *what,
+                      const char *allowed);
 
 #endif
