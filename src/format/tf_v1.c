@@ -14,11 +14,11 @@
 
 extern const struct heft_format heft_format_tf_v1;
 
+enum { SHARE = 2 }; /* a tensor takes twice the memory of a bundle's: names and slices come twice */
+
 /* ---- probe ------------------------------------------------------------------------------- */
 
 /* What follows the first entry's lengths, where its key is empty. */
-enum { SHARE = 2 }; /* a tensor takes twice the memory of a bundle's: names and slices come twice */
-
 static struct heft_bytes first_value(struct heft_bytes head, size_t at)
 {
     const struct heft_bytes none = {head.p, 0};
@@ -127,8 +127,6 @@ static bool read_tensor(struct heft_tf_v1 *r, struct heft_cur cur)
 
     if (!heft_tf_v1_entry_read(cur, &room, &entry, r->b.err))
         return false;
-    if (r->n >= heft_limit_tensors(&r->b.model->limits, r->b.model->file_bytes))
-        return heft_fail(r->b.err, HEFT_LIMIT, at, "more tensors than limits.tensors");
     found = heft_strmap_get(&r->names, entry.name);
     tensor = found == HEFT_MAP_NONE ? new_tensor(r, &entry, at) : &r->tensors[found];
     if (tensor && found != HEFT_MAP_NONE && !same_tensor(tensor, &entry)) {
