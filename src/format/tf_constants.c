@@ -3,12 +3,9 @@
  *
  * Raw content in a binary document is a range of it: nothing is copied. What stands as text, or number
  * by number, is decoded into memory, up to a bound. */
-#include "base/checksum.h"
-#include "base/endian.h"
 #include "format/tf_bundle.h"
 #include "format/tf_saved.h"
 #include "format/tf_tensor.h"
-#include "wire/sstable_write.h" /* how a CRC is masked */
 
 #define MOST_DECODED (UINT64_C(48) << 20) /* bytes of all constants that are decoded */
 #define MOST_RANK    64
@@ -94,34 +91,17 @@ static bool place(struct reader *r, const struct heft_tf_tensor *t, uint64_t cou
                                  s->source, t->at.off, t->at.len, &out->source, err);
 }
 
-/* ---- strings: laid out as a bundle has them (tf_strings.c), so that all that reads those reads these
- * ---- */
-
-static void put_length(struct heft_buf *out, uint64_t n)
-{
-    for (; n > 0x7f; n >>= 7)
-        heft_buf_char(out, (char)(0x80 | (n & 0x7f)));
-    heft_buf_char(out, (char)n);
-}
+/* ---- strings: laid out as a bundle has them, so that all that reads those reads these ---- */
 
 static void put_strings(struct heft_buf *out, const struct heft_str *strings, size_t n,
                         uint32_t *crc)
 {
-    uint8_t word[8];
-
     *crc = 0;
-    for (size_t i = 0; i < n; i++) {
-        put_length(out, strings[i].n);
-        heft_put_le64(word, strings[i].n);
-        *crc = heft_crc32c(*crc, word, strings[i].n > UINT32_MAX ? 8 : 4);
-    }
-    heft_put_le32(word, heft_crc_mask(*crc));
-    heft_buf_put(out, word, 4);
-    *crc = heft_crc32c(*crc, word, 4);
-    for (size_t i = 0; i < n; i++) {
-        heft_buf_str(out, strings[i]);
-        *crc = heft_crc32c(*crc, strings[i].p, strings[i].n);
-    }
+    for (size_t i = 0; i < n; i++)
+        heft_tf_put_length(out, strings[i].n, crc);
+    heft_tf_put_sum(out, crc);
+    for (size_t i = 0; i < n; i++)
+        heft_tf_put_text(out, strings[i], crc);
 }
 
 static bool place_strings(struct reader *r, const struct heft_tf_tensor *t, uint64_t count,

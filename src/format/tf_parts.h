@@ -76,4 +76,12 @@ HEFT_CHECKED bool heft_tf_v1_entry_read(struct heft_cur cur, const struct heft_t
 HEFT_CHECKED bool heft_tf_version_read(struct heft_cur cur, struct heft_tf_header *out,
                                        struct heft_error *err);
 
+/* ---- strings as a data file has them (tf_strings_write.c) ---- */
+
+/* The length of each, then the sum, then each: crc begins as 0, and is that of the entry, not yet
+ * masked, at the end. */
+void heft_tf_put_length(struct heft_buf *out, uint64_t n, uint32_t *crc);
+void heft_tf_put_sum(struct heft_buf *out, uint32_t *crc);
+void heft_tf_put_text(struct heft_buf *out, struct heft_str text, uint32_t *crc);
+
 #endif

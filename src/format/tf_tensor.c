@@ -8,6 +8,7 @@
 #include "format/tf_tensor.h"
 
 #include "base/endian.h"
+#include "format/tf_parts.h"
 
 enum { TENSOR_DTYPE = 1, TENSOR_SHAPE, TENSOR_VERSION, TENSOR_CONTENT };
 enum {
@@ -23,16 +24,16 @@ enum {
 };
 enum { UINT32_VAL = 16, UINT64_VAL, FLOAT8_VAL };
 
-#define DT_STRING 7
-
 /* The field that holds a dtype's values: by DataType; others have int_val. */
 static uint32_t field_of(uint32_t dtype)
 {
     static const uint8_t fields[] = {
-        [1] = FLOAT_VAL,   [2] = DOUBLE_VAL,  [DT_STRING] = STRING_VAL, [8] = SCOMPLEX_VAL,
-        [9] = INT64_VAL,   [10] = BOOL_VAL,   [14] = HALF_VAL,          [18] = DCOMPLEX_VAL,
-        [19] = HALF_VAL,   [22] = UINT32_VAL, [23] = UINT64_VAL,        [24] = FLOAT8_VAL,
-        [25] = FLOAT8_VAL, [26] = FLOAT8_VAL, [27] = FLOAT8_VAL,        [28] = FLOAT8_VAL};
+        [1] = FLOAT_VAL,    [2] = DOUBLE_VAL,    [HEFT_TF_STRING] = STRING_VAL,
+        [8] = SCOMPLEX_VAL, [9] = INT64_VAL,     [10] = BOOL_VAL,
+        [14] = HALF_VAL,    [18] = DCOMPLEX_VAL, [19] = HALF_VAL,
+        [22] = UINT32_VAL,  [23] = UINT64_VAL,   [24] = FLOAT8_VAL,
+        [25] = FLOAT8_VAL,  [26] = FLOAT8_VAL,   [27] = FLOAT8_VAL,
+        [28] = FLOAT8_VAL};
 
     return dtype < HEFT_COUNT(fields) && fields[dtype] ? fields[dtype] : INT_VAL;
 }

@@ -6,11 +6,8 @@
  *
  * What is packed bytes, in a block that is not packed itself, is a range of the file. The rest is
  * decoded into memory, strings into the layout that a data file of a bundle has. */
-#include "base/checksum.h"
-#include "base/endian.h"
 #include "format/tf_v1.h"
 #include "wire/proto.h"
-#include "wire/sstable_write.h"
 
 #define FREE_BYTES (UINT64_C(64) << 20) /* decoded, of a small input */
 
@@ -161,48 +158,28 @@ static bool add_plain(struct decoder *d, struct heft_cur proto, bool is_packed, 
 
 /* ---- strings ----------------------------------------------------------------------------- */
 
-static void put_length(struct heft_buf *out, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        heft_buf_char(out, (char)(v | 0x80));
-    heft_buf_char(out, (char)v);
-}
-
-static uint32_t sum_length(uint32_t crc, uint64_t v)
-{
-    uint8_t bytes[8];
-
-    heft_put_le64(bytes, v);
-    return heft_crc32c(crc, bytes, v > UINT32_MAX ? 8 : 4);
-}
-
 /* Lengths, their checksum, then the strings: two walks. */
 static bool put_strings(struct decoder *d, struct heft_cur proto, struct heft_buf *out,
                         uint32_t *crc)
 {
     struct heft_cur again = proto;
     struct heft_proto_item item;
-    uint8_t sum[4];
 
     while (heft_proto_take(&proto, &item, d->r->b.err)) {
         if (item.number != 8 || item.wire != HEFT_PROTO_LEN)
             continue;
         d->n++;
-        put_length(out, item.bytes.n);
-        *crc = sum_length(*crc, item.bytes.n);
+        heft_tf_put_length(out, item.bytes.n, crc);
     }
     if (proto.bad)
         return false;
     if (d->n != d->values)
         return refuse_count(d, d->n);
-    heft_put_le32(sum, heft_crc_mask(*crc));
-    heft_buf_put(out, sum, sizeof sum);
-    *crc = heft_crc32c(*crc, sum, sizeof sum);
+    heft_tf_put_sum(out, crc);
     while (heft_proto_take(&again, &item, d->r->b.err)) {
         if (item.number != 8 || item.wire != HEFT_PROTO_LEN)
             continue;
-        heft_buf_put(out, item.bytes.p, item.bytes.n);
-        *crc = heft_crc32c(*crc, item.bytes.p, item.bytes.n);
+        heft_tf_put_text(out, (struct heft_str){(const char *)item.bytes.p, item.bytes.n}, crc);
     }
     return heft_buf_ok(out, d->r->b.err);
 }

@@ -23,22 +23,16 @@
 
 /* ---- strings ----------------------------------------------------------------------------- */
 
-/* The checksum of the lengths goes on through its own stored form and the bytes. */
 bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem, struct heft_str *bytes,
                         uint32_t *crc, struct heft_error *err)
 {
     struct heft_buf buf = {0};
-    uint8_t word[8];
-    uint32_t sum;
+    uint32_t sum = 0;
 
-    heft_varint_add(&buf, text.n);
-    heft_put_le64(word, text.n);
-    sum = heft_crc32c(0, word, text.n > UINT32_MAX ? 8 : 4);
-    heft_put_le32(word, heft_crc_mask(sum));
-    sum = heft_crc32c(sum, word, 4);
-    heft_buf_put(&buf, word, 4);
-    heft_buf_str(&buf, text);
-    *crc = heft_crc_mask(heft_crc32c(sum, text.p, text.n));
+    heft_tf_put_length(&buf, text.n, &sum);
+    heft_tf_put_sum(&buf, &sum);
+    heft_tf_put_text(&buf, text, &sum);
+    *crc = heft_crc_mask(sum);
     return heft_buf_take(&buf, mem, bytes, err);
 }
 
