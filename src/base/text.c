@@ -97,6 +97,29 @@ size_t heft_utf8_check(struct heft_bytes text)
     return at;
 }
 
+size_t heft_utf8_put(char *out, uint32_t point)
+{
+    size_t n = 0;
+
+    if (point < 0x80) {
+        out[n++] = (char)point;
+        return n;
+    }
+    if (point < 0x800) {
+        out[n++] = (char)(0xc0 | point >> 6);
+    } else {
+        if (point < 0x10000) {
+            out[n++] = (char)(0xe0 | point >> 12);
+        } else {
+            out[n++] = (char)(0xf0 | point >> 18);
+            out[n++] = (char)(0x80 | (point >> 12 & 0x3f));
+        }
+        out[n++] = (char)(0x80 | (point >> 6 & 0x3f));
+    }
+    out[n++] = (char)(0x80 | (point & 0x3f));
+    return n;
+}
+
 /* ---- for terminals ------------------------------------------------------------------------- */
 
 static const char hex[] = "0123456789abcdef";

@@ -6,6 +6,9 @@
 
 /* Index of the first byte that is not valid UTF-8 (surrogates are not), or n. Fast on ASCII. */
 size_t heft_utf8_check(struct heft_bytes text);
+/* Writes a code point below 2^21, 1 to 4 bytes, and returns how many; surrogates as if they were
+ * characters. */
+size_t heft_utf8_put(char *out, uint32_t point);
 /* The first character of s (n > 0) made safe as below: its text in out, the length of that in
  * *out_n; returns how many bytes of s it was. */
 #define HEFT_ESCAPE_MAX 8

@@ -6,6 +6,8 @@
  * They are read while opening, and so limited: what is beyond says so and stays unread. */
 #include "format/numpy_parts.h"
 
+#include "base/endian.h"
+#include "base/text.h"
 #include "core/tree.h"
 
 enum { MOST_BYTES = 32 << 20 }; /* of all such arrays of a file */
@@ -28,32 +30,19 @@ struct texts {
 static uint32_t character_at(const uint8_t *p, bool is_big)
 {
     return is_big ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]
-                  : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+                  : heft_le32(p);
 }
 
 static bool put_character(struct heft_buf *buf, uint32_t c)
 {
-    uint8_t bytes[4];
-    size_t n = 0;
+    char bytes[4];
 
     if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
         return false;
-    if (c < 0x80) {
+    if (c < 0x80)
         heft_buf_char(buf, (char)c);
-        return true;
-    }
-    if (c >= 0x10000) {
-        bytes[n++] = (uint8_t)(0xF0 | c >> 18);
-        bytes[n++] = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-    } else if (c >= 0x800) {
-        bytes[n++] = (uint8_t)(0xE0 | c >> 12);
-    }
-    if (c >= 0x800)
-        bytes[n++] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
     else
-        bytes[n++] = (uint8_t)(0xC0 | c >> 6);
-    bytes[n++] = (uint8_t)(0x80 | (c & 0x3F));
-    heft_buf_put(buf, bytes, n);
+        heft_buf_put(buf, bytes, heft_utf8_put(bytes, c));
     return true;
 }
 

@@ -253,29 +253,6 @@ static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
     return true;
 }
 
-static size_t put_utf8(char *dst, uint32_t c)
-{
-    size_t n = 0;
-
-    if (c < 0x80) {
-        dst[n++] = (char)c;
-        return n;
-    }
-    if (c < 0x800) {
-        dst[n++] = (char)(0xc0 | c >> 6);
-    } else {
-        if (c < 0x10000) {
-            dst[n++] = (char)(0xe0 | c >> 12);
-        } else {
-            dst[n++] = (char)(0xf0 | c >> 18);
-            dst[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-        }
-        dst[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-    }
-    dst[n++] = (char)(0x80 | (c & 0x3f));
-    return n;
-}
-
 /* \uXXXX at *at, a pair of them beyond the basic plane. */
 static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t *n)
 {
@@ -296,7 +273,7 @@ static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     else if (low || (c >= 0xd800 && c < 0xe000))
         return failed(json, HEFT_MALFORMED, begin, "half of a surrogate pair") != HEFT_JSON_ERROR;
-    *n += put_utf8(dst + *n, c);
+    *n += heft_utf8_put(dst + *n, c);
     return true;
 }
 

@@ -9,6 +9,7 @@
  *
  * Grammar is checked before anything is converted: no spaces, no underscores, no octal. Python's
  * laxer readers accept those, no writer makes them. */
+#include "base/text.h"
 #include "wire/decimal.h"
 #include "wire/pickle_machine.h"
 
@@ -353,28 +354,6 @@ bool heft_pickle_op_string_line(struct heft_pickle_machine *m)
                                 (struct heft_bytes){begin, (size_t)(out - begin)});
 }
 
-/* UTF-8 of a code point; surrogates as Python's "surrogatepass" writes them. */
-static uint8_t *put_utf8(uint8_t *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (uint8_t)c;
-        return out;
-    }
-    if (c < 0x800) {
-        *out++ = (uint8_t)(0xC0 | c >> 6);
-    } else {
-        if (c < 0x10000) {
-            *out++ = (uint8_t)(0xE0 | c >> 12);
-        } else {
-            *out++ = (uint8_t)(0xF0 | c >> 18);
-            *out++ = (uint8_t)(0x80 | (c >> 12 & 63));
-        }
-        *out++ = (uint8_t)(0x80 | (c >> 6 & 63));
-    }
-    *out++ = (uint8_t)(0x80 | (c & 63));
-    return out;
-}
-
 /* What stands at text[*at]: a byte, or an escape; NULL: a bad one. */
 static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8_t *out)
 {
@@ -385,9 +364,9 @@ static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8
     uint32_t value;
 
     if (next != 'u' && next != 'U') {
-        out = put_utf8(out, c);
+        out += heft_utf8_put((char *)out, c);
         if (next) /* so that the second backslash of two escapes nothing */
-            out = put_utf8(out, text.p[(*at)++]);
+            out += heft_utf8_put((char *)out, text.p[(*at)++]);
         return out;
     }
     ++*at;
@@ -399,7 +378,7 @@ static uint8_t *put_raw_unicode(struct heft_pickle_machine *m, size_t *at, uint8
         bad_escape(m, begin, "beyond \\U0010ffff");
         return NULL;
     }
-    return put_utf8(out, value);
+    return out + heft_utf8_put((char *)out, value); /* surrogates as "surrogatepass" has them */
 }
 
 static bool is_plain(struct heft_bytes text)

@@ -43,7 +43,7 @@ static size_t encode(uint32_t point, char out[4])
 
 static void every_code_point_but_surrogates_is_valid(void **state)
 {
-    char text[20];
+    char text[20], made[4];
 
     (void)state;
     for (uint32_t point = 0; point < 0x1fffff; point++) {
@@ -53,6 +53,8 @@ static void every_code_point_but_surrogates_is_valid(void **state)
 
         memset(text, 'a', sizeof text);
         n = encode(point, text + lead);
+        assert_int_equal(heft_utf8_put(made, point), n);
+        assert_memory_equal(made, text + lead, n);
         assert_int_equal(check(text, lead + n), valid ? lead + n : lead);
         if (valid && n > 1)
             assert_int_equal(check(text, lead + n - 1), lead);
