@@ -10,9 +10,12 @@
 
 #include <cmocka.h>
 
+#include "base/endian.h"
 #include "core/convert.h"
+#include "format/tf_bundle.h"
 #include "format/tf_write.h"
 #include "wire/proto_write.h"
+#include "wire/sstable_write.h"
 
 #define GRAPH     "_CHECKPOINTABLE_OBJECT_GRAPH"
 #define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -268,6 +271,125 @@ static void names_of_a_graph(void **state)
     heft_buf_release(&graph);
 }
 
+/* ---- strings of the other byte order ------------------------------------------------------ */
+
+/* Three strings as a big-endian bundle has them: "", 300 bytes, "heft". */
+static struct heft_str put_big(struct bench *b, uint32_t *crc)
+{
+    static const uint8_t lengths[3][4] = {{0}, {0, 0, 1, 300 - 256}, {0, 0, 0, 4}};
+    struct heft_buf buf = {0};
+    struct heft_str out;
+    uint8_t word[4];
+    size_t text;
+
+    heft_buf_str(&buf, HEFT_STR("\0\xac\x02\x04"));
+    *crc = heft_crc32c(0, lengths, sizeof lengths);
+    heft_put_le32(word, heft_crc_mask(*crc));
+    for (unsigned i = 4; i-- > 0;)
+        heft_buf_char(&buf, (char)word[i]);
+    text = buf.n;
+    for (unsigned i = 0; i < 300; i++)
+        heft_buf_char(&buf, (char)i);
+    heft_buf_str(&buf, HEFT_STR("heft"));
+    *crc = heft_crc32c(*crc, buf.p + text - 4, buf.n - text + 4);
+    assert_true(heft_buf_take(&buf, &b->mem, &out, &b->err));
+    return out;
+}
+
+/* A bundle's row of strings on these bytes, all else of the bench gone. */
+static struct heft_storage *add_big(struct bench *b, struct heft_str bytes, uint32_t crc)
+{
+    struct heft_storage *s;
+
+    b->err = (struct heft_error){0};
+    add(b, HEFT_STR("words"), HEFT_STRING, 1, 3, bytes);
+    s = &b->model.storages[b->model.n_storages - 1];
+    s->check = heft_tf_check_strings_big;
+    s->count = 3;
+    s->crc = crc;
+    return s;
+}
+
+/* The bytes that the conversion makes of the storage. */
+static struct heft_str swap(struct bench *b, struct heft_str bytes,
+                            const struct heft_tf_swapped *swapped)
+{
+    char *all = heft_arena_text(&b->mem, bytes, &b->err);
+
+    memcpy(all + swapped->lengths, swapped->word, sizeof swapped->word);
+    return (struct heft_str){all, bytes.n};
+}
+
+static void big_endian_strings_are_swapped(void **state)
+{
+    struct bench *b = *state;
+    struct heft_tf_swapped swapped;
+    struct heft_storage *s;
+    uint32_t crc;
+    const struct heft_str bytes = put_big(b, &crc);
+
+    s = add_big(b, bytes, crc);
+    assert_true(heft_tf_check_strings_big(&b->model, s, &b->err));
+    assert_true(heft_tf_swap_strings(&b->model, s, &swapped, &b->err));
+    assert_int_equal(swapped.lengths, 4);
+    s = add_big(b, swap(b, bytes, &swapped), swapped.crc);
+    assert_true(heft_tf_check_strings(&b->model, s, &b->err));
+    assert_false(heft_tf_check_strings_big(&b->model, s, &b->err));
+}
+
+/* Whichever byte is wrong, or the checksum: what is made of it is wrong, too, or it is refused. */
+static void damage_is_swapped_with_them(void **state)
+{
+    struct bench *b = *state;
+    struct heft_tf_swapped swapped;
+    uint32_t crc;
+    const struct heft_str bytes = put_big(b, &crc);
+    struct heft_storage *s = add_big(b, bytes, crc ^ 4);
+
+    assert_true(heft_tf_swap_strings(&b->model, s, &swapped, &b->err));
+    s = add_big(b, swap(b, bytes, &swapped), swapped.crc);
+    assert_false(heft_tf_check_strings(&b->model, s, &b->err));
+    for (size_t i = 0; i < bytes.n; i++) {
+        char *bad = heft_arena_text(&b->mem, bytes, &b->err);
+
+        bad[i] ^= 0x10;
+        s = add_big(b, (struct heft_str){bad, bytes.n}, crc);
+        if (!heft_tf_swap_strings(&b->model, s, &swapped, &b->err)) {
+            assert_int_equal(b->err.code, HEFT_MALFORMED);
+            continue;
+        }
+        s = add_big(b, swap(b, (struct heft_str){bad, bytes.n}, &swapped), swapped.crc);
+        if (heft_tf_check_strings(&b->model, s, &b->err))
+            fail_msg("byte %zu is wrong, and nobody can see it", i);
+    }
+}
+
+static void big_endian_strings_without_memory(void **state)
+{
+    const struct heft_convert_options options = {.output = "x", .to = "tf"};
+    struct bench *b = *state;
+    uint32_t crc;
+    const struct heft_str bytes = put_big(b, &crc);
+
+    add_big(b, bytes, crc);
+    one_thing_after_the_other(state, &options);
+}
+
+static void cut_big_endian_strings_are_refused(void **state)
+{
+    struct bench *b = *state;
+    struct heft_tf_swapped swapped;
+    uint32_t crc;
+    const struct heft_str bytes = put_big(b, &crc);
+
+    for (size_t n = 0; n < bytes.n; n++) {
+        const struct heft_storage *s = add_big(b, (struct heft_str){bytes.p, n}, crc);
+
+        assert_false(heft_tf_swap_strings(&b->model, s, &swapped, &b->err));
+        assert_int_equal(b->err.code, HEFT_MALFORMED);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +400,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(objects_without_memory, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(renaming_without_memory, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(names_of_a_graph, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(big_endian_strings_are_swapped, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(damage_is_swapped_with_them, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(cut_big_endian_strings_are_refused, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(big_endian_strings_without_memory, open_bench, close_bench),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,15 @@ def slices():
     sliced("slice-twice", [[(0, 2)], [(0, 2)]], there=[[(0, 2)]], dims=(2,))
     sliced("slice-key-twice", [[(0, 2)]], there=[[(0, 2)], [(0, 2)]], dims=(2,))
     sliced("slice-gap", [[(0, 2)]])
+    sliced("slice-gap-within", [[(1, 2)]])  # with the one before it: as many elements, not each once
+    sliced("slice-gap-behind", [[(2, 2)]])  # with the one before that: all of it
+    words, crc = strings([b"one", b"two"])
+    folder("slice-gap-strings", [(b"w", entry(STRING, [3], slices=[[(0, 2)]])),
+                                 (slice_key("w", [(0, 2)]), entry(STRING, [2], words, crc=crc))], words)
+    folder("slice-overlap-strings", [
+        (b"w", entry(STRING, [3], slices=[[(0, 2)], [(1, 2)]])),
+        (slice_key("w", [(0, 2)]), entry(STRING, [2], words, crc=crc)),
+        (slice_key("w", [(1, 2)]), entry(STRING, [2], words, len(words), crc=crc))], words + words)
     sliced("slice-rank", [[(0, 2), (0, 2)]])
     sliced("slice-end-overflows", [[(2**63 - 1, 2)]])
     sliced("slice-start-negative", [[(-1, 2)]])
