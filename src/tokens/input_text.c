@@ -337,7 +337,7 @@ static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, si
 
 /* ---- a text -------------------------------------------------------------------------------- */
 
-/* Byte order marks. */
+/* Byte order marks. Python's files, too, are no utf-16 without one. */
 static bool begin(struct heft_input_text *in, struct heft_error *err)
 {
     size_t got = 1;
@@ -358,10 +358,13 @@ static bool begin(struct heft_input_text *in, struct heft_error *err)
         return true;
     }
     in->encoding = HEFT_CHARSET_UTF16_LE;
-    if (in->n_raw >= 2 && memcmp(in->raw, "\xFE\xFF", 2) == 0)
-        in->encoding = HEFT_CHARSET_UTF16_BE;
-    else if (in->n_raw < 2 || memcmp(in->raw, "\xFF\xFE", 2) != 0)
+    if (in->n_raw < 2)
         return true;
+    if (memcmp(in->raw, "\xFE\xFF", 2) == 0)
+        in->encoding = HEFT_CHARSET_UTF16_BE;
+    else if (memcmp(in->raw, "\xFF\xFE", 2) != 0)
+        return fail_at(in, in->raw, 2, 0, "byte order mark; utf-16-le and utf-16-be need none",
+                       err);
     use_raw(in, 2);
     return true;
 }

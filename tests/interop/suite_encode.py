@@ -17,6 +17,7 @@ SMALL = ROOT / "tests" / "golden" / "tokens" / "small"
 PARTS = ["the ", "Hello", " world", "\n", "\r\n", "\r", "  ", "'s", "I'd", "été", "中文", "12", ".", "!",
          "\u00a0", "\u2028", "\U0001f600", "<|endoftext|>", "\t", "\0", "\ufeff", "e\u0301", "x" * 30]
 TREES = 40
+ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "ascii"]
 NAMES = ["B", "a", "A", "b", ".hid", "Z\u00e9", "\u00e9", "e\u0301", "中文", "x y", "[1]", "1", "*", "?", "a*b", "~",
          "-", "--", "ß", "\U0001d518", "..a", "...", "a.", "a.npz.txt", "#", "$HOME", '"', "\\", "\\x", "\n"]
 PATTERNS = """* .* ** */* [a-z]* [!a-z]* ? ?? [[]* []1]* *[1]* [*] [?] a*/* */.* */*/* é* [é] [A-é] [!é]
@@ -188,13 +189,40 @@ def formats(suite, folder, encoder, vocab):
 
 def encodings(suite, folder, encoder, vocab):
     text = "Grüße, 'twas €5 — naïve\r\nend\rof\n\ttext"
-    for name in "utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "ascii":
+    for name in ENCODINGS:
         body = text.encode(name, "ignore")
         path, out = folder / f"{name}.txt", folder / f"{name}.npz"
         path.write_bytes(body)
         ran = heft("encode", "--vocab", vocab, "--encoding", name, "--no-sync", path, "-o", out)
         if suite.check(ran.status == 0, name, ran.line):
             same_arrays(suite, name, loaded(out), arrays_of(encoder, str(path), 50000, name))
+
+
+def damaged(suite, folder, encoder, vocab):
+    """A few bytes changed or gone, in every encoding: the text that Python reads, or an error as
+    there, and then nothing under the final name."""
+    rng = random.Random(4)
+    path, out = folder / "bad.txt", folder / "bad.npy"
+    for number in range(160):
+        name = ENCODINGS[number % len(ENCODINGS)]
+        text = "Grüße €5 — naïve 中\U0001f600\r\nend\rof\n" * rng.choice([1, 3, 4000])
+        body = bytearray(text.encode(name, "replace"))
+        for _ in range(rng.randrange(6)):
+            at = rng.randrange(len(body))
+            body[at:at + 1] = rng.choice([b"", b"\xd8", b"\xdc", b"\x81", b"\xff", b"\xfe", b"\0", b"\r"])
+        path.write_bytes(body)
+        for errors in "strict", "replace":
+            try:
+                with open(path, encoding=name, errors=errors) as file:
+                    wanted = encoder.encode(file.read())
+            except UnicodeError:
+                wanted = None
+            out.unlink(missing_ok=True)
+            ran = heft("encode", "--vocab", vocab, "--no-sync", "--encoding", name, "--errors", errors,
+                       "--eot", "none", path, "-o", out)
+            suite.equal(numpy.load(out).tolist() if ran.status == 0 else None, wanted,
+                        f"{name} {errors} {number}: {ran.line}")
+            suite.equal(out.exists(), wanted is not None, f"{name} {errors} {number}: the output")
 
 
 def replacement(suite, folder, encoder, vocab):
@@ -219,7 +247,7 @@ def run(folder):
     suite = Suite("encode as encode.py does, and for trainers")
     vocab = GPT2 if (GPT2 / "vocab.bpe").is_file() else SMALL
     encoder = Encoder(vocab)
-    for part in trees, names, big, formats, encodings, replacement:
+    for part in trees, names, big, formats, encodings, damaged, replacement:
         here = folder / part.__name__
         here.mkdir()
         part(suite, here, encoder, vocab)
