@@ -6,6 +6,7 @@ ones that must not.
 """
 import io
 import zipfile
+import zlib
 from pathlib import Path
 
 import h5py
@@ -102,11 +103,25 @@ def bombs():
     def zeros(file):
         file.create_dataset("x", shape=(1 << 40,), chunks=(1 << 16,), dtype="f4", compression="gzip")
 
+    # Packed twice, so that the sample is small; each is within what one may unpack to.
+    def together(file):
+        create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        create.set_chunk((1 << 25,))
+        create.set_deflate(9)
+        create.set_deflate(9)
+        chunk = zlib.compress(zlib.compress(bytes(1 << 25), 9), 9)
+        for i in range(5):
+            space = h5py.h5s.create_simple((8 << 25,))
+            made = h5py.h5d.create(file.id, b"x%d" % i, h5py.h5t.STD_U8LE, space, create)
+            for k in range(8):
+                made.write_direct_chunk((k << 25,), chunk)
+
     def rank(file):
         file.create_dataset("x", shape=(1,) * 32, dtype="f4", data=np.zeros((1,) * 32, "f4"))
 
     sample("chunk-of-256-mib.h5", write(chunk), "note", "-", "its chunks have more than")
     sample("nothing-stored.h5", write(zeros), "note", "-", "are said to unpack to")
+    sample("unpacked-together.h5", write(together), "limit", "-", "dataset x4: with it more than")
     sample("rank-32.h5", write(rank), "ok")
 
 
