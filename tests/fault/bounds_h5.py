@@ -57,6 +57,14 @@ def bomb_that_fits(file):
     packed(file, 56)
 
 
+def chunks_met_again(file):
+    """Chunks beside each other, of as many rows as the dataset has: each band would unpack them all."""
+    file["pad"] = np.zeros(SIZE - (4 << 20), "u1")
+    file.create_dataset("x", shape=(1 << 20, 640), chunks=(1 << 20, 8), dtype="u1", compression="gzip")
+    for i in range(80):
+        file["x"].id.write_direct_chunk((0, i * 8), zlib.compress(bytes(8 << 20), 9))
+
+
 def chunks(file):
     file.create_dataset("x", data=np.zeros(400000, "u1"), chunks=(8,))
 
@@ -80,7 +88,7 @@ def letters(file):
 
 
 def samples():
-    for fill in (chain, links, attributes, long_attributes, letters, empty, bomb, bomb_that_fits, chunks, texts,
+    for fill in (chain, links, attributes, long_attributes, letters, empty, bomb, bomb_that_fits, chunks, chunks_met_again, texts,
                  large):
         yield f"{fill.__name__}.h5", write(fill, libver="latest" if "attributes" in fill.__name__ else None)
     whole = write(large)
