@@ -1,6 +1,7 @@
 /* cmd_decode.c: files of ids → text. */
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 #include "report.h"
 #include "target.h"
 
@@ -13,7 +14,7 @@ static bool each_text(void *ctx, const char *text, size_t n)
     struct out *const out = ctx;
 
     out_bytes(out, text, n);
-    return out->error == 0;
+    return out->error == 0 && !progress_interrupted();
 }
 
 /* An interrupted decoding is an output that cannot be written, of which whoever closes it tells. */

@@ -94,7 +94,7 @@ static bool each_piece(void *ctx, const void *piece, size_t n)
 {
     struct out *const out = ctx;
     out_bytes(out, piece, n);
-    return out->error == 0;
+    return out->error == 0 && !progress_interrupted();
 }
 
 static bool stream_tensor(struct request *r, struct heft_error *err)

@@ -44,7 +44,7 @@ uint64_t peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss * 1024;
 }
 
-void progress_begin(struct progress *progress, const struct options *options, const char *what)
+void progress_catch(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {0}, old;
@@ -55,6 +55,11 @@ void progress_begin(struct progress *progress, const struct options *options, co
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
             sigaction(signals[i], &action, NULL);
+}
+
+void progress_begin(struct progress *progress, const struct options *options, const char *what)
+{
+    progress_catch();
     *progress = (struct progress){.what = what, .began = clock_seconds()};
     progress->drawing = !options->quiet && !options->no_progress && isatty(STDERR_FILENO) == 1;
 }

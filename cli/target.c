@@ -1,12 +1,26 @@
 /* target.c: all of a file or nothing under its name. */
 #include "target.h"
+#include "progress.h"
 #include "report.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* What is there must be a file that may go; of two that come at once give_name tells. */
+static bool may_replace(const struct options *options, struct heft_error *err)
+{
+    struct stat st;
+
+    if (stat(options->output, &st) != 0)
+        return true;
+    if (!S_ISREG(st.st_mode))
+        return usage_error(err, "%s: exists and is no regular file", options->output);
+    return options->overwrite || usage_error(err, "%s: exists; -f overwrites it", options->output);
+}
 
 bool target_open(struct target *target, const struct options *options, struct heft_error *err)
 {
@@ -14,14 +28,17 @@ bool target_open(struct target *target, const struct options *options, struct he
     bool fine;
 
     *target = (struct target){.options = options, .fd = -1};
+    if (!may_replace(options, err))
+        return false;
     target->temporary = malloc(room);
     if (!target->temporary)
         return no_memory(err, "the name");
     snprintf(target->temporary, room, "%s.heft-%ld.tmp", options->output, (long)getpid());
+    progress_catch(); /* a signal must not leave the temporary file behind */
     target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     fine = target->fd >= 0;
     if (!fine)
-        system_error(err, target->temporary, "cannot make it");
+        system_error(err, options->output, "cannot be created");
     else if (!out_open(&target->out, target->fd))
         fine = target_close(target, no_memory(err, "the output"), err);
     if (!fine)
@@ -39,7 +56,7 @@ static bool give_name(const struct target *target, struct heft_error *err)
     if (link(target->temporary, name) == 0)
         return true;
     return errno == EEXIST ? usage_error(err, "%s: exists; -f overwrites it", name)
-                           : system_error(err, name, "cannot make it");
+                           : system_error(err, name, "cannot be created");
 }
 
 bool target_close(struct target *target, bool fine, struct heft_error *err)
@@ -49,9 +66,11 @@ bool target_close(struct target *target, bool fine, struct heft_error *err)
     if (fine && (!is_written || (!target->options->no_sync && fsync(target->fd) != 0))) {
         if (target->out.error)
             errno = target->out.error;
-        fine = system_error(err, target->temporary, "cannot write");
+        fine = system_error(err, target->options->output, "cannot write");
     }
     close(target->fd);
+    if (fine && progress_interrupted())
+        fine = usage_error(err, "interrupted");
     fine = fine && give_name(target, err);
     unlink(target->temporary);
     free(target->temporary);

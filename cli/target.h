@@ -12,7 +12,8 @@ struct target {
     int fd;
 };
 
-/* False after err is filled: nothing is there then. */
+/* False after err is filled: nothing is there then. From here on signals are caught: whoever writes
+ * much asks progress_interrupted. */
 bool target_open(struct target *target, const struct options *options, struct heft_error *err);
 /* Gives it its name, unless `fine` is false: then it vanishes. */
 bool target_close(struct target *target, bool fine, struct heft_error *err);

@@ -9,18 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Of a file that anyone made, parts may overlap: that is said. */
-static void expect_map_or_overlap(const struct heft_model *model)
-{
-    struct heft_arena mem = {0};
-    struct heft_error err = {0};
-    const struct heft_segment *segments;
-    size_t count;
-
-    expect(heft_model_map(model, &mem, &segments, &count, &err) || err.code == HEFT_MALFORMED);
-    heft_arena_release(&mem);
-}
-
 static void plan_all(const struct heft_model *model)
 {
     const struct heft_format *format;

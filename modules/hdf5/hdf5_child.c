@@ -140,6 +140,7 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *d, struct heft_e
     hdf5_put(pipe, d->shape, d->rank * sizeof *d->shape);
     hdf5_put_u64(pipe, d->bytes);
     hdf5_put_u64(pipe, d->offset);
+    hdf5_put_u64(pipe, d->work);
     return sent(pipe, err);
 }
 

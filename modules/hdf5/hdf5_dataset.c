@@ -124,6 +124,7 @@ static void fill(hid_t dataset, hid_t type, const struct hdf5_shape *shape,
     else if (judge_layout(dataset, list, shape, each, why, room)) {
         out->bytes = shape->elements * each;
         out->offset = place_of(dataset, list, out->bytes);
+        out->work = hdf5_work(list, shape, each);
     }
     if (list >= 0)
         (void)H5Pclose(list);

@@ -167,7 +167,8 @@ static bool take_numbers(struct hearing *h, struct heft_h5_dataset *d, uint64_t 
         !hdf5_take_u64(in, HEFT_DTYPE_COUNT - 1, &dtype) || !hdf5_take_u64(in, 1, &is_big) ||
         !hdf5_take_u64(in, HDF5_RANK, &rank) ||
         !hdf5_take(in, shape, (size_t)rank * sizeof *shape) ||
-        !hdf5_take_u64(in, UINT64_MAX, &d->bytes) || !hdf5_take_u64(in, UINT64_MAX, &d->offset))
+        !hdf5_take_u64(in, UINT64_MAX, &d->bytes) || !hdf5_take_u64(in, UINT64_MAX, &d->offset) ||
+        !hdf5_take_u64(in, UINT64_MAX, &d->work))
         return false;
     d->dtype = (enum heft_dtype)dtype;
     d->is_big = is_big == 1;

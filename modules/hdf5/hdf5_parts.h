@@ -184,6 +184,8 @@ bool hdf5_ask_read(struct heft_h5_file *file, uint64_t address, uint64_t off, vo
 bool hdf5_open(struct hdf5_file *file, const struct heft_h5_input *input, struct heft_error *err);
 bool hdf5_read(struct hdf5_file *file, uint64_t address, uint64_t off, void *dst, size_t n,
                struct heft_error *err);
+/* Bytes that are unpacked where all of a dataset is read from front to back. */
+uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each);
 void hdf5_bands_release(struct hdf5_file *file);
 bool hdf5_walk(struct hdf5_file *file, const struct heft_h5_visitor *visitor,
                struct heft_error *err);

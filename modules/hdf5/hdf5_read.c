@@ -43,9 +43,8 @@ static bool open_dataset(struct hdf5_file *file, uint64_t address, struct heft_e
     return file->dataset > 0 || hdf5_blame(file, err, "a dataset cannot be opened");
 }
 
-static bool reading_begin(struct reading *r, struct heft_error *err)
+static void take_chunk(struct reading *r, hid_t list)
 {
-    const hid_t list = H5Dget_create_plist(r->dataset);
     hsize_t dims[HDF5_RANK];
     int rank = -1;
 
@@ -53,6 +52,13 @@ static bool reading_begin(struct reading *r, struct heft_error *err)
         rank = H5Pget_chunk(list, HDF5_RANK, dims);
     for (unsigned d = 0; d < HDF5_RANK; d++)
         r->chunk[d] = rank > 0 && d < (unsigned)rank && dims[d] ? dims[d] : 1;
+}
+
+static bool reading_begin(struct reading *r, struct heft_error *err)
+{
+    const hid_t list = H5Dget_create_plist(r->dataset);
+
+    take_chunk(r, list);
     if (list >= 0)
         (void)H5Pclose(list);
     r->type = H5Dget_type(r->dataset);
@@ -153,6 +159,39 @@ static uint64_t band_length(const struct reading *r)
             return most / row * row;
     }
     return most;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+/* The elements of the chunks that a band takes a part of: a run of rows of one dimension, so of all
+ * before it one row of chunks. */
+static uint64_t band_chunks(const struct reading *r, uint64_t length)
+{
+    uint64_t n = 1, rows;
+    unsigned d = 0;
+
+    while (d + 1 < r->shape.rank && below(r, d) > length)
+        n = times(n, r->chunk[d++]);
+    rows = length / below(r, d);
+    return times(times(n, rows > r->chunk[d] ? rows : r->chunk[d]), below(r, d));
+}
+
+/* The next band finds them unpacked where libhdf5 can keep them all. */
+uint64_t hdf5_work(hid_t list, const struct hdf5_shape *shape, size_t each)
+{
+    struct reading r = {.shape = *shape, .each = each};
+    uint64_t length, bands, bytes;
+
+    if (shape->rank == 0 || shape->elements == 0)
+        return shape->elements * each;
+    take_chunk(&r, list);
+    length = band_length(&r);
+    bytes = times(band_chunks(&r, length), each);
+    bands = (shape->elements - 1) / length + 1;
+    return bytes <= HDF5_CHUNK ? shape->elements * each : times(bands, bytes);
 }
 
 static struct hdf5_band *find_band(const struct reading *r, uint64_t first)

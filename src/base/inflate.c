@@ -75,9 +75,11 @@ bool heft_inflate_step(struct heft_inflate *z, struct heft_bytes *in, uint8_t **
     *done = state->block_state == ISAL_BLOCK_FINISH;
     if (*done && !give_back(z, in_n - state->avail_in, err))
         return false;
-    in->p += in_n - state->avail_in;
+    if (in_n > 0) /* of none p may be NULL, to which nothing can be added, not even 0 */
+        in->p += in_n - state->avail_in;
     in->n -= in_n - state->avail_in;
-    *out += room - state->avail_out;
+    if (room > 0)
+        *out += room - state->avail_out;
     *out_n -= room - state->avail_out;
     return true;
 }

@@ -644,9 +644,60 @@ static bool check_wholes(struct heft_exec *x, const struct heft_exec_judge *j, c
     if (!w.is_bad || (n > 0 && !heft_pool_run(&work, err)))
         return false;
     for (size_t i = 0; i < n; i++)
-        if (w.is_bad[i] && !check_whole(x, j, list[i], err))
+        if (w.is_bad[i] && !(heft_exec_tell(x, 0, err) && check_whole(x, j, list[i], err)))
             return false;
     return true;
+}
+
+/* Storages may overlap, thousands of them all of a file: what is read is held to the file's bytes,
+ * twice, and what is beyond is told. Only raw ones: what deflated ones unpack to has a limit of its
+ * own. */
+static bool afford(const struct heft_model *model, uint64_t *asked, uint32_t storage,
+                   const struct heft_exec_judge *j, bool *may, struct heft_error *err)
+{
+    const struct heft_storage *const s = &model->storages[storage];
+    const uint64_t size = model->sources[s->source].source.size;
+    struct heft_error why = {0};
+
+    *may = s->coding == HEFT_CODING_DEFLATE ||
+           (heft_add(asked[s->source], s->len, &asked[s->source]) && asked[s->source] / 2 <= size);
+    if (*may)
+        return true;
+    heft_fail(&why, HEFT_LIMIT, s->off,
+              "%" PRIu64 " bytes are not checked: with them more than twice the file's %" PRIu64
+              " would be read, so much overlaps",
+              s->len, size);
+    heft_error_file(&why, model->sources[s->source].path);
+    return j->bad(j->ctx, storage, &why, err);
+}
+
+/* Of the storages that are wanted: those that check themselves onto the list, the others in chunks. */
+static bool choose_storages(struct heft_exec *x, const struct heft_row *only,
+                            const struct heft_exec_judge *j, uint32_t *wholes, size_t *n_wholes,
+                            struct heft_error *err)
+{
+    const struct heft_model *model = x->model;
+    const size_t n = only ? heft_row_pieces(only) : model->n_storages;
+    uint64_t *asked = heft_arena_zero(&x->mem, model->n_sources + 1, sizeof *asked, err);
+    bool ok = asked != NULL;
+
+    for (uint32_t k = 0; ok && k < n; k++) {
+        const uint32_t s = only ? heft_row_storage(only, k) : k;
+        const bool whole = checks_itself(&model->storages[s]);
+        bool may;
+
+        if (!is_wanted(x->options, s) || (!whole && !is_checkable(x, s)))
+            continue;
+        ok = afford(model, asked, s, j, &may, err);
+        if (may && whole) {
+            wholes[(*n_wholes)++] = s;
+            if (!heft_add(x->total, model->storages[s].len, &x->total))
+                x->total = UINT64_MAX; /* for people: any file can say so */
+        } else if (may) {
+            ok = cut_storage(x, s, err);
+        }
+    }
+    return ok;
 }
 
 bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
@@ -660,22 +711,8 @@ bool heft_exec_verify(const struct heft_model *model, const struct heft_row *onl
     uint32_t *wholes = ok ? heft_arena_alloc(&x.mem, (n + 1) * sizeof *wholes, err) : NULL;
     size_t n_wholes = 0;
 
-    ok = wholes != NULL;
-    for (uint32_t k = 0; ok && k < n; k++) {
-        const uint32_t s = only ? heft_row_storage(only, k) : k;
-
-        if (!is_wanted(options, s))
-            continue;
-        if (checks_itself(&model->storages[s])) {
-            wholes[n_wholes++] = s;
-            if (!heft_add(x.total, model->storages[s].len, &x.total))
-                x.total = UINT64_MAX; /* for people: any file can say so */
-        } else if (is_checkable(&x, s)) {
-            ok = cut_storage(&x, s, err);
-        }
-    }
-    ok = ok && run_chunks(&x, err) && heft_exec_judge_all(&x, &j, err) &&
-         check_wholes(&x, &j, wholes, n_wholes, err);
+    ok = wholes && choose_storages(&x, only, &j, wholes, &n_wholes, err) && run_chunks(&x, err) &&
+         heft_exec_judge_all(&x, &j, err) && check_wholes(&x, &j, wholes, n_wholes, err);
     exec_release(&x);
     return ok;
 }

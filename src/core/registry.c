@@ -2,6 +2,8 @@
  * name. */
 #include "core/registry.h"
 
+#include <stdio.h>
+
 #include "base/text.h"
 #include "core/locate.h"
 
@@ -114,16 +116,25 @@ static const struct {
      HEFT_MALFORMED, "a program"},
 };
 
+static bool refuse_unknown(const struct heft_probe *probe, struct heft_error *err)
+{
+    char begin[8 * 3 + 1] = "";
+
+    for (size_t i = 0; i < 8 && i < probe->head.n; i++)
+        snprintf(begin + 3 * i, 4, " %02x", probe->head.p[i]);
+    return heft_fail(err, HEFT_MALFORMED, 0,
+                     "no format that heft knows begins with%s; known are those of PyTorch, "
+                     "safetensors, TensorFlow, ExecuTorch, NumPy and HDF5",
+                     begin);
+}
+
 static bool refuse_stranger(const struct heft_probe *probe, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(strangers); i++)
         if (heft_within(strangers[i].at, strangers[i].n, probe->head.n) &&
             memcmp(probe->head.p + strangers[i].at, strangers[i].magic, strangers[i].n) == 0)
             return heft_fail(err, strangers[i].code, 0, "this is %s", strangers[i].what);
-    return heft_fail(err, HEFT_MALFORMED, 0,
-                     "no format that heft knows begins with these %zu bytes; known are torch, "
-                     "safetensors and a safetensors index",
-                     heft_min_u64(probe->head.n, 8));
+    return refuse_unknown(probe, err);
 }
 
 /* ---- probe and open ---------------------------------------------------------------------- */

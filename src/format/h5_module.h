@@ -13,7 +13,7 @@
 #include "heft/types.h"
 
 #define HEFT_H5_SYMBOL  "heft_h5_module"
-#define HEFT_H5_VERSION 1
+#define HEFT_H5_VERSION 2
 #define HEFT_H5_NOWHERE UINT64_MAX
 
 /* Where a file's bytes come from. */
@@ -50,7 +50,8 @@ struct heft_h5_dataset {
     bool is_big; /* big-endian */
     unsigned rank;
     const uint64_t *shape;
-    uint64_t bytes;  /* elements × size */
+    uint64_t bytes; /* elements × size */
+    uint64_t work;  /* bytes that are unpacked where all is read: more where chunks are met again */
     uint64_t offset; /* in the file, where it lies there plainly; else HEFT_H5_NOWHERE: read it */
 };
 

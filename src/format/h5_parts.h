@@ -21,7 +21,7 @@ struct heft_h5_entry {
     struct heft_str name; /* by weight_names; p is NULL: none */
     const char *why;      /* it cannot be read; else NULL */
     const uint64_t *shape;
-    uint64_t address, bytes, offset;
+    uint64_t address, bytes, offset, work;
     uint8_t rank, dtype;
     bool is_big, is_placed; /* in `order` already */
 };

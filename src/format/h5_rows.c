@@ -13,6 +13,9 @@
 
 #define PIECE ((size_t)1 << 20)
 
+enum { MOST_TIMES = 32 };          /* a file's bytes, that its packed datasets have in all … */
+#define ALWAYS (UINT64_C(1) << 30) /* … or this: libhdf5 unpacks some 400 MB a second */
+
 /* ---- a source of unpacked datasets --------------------------------------------------------- */
 
 struct packed {
@@ -81,6 +84,7 @@ struct adder {
     struct packed *packed;
     size_t n_packed;
     uint64_t unpacked; /* bytes */
+    uint64_t work;     /* bytes that are unpacked, some of them again */
     uint32_t source;   /* of the unpacker */
     struct heft_error *err;
 };
@@ -134,6 +138,20 @@ static bool same_object(const struct adder *a, size_t i)
     return i > 0 && entry_at(a, i)->address == entry_at(a, i - 1)->address;
 }
 
+/* Each dataset may be within the module's ratio, and all of them minutes of unpacking. */
+static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
+{
+    const uint64_t size = a->r->model->sources[a->r->source].source.size;
+    const uint64_t most =
+        heft_max_u64(size > UINT64_MAX / MOST_TIMES ? size : size * MOST_TIMES, ALWAYS);
+
+    if (heft_add(a->work, entry->work, &a->work) && a->work <= most)
+        return true;
+    heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+              "with it more than %" PRIu64 " bytes unpack from %" PRIu64, most, size);
+    return heft_error_about(a->err, "dataset", entry->path);
+}
+
 /* Gives packed datasets their places in the unpacker's source. */
 static bool list_packed(struct adder *a)
 {
@@ -151,6 +169,8 @@ static bool list_packed(struct adder *a)
         if (!heft_add(a->unpacked, entry->bytes, &a->unpacked))
             return heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                              "packed datasets that have 2^64 bytes or more together");
+        if (!check_work(a, entry))
+            return false;
     }
     return true;
 }

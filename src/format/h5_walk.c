@@ -63,6 +63,7 @@ static bool on_dataset(void *ctx, const struct heft_h5_dataset *found, struct he
     entry = &r->entries[r->n_entries];
     *entry = (struct heft_h5_entry){.address = found->address,
                                     .bytes = found->bytes,
+                                    .work = found->work,
                                     .offset = found->offset,
                                     .dtype = (uint8_t)found->dtype,
                                     .is_big = found->is_big};

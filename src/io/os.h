@@ -16,7 +16,7 @@ struct heft_os_stat {
 };
 
 /* All return -1 with errno, or NULL for map, as the calls they are named after. EINTR is retried
- * inside. */
+ * inside, but where a call may wait for ever: open_stream and read. */
 struct heft_os {
     int (*open_read)(const char *path);
     int (*open_stream)(const char *path);           /* waits for the writer of a FIFO */

@@ -67,7 +67,7 @@ static int posix_open_read(const char *path)
 
 static int posix_open_stream(const char *path)
 {
-    return open_retrying(path, O_RDONLY | O_NOCTTY, 0);
+    return open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 }
 
 static int posix_create(const char *path, uint32_t mode)
@@ -176,9 +176,9 @@ static int64_t posix_read(int fd, void *dst, size_t n)
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
         const ssize_t got = read(fd, dst, transfer(n));
 
-        if (got >= 0 || (errno != EINTR && errno != EAGAIN))
+        if (got >= 0 || errno != EAGAIN)
             return got;
-        if (errno == EAGAIN && poll(&wanted, 1, -1) < 0 && errno != EINTR)
+        if (poll(&wanted, 1, -1) < 0)
             return -1;
     }
 }

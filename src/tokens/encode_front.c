@@ -290,12 +290,19 @@ static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_
     return ok || heft_error_file(err, f->path);
 }
 
+static bool go_on(void *ctx, struct heft_error *err)
+{
+    struct front *f = ctx;
+
+    return tell(f, f->in ? f->in->bytes.read : 0, err);
+}
+
 static bool read_text(struct front *f, struct heft_error *err)
 {
     struct heft_input_text in;
     bool ok;
 
-    if (!heft_text_open(&in, f->path, &f->plan->text, err))
+    if (!heft_text_open(&in, f->path, &f->plan->text, (struct heft_input_asked){go_on, f}, err))
         return false;
     f->in = &in;
     ok = (!f->goes_on || heft_text_seek(&in, &f->older.place, err)) &&

@@ -8,6 +8,37 @@
 #define PACKED ((size_t)128 << 10)
 #define HEAD   4 /* bytes that tell packed files */
 
+/* After a call that failed: whether it is to be tried again. */
+static bool is_interrupted(const struct heft_input_bytes *in, bool *go_on, struct heft_error *err)
+{
+    if (errno != EINTR)
+        return false;
+    *go_on = !in->asked.go_on || in->asked.go_on(in->asked.ctx, err);
+    return true;
+}
+
+/* read and open_stream end where a signal comes: false with an error where that is to be all. */
+static bool wait_read(const struct heft_input_bytes *in, uint8_t *to, size_t room, int64_t *got,
+                      struct heft_error *err)
+{
+    bool go_on = true;
+
+    do
+        *got = heft_os->read(in->fd, to, room);
+    while (*got < 0 && is_interrupted(in, &go_on, err) && go_on);
+    return go_on;
+}
+
+static bool wait_open(struct heft_input_bytes *in, struct heft_error *err)
+{
+    bool go_on = true;
+
+    do
+        in->fd = heft_os->open_stream(in->path);
+    while (in->fd < 0 && is_interrupted(in, &go_on, err) && go_on);
+    return go_on && (in->fd >= 0 || heft_fail_errno(err, "cannot be opened"));
+}
+
 /* Bytes from the system. A regular file gives as many as it had when it was opened: what is appended
  * meanwhile is left out, and one that shrank is an error. */
 static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
@@ -21,7 +52,10 @@ static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *
     if (left == 0)
         return true;
     room = (size_t)heft_min_u64(room, left);
-    got = is_sized ? heft_os->pread(in->fd, to, room, in->read) : heft_os->read(in->fd, to, room);
+    if (is_sized)
+        got = heft_os->pread(in->fd, to, room, in->read);
+    else if (!wait_read(in, to, room, &got, err))
+        return false;
     if (got < 0) {
         heft_fail_errno(err, "read failed");
         err->offset = in->read;
@@ -61,9 +95,10 @@ static bool open_path(struct heft_input_bytes *in, struct heft_error *err)
 {
     struct heft_os_stat st = {0};
 
-    in->fd = strcmp(in->path, "-") == 0 ? 0 : heft_os->open_stream(in->path);
-    if (in->fd < 0)
-        return heft_fail_errno(err, "cannot be opened");
+    if (strcmp(in->path, "-") == 0)
+        in->fd = 0;
+    else if (!wait_open(in, err))
+        return false;
     if (heft_os->stat_fd(in->fd, &st) != 0)
         return heft_fail_errno(err, "cannot be examined");
     if (st.is_dir)
@@ -73,9 +108,10 @@ static bool open_path(struct heft_input_bytes *in, struct heft_error *err)
     return true;
 }
 
-bool heft_input_open(struct heft_input_bytes *in, const char *path, struct heft_error *err)
+bool heft_input_open(struct heft_input_bytes *in, const char *path, struct heft_input_asked asked,
+                     struct heft_error *err)
 {
-    *in = (struct heft_input_bytes){.path = path, .fd = -1};
+    *in = (struct heft_input_bytes){.path = path, .asked = asked, .fd = -1};
     in->packed = heft_alloc(PACKED, err);
     if (in->packed && open_path(in, err) && pull_head(in, err))
         return true;

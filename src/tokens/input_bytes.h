@@ -5,11 +5,18 @@
 
 #include "base/unpack.h"
 
+/* Who is asked whether to wait on, where a signal came while a pipe was waited for. */
+struct heft_input_asked {
+    bool (*go_on)(void *ctx, struct heft_error *err); /* NULL: always */
+    void *ctx;
+};
+
 struct heft_input_bytes {
     const char *path; /* "-": standard input */
-    int fd;           /* -1: closed */
-    uint64_t size;    /* of a regular file when it was opened, else 0 */
-    uint64_t read;    /* from the system so far */
+    struct heft_input_asked asked;
+    int fd;        /* -1: closed */
+    uint64_t size; /* of a regular file when it was opened, else 0 */
+    uint64_t read; /* from the system so far */
     struct heft_unpack *unpack;
     uint8_t *packed; /* read, not unpacked yet (and the first bytes of every file) */
     struct heft_bytes waiting;
@@ -17,7 +24,7 @@ struct heft_input_bytes {
 };
 
 HEFT_CHECKED bool heft_input_open(struct heft_input_bytes *in, const char *path,
-                                  struct heft_error *err);
+                                  struct heft_input_asked asked, struct heft_error *err);
 /* Up to `room` bytes; *n is 0 only at the end. */
 HEFT_CHECKED bool heft_input_read(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *n,
                                   struct heft_error *err);

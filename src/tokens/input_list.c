@@ -1,6 +1,7 @@
 /* input_list.c: files, folders and patterns, in readdir order. */
 #include "tokens/input_list.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -22,6 +23,7 @@ struct listing {
     size_t pattern_n;
     struct heft_error *err;
     bool ok;
+    bool is_closed; /* the folder cannot be read: nothing matches a pattern there, as in Python */
 };
 
 static bool put_name(struct names *names, const char *name, struct heft_error *err)
@@ -157,12 +159,11 @@ static bool keep_entry(void *ctx, const char *name)
     return l->ok;
 }
 
-/* A folder that cannot be read has nothing in it, as Python sees it. */
 static bool list_folder(struct listing *l)
 {
-    l->ok = true;
-    if (heft_os->list_dir(l->folder[0] ? l->folder : ".", keep_entry, l) != 0 && l->ok)
-        return true;
+    const int failed = heft_os->list_dir(l->folder[0] ? l->folder : ".", keep_entry, l);
+
+    l->is_closed = failed && l->ok;
     return l->ok;
 }
 
@@ -178,7 +179,7 @@ static bool widen(struct heft_arena *mem, const struct names *prefixes, struct h
                   struct names *out, struct heft_error *err)
 {
     for (size_t i = 0; i < prefixes->n; i++) {
-        struct listing l = {mem, out, prefixes->items[i], part.p, part.n, err, true};
+        struct listing l = {mem, out, prefixes->items[i], part.p, part.n, err, true, false};
 
         if (is_magic(part)) {
             if (!list_folder(&l))
@@ -270,8 +271,13 @@ static bool visit(struct heft_input_list *list, uint32_t word, const char *folde
                   struct names *stack, struct heft_error *err)
 {
     struct names all = {0}, folders = {0};
-    struct listing l = {&list->mem, &all, folder, NULL, 0, err, true};
+    struct listing l = {&list->mem, &all, folder, NULL, 0, err, true, false};
     bool ok = list_folder(&l);
+
+    if (l.is_closed) { /* os.walk would go on without a word: text that is missing is no output */
+        heft_fail_errno(err, "folder cannot be read");
+        ok = heft_error_file(err, folder);
+    }
 
     for (size_t i = 0; ok && i < all.n; i++) {
         struct heft_os_stat st = {0}, target = {0};
@@ -316,13 +322,17 @@ static bool add_pattern(struct heft_input_list *list, const char *pattern, uint3
                         const struct heft_input_how *how, struct heft_error *err)
 {
     struct names found = {0};
+    struct heft_os_stat st;
     bool ok = expand(&list->mem, pattern, &found, err);
 
     for (size_t i = 0; ok && i < found.n; i++) /* "-" would be standard input */
         ok = put_item(list, strcmp(found.items[i], "-") ? found.items[i] : "./-", word, err);
     if (ok && found.n == 0 && !how->allow_empty) {
-        heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                  "no such file, and no pattern that matches one (--allow-empty goes on)");
+        if (heft_os->stat_path(pattern, &st) != 0 && errno == EACCES)
+            heft_fail_errno(err, "cannot be examined");
+        else
+            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
+                      "no such file, and no pattern that matches one (--allow-empty goes on)");
         ok = heft_error_file(err, pattern);
     }
     heft_free((void *)found.items);

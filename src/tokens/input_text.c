@@ -370,12 +370,12 @@ static bool begin(struct heft_input_text *in, struct heft_error *err)
 }
 
 bool heft_text_open(struct heft_input_text *in, const char *path, const struct heft_text_how *how,
-                    struct heft_error *err)
+                    struct heft_input_asked asked, struct heft_error *err)
 {
     *in = (struct heft_input_text){.how = *how};
     in->bytes.fd = -1;
     in->raw = heft_alloc(RAW, err);
-    if (in->raw && heft_input_open(&in->bytes, path, err))
+    if (in->raw && heft_input_open(&in->bytes, path, asked, err))
         return true;
     heft_text_close(in);
     return false;

@@ -39,7 +39,8 @@ struct heft_input_text {
 #define HEFT_TEXT_ROOM ((size_t)4 << 10)
 
 HEFT_CHECKED bool heft_text_open(struct heft_input_text *in, const char *path,
-                                 const struct heft_text_how *how, struct heft_error *err);
+                                 const struct heft_text_how *how, struct heft_input_asked asked,
+                                 struct heft_error *err);
 /* Whole characters of valid UTF-8, up to `room` bytes; *n is 0 only at the end. */
 HEFT_CHECKED bool heft_text_read(struct heft_input_text *in, uint8_t *to, size_t room, size_t *n,
                                  struct heft_error *err);

@@ -42,10 +42,27 @@ def empty(file):
         h5py.h5d.create(file.id, b"%x" % i, h5py.h5t.IEEE_F32LE, space)
 
 
-def bomb(file):
-    file.create_dataset("x", shape=(4 << 30,), chunks=(32 << 20,), dtype="u1", compression="gzip", fillvalue=0)
-    for i in range(128):
+def packed(file, chunks):
+    file.create_dataset("x", shape=(chunks << 25,), chunks=(32 << 20,), dtype="u1", compression="gzip", fillvalue=0)
+    for i in range(chunks):
         file["x"].id.write_direct_chunk((i * (32 << 20),), PACKED)
+
+
+def bomb(file):
+    packed(file, 128)
+
+
+def bomb_that_fits(file):
+    file["pad"] = np.zeros(SIZE - (4 << 20), "u1")
+    packed(file, 56)
+
+
+def chunks_met_again(file):
+    """Chunks beside each other, of as many rows as the dataset has: each band would unpack them all."""
+    file["pad"] = np.zeros(SIZE - (4 << 20), "u1")
+    file.create_dataset("x", shape=(1 << 20, 640), chunks=(1 << 20, 8), dtype="u1", compression="gzip")
+    for i in range(80):
+        file["x"].id.write_direct_chunk((0, i * 8), zlib.compress(bytes(8 << 20), 9))
 
 
 def chunks(file):
@@ -71,7 +88,8 @@ def letters(file):
 
 
 def samples():
-    for fill in (chain, links, attributes, long_attributes, letters, empty, bomb, chunks, texts, large):
+    for fill in (chain, links, attributes, long_attributes, letters, empty, bomb, bomb_that_fits, chunks, chunks_met_again, texts,
+                 large):
         yield f"{fill.__name__}.h5", write(fill, libver="latest" if "attributes" in fill.__name__ else None)
     whole = write(large)
     yield "cut-off.h5", whole[:-1]

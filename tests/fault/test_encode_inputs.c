@@ -1,9 +1,11 @@
 /* test_encode_inputs.c: inputs that grow, shrink or vanish while they are read. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fault_os.h"
 #include "scratch.h"
 
 #include <heft/tokens.h>
@@ -149,12 +151,39 @@ static void test_vanishing(void **state)
     end(&s);
 }
 
+/* Text that cannot be reached is an error, not less text. */
+static void test_closed_folder(void **state)
+{
+    struct scene s = begin();
+    const struct heft_encode_options how = {.output = s.output, .no_sync = true};
+    const char *inputs[] = {s.folder};
+    bool hit = false;
+
+    (void)state;
+    for (uint64_t i = 1; !hit; i++) {
+        struct heft_error err = {0};
+
+        heft_fault_os_install(i, EACCES);
+        heft_encode_free(heft_encode_plan(s.v, inputs, 1, &how, &err));
+        assert_true(heft_fault_os_hit());
+        hit = strcmp(heft_fault_os_name(), "list_dir") == 0;
+        heft_fault_os_remove();
+        if (hit) {
+            assert_int_equal(err.code, HEFT_IO);
+            assert_non_null(strstr(err.text, "folder cannot be read"));
+            assert_string_equal(err.file, s.folder);
+        }
+    }
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_shrinking),
         cmocka_unit_test(test_vanishing),
+        cmocka_unit_test(test_closed_folder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,60 @@ static void verify_hears_of_every_kind(void **state)
     assert_int_equal(bad, 3);
 }
 
+static bool count_unread(void *ctx, uint32_t storage, const struct heft_error *why,
+                         struct heft_error *err)
+{
+    unsigned *const unread = ctx;
+
+    (void)storage;
+    (void)err;
+    assert_int_equal(why->code, HEFT_LIMIT);
+    assert_non_null(strstr(why->text, "are not checked"));
+    assert_string_equal(why->file, "memory");
+    return ++*unread > 0;
+}
+
+/* A thousand storages that are all of a file would be a thousand times its bytes to read. */
+static void verify_reads_no_more_than_twice_the_file(void **state)
+{
+    const struct heft_exec_options options = {0};
+    struct bench *b = *state;
+    unsigned unread = 0;
+
+    b->data[BIG - 1] = 1;
+    for (unsigned i = 0; i < 5; i++)
+        (void)add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL);
+    b->model.storages[1].sum = HEFT_SUM_OWN;
+    b->model.storages[1].check = ends_well;
+    b->model.storages[4].sum = HEFT_SUM_OWN;
+    b->model.storages[4].check = ends_well;
+    assert_true(heft_exec_verify(&b->model, NULL, &options, count_unread, &unread, &b->err));
+    assert_int_equal(unread, 3);
+}
+
+static bool never(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    (void)done;
+    (void)total;
+    return false;
+}
+
+static void verify_stops_where_all_is_bad(void **state)
+{
+    const struct heft_exec_options options = {.progress = never};
+    struct bench *b = *state;
+    unsigned bad = 0;
+
+    (void)add(b, 0, 1000, true, 0, 1000, HEFT_U8, NULL);
+    b->model.storages[0].sum = HEFT_SUM_OWN;
+    b->model.storages[0].check = ends_well;
+    b->data[999] = 0;
+    assert_false(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
+    assert_int_equal(b->err.code, HEFT_USAGE);
+    assert_int_equal(bad, 0);
+}
+
 static void no_verify_copies_what_is_there(void **state)
 {
     const struct heft_exec_options options = {.no_sync = true, .no_verify = true};
@@ -725,6 +779,9 @@ int main(void)
                                         close_bench),
         cmocka_unit_test_setup_teardown(no_verify_skips_the_formats_own, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(verify_hears_of_every_kind, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(verify_reads_no_more_than_twice_the_file, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(verify_stops_where_all_is_bad, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(late_bytes_are_compared, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(any_failing_call_of_late_writes_leaves_nothing, open_bench,
                                         close_bench),

@@ -5,7 +5,9 @@ ones that must not.
     python make.py            # made with h5py 3.14.0 (HDF5 1.14.6)
 """
 import io
+import math
 import zipfile
+import zlib
 from pathlib import Path
 
 import h5py
@@ -102,11 +104,32 @@ def bombs():
     def zeros(file):
         file.create_dataset("x", shape=(1 << 40,), chunks=(1 << 16,), dtype="f4", compression="gzip")
 
+    # Packed twice, so that samples are small; each dataset is within what one may unpack to.
+    def packed(file, name, shape, chunk):
+        create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        create.set_chunk(chunk)
+        create.set_deflate(9)
+        create.set_deflate(9)
+        data = zlib.compress(zlib.compress(bytes(math.prod(chunk)), 9), 9)
+        made = h5py.h5d.create(file.id, name, h5py.h5t.STD_U8LE, h5py.h5s.create_simple(shape), create)
+        for at in np.ndindex(*(n // m for n, m in zip(shape, chunk))):
+            made.write_direct_chunk(tuple(i * m for i, m in zip(at, chunk)), data)
+
+    def together(file):
+        for i in range(5):
+            packed(file, b"x%d" % i, (8 << 25,), (1 << 25,))
+
+    # What is kept holds no row of chunks, and each chunk has a part of every band.
+    def met_again(file):
+        packed(file, b"x", (1 << 20, 248), (1 << 20, 8))
+
     def rank(file):
         file.create_dataset("x", shape=(1,) * 32, dtype="f4", data=np.zeros((1,) * 32, "f4"))
 
     sample("chunk-of-256-mib.h5", write(chunk), "note", "-", "its chunks have more than")
     sample("nothing-stored.h5", write(zeros), "note", "-", "are said to unpack to")
+    sample("unpacked-together.h5", write(together), "limit", "-", "dataset x4: with it more than")
+    sample("chunks-met-again.h5", write(met_again), "limit", "-", "dataset x: with it more than")
     sample("rank-32.h5", write(rank), "ok")
 
 
