@@ -102,18 +102,39 @@ def cjk(size=100 * 10**6):
 ALL = {"English": english, "code": code, "CJK": cjk}
 
 
+def drawn(letters, seed=1):
+    """Text of `size` bytes at random from letters of as many bytes each."""
+    def make(size):
+        import random
+        each = len(letters[0].encode())
+        return "".join(random.Random(seed).choices(letters, k=size // each)).encode()
+    return make
+
+
+def repeated(unit):
+    return lambda size: unit * (size // len(unit))
+
+
+def letters_and_dashes(size):
+    """Thousands of letters, hundreds of dashes, in turns."""
+    return b"".join(drawn(LETTERS, turn)(2000) + b"-" * (100 + turn % 500)
+                    for turn in range(size // 2000))[:size]
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+HARD_TEXTS = {
+    "one letter": repeated(b"a"), "spaces": repeated(b" "), "ab": repeated(b"ab"),
+    "dashes": repeated(b"-"), "random letters": drawn(LETTERS),
+    "random digits": drawn("0123456789"), "random punctuation": drawn("!#$%&()*+,-./:;<=>?@[]^_{|}~"),
+    "random Cyrillic": drawn("абвгдежзийклмнопрстуфхцчшщъыьэюя"),
+    "letters and dashes": letters_and_dashes,
+}
+
+
 def hard(name, size):
-    """One word of `size` bytes."""
-    def make(part):
-        if name == "random letters":
-            import random
-            source = random.Random(1)
-            data = "".join(source.choices("abcdefghijklmnopqrstuvwxyz", k=size)).encode()
-        else:
-            unit = {"one letter": b"a", "spaces": b" ", "ab": b"ab", "dashes": b"-"}[name]
-            data = unit * (size // len(unit))
-        part.write_bytes(data)
-    return made(STORE / f"hard-{name.replace(' ', '-')}-{size // 10**6}.txt", make)
+    """One word of `size` bytes, or where dashes are among letters a few thousand bytes each."""
+    return made(STORE / f"hard-{name.replace(' ', '-')}-{size // 10**6}.txt",
+                lambda part: part.write_bytes(HARD_TEXTS[name](size)))
 
 
-HARD = ("one letter", "spaces", "ab", "dashes", "random letters")
+HARD = tuple(HARD_TEXTS)

@@ -92,6 +92,39 @@ static size_t most_ids(const struct heft_words *w)
     return w->width == 1 ? 7 : 3;
 }
 
+/* The same id from `out` to `end`; a few bytes behind it are touched. */
+static uint8_t *put_same(const struct heft_words *w, uint32_t id, uint8_t *out, uint8_t *end)
+{
+    const uint64_t ids =
+        id * (w->width == 1 ? UINT64_C(0x0001000100010001) : UINT64_C(0x0000000100000001));
+
+    for (; out < end; out += sizeof ids)
+        heft_put_le64(out, ids);
+    return end;
+}
+
+/* Whether an entry can hold them: those that it has no room for are the last that it has. */
+static bool fits_entry(const struct heft_words *w, const uint32_t *ids, size_t count)
+{
+    const size_t most = most_ids(w);
+
+    while (count > most && ids[count - 1] == ids[most - 1])
+        count--;
+    return count <= most;
+}
+
+/* The ids of an entry that has more than it has room for, as when lines begin with many blanks. */
+static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, size_t count,
+                          uint8_t *out)
+{
+    const size_t room = most_ids(w) << w->width;
+    const uint8_t *last = e->value + room - ((size_t)1 << w->width);
+
+    memcpy(out, e->value, room);
+    return put_same(w, w->width == 1 ? heft_le16(last) : heft_le32(last), out + room,
+                    out + (count << w->width));
+}
+
 uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++, out += (size_t)1 << w->width)
@@ -149,7 +182,7 @@ static void remember(struct heft_words *w, struct key key, const uint32_t *ids, 
 {
     struct entry *e = open_entry(w, key);
 
-    heft_words_put(w, ids, count, e->value);
+    heft_words_put(w, ids, heft_min_u64(count, most_ids(w)), e->value);
     heft_put_le16(e->value + VALUE_BYTES - 2, (uint16_t)count);
 }
 
@@ -215,15 +248,38 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
 
 /* ---- batches ----------------------------------------------------------------------------- */
 
+/* Bytes at the end of a long word that are all the same and never merge with each other, but the
+ * first of them: each is a token. */
+static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_t n)
+{
+    const uint8_t byte = word[n - 1];
+    size_t at = n - 1;
+
+    if (heft_can_join(w->v->joints, byte, byte) || w->v->wholes.count)
+        return 0;
+    while (at > 0 && word[at - 1] == byte)
+        at--;
+    return n - 1 - at;
+}
+
+static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
+                            struct heft_error *err)
+{
+    const size_t tail = single_tail(w, word, n);
+
+    out = heft_words_one(w, word, n - tail, out, err);
+    return out ? put_same(w, w->v->byte_ids[word[n - 1]], out, out + (tail << w->width)) : NULL;
+}
+
 static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
                             uint8_t *out, struct heft_error *err)
 {
     size_t count;
 
     if (n > HEFT_WORD_KEY)
-        return heft_words_one(w, word, n, out, err);
+        return encode_long(w, word, n, out, err);
     count = is_whole(w, word, n) ? 1 : heft_merge_short(w->v->pairs, word, n, w->ids);
-    if (count > most_ids(w))
+    if (!fits_entry(w, w->ids, count))
         return heft_words_one(w, word, n, out, err);
     remember(w, key, w->ids, count);
     return heft_words_put(w, w->ids, count, out);
@@ -247,6 +303,7 @@ static void ask(const struct heft_words *w, const uint8_t *text, const uint32_t 
 uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint32_t *starts,
                            size_t n, uint8_t *out, struct heft_error *err)
 {
+    const size_t most = most_ids(w);
     struct asked asked[BATCH];
 
     for (size_t from = 0; from < n; from += BATCH) {
@@ -259,8 +316,11 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 
             e += !is_key(e, asked[i].key);
             if (HEFT_LIKELY(is_key(e, asked[i].key))) {
+                const size_t count = heft_le16(e->value + VALUE_BYTES - 2);
+
                 memcpy(out, e->value, VALUE_BYTES);
-                out += (size_t)heft_le16(e->value + VALUE_BYTES - 2) << w->width;
+                out = HEFT_LIKELY(count <= most) ? out + (count << w->width)
+                                                 : put_entry(w, e, count, out);
                 continue;
             }
             out = encode_miss(w, text + s[i], s[i + 1] - s[i], asked[i].key, out, err);

@@ -276,6 +276,43 @@ static void test_giant_words(void **unused)
     heft_vocab_close(v);
 }
 
+/* Lines that begin with blanks, each an id: words of one entry, of more ids than it has room for, and
+ * longer ones. As many ids as two bytes can tell apart, and more. */
+static void check_blanks(struct heft_vocab *v)
+{
+    static const char *const BEFORE[] = {"", "\n", "x\n", "\n\n", "\t", "a\r\n", ".\u3000"};
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+
+    for (unsigned round = 0; round < 2; round++)
+        for (size_t i = 0; i < 60 * HEFT_COUNT(BEFORE); i++) {
+            uint32_t wanted[80], ids[80];
+            uint8_t text[80 + HEFT_SPLIT_PAD] = {0};
+            const size_t before = strlen(BEFORE[i / 60]), n = before + i % 60 + 1;
+            size_t count, n_wanted;
+
+            memset(text, i % 7 ? ' ' : '\t', n);
+            memcpy(text, BEFORE[i / 60], before);
+            text[n - 1] = 'x';
+            n_wanted = encode_plainly(v, text, n, wanted);
+            assert_true(heft_encode(e, text, n, ids, 80, &count, &err));
+            assert_int_equal(count, n_wanted);
+            assert_memory_equal(ids, wanted, count * sizeof *ids);
+        }
+    heft_encoder_free(e);
+}
+
+static void test_blanks(void **unused)
+{
+    struct heft_vocab *v = small_vocab();
+
+    (void)unused;
+    check_blanks(v);
+    v->n_ids = 70000;
+    check_blanks(v);
+    heft_vocab_close(v);
+}
+
 /* Each allocation fails once: it is told, nothing is lost, and a new text may begin. */
 static void test_no_memory(void **unused)
 {
@@ -346,7 +383,7 @@ int main(void)
         cmocka_unit_test(test_scan_is_pattern),  cmocka_unit_test(test_scan_of_open_text),
         cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_bad_text),         cmocka_unit_test(test_giant_words),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_blanks),           cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
