@@ -64,12 +64,6 @@ def english(size=100 * 10**6):
                 lambda part: write(part, gather(files_under(MANUALS), size, fits), "English"))
 
 
-def beginning(path, size):
-    """The first bytes of a text: for peers that take minutes for all of it."""
-    return made(STORE / f"{path.stem}-first-{size // 10**6}.txt",
-                lambda part: part.write_bytes(path.read_bytes()[:size].decode(errors="ignore").encode()))
-
-
 def code(size=100 * 10**6):
     """Python of the interpreter's own library and of packages beside it, and C headers."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platlib")}

@@ -91,20 +91,20 @@ def slow_peers(table, peer):
         path = texts.english(8 * 10**6)
     except texts.Missing as reason:
         return skip("slower peers", reason)
-    small = texts.beginning(path, 10**6)
-    for who, text, wanted in (("tiktoken", path, 10), ("tokenizers", path, 10), ("tokie", path, 1),
-                              ("encoder.py", small, 80)):
+    size = path.stat().st_size
+    for who, wanted in (("tiktoken", 10), ("tokenizers", 10), ("tokie", 1), ("encoder.py", 80)):
         if not has(peer, who):
             continue
-        size = text.stat().st_size
-        mine, theirs = alternate(3, lambda: peer.ask("first", who="heft", path=str(text)),
-                                 lambda: peer.ask("first", who=who, path=str(text)))
+        mine, theirs = alternate(3, lambda: peer.ask("first", who="heft", path=str(path)),
+                                 lambda: peer.ask("first", who=who, path=str(path)))
         compare(table, f"encode {size / 1e6:.0f} MB, English, first pass, in process", who, size,
                 mine, theirs, wanted)
 
 
 def encode_command(path, *words, out="out.bin"):
-    return command(HEFT, "encode", path, "-o", STORE / out, "-f", "-q", "--no-sync", *words)[0]
+    """Into a new file: the system takes its time over the pages of one that is replaced."""
+    (STORE / out).unlink(missing_ok=True)
+    return command(HEFT, "encode", path, "-o", STORE / out, "-q", "--no-sync", *words)[0]
 
 
 def part_tokens_command(table, quick):

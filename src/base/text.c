@@ -72,6 +72,20 @@ static uint64_t load_word(const uint8_t *p)
     return word;
 }
 
+/* Of the bytes from the first on that are ASCII, as many as whole words have. */
+static size_t ascii_run(const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    while (n - at >= 32 && !((load_word(p + at) | load_word(p + at + 8) | load_word(p + at + 16) |
+                              load_word(p + at + 24)) &
+                             EACH(0x80)))
+        at += 32;
+    while (n - at >= 8 && !(load_word(p + at) & EACH(0x80)))
+        at += 8;
+    return at;
+}
+
 size_t heft_utf8_check(struct heft_bytes text)
 {
     size_t at = 0;
@@ -79,8 +93,7 @@ size_t heft_utf8_check(struct heft_bytes text)
     while (at < text.n) {
         size_t length;
 
-        while (text.n - at >= 8 && !(load_word(text.p + at) & EACH(0x80)))
-            at += 8;
+        at += ascii_run(text.p + at, text.n - at);
         if (at == text.n)
             break;
         if (text.n - at < 8 && text.n >= 8 && !(load_word(text.p + text.n - 8) & EACH(0x80)))

@@ -27,7 +27,8 @@ struct heft_line {
     struct hand *hands;
     unsigned n_hands; /* threads that were started */
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    pthread_cond_t filled; /* workers wait for jobs … */
+    pthread_cond_t freed;  /* … and the caller for their end */
     uint64_t submitted, started, taken;
     bool taking, stopping, failed;
     struct heft_error first;
@@ -44,6 +45,7 @@ static void fail_line(struct heft_line *line, const struct heft_error *err)
 {
     line->failed = true;
     line->first = *err;
+    pthread_cond_broadcast(&line->filled);
 }
 
 /* Takes what is worked on and next in order, unless another thread does so now. */
@@ -67,7 +69,7 @@ static void take_ready(struct heft_line *line)
             fail_line(line, &err);
         slot->stage = FREE;
         line->taken++;
-        pthread_cond_broadcast(&line->changed);
+        pthread_cond_signal(&line->freed);
     }
     line->taking = false;
 }
@@ -97,7 +99,8 @@ static void work_on_next(struct heft_line *line, unsigned worker)
     slot->failed = !ok;
     slot->err = err;
     slot->stage = WORKED;
-    pthread_cond_broadcast(&line->changed);
+    if (line->started < line->submitted) /* it may have waited for this one */
+        pthread_cond_broadcast(&line->filled);
     take_ready(line);
 }
 
@@ -111,7 +114,7 @@ static void *labour(void *ctx)
         if (may_start(line))
             work_on_next(line, hand->worker);
         else
-            pthread_cond_wait(&line->changed, &line->mutex);
+            pthread_cond_wait(&line->filled, &line->mutex);
     }
     pthread_mutex_unlock(&line->mutex);
     return NULL;
@@ -146,7 +149,8 @@ struct heft_line *heft_line_new(const struct heft_line_work *work, struct heft_e
         heft_free(line);
         return NULL;
     }
-    (void)pthread_cond_init(&line->changed, NULL); /* cannot fail with default attributes */
+    (void)pthread_cond_init(&line->filled, NULL); /* cannot fail with default attributes */
+    (void)pthread_cond_init(&line->freed, NULL);
     start_hands(line);
     return line;
 }
@@ -165,7 +169,7 @@ bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *e
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->submitted - line->taken == line->work.slots)
-        pthread_cond_wait(&line->changed, &line->mutex);
+        pthread_cond_wait(&line->freed, &line->mutex);
     *slot = (unsigned)(line->submitted % line->work.slots);
     return answer(line, err);
 }
@@ -177,7 +181,7 @@ bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *e
     pthread_mutex_lock(&line->mutex);
     slot = slot_of(line, line->submitted++);
     *slot = (struct slot){.stage = FILLED, .is_next = is_next};
-    pthread_cond_broadcast(&line->changed);
+    pthread_cond_signal(&line->filled);
     if (line->n_hands == 0)
         work_on_next(line, 0);
     return answer(line, err);
@@ -187,7 +191,7 @@ bool heft_line_finish(struct heft_line *line, struct heft_error *err)
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->taken < line->submitted)
-        pthread_cond_wait(&line->changed, &line->mutex);
+        pthread_cond_wait(&line->freed, &line->mutex);
     return answer(line, err);
 }
 
@@ -197,11 +201,12 @@ void heft_line_free(struct heft_line *line)
         return;
     pthread_mutex_lock(&line->mutex);
     line->stopping = true;
-    pthread_cond_broadcast(&line->changed);
+    pthread_cond_broadcast(&line->filled);
     pthread_mutex_unlock(&line->mutex);
     for (unsigned i = 0; i < line->n_hands; i++)
         (void)pthread_join(line->hands[i].thread, NULL);
-    (void)pthread_cond_destroy(&line->changed);
+    (void)pthread_cond_destroy(&line->filled);
+    (void)pthread_cond_destroy(&line->freed);
     (void)pthread_mutex_destroy(&line->mutex);
     heft_free(line->hands);
     heft_free(line->slots);

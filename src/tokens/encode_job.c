@@ -5,12 +5,6 @@
 
 #define FEED ((size_t)128 << 10) /* of the text at a time, so that it stays near the processor */
 
-struct collecting {
-    struct heft_job *job;
-    struct heft_error *err;
-    bool failed;
-};
-
 bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t value,
                    struct heft_error *err)
 {
@@ -20,66 +14,62 @@ bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t valu
     return true;
 }
 
-static bool room_for(struct heft_job *job, size_t count, struct heft_error *err)
+/* Behind the ids that are there; NULL: there is no memory. */
+static uint8_t *room(void *ctx, size_t bytes, struct heft_error *err)
 {
-    return heft_grow(&job->ids, &job->cap_ids, job->n_ids * job->width, count * job->width, 1, err);
+    struct heft_job *job = ctx;
+    const size_t used = job->n_ids * job->width;
+
+    return heft_grow(&job->ids, &job->cap_ids, used, bytes, 1, err) ? job->ids + used : NULL;
 }
 
-static bool collect(void *ctx, const void *ids, size_t count)
+/* They stand in the room that was given out, or only their number is wanted. */
+static bool take(void *ctx, const void *ids, size_t count)
 {
-    struct collecting *c = ctx;
-    struct heft_job *job = c->job;
+    struct heft_job *job = ctx;
 
-    if (!job->count_only) {
-        c->failed = !room_for(job, count, c->err);
-        if (c->failed)
-            return false;
-        memcpy(job->ids + job->n_ids * job->width, ids, count * job->width);
-    }
+    (void)ids;
     job->n_ids += count;
     return true;
 }
 
-/* The encoder says "interrupted" where there was no memory: what was said first counts. */
-static bool told(const struct collecting *c, bool ok, const struct heft_error *said,
-                 struct heft_error *err)
+/* To be counted, ids may stand where the last ones did. */
+static struct heft_taker taker_of(struct heft_job *job)
 {
-    if (!ok && !c->failed)
-        *err = *said;
-    return ok;
+    return (struct heft_taker){take, job, job->count_only ? NULL : room};
 }
 
 static bool feed(struct heft_job *job, struct heft_encoder *e, size_t from, size_t to,
                  struct heft_error *err)
 {
-    struct collecting c = {job, err, false};
-    const struct heft_taker taker = {collect, &c};
-    struct heft_error said = {0};
+    const struct heft_taker taker = taker_of(job);
     bool ok = true;
 
-    for (; ok && from < to; from += FEED) {
-        const size_t n = (size_t)heft_min_u64(to - from, FEED);
-
-        ok = told(&c, heft_encoder_put(e, job->text + from, n, &taker, &said), &said, err);
-    }
+    for (; ok && from < to; from += FEED)
+        ok = heft_encoder_put(e, job->text + from, (size_t)heft_min_u64(to - from, FEED), &taker,
+                              err);
     return ok;
 }
 
 static bool end_text(struct heft_job *job, struct heft_encoder *e, struct heft_error *err)
 {
-    struct collecting c = {job, err, false};
-    struct heft_error said = {0};
+    const struct heft_taker taker = taker_of(job);
 
-    return told(&c, heft_encoder_end(e, &(struct heft_taker){collect, &c}, &said), &said, err);
+    return heft_encoder_end(e, &taker, err);
 }
 
 static bool put_id(struct heft_job *job, uint32_t id, struct heft_error *err)
 {
-    struct collecting c = {job, err, false};
-    uint8_t bytes[4];
+    uint8_t bytes[4], *to;
 
     heft_put_le32(bytes, id); /* its low half is the id of two bytes */
-    return collect(&c, bytes, 1);
+    if (!job->count_only) {
+        to = room(job, job->width, err);
+        if (!to)
+            return false;
+        memcpy(to, bytes, job->width);
+    }
+    return take(job, bytes, 1);
 }
 
 bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_error *err)
@@ -88,6 +78,10 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
 
     job->width = heft_encoder_width(e);
     job->n_ids = 0;
+    /* A token of English has more than two bytes. */
+    if (!job->count_only &&
+        !heft_grow(&job->ids, &job->cap_ids, 0, (job->n / 2 + FEED) * job->width, 1, err))
+        return false;
     for (size_t i = 0; i < job->n_marks; i++) {
         struct heft_mark *mark = &job->marks[i];
 

@@ -152,27 +152,35 @@ static size_t open_character(const uint8_t *text, size_t n)
     return 0;
 }
 
-static bool give(struct heft_encoder *e, const uint8_t *end, const struct heft_taker *taker,
-                 struct heft_error *err)
+static bool give(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
+                 const struct heft_taker *taker, struct heft_error *err)
 {
-    const size_t count = (size_t)(end - e->ids) >> e->words.width;
+    const size_t count = (size_t)(end - ids) >> e->words.width;
 
-    return count == 0 || taker->take(taker->ctx, e->ids, count) ||
+    return count == 0 || taker->take(taker->ctx, ids, count) ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+}
+
+/* Where ids of n bytes of text, and what is open, find room; NULL on failure. */
+static uint8_t *room_for(struct heft_encoder *e, size_t n, const struct heft_taker *taker,
+                         struct heft_error *err)
+{
+    /* All are in memory, so their sum is a size. */
+    const size_t bytes = ((n + e->words.longer.n) << e->words.width) + ROOM;
+
+    if (taker->room)
+        return taker->room(taker->ctx, bytes, err);
+    return heft_grow(&e->ids, &e->cap_ids, 0, bytes, 1, err) ? e->ids : NULL;
 }
 
 /* Encodes what is certain of text[0, n), behind which there are ROOM readable bytes. */
 static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
                      size_t *done, const struct heft_taker *taker, struct heft_error *err)
 {
-    uint8_t *end;
+    uint8_t *const ids = room_for(e, n, taker, err), *end = ids;
 
-    /* All are in memory, so their sum is a size. */
-    if (!heft_grow(&e->ids, &e->cap_ids, 0, ((n + e->words.longer.n) << e->words.width) + ROOM, 1,
-                   err))
-        return false;
-    end = e->ids;
-    return encode_words(e, text, n, is_last, &end, done, err) && give(e, end, taker, err);
+    return ids && encode_words(e, text, n, is_last, &end, done, err) &&
+           give(e, ids, end, taker, err);
 }
 
 /* Of what is kept. */
@@ -341,7 +349,7 @@ bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft
 {
     struct widening w = {each, ctx, heft_encoder_width(e)};
 
-    return heft_encoder_put(e, piece, n, &(struct heft_taker){widen, &w}, err);
+    return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = widen, .ctx = &w}, err);
 }
 
 bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
@@ -349,7 +357,7 @@ bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
 {
     struct widening w = {each, ctx, heft_encoder_width(e)};
 
-    return heft_encoder_end(e, &(struct heft_taker){widen, &w}, err);
+    return heft_encoder_end(e, &(struct heft_taker){.take = widen, .ctx = &w}, err);
 }
 
 struct collected {
@@ -373,7 +381,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
                  size_t *count, struct heft_error *err)
 {
     struct collected c = {ids, room, 0, heft_encoder_width(e)};
-    const struct heft_taker taker = {collect, &c};
+    const struct heft_taker taker = {.take = collect, .ctx = &c};
 
     begin_again(e);
     if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))

@@ -10,6 +10,9 @@
 struct heft_taker {
     bool (*take)(void *ctx, const void *ids, size_t count);
     void *ctx;
+    /* Where so many bytes may be written, of which what is taken next will be the beginning; NULL:
+     * the encoder has memory of its own. */
+    uint8_t *(*room)(void *ctx, size_t bytes, struct heft_error *err);
 };
 
 /* 2 where all ids are below 65536, else 4. */

@@ -5,6 +5,7 @@
 
 #include "tokens/encoder.h"
 #include "tokens/vocab.h"
+#include "tokens/vocab_ids.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -553,6 +554,72 @@ static void test_no_memory(void **unused)
     heft_buf_release(&json_text);
 }
 
+/* ---- one vocabulary, spelled in many ways ------------------------------------------------ */
+
+/* Those of the usual form, and those that are left to the general reader, say the same. */
+static void test_spellings(void **unused)
+{
+    static const char *const spellings[] = {
+        "\"ab\":256,\"abc\":257,\"<|endoftext|>\":258",
+        " \"a\\u0062\" : 256 ,\n\t\"\\u0061\\u0062\\u0063\":257,\r\"<|endoftext|>\": 258 ",
+        "\"\\u003C|endofte\\u0078t|\\u003e\":258,\"abc\":257,\"ab\":256",
+        "\"<|endoftext|>\":258,\"ab\":256,\"x y\":259,\"abc\":257",
+        "\"ab\":256,\"abc\":257,\"<|endoftext|>\":258,\"\\ud83d\\ude00\":259",
+        "\"ab\":256,\"\xC5\x84\":259,\"abc\":257,\"\xE2\x82\xAC\":260,\"<|endoftext|>\":258",
+    };
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(spellings); i++) {
+        struct heft_buf text = {0}, ids = {0};
+        struct heft_error err = {0};
+        struct heft_vocab *v;
+        size_t n = 0;
+
+        heft_buf_text(&text, "#version: 0.2\na b\nab c\n");
+        put_ids(&ids, 256, spellings[i]);
+        v = open_buf(&text, &ids, &err);
+        if (!v)
+            fail_msg("spelling %zu: %s", i, err.text);
+        assert_int_equal(heft_vocab_end(v), 258);
+        assert_memory_equal(heft_vocab_token(v, 257, &n), "abc", 3);
+        assert_int_equal(n, 3);
+        expect_ids(v, "abcab", (const uint32_t[]){257, 256}, 2);
+        heft_vocab_close(v);
+    }
+}
+
+/* Words of all lengths, which differ in one place only. */
+static void test_vocab_ids(void **unused)
+{
+    enum { LENGTHS = 40, EACH = 8 };
+    static char bytes[LENGTHS * EACH + 1][LENGTHS];
+    static struct heft_str tokens[LENGTHS * EACH + 1];
+    struct heft_vocab_ids ids = {0};
+    struct heft_error err = {0};
+    uint32_t found = 0;
+
+    (void)unused;
+    assert_true(heft_vocab_ids_reserve(&ids, tokens, HEFT_COUNT(tokens), &err));
+    for (uint32_t id = 0; id < LENGTHS * EACH; id++) {
+        const size_t n = id / EACH + 1;
+
+        memset(bytes[id], 'x', n);
+        bytes[id][id % EACH % n] = (char)('a' + id % EACH);
+        tokens[id] = (struct heft_str){bytes[id], n};
+        assert_int_equal(heft_vocab_ids_get(&ids, tokens[id]), HEFT_MAP_NONE);
+        assert_true(heft_vocab_ids_add(&ids, id, &found, &err));
+        assert_int_equal(found, HEFT_MAP_NONE);
+    }
+    for (uint32_t id = 0; id < LENGTHS * EACH; id++)
+        assert_int_equal(heft_vocab_ids_get(&ids, tokens[id]), id);
+    for (uint32_t id = 0; id < LENGTHS * EACH; id += 7) {
+        tokens[LENGTHS * EACH] = tokens[id];
+        assert_true(heft_vocab_ids_add(&ids, LENGTHS * EACH, &found, &err));
+        assert_int_equal(found, id);
+    }
+    assert_int_equal(heft_vocab_ids_get(&ids, (struct heft_str){"", 0}), HEFT_MAP_NONE);
+    heft_vocab_ids_release(&ids);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -561,7 +628,8 @@ int main(void)
         cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
         cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_vocab_ids),
     };
 
     return cmocka_run_group_tests_name("vocab", tests, NULL, NULL);
