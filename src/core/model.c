@@ -94,6 +94,7 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->partial);
     heft_free(model->ordered);
     heft_free(model->blobs);
+    heft_free(model->layers);
     heft_strmap_release(&model->names);
     heft_strmap_release(&model->tie_names);
     heft_strmap_release(&model->blob_names);
@@ -404,6 +405,16 @@ bool heft_model_add_ordered(struct heft_model *model, struct heft_str path, stru
                             sizeof *model->ordered, err))
         return false;
     model->ordered[model->n_ordered++] = (struct heft_str){copy, path.n};
+    return true;
+}
+
+bool heft_model_add_layer(struct heft_model *model, const struct heft_model_layer *layer,
+                          struct heft_error *err)
+{
+    if (!heft_grow(&model->layers, &model->cap_layers, model->n_layers, 1, sizeof *model->layers,
+                   err))
+        return false;
+    model->layers[model->n_layers++] = *layer;
     return true;
 }
 

@@ -150,6 +150,14 @@ struct heft_model_blob {
     size_t behind;        /* rows that come before it in the file's own order */
 };
 
+/* Where a file keeps a tensor whose name does not say so: in a layer of Keras, which may be a model
+ * with tensors of many layers in it. All texts live in the model's memory. */
+struct heft_model_layer {
+    struct heft_str name; /* of the row */
+    struct heft_str layer, weight;
+    bool is_listed; /* the layer is one of the model's list; else beside it */
+};
+
 struct heft_note {
     enum heft_severity severity;
     uint32_t source; /* HEFT_NONE: about no file */
@@ -205,6 +213,8 @@ struct heft_model {
                                   makes it; NULL: nothing */
     struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     struct heft_model_blob *blobs;
+    struct heft_model_layer *layers;
+    size_t n_layers, cap_layers;
     struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
         n_ordered, n_blobs;
@@ -291,6 +301,9 @@ HEFT_CHECKED bool heft_model_add_unreadable(struct heft_model *model, struct hef
  * writers of pickles make one again. */
 HEFT_CHECKED bool heft_model_add_ordered(struct heft_model *model, struct heft_str path,
                                          struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_layer(struct heft_model *model,
+                                       const struct heft_model_layer *layer,
+                                       struct heft_error *err);
 bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path);
 
 /* ---- blobs.c ---- */

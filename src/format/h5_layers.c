@@ -1,4 +1,5 @@
 /* h5_layers.c: the attributes of a file that heft writes: as Keras' legacy load_weights wants them.
+ * Layers are those of the source, where that is a file of Keras (h5_kept.c), else by name:
  *
  *     dense/kernel:0, dense/bias:0      /       layer_names  = [dense]
  *                                       /dense  weight_names = [kernel:0, bias:0]
@@ -81,10 +82,12 @@ bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group, con
 struct layer {
     struct heft_str path; /* empty: the root */
     size_t n, first;      /* of `weights` */
+    bool is_listed;
 };
 
 struct layers {
     const struct heft_cargo *cargo;
+    const struct heft_h5_place *kept;
     struct heft_strmap map;
     struct layer *list;
     size_t n, cap;
@@ -111,15 +114,19 @@ static unsigned layer_components(const struct heft_cargo *cargo)
     return 2;
 }
 
-static struct heft_str layer_of(const struct layers *l, struct heft_str name)
+static struct heft_str layer_of(const struct layers *l, size_t i)
 {
-    const struct heft_str layer = leading(name, l->components);
+    const struct heft_str name = l->cargo->items[i].name;
+    const struct heft_str layer = l->kept ? l->kept[i].layer : leading(name, l->components);
 
-    return layer.n ? layer : leading(name, 1);
+    return layer.n || l->kept ? layer : leading(name, 1);
 }
 
-static bool find_layer(struct layers *l, struct heft_str path, uint32_t *at, struct heft_error *err)
+/* The layer of item i. */
+static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_error *err)
 {
+    const struct heft_str path = layer_of(l, i);
+
     if (!heft_strmap_add(&l->map, path, (uint32_t)l->n, at, err))
         return false;
     if (*at != HEFT_MAP_NONE)
@@ -127,7 +134,8 @@ static bool find_layer(struct layers *l, struct heft_str path, uint32_t *at, str
     if (!heft_grow(&l->list, &l->cap, l->n, 1, sizeof *l->list, err))
         return false;
     *at = (uint32_t)l->n;
-    l->list[l->n++] = (struct layer){.path = path};
+    l->list[l->n++] =
+        (struct layer){.path = path, .is_listed = path.n && (!l->kept || l->kept[i].is_listed)};
     return true;
 }
 
@@ -141,7 +149,7 @@ static bool count_layers(struct layers *l, struct heft_error *err)
     l->weights =
         l->of ? heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->weights, err) : NULL;
     for (size_t i = 0; l->weights && i < cargo->n_items; i++) {
-        if (!find_layer(l, layer_of(l, cargo->items[i].name), &l->of[i], err))
+        if (!find_layer(l, i, &l->of[i], err))
             return false;
         l->list[l->of[i]].n++;
     }
@@ -160,7 +168,9 @@ static void fill_weights(struct layers *l)
         struct layer *layer = &l->list[l->of[i]];
         const size_t skip = layer->path.n ? layer->path.n + 1 : 0;
 
-        l->weights[layer->first + layer->n++] = (struct heft_h5_text){name.p + skip, name.n - skip};
+        l->weights[layer->first + layer->n++] =
+            l->kept ? (struct heft_h5_text){l->kept[i].weight.p, l->kept[i].weight.n}
+                    : (struct heft_h5_text){name.p + skip, name.n - skip};
     }
 }
 
@@ -173,7 +183,7 @@ static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct 
     if (!names)
         return false;
     for (size_t k = 0; k < l->n; k++)
-        if (l->list[k].path.n)
+        if (l->list[k].is_listed)
             names[n++] = (struct heft_h5_text){l->list[k].path.p, l->list[k].path.n};
     if (n && !heft_h5_add_list(out, HEFT_STR(""), HEFT_H5_LAYERS, names, n, mem, err))
         return false;
@@ -190,11 +200,11 @@ static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct 
 
 /* keras_version: what lies in layers is as Keras 2 has it; without it, readers turn kernels as those
  * of Keras 1. */
-bool heft_h5_layers(const struct heft_cargo *cargo, struct heft_h5_attributes *out,
-                    struct heft_error *err)
+bool heft_h5_layers(const struct heft_cargo *cargo, const struct heft_h5_place *kept,
+                    struct heft_h5_attributes *out, struct heft_error *err)
 {
-    struct layers l = {.cargo = cargo, .components = layer_components(cargo)};
-    bool ok = heft_h5_add_text(out, HEFT_H5_NAMES, HEFT_H5_PATHS, cargo->mem, err) &&
+    struct layers l = {.cargo = cargo, .kept = kept, .components = layer_components(cargo)};
+    bool ok = (kept || heft_h5_add_text(out, HEFT_H5_NAMES, HEFT_H5_PATHS, cargo->mem, err)) &&
               heft_h5_add_text(out, HEFT_H5_KERAS, "2", cargo->mem, err) && count_layers(&l, err);
 
     if (ok) {

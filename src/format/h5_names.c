@@ -15,6 +15,7 @@ struct namer {
     struct heft_h5_reader *r;
     struct heft_strmap paths;  /* → entry */
     struct heft_strmap groups; /* → the first of its lists */
+    struct heft_str top;       /* the group whose layers are listed, or the root */
     struct heft_arena mem;
     struct heft_error *err;
 };
@@ -51,37 +52,54 @@ static bool join(struct namer *n, struct heft_str group, struct heft_str name, s
     return heft_buf_take(&buf, &n->mem, out, n->err);
 }
 
-/* The entry at that path is the next row. */
-static void place(struct namer *n, uint32_t at, struct heft_str name)
+/* The entry at that path is the next row; NULL: there is none. */
+static struct heft_h5_entry *place(struct namer *n, struct heft_str path)
 {
+    const uint32_t at = heft_strmap_get(&n->paths, path);
     struct heft_h5_entry *entry = at == HEFT_MAP_NONE ? NULL : &n->r->entries[at];
 
     if (!entry || entry->is_placed)
-        return;
+        return NULL;
     entry->is_placed = true;
-    entry->name = name;
     n->r->order[n->r->n_order++] = at;
+    return entry;
 }
 
-static bool follow_weights(struct namer *n, const struct heft_h5_list *list)
+/* A layer's path from the group that lists it: "model_weights/dense" is the layer "dense". */
+static struct heft_str below_top(const struct namer *n, struct heft_str group)
 {
-    const struct heft_str none = {NULL, 0};
+    const size_t skip = n->top.n ? n->top.n + 1 : 0;
+
+    return skip && skip < group.n && heft_str_starts(group, n->top) && group.p[n->top.n] == '/'
+               ? (struct heft_str){group.p + skip, group.n - skip}
+               : group;
+}
+
+static bool follow_weights(struct namer *n, const struct heft_h5_list *list, bool is_listed)
+{
     struct heft_str path;
 
     for (size_t i = 0; i < list->n; i++) {
+        struct heft_h5_entry *entry;
+
         if (!join(n, list->group, list->names[i], &path))
             return false;
-        place(n, heft_strmap_get(&n->paths, path), n->r->by_path ? none : list->names[i]);
+        entry = place(n, path);
+        if (!entry || n->r->by_path)
+            continue;
+        entry->name = entry->weight = list->names[i];
+        entry->layer = below_top(n, list->group);
+        entry->is_listed = is_listed;
     }
     return true;
 }
 
-static bool follow_pieces(struct namer *n, struct heft_str group)
+static bool follow_pieces(struct namer *n, struct heft_str group, bool is_listed)
 {
     const struct heft_h5_list *list;
 
     for (uint32_t k = 0; (list = find_list(n, group, false, k)); k++)
-        if (!follow_weights(n, list))
+        if (!follow_weights(n, list, is_listed))
             return false;
     return true;
 }
@@ -89,13 +107,12 @@ static bool follow_pieces(struct namer *n, struct heft_str group)
 /* A layer is a group with weight_names; in a shard of transformers it is a dataset. */
 static bool follow_layer(struct namer *n, struct heft_str group, struct heft_str layer)
 {
-    const struct heft_str none = {NULL, 0};
     struct heft_str path;
 
     if (!join(n, group, layer, &path))
         return false;
-    place(n, heft_strmap_get(&n->paths, path), none);
-    return follow_pieces(n, path);
+    place(n, path);
+    return follow_pieces(n, path, true);
 }
 
 /* Pieces of a list of layers come in the order of their names (0, 1, 10, 2): all of a group at its
@@ -121,7 +138,7 @@ static bool follow_lists(struct namer *n)
             return false;
     for (size_t i = 0; i < r->n_lists; i++)
         if (!r->lists[i].is_layers && r->lists[i].number == 0 &&
-            !follow_pieces(n, r->lists[i].group))
+            !follow_pieces(n, r->lists[i].group, false))
             return false;
     return true;
 }
@@ -167,6 +184,9 @@ static bool make_maps(struct namer *n)
     for (uint32_t i = 0; i < r->n_entries; i++)
         if (!heft_strmap_add(&n->paths, r->entries[i].path, i, &other, n->err))
             return false;
+    for (size_t i = r->n_lists; i-- > 0;)
+        if (r->lists[i].is_layers)
+            n->top = r->lists[i].group;
     for (uint32_t i = 0; i < r->n_lists; i++)
         if (!heft_strmap_add(&n->groups, r->lists[i].group, i, &other, n->err))
             return false;

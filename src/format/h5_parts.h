@@ -18,12 +18,14 @@
 /* A dataset as the walk met it. */
 struct heft_h5_entry {
     struct heft_str path;
-    struct heft_str name; /* by weight_names; p is NULL: none */
-    const char *why;      /* it cannot be read; else NULL */
+    struct heft_str name;          /* by weight_names; p is NULL: none */
+    struct heft_str layer, weight; /* whose weight_names have it, and as what; p is NULL: none */
+    const char *why;               /* it cannot be read; else NULL */
     const uint64_t *shape;
     uint64_t address, bytes, offset, work;
     uint8_t rank, dtype;
     bool is_big, is_placed; /* in `order` already */
+    bool is_listed;         /* its layer is in layer_names */
 };
 
 /* layer_names or weight_names of a group, or a piece of it. */
@@ -86,9 +88,20 @@ struct heft_h5_attributes {
     struct heft_h5_names *list;
     size_t n, cap;
 };
-/* layer_names and weight_names of a single file; sorted: the cargo's items by their names. */
-HEFT_CHECKED bool heft_h5_layers(const struct heft_cargo *cargo, struct heft_h5_attributes *out,
-                                 struct heft_error *err);
+/* Where an item's dataset is: in this layer, called so there. */
+struct heft_h5_place {
+    struct heft_str layer, weight;
+    struct heft_str path;
+    bool is_listed;
+};
+/* layer_names and weight_names of a single file. kept: as the source has them, an item each; NULL:
+ * by the items' names. */
+HEFT_CHECKED bool heft_h5_layers(const struct heft_cargo *cargo, const struct heft_h5_place *kept,
+                                 struct heft_h5_attributes *out, struct heft_error *err);
+/* h5_kept.c: the places that the source has, where it has one for each item; else *kept is NULL, and
+ * *lost tells whether there were some. */
+HEFT_CHECKED bool heft_h5_keep(const struct heft_cargo *cargo, const struct heft_h5_place **kept,
+                               bool *lost, struct heft_error *err);
 /* An attribute that lists names, in pieces where it would be too long. */
 HEFT_CHECKED bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group,
                                    const char *attribute, const struct heft_h5_text *names,

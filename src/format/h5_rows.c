@@ -227,6 +227,17 @@ static bool add_storages(struct adder *a)
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
+static bool add_layer(const struct adder *a, const struct heft_h5_entry *entry,
+                      struct heft_str name)
+{
+    const struct heft_model_layer layer = {.name = name,
+                                           .layer = entry->layer,
+                                           .weight = entry->weight,
+                                           .is_listed = entry->is_listed};
+
+    return !entry->weight.p || heft_model_add_layer(a->r->model, &layer, a->err);
+}
+
 static bool add_row(struct adder *a, uint32_t at)
 {
     const struct heft_h5_entry *entry = &a->r->entries[at];
@@ -244,7 +255,7 @@ static bool add_row(struct adder *a, uint32_t at)
     if (entry->why)
         return heft_model_add_unreadable(model, name, a->r->source, HEFT_NO_OFFSET, entry->why,
                                          a->err);
-    return heft_model_add_row(model, &row, a->err);
+    return heft_model_add_row(model, &row, a->err) && add_layer(a, entry, name);
 }
 
 /* ---- claims ------------------------------------------------------------------------------ */

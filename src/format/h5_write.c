@@ -23,7 +23,8 @@ struct writer {
     struct heft_h5_new *datasets;
     struct heft_strmap paths; /* → place in order */
     struct heft_h5_attributes attributes;
-    struct heft_h5_image *image; /* the plan's */
+    const struct heft_h5_place *kept; /* of items: where the source has them; NULL: by name */
+    struct heft_h5_image *image;      /* the plan's */
     uint32_t file, maker;
     bool is_shard;
 };
@@ -139,7 +140,9 @@ static bool sort_items(struct writer *w)
 static bool add_dataset(struct writer *w, size_t k)
 {
     const struct heft_item *item = &w->cargo->items[w->order[k]];
-    const struct heft_str path = w->is_shard ? heft_h5_shard_name(item->name) : item->name;
+    const struct heft_str path = w->is_shard ? heft_h5_shard_name(item->name)
+                                 : w->kept   ? w->kept[w->order[k]].path
+                                             : item->name;
     uint32_t other;
 
     w->datasets[k] =
@@ -212,7 +215,7 @@ static bool lay_out(struct writer *w)
     struct heft_error found = {0};
 
     if (!laid ||
-        !(w->is_shard ? list_shard(w) : heft_h5_layers(w->cargo, &w->attributes, w->err)))
+        !(w->is_shard ? list_shard(w) : heft_h5_layers(w->cargo, w->kept, &w->attributes, w->err)))
         return false;
     w->image = w->module->lay_out(w->datasets, w->cargo->n_items, w->attributes.list,
                                   w->attributes.n, &found);
@@ -243,8 +246,7 @@ static bool make_up_to(struct writer *w, uint64_t end)
     const uint64_t at = w->plan->files[w->file].size;
 
     if (end < at)
-        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "libhdf5 gives two tensors one place");
+        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET, "libhdf5 gives two tensors one place");
     return heft_plan_made(w->plan, w->file, w->maker, at, end - at, w->err);
 }
 
@@ -276,6 +278,19 @@ static bool add_ops(struct writer *w)
     return make_up_to(w, w->module->image_size(w->image));
 }
 
+/* A shard has no layers. */
+static bool keep_layers(struct writer *w)
+{
+    bool lost = false;
+
+    return w->is_shard ||
+           (heft_h5_keep(w->cargo, &w->kept, &lost, w->err) &&
+            (!lost || heft_plan_note(w->plan,
+                                     "layers are told by names, not as the source has them: not "
+                                     "all tensors are in its lists, or some are renamed",
+                                     w->err)));
+}
+
 bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                   struct heft_error *err)
 {
@@ -284,8 +299,9 @@ bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo
     bool ok;
 
     w.module = heft_h5_load(err);
-    ok = w.module && sort_items(&w) && add_datasets(&w) && check_datasets(&w) && lay_out(&w) &&
-         add_ops(&w) && heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
+    ok = w.module && sort_items(&w) && keep_layers(&w) && add_datasets(&w) && check_datasets(&w) &&
+         lay_out(&w) && add_ops(&w) &&
+         heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
     heft_strmap_release(&w.paths);
     heft_free(w.attributes.list);
     return ok;

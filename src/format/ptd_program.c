@@ -159,9 +159,69 @@ bool heft_pte_segment(struct heft_pte *p, uint32_t index, uint64_t at, uint32_t 
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* Each offset's place reaches to the end of its segment. */
-static bool read_offsets(struct heft_pte *p, uint64_t at, struct heft_pte_place **places,
-                         uint32_t *n, struct heft_error *err)
+static bool make_room(struct heft_pte *p, struct heft_pte_set *set, struct heft_error *err)
+{
+    const size_t n = set->items.count;
+
+    set->storages = heft_arena_alloc(&p->scratch, n * sizeof *set->storages, err);
+    if (set->storages)
+        memset(set->storages, 0xff, n * sizeof *set->storages); /* HEFT_NONE */
+    return set->storages != NULL;
+}
+
+bool heft_pte_place(const struct heft_pte *p, const struct heft_pte_set *set, uint32_t index,
+                    uint64_t *off, uint64_t *len, struct heft_error *err)
+{
+    struct heft_flat_vector bytes = {0, 0};
+    struct heft_flat_table table;
+    uint64_t at;
+
+    if (set->segment != HEFT_NONE) {
+        const struct heft_pte_segment *const s = &p->segments[set->segment];
+
+        at = set->items.at + 8 * (uint64_t)index;
+        *off = heft_le64(p->flat.p + at);
+        if (*off > s->len)
+            return heft_fail(err, HEFT_MALFORMED, at,
+                             "a constant at %" PRIu64 " of a segment of %" PRIu64, *off, s->len);
+        *len = s->len - *off;
+        *off += s->off;
+        return true;
+    }
+    if (!heft_flat_element(&p->flat, &set->items, index, &at, err) ||
+        !heft_flat_table(&p->flat, at, "Buffer", &table, err) ||
+        !heft_flat_ref(&p->flat, &table, 0, &at, err) ||
+        (at && !heft_flat_vector(&p->flat, at, 1, "storage", &bytes, err)))
+        return false;
+    *off = bytes.at;
+    *len = bytes.count;
+    return true;
+}
+
+/* Also of items that no tensor has. */
+static bool check_items(const struct heft_pte *p, const struct heft_pte_set *set,
+                        struct heft_error *err)
+{
+    uint64_t off, len;
+
+    for (uint32_t i = 0; i < set->items.count; i++)
+        if (!heft_pte_place(p, set, i, &off, &len, err))
+            return false;
+    return true;
+}
+
+/* Sets may lie on one vector: in all they have no more offsets than the tables have room for. */
+static bool count_offsets(struct heft_pte *p, uint64_t at, uint32_t n, struct heft_error *err)
+{
+    if (n > p->offsets)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "more offsets of constants than the tables have room for");
+    p->offsets -= n;
+    return true;
+}
+
+static bool read_offsets(struct heft_pte *p, uint64_t at, struct heft_pte_set *set,
+                         struct heft_error *err)
 {
     struct heft_flat_vector offsets;
     struct heft_flat_table table;
@@ -178,57 +238,44 @@ static bool read_offsets(struct heft_pte *p, uint64_t at, struct heft_pte_place 
         return false;
     if (offsets.count < 2) /* the first is nobody's */
         return true;
-    if (!check_index(p, index, at, err))
-        return false;
-    *places = heft_arena_alloc(&p->scratch, offsets.count * sizeof **places, err);
-    *n = *places ? offsets.count : 0;
-    for (uint32_t i = 0; i < *n; i++) {
-        const struct heft_pte_segment *s = &p->segments[index];
-        const uint64_t off = heft_le64(p->flat.p + offsets.at + 8 * (uint64_t)i);
-
-        if (off > s->len)
-            return heft_fail(err, HEFT_MALFORMED, offsets.at + 8 * (uint64_t)i,
-                             "a constant at %" PRIu64 " of a segment of %" PRIu64, off, s->len);
-        (*places)[i] = (struct heft_pte_place){s->off + off, s->len - off, HEFT_NONE};
-    }
-    return *places != NULL;
+    *set = (struct heft_pte_set){.items = offsets, .segment = index};
+    return check_index(p, index, at, err) && count_offsets(p, list, offsets.count, err) &&
+           make_room(p, set, err) && check_items(p, set, err);
 }
 
 /* Buffers within the tables, of programs without a constant segment: 0 storage, bytes. */
 static bool read_buffers(struct heft_pte *p, struct heft_error *err)
 {
-    struct heft_flat_vector buffers, bytes;
-    struct heft_flat_table table;
-    uint64_t at;
-
-    if (!open_tables(p, 2, "constant_buffer", &buffers, err))
-        return false;
-    p->constants = heft_arena_zero(&p->scratch, buffers.count, sizeof *p->constants, err);
-    p->n_constants = p->constants ? buffers.count : 0;
-    for (uint32_t i = 0; i < p->n_constants; i++) {
-        bytes = (struct heft_flat_vector){0, 0};
-        if (!heft_flat_element(&p->flat, &buffers, i, &at, err) ||
-            !heft_flat_table(&p->flat, at, "Buffer", &table, err) ||
-            !heft_flat_ref(&p->flat, &table, 0, &at, err) ||
-            (at && !heft_flat_vector(&p->flat, at, 1, "storage", &bytes, err)))
-            return false;
-        p->constants[i] = (struct heft_pte_place){bytes.at, bytes.count, HEFT_NONE};
-    }
-    return p->constants != NULL;
+    p->constants = (struct heft_pte_set){.segment = HEFT_NONE};
+    return open_tables(p, 2, "constant_buffer", &p->constants.items, err) &&
+           make_room(p, &p->constants, err) && check_items(p, &p->constants, err);
 }
 
 static bool read_constants(struct heft_pte *p, struct heft_error *err)
 {
-    struct heft_flat_vector mutables;
     uint64_t at;
 
-    if (!heft_flat_ref(&p->flat, &p->root, 5, &at, err) ||
-        (at && !read_offsets(p, at, &p->constants, &p->n_constants, err)) ||
-        (!p->constants && !read_buffers(p, err)) ||
-        !open_tables(p, 6, "mutable_data_segments", &mutables, err))
+    p->offsets = p->program / 8;
+    return heft_flat_ref(&p->flat, &p->root, 5, &at, err) &&
+           (!at || read_offsets(p, at, &p->constants, err)) &&
+           (p->constants.storages || read_buffers(p, err));
+}
+
+/* First values: a set a segment, by mutable_data_segments_idx. */
+static bool read_initial(struct heft_pte *p, struct heft_error *err)
+{
+    struct heft_flat_vector sets;
+    uint64_t at;
+
+    if (!open_tables(p, 6, "mutable_data_segments", &sets, err))
         return false;
-    return mutables.count == 0 || (heft_flat_element(&p->flat, &mutables, 0, &at, err) &&
-                                   read_offsets(p, at, &p->initial, &p->n_initial, err));
+    p->initial = heft_arena_zero(&p->scratch, sets.count, sizeof *p->initial, err);
+    p->n_initial = p->initial ? sets.count : 0;
+    for (uint32_t i = 0; i < p->n_initial; i++)
+        if (!heft_flat_element(&p->flat, &sets, i, &at, err) ||
+            !read_offsets(p, at, &p->initial[i], err))
+            return false;
+    return p->initial != NULL;
 }
 
 /* ---- named data ------------------------------------------------------------------------------ */
@@ -289,7 +336,7 @@ static bool read_program(struct heft_pte *p, struct heft_error *err)
         return heft_fail(err, HEFT_UNSUPPORTED, p->root.at,
                          "Program version %" PRIu32 "; known is 0", version);
     return begin_about(p, err) && read_segments(p, err) && read_constants(p, err) &&
-           heft_pte_read_plans(p, err) && read_all_named(p, err) &&
+           read_initial(p, err) && heft_pte_read_plans(p, err) && read_all_named(p, err) &&
            heft_model_claim(p->model, p->source, 0, p->program, "program", err);
 }
 

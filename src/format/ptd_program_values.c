@@ -27,9 +27,10 @@ struct tensor {
     struct heft_flat_table table;
     struct heft_ptd_entry layout;
     struct heft_str name; /* of `extra`; n = 0: none */
+    uint64_t set;         /* of first values */
     uint32_t index;
     uint8_t location;
-    bool is_allocated, is_elsewhere; /* in another mutable segment than the first */
+    bool is_allocated;
 };
 
 /* ---- tensors --------------------------------------------------------------------------------- */
@@ -48,14 +49,12 @@ static bool read_extra(const struct heft_pte *p, uint64_t at, struct tensor *t,
                        struct heft_error *err)
 {
     struct heft_flat_table table;
-    uint64_t mutable_index;
 
     if (!heft_flat_table(&p->flat, at, "ExtraTensorInfo", &table, err) ||
-        !heft_flat_u64(&p->flat, &table, 0, &mutable_index, err) ||
+        !heft_flat_u64(&p->flat, &table, 0, &t->set, err) ||
         !read_text(p, &table, 1, "fully_qualified_name", &t->name, err) ||
         !heft_flat_u8(&p->flat, &table, 2, &t->location, err))
         return false;
-    t->is_elsewhere = mutable_index > 0;
     if (memchr(t->name.p, '\0', t->name.n))
         return heft_fail(err, HEFT_MALFORMED, at, "a name with a NUL in it");
     return t->location <= EXTERNAL ||
@@ -96,25 +95,25 @@ static bool number_value(const struct plan *plan, const char *what, uint32_t i,
 }
 
 /* The storage at a place, as long as the longest tensor there. */
-static bool take_storage(struct heft_pte *p, struct heft_pte_place *place, const struct tensor *t,
+static bool take_storage(struct heft_pte *p, const struct heft_pte_set *set, const struct tensor *t,
                          uint32_t *storage, struct heft_error *err)
 {
+    struct heft_storage fresh = {.source = p->source, .is_pooled = true}, *made;
+    uint32_t *const number = &set->storages[t->index];
     const uint64_t bytes = t->layout.bytes;
+    uint64_t room;
 
-    if (bytes > place->len)
+    if (!heft_pte_place(p, set, t->index, &fresh.off, &room, err))
+        return false;
+    if (bytes > room)
         return heft_fail(err, HEFT_MALFORMED, t->table.at,
                          "a constant of %" PRIu64 " bytes, where %" PRIu64 " are left", bytes,
-                         place->len);
-    if (place->storage == HEFT_NONE) {
-        const struct heft_storage fresh = {
-            .off = place->off, .source = p->source, .is_pooled = true};
-
-        if (!heft_model_add_storage(p->model, &fresh, &place->storage, err))
-            return false;
-    }
-    if (bytes > p->model->storages[place->storage].len)
-        p->model->storages[place->storage].len = p->model->storages[place->storage].packed = bytes;
-    *storage = place->storage;
+                         room);
+    if (*number == HEFT_NONE && !heft_model_add_storage(p->model, &fresh, number, err))
+        return false;
+    made = &p->model->storages[*number];
+    made->len = made->packed = heft_max_u64(made->len, bytes);
+    *storage = *number;
     return true;
 }
 
@@ -138,20 +137,29 @@ static bool name_row(struct plan *plan, const struct tensor *t, uint32_t storage
     return number_value(plan, "values", plan->number, name, err);
 }
 
+/* Where the tensor's index counts. */
+static bool find_set(const struct heft_pte *p, const struct tensor *t,
+                     const struct heft_pte_set **set, struct heft_error *err)
+{
+    *set = &p->constants;
+    if (t->is_allocated && t->set >= p->n_initial)
+        return heft_fail(err, HEFT_MALFORMED, t->table.at,
+                         "segment %" PRIu64 " of mutable data of %" PRIu32, t->set, p->n_initial);
+    if (t->is_allocated)
+        *set = &p->initial[t->set];
+    return t->index < (*set)->items.count ||
+           heft_fail(err, HEFT_MALFORMED, t->table.at, "constant %" PRIu32 " of %" PRIu32, t->index,
+                     (*set)->items.count);
+}
+
 static bool add_constant(struct plan *plan, const struct tensor *t, struct heft_error *err)
 {
     struct heft_pte *p = plan->p;
-    struct heft_pte_place *places = t->is_allocated ? p->initial : p->constants;
-    const uint32_t n = t->is_allocated ? p->n_initial : p->n_constants;
+    const struct heft_pte_set *set;
     struct heft_row row = {.dtype = (uint8_t)t->layout.dtype, .rank = t->layout.rank};
     bool again;
 
-    if (t->is_allocated && t->is_elsewhere)
-        return heft_fail(err, HEFT_UNSUPPORTED, t->table.at, "a second segment of mutable data");
-    if (t->index >= n)
-        return heft_fail(err, HEFT_MALFORMED, t->table.at, "constant %" PRIu32 " of %" PRIu32,
-                         t->index, n);
-    if (!take_storage(p, &places[t->index], t, &row.storage, err) ||
+    if (!find_set(p, t, &set, err) || !take_storage(p, set, t, &row.storage, err) ||
         !name_row(plan, t, row.storage, &row.name, &again, err))
         return false;
     return again || (heft_ptd_set_dims(p->model, &t->layout, &row, err) &&

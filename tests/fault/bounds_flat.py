@@ -138,6 +138,20 @@ def pte():
     yield "values-of-one.pte", program(True)
     yield "values-without-vtables.pte", program(False)
     t = Tables(0)
+    root, fields = t.table("----III")
+    one = t.vector(bytes(4), 1)
+    t.refer(fields[4], one)
+    segment, _ = t.table("QQ")
+    t.refer(one + 4, segment)
+    many = t.vector(bytes(4), 1)
+    t.refer(fields[6], many)
+    for at in (fields[5], many + 4):
+        table, inside = t.table("II")
+        t.refer(at, table)
+        struct.pack_into("<I", t.data, inside[0], 0)
+        t.refer(inside[1], t.vector(bytes(8 * (SIZE // 16)), SIZE // 16))
+    yield "offsets.pte", t.pte(root)
+    t = Tables(0)
     root, fields = t.table("-III---I")
     count = SIZE // 8
     for field in (1, 2, 3, 7):

@@ -132,6 +132,38 @@ def keras_files(folder):
         heft("verify", folder / name)
 
 
+def nested(seed):
+    """Models as layers of a model, whose layers' names do not say which they are in."""
+    keras.utils.set_random_seed(seed)
+    dense, start = keras.layers.Dense, keras.Input((6,))
+    norm = keras.layers.BatchNormalization(name="n1")(dense(5, name="d1")(start))
+    inner = keras.Model(start, dense(4, name="d2")(norm), name="inner")
+    plain = keras.Sequential([keras.Input((4,)), dense(3, name="s1"), dense(3, name="s2")], name="plain")
+    deep = keras.Sequential([keras.Input((3,)), keras.Sequential(
+        [keras.Input((3,)), dense(3, name="q1"), dense(2, name="q2")], name="deeper")], name="deep")
+    return keras.Model(start, dense(2, name="last")(deep(plain(inner(start)))), name="outer")
+
+
+def nested_files(folder):
+    made = nested(1)
+    made.compile("adam", "mse")
+    made.fit(numpy.ones((4, 6)), numpy.ones((4, 2)), verbose=0)
+    for number, save in enumerate((legacy_h5_format.save_weights_to_hdf5_group,
+                                   legacy_h5_format.save_model_to_hdf5)):
+        path, out, other = folder / "nested.h5", folder / "nested2.h5", nested(2)
+        if number == 0:
+            with h5py.File(path, "w") as file:
+                save(file, made)
+        else:
+            save(made, path)
+        heft("convert", path, "-o", out, "-f", "-q")
+        check(not equal_weights(made, other), "two nested models differ")
+        other.load_weights(out)
+        check(equal_weights(made, other), f"nested models {number}")
+        names = [[row["name"] for row in json.loads(heft("ls", "--json", file))["tensors"]] for file in (path, out)]
+        check(sorted(names[0]) == sorted(names[1]), f"names of nested models {number}", names)
+
+
 def stripped(name):
     return name if "model." in name or "/" not in name else name.split("/", 1)[1]
 
@@ -176,7 +208,7 @@ def read_shards(out, wanted, arrays, number):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for part in (read_files, write_files, keras_files, splits):
+    for part in (read_files, write_files, keras_files, nested_files, splits):
         part(folder)
 
 

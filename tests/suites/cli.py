@@ -1,6 +1,6 @@
 """The cases of tests/cli: see README.md there."""
 from . import console
-from .common import Fail, TESTS
+from .common import Fail, TESTS, needs_hdf5
 
 
 def jobs(ctx):
@@ -16,6 +16,7 @@ def none_there():
 
 
 def run_case(ctx, path):
+    needs_hdf5(ctx, path.stem)
     head, commands = console.parse(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
     if not commands:
         raise Fail("no command in it")

@@ -23,6 +23,12 @@ class Skip(Exception):
     """The test cannot run here; the text says why."""
 
 
+def needs_hdf5(ctx, *words):
+    """Skips what names HDF5 in a build that has no module for it (HEFT_HDF5=OFF, or no libhdf5)."""
+    if not {"h5", "test_h5"}.isdisjoint(words) and not (ctx.build / "modules" / "heft_hdf5.so").exists():
+        raise Skip("this build has no HDF5: libhdf5-dev brings it")
+
+
 class Context:
     """One run: where the build lies, what was asked for, a scratch folder that vanishes."""
 

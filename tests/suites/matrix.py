@@ -9,7 +9,7 @@ import json
 import re
 import shutil
 
-from .common import Fail, GOLDEN, ROOT, golden_inputs, must_succeed, run, text_of
+from .common import Fail, GOLDEN, ROOT, golden_inputs, must_succeed, needs_hdf5, run, text_of
 
 TARGETS = ("torch", "torch-legacy", "safetensors", "tf", "ptd", "npz", "h5")
 FOLDERS = ("torch", "torch-legacy", "safetensors", "tf-bundle", "ptd", "npy")
@@ -45,7 +45,12 @@ def jobs(ctx):
         source = Source(ctx, name)
         for target in TARGETS:
             yield (f"{name} to {target}",
-                   lambda source=source, target=target: Pair(ctx, table, source, target).run())
+                   lambda source=source, target=target: run_pair(ctx, table, source, target))
+
+
+def run_pair(ctx, table, source, target):
+    needs_hdf5(ctx, source.name.split("/")[0], target)
+    Pair(ctx, table, source, target).run()
 
 
 def inputs():

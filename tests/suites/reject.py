@@ -4,7 +4,7 @@ Each folder tests/reject/FORMAT has expect.tsv: FILE, CODE, OFFSET, TEXT by tabs
 CODE is one of heft's error codes; `finding` or `note`: it opens, and verify says so; `ok`: nothing
 is wrong with it. The folder vocab holds vocabularies in place of checkpoints. OFFSET is 0x…, `-` for none, `*` for any. TEXT is a part of the message.
 """
-from .common import Fail, TESTS, run, text_of
+from .common import Fail, TESTS, needs_hdf5, run, text_of
 
 STAGES = ("open", "read", "verify")
 NOT_SAMPLES = {"expect.tsv", "README.md"}
@@ -46,6 +46,7 @@ def check_table(folder, table):
 
 
 def check_row(ctx, folder, name, code, offset, text):
+    needs_hdf5(ctx, folder.name)
     how = ["--vocab"] if folder.name == "vocab" else []
     done = run(ctx, [ctx.heft_open, *how, name], cwd=folder, timeout=60)
     lines = text_of(done.stdout).rstrip("\n").split("\n")

@@ -4,7 +4,7 @@ Under ThreadSanitizer only those that have to do with threads: it slows the othe
 """
 import re
 
-from .common import ROOT, TESTS, Fail, run, text_of
+from .common import ROOT, TESTS, Fail, needs_hdf5, run, text_of
 
 TAP_LINE = re.compile(r"^(?P<bad>not )?ok (?P<number>\d+)(?: -)?(?P<rest>.*)$")
 THREADED = re.compile(r"pthread|heft_pool|threads")
@@ -31,6 +31,7 @@ def no_programs():
 
 
 def run_program(ctx, program):
+    needs_hdf5(ctx, program.name)
     env = dict(ctx.env, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=str(ctx.folder(program.name)))
     done = run(ctx, [program], timeout=900 if ctx.instrumented else 240, env=env, cwd=ROOT)
     output = text_of(done.stdout)

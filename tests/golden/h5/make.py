@@ -97,6 +97,13 @@ def model():
     return made
 
 
+def nested():
+    """A model as a layer of a model: the names of its layers do not say which they are in."""
+    start = keras.Input((1,))
+    inner = keras.Model(start, keras.layers.Dense(1, name="d2")(keras.layers.Dense(1, name="d1")(start)), name="inner")
+    return keras.Model(start, keras.layers.Dense(1, name="last", use_bias=False)(inner(start)), name="outer")
+
+
 def main():
     for make in (types, others, packed, links, shards, cut_lists):
         with h5py.File(HERE / f"{make.__name__.replace('_', '-')}.h5", "w") as file:
@@ -110,6 +117,8 @@ def main():
     made = model()
     with h5py.File(HERE / "legacy.h5", "w") as file:
         legacy_h5_format.save_weights_to_hdf5_group(file, made)
+    with h5py.File(HERE / "nested.h5", "w", libver="latest") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, nested())
     made.save(HERE / "model.keras")
     made.save_weights(HERE / "three.weights.h5")
 

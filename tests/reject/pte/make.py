@@ -12,7 +12,9 @@ ptd = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(ptd)
 Later = ptd.Later
 
-BASE = (HERE.parent.parent / "golden" / "pte" / "outside.pte").read_bytes()
+GOLDEN = HERE.parent.parent / "golden" / "pte"
+BASE = (GOLDEN / "outside.pte").read_bytes()
+SEVERAL = (GOLDEN / "several.pte").read_bytes()
 ROWS = []
 
 
@@ -86,6 +88,59 @@ def add_delegate(f, delegates, inline, where):
     body.at = f.vector("B", b"payload")
 
 
+def field(table, number, data=SEVERAL):
+    """Where a field of a table lies."""
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    return table + struct.unpack_from("<H", data, vtable + 4 + 2 * number)[0]
+
+
+def target(at, data=SEVERAL):
+    return at + struct.unpack_from("<I", data, at)[0]
+
+
+def element(vector, i):
+    """What the i-th reference of a vector leads to."""
+    return target(vector + 4 + 4 * i)
+
+
+def several():
+    """Damage to the program with two segments of mutable data: to the second value's tensor, and to the second
+    segment's offsets."""
+    root = target(0)
+    plan = element(target(field(root, 1)), 0)
+    tensor = target(field(element(target(field(plan, 2)), 1), 1))
+    extra = target(field(tensor, 9))
+    second = element(target(field(root, 6)), 1)
+    offsets = target(field(second, 1))
+    sample("mutable-2-of-2", patch(field(extra, 0), "Q", 2, SEVERAL), "malformed", tensor,
+           "segment 2 of mutable data of 2")
+    sample("mutable-2-63", patch(field(extra, 0), "Q", 2**63, SEVERAL), "malformed", tensor,
+           "segment 9223372036854775808 of mutable data of 2")
+    sample("mutable-other", patch(field(extra, 0), "Q", 0, SEVERAL), "malformed", tensor,
+           "a constant of 16 bytes, where 12 are left")
+    sample("mutable-index-2", patch(field(tensor, 5), "I", 2, SEVERAL), "malformed", tensor, "constant 2 of 2")
+    sample("mutable-offset-17", patch(offsets + 12, "Q", 17, SEVERAL), "malformed", offsets + 12,
+           "a constant at 17 of a segment of 16")
+    sample("mutable-segment-4", patch(field(second, 0), "I", 4, SEVERAL), "malformed", second, "segment 4 of 4")
+
+
+def shared_offsets(sets, count):
+    """So many sets of offsets that are one vector."""
+    f = Program()
+    one, segments, many, place, vector = Later(), Later(), Later(), Later(), Later()
+    root = f.table([("I", None), ("ref", None), ("ref", None), ("ref", None), ("ref", segments), ("ref", None),
+                    ("ref", many)])
+    segments.at = f.refs_to([place])
+    place.at = f.table([("Q", None), ("Q", None)])
+    many.at = f.refs_to([one] * sets)
+    one.at = f.table([("I", None), ("ref", vector)])
+    f.align(8)
+    f.data += bytes(4)
+    vector.at = len(f.data)
+    f.data += struct.pack("<I", count) + bytes(8 * count)
+    return f.finish(root)
+
+
 F32 = (6, [4], [0], 1, None)
 
 
@@ -121,6 +176,9 @@ def main():
     sample("external-unnamed", build([(6, [4], [0], 1, (None, 1))], [b""]), "malformed", "*",
            "an external tensor without a name")
     sample("place-2", build([(6, [4], [0], 1, (b"a", 2))], [b""]), "unsupported", "*", "in place 2")
+    several()
+    sample("shared-offsets", shared_offsets(32, 64), "malformed", "*", "more offsets of constants than")
+    sample("shared-offsets-that-fit", shared_offsets(2, 8), "ok")
     lines = ["# made by make.py: file, code, offset, part of the message"]
     lines += ["\t".join(row) for row in ROWS]
     (HERE / "expect.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
