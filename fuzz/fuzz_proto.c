@@ -1,11 +1,12 @@
 /* fuzz_proto.c: protobuf. The first byte says the form: even, binary; odd, text.
  *
  * What must hold: the reader ends, within the document; a message that is passed over ends where the
- * same message ends that is read; bytes that are not held can be fetched. */
+ * same message ends that is read; bytes that are not held can be fetched; a node of a graph that the
+ * quick reader takes is read alike by the general one. */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "format/tf_messages.h"
+#include "format/tf_graph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -69,6 +70,44 @@ static void items(struct heft_bytes bytes)
     expect(cur.bad ? err.code != HEFT_OK : cur.at == cur.n);
 }
 
+static void judge_node(const struct heft_tf_graph *graph, const struct heft_tf_quick_node *quick)
+{
+    const struct heft_tf_node_entry *const node = graph->nodes;
+
+    expect(graph->n_nodes == 1 && node->func == HEFT_TF_NONE);
+    expect(heft_str_eq(node->name, quick->name));
+    expect(heft_str_eq(graph->words[node->op], quick->op));
+    expect(node->at.off == quick->begin && node->at.len == quick->n);
+}
+
+/* The first node of a graph is read by the general reader. */
+static void node(struct heft_bytes bytes)
+{
+    struct heft_tf_quick_node quick;
+    const size_t taken = heft_tf_node_quick(bytes, 0x0a, &quick);
+    struct heft_tf_parts parts = {0};
+    struct heft_tf_graph graph = {0};
+    struct heft_arena arena = {0};
+    struct heft_error err = {0};
+    struct heft_source source;
+    struct heft_proto_doc doc;
+    struct heft_proto p;
+
+    if (taken == 0)
+        return;
+    expect(taken <= bytes.n);
+    heft_source_open_memory(&source, (struct heft_bytes){bytes.p, taken}, "fuzz");
+    expect(heft_proto_doc_open(&doc, &source, false, &err));
+    expect(heft_proto_open(&p, &doc, 0, taken, &heft_tf_graph, &err));
+    expect(heft_tf_graph_read_def(&graph, &p, &arena, &parts));
+    judge_node(&graph, &quick);
+    heft_tf_graph_release(&graph);
+    heft_free(parts.list);
+    heft_proto_close(&p);
+    heft_proto_doc_close(&doc);
+    heft_arena_release(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heft_source source;
@@ -89,5 +128,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_proto_doc_close(&doc);
     heft_source_close(&source);
     items((struct heft_bytes){data + 1, size - 1});
+    node((struct heft_bytes){data + 1, size - 1});
     return 0;
 }

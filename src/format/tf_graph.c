@@ -72,12 +72,31 @@ static uint64_t arrays(const struct heft_tf_graph *g)
 }
 
 /* Real nodes take a hundred bytes of a file and more, and objects too: what takes less and comes by
- * the million is no model. */
+ * the million is no model. Below 64 MiB a file may take more than it has itself, so that the usual
+ * small one never meets the limit. A text form is in memory already. */
+#define MOST_BASE  (UINT64_C(16) << 20)
+#define MOST_SMALL (UINT64_C(64) << 20)
+static uint64_t most_of(const struct heft_proto_doc *doc)
+{
+    const uint64_t most =
+        doc->size < MOST_SMALL / 8 ? 8 * doc->size : heft_max_u64(doc->size, MOST_SMALL);
+
+    return MOST_BASE + most / (doc->is_text ? 2 : 1);
+}
+
+uint64_t heft_tf_graph_taken(const struct heft_tf_graph *g)
+{
+    const uint64_t entries = g->node_map.entries_cap + g->function_map.entries_cap;
+    const uint64_t slots = g->node_map.cap + g->function_map.cap;
+
+    return g->mem->total - g->begin + g->texts.total + arrays(g) + 16 * entries + 8 * slots;
+}
+
 bool heft_tf_graph_weigh(const struct heft_tf_graph *g, uint64_t where, struct heft_error *err)
 {
-    const uint64_t most = (UINT64_C(16) << 20) + g->doc->size / (g->doc->is_text ? 2 : 1);
+    const uint64_t most = most_of(g->doc);
 
-    if (g->mem->total - g->begin + arrays(g) <= most)
+    if (g->mem->total - g->begin + g->texts.total + arrays(g) <= most)
         return true;
     return heft_fail(err, HEFT_LIMIT, where,
                      "what it says would take more than %" PRIu64
@@ -133,7 +152,7 @@ static bool word(struct heft_tf_graph *g, struct heft_proto *p, uint32_t *out)
 
     if (text.p && find_word(g, text, out))
         return true;
-    return heft_tf_text(p, g->mem, &text) && add_word(g, text, p->where, out, p->err);
+    return heft_tf_text(p, &g->texts, &text) && add_word(g, text, p->where, out, p->err);
 }
 
 /* ---- nodes ---- */
@@ -184,7 +203,7 @@ static bool read_node(struct heft_tf_graph *g, struct heft_proto *p,
     *node = (struct heft_tf_node_entry){.op = HEFT_TF_NONE, .func = HEFT_TF_NONE};
     while (ok && (number = heft_proto_pull(p))) {
         if (number == NODE_NAME)
-            ok = heft_tf_text(p, g->mem, &node->name);
+            ok = heft_tf_text(p, &g->texts, &node->name);
         else if (number == NODE_OP)
             ok = word(g, p, &node->op);
         else if (number == NODE_ATTR)
@@ -225,7 +244,7 @@ static bool add_node(struct heft_tf_graph *g, struct heft_proto *p, struct nodes
 static bool keep_text(struct heft_tf_graph *g, struct heft_str text, struct heft_str *out,
                       struct heft_error *err)
 {
-    char *const kept = heft_arena_text(g->mem, text, err);
+    char *const kept = heft_arena_text(&g->texts, text, err);
 
     *out = (struct heft_str){kept, text.n};
     return kept != NULL;
@@ -453,6 +472,7 @@ void heft_tf_graph_release(struct heft_tf_graph *g)
         heft_free(g->signatures[i].inputs.list);
         heft_free(g->signatures[i].outputs.list);
     }
+    heft_arena_release(&g->texts);
     heft_free(g->tags);
     heft_free(g->nodes);
     heft_free(g->inner);

@@ -6,8 +6,8 @@
  *     heft_tf_node_read        one node, whole: inputs, the attributes that matter, where its tensor is
  *     heft_tf_tensor_read      a TensorProto: dtype, shape, where its bytes are (tf_tensor.h)
  *
- * Texts live in the arena that is given, the index's arrays until release. All offsets are those of
- * the document. What the index takes is bounded by the document's size. */
+ * Texts live in the arena that is given; names of nodes and words, and the index's arrays, until
+ * release. All offsets are those of the document. What the index takes is bounded by the document's size. */
 #ifndef HEFT_TF_GRAPH_H
 #define HEFT_TF_GRAPH_H
 
@@ -126,7 +126,8 @@ struct heft_tf_graph {
     const struct heft_proto_doc *doc;
     struct heft_arena *mem;
     struct heft_tf_parts *parts; /* of the document; the caller's */
-    uint64_t begin;              /* what the arena had before */
+    struct heft_arena texts;     /* names of nodes, words: owned */
+    uint64_t begin;              /* what `mem` had before */
     struct heft_tf_range at;     /* MetaGraphDef */
     struct heft_str *tags;       /* as they stand, without what comes twice */
     struct heft_str tensorflow_version, tensorflow_git_version, meta_graph_version;
@@ -165,6 +166,9 @@ void heft_tf_graph_release(struct heft_tf_graph *graph);
  * arena in proportion to what a file says. */
 HEFT_CHECKED bool heft_tf_graph_weigh(const struct heft_tf_graph *graph, uint64_t where,
                                       struct heft_error *err);
+
+/* … and what it takes, with the tables of names. */
+uint64_t heft_tf_graph_taken(const struct heft_tf_graph *graph);
 
 /* Makes the tables for the two below; nodes of functions are not in them. HEFT_MALFORMED where two
  * nodes, or two functions, have one name. */

@@ -20,10 +20,23 @@
 
 /* ---- what is told ---- */
 
-/* A variable of a real model takes 1.5 KB of its file and more, here less. */
+/* A variable of a real model takes 1.5 KB of its file and more, here less. With the index of the
+ * graph it stays below 160 MiB, or twice a file that is larger than 64 MiB. */
+#define MOST_BASE  (UINT64_C(16) << 20)
+#define MOST_SMALL (UINT64_C(64) << 20)
+static uint64_t most_of(const struct heft_tf_restore *r)
+{
+    const struct heft_proto_doc *const doc = &r->saved->doc;
+    const uint64_t large = heft_max_u64(doc->size, MOST_SMALL);
+    const uint64_t all = 2 * MOST_BASE + (doc->is_text ? large : 2 * large);
+    const uint64_t index = heft_tf_graph_taken(r->graph);
+
+    return heft_min_u64(MOST_BASE + doc->size, all > index ? all - index : 0);
+}
+
 bool heft_tf_restore_weigh(const struct heft_tf_restore *r, uint64_t where)
 {
-    const uint64_t most = (UINT64_C(16) << 20) + r->saved->doc.size;
+    const uint64_t most = most_of(r);
     const uint64_t arrays = r->cap_steps * sizeof *r->steps + r->cap_reads * sizeof *r->reads +
                             r->cap_targets * sizeof *r->targets +
                             r->cap_findings * sizeof *r->findings;

@@ -141,7 +141,7 @@ const struct heft_tf_node *heft_tf_walk_node(struct heft_tf_walk *w, uint32_t nu
     node = heft_arena_zero(&r->mem, 1, sizeof *node, w->err);
     if (!node ||
         !heft_tf_node_read(&r->saved->doc, entry_of(w, number)->at, &r->mem, node, w->err) ||
-        !heft_tf_graph_weigh(r->graph, entry_of(w, number)->at.off, w->err))
+        !heft_tf_restore_weigh(r, entry_of(w, number)->at.off))
         return NULL;
     w->nodes[number] = node;
     return node;

@@ -70,6 +70,15 @@ def graphs():
     nodes = b"".join(message(3, message(1, b"c") + message(2, b"%04d" % (i % 3000))) for i in range(3000))
     yield "functions-all-of-all", folder(graph=NOOP + message(2, one + b"".join(
         message(1, message(1, message(1, b"%04d" % i)) + nodes) for i in range(1000))))
+    one = message(1, message(1, NAME) + message(2, b"Identity") + message(3, b"!" * 6) + message(4, b"d" * 24))
+    one = one.replace(NAME, b"%06x").replace(b"!" * 6, b"%06x")
+    chain = b"".join(one % (i, i - 1) for i in range(1, SIZE // 54))
+    end = message(1, message(1, b"all") + message(2, b"NoOp") + message(3, b"^%06x" % (SIZE // 54 - 1)))
+    yield "restored-in-a-chain", folder(message(3, message(1, b"f:0") + message(3, b"all")), graph=chain + end)
+    yield "functions-of-one-node", folder(graph=NOOP + message(2, numbered(message(1, message(1, message(
+        1, NAME)) + message(3, message(1, b"n") + message(2, b"NoOp"))))))
+    yield "nodes-unusual-at-the-end", folder(graph=times(message(1, message(1, b"n") + message(2, b"NoOp")
+                                                                 + message(5, message(1, b"k")) * 1000 + b"\x40\1")))
     yield "functions-of-one-name", folder(graph=NOOP + message(2, times(function(b"f", b"f"))))
     yield "any-fields", folder(times(b"\x78\1"))
     yield "groups", folder(times(b"\x7b"))
