@@ -61,7 +61,7 @@ HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
 struct heft_encoder;
 struct heft_encoder_options {
     const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: "17.0" */
-    size_t cache;        /* bytes of memory that it may take for words it has met; 0: 64 MiB */
+    size_t cache;        /* bytes of memory that it may take for words it has met; 0: 48 MiB */
 };
 /* options may be NULL. The vocabulary must outlive it. NULL on failure. */
 HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
