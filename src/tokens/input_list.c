@@ -323,7 +323,7 @@ static bool add_pattern(struct heft_input_list *list, const char *pattern, uint3
 {
     struct names found = {0};
     struct heft_os_stat st;
-    bool ok = expand(&list->mem, pattern, &found, err);
+    bool ok = !*pattern || expand(&list->mem, pattern, &found, err); /* "" matches nothing */
 
     for (size_t i = 0; ok && i < found.n; i++) /* "-" would be standard input */
         ok = put_item(list, strcmp(found.items[i], "-") ? found.items[i] : "./-", word, err);
