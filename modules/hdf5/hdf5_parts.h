@@ -61,7 +61,6 @@ void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst,
 
 /* ---- hdf5_driver.c: file drivers ---- */
 
-
 struct hdf5_config {
     const struct heft_h5_input *input; /* to be read; else */
     struct heft_h5_image *image;       /* to be made */

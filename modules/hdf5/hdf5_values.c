@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define MOST_ATTRIBUTES 4096 /* of one object */
-#define NODE_BYTES      24   /* that each element counts beside its own: it becomes a value of a tree */
+#define NODE_BYTES      24 /* that each element counts beside its own: it becomes a value of a tree */
 
 struct teller {
     const struct hdf5_file *file;
@@ -268,7 +268,8 @@ bool hdf5_tell_strings(const struct hdf5_file *file, hid_t dataset, struct heft_
     bool ok = true;
 
     t.name = (struct heft_h5_text){"", 0};
-    *told = each > 0 && hdf5_shape_of(dataset, &shape) && shape.elements <= *left / (each + NODE_BYTES);
+    *told =
+        each > 0 && hdf5_shape_of(dataset, &shape) && shape.elements <= *left / (each + NODE_BYTES);
     if (*told) {
         *left -= shape.elements * (each + NODE_BYTES);
         ok = read_strings(&t, dataset, type, (size_t)shape.elements, &room);

@@ -28,7 +28,8 @@ static uint64_t draw_seed(void)
 
     (void)timespec_get(&now, TIME_UTC);
     value = heft_mix((uint64_t)(uintptr_t)&drawn) ^ heft_mix((uint64_t)(uintptr_t)&now);
-    value = heft_mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
+    value =
+        heft_mix(value + (uint64_t)now.tv_sec) ^ (uint64_t)now.tv_nsec << 20 ^ (uint64_t)clock();
     value = heft_mix(value) | 1;
     if (atomic_compare_exchange_strong(&drawn, &none, value))
         return value;

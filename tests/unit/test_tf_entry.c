@@ -113,8 +113,8 @@ static bool compare(const struct bytes *b, struct heft_arena *mem)
     const bool ok =
         heft_tf_entry_read((struct heft_bytes){general.p, general.n}, 0, &room, &slow, &other);
 
-    assert_int_equal(
-        heft_tf_entry_read((struct heft_bytes){b->p, b->n}, 0, &room, &whole, &err), ok);
+    assert_int_equal(heft_tf_entry_read((struct heft_bytes){b->p, b->n}, 0, &room, &whole, &err),
+                     ok);
     if (ok)
         assert_same(&whole, &slow);
     else
