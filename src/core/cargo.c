@@ -185,7 +185,7 @@ static bool take_rows(struct heft_cargo *cargo, const struct heft_convert_option
 
         if (!selected[i])
             continue;
-        *item = (struct heft_item){.row = &model->rows[i], .place = i};
+        *item = (struct heft_item){.row = &model->rows[i]};
         heft_name_below(model->rows[i].name, options->root, &item->name);
         if (!heft_cargo_choose_dtype(item, item->name, options, err))
             return false;

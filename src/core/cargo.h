@@ -14,9 +14,9 @@ struct heft_item {
     struct heft_str name; /* as written; NUL-terminated */
     uint64_t bytes;       /* as written */
     uint64_t at;          /* offset in its file, once it is planned */
-    size_t place;         /* of its row in the source: what blobs are counted from */
     uint32_t shard;       /* 0 … n_shards-1, after split */
     uint8_t as;           /* dtype as written */
+    bool is_apart;        /* it stands behind the source's rows: a tie that came back, a slice */
 };
 
 struct heft_cargo {

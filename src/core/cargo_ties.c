@@ -21,7 +21,7 @@ static bool take_tie(struct heft_cargo *cargo, const struct heft_pair *tie,
         return false;
     if (!selected)
         return true;
-    *item = (struct heft_item){.row = &cargo->model->rows[row], .place = cargo->model->n_rows};
+    *item = (struct heft_item){.row = &cargo->model->rows[row], .is_apart = true};
     heft_name_below(tie->key, options->root, &item->name);
     cargo->n_items++;
     return heft_cargo_choose_dtype(item, item->name, options, err) &&

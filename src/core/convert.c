@@ -288,6 +288,7 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     if (!heft_row_slice(item->row, options->ranges, options->n_ranges, &c->mem, &c->slice, err))
         return heft_error_about(err, "tensor", item->name);
     item->row = &c->slice;
+    item->is_apart = true;
     return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
 }
 

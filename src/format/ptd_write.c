@@ -180,6 +180,12 @@ static bool check_unique(struct out *o, struct heft_error *err)
     return ok;
 }
 
+/* How many rows of the source stand before an item. */
+static size_t rows_before(const struct heft_cargo *cargo, const struct heft_item *item)
+{
+    return item->is_apart ? cargo->model->n_rows : (size_t)(item->row - cargo->model->rows);
+}
+
 /* Each blob where it stands among the rows of its source. */
 static bool collect_in_order(struct out *o, struct heft_error *err)
 {
@@ -187,7 +193,9 @@ static bool collect_in_order(struct out *o, struct heft_error *err)
     size_t k = 0;
 
     for (size_t i = 0; i < cargo->n_items; i++) {
-        for (; k < cargo->n_blobs && cargo->blobs[k].behind <= cargo->items[i].place; k++)
+        const size_t before = rows_before(cargo, &cargo->items[i]);
+
+        for (; k < cargo->n_blobs && cargo->blobs[k].behind <= before; k++)
             if (!add_blob(o, &cargo->blobs[k], err))
                 return false;
         if (!add_item(o, &cargo->items[i], err))
