@@ -221,7 +221,7 @@ static void out_float(struct out *out, double number)
         snprintf(text, sizeof text, "%.*e", digits++, number);
     while (digits < 17 && strtod(text, NULL) != number);
     e = strchr(text, 'e');
-    power = e ? atoi(e + 1) : 16; /* inf, nan */
+    power = e ? (int)strtol(e + 1, NULL, 10) : 16; /* inf, nan */
     if (power >= -4 && power < 16)
         snprintf(text, sizeof text, "%.*f", digits - 1 > power ? digits - 1 - power : 1, number);
     else

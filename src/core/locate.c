@@ -9,7 +9,8 @@ static const char *const index_names[] = {"model.safetensors.index.json",
                                           "tf_model.h5.index.json"};
 static const char *const single_suffixes[] = {".safetensors", ".bin", ".pt",
                                               ".pth",         ".h5",  ".keras"};
-static const char *const later_suffixes[] = {".index", ".ckpt"}; /* of which folders hold many */
+/* Of these folders hold many. */
+static const char *const later_suffixes[] = {".index", ".ckpt", ".meta"};
 
 struct folder {
     const char *path;

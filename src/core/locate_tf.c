@@ -7,6 +7,8 @@
  *     model.ckpt-3.data-00000-of-00002   model.ckpt-3.index                that
  *     a folder                           checkpoint                        that: it names the latest
  *     a folder                           *.index                           the only one
+ *     a folder                           *.meta                            the only one: it leads to its
+ *                                                                          checkpoint, of V1 too
  *
  * With a step N, a folder means the checkpoint in it whose name ends with -N. */
 #include "core/locate.h"
