@@ -2,6 +2,7 @@
  * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -422,7 +423,7 @@ static void no_verify_copies_what_is_there(void **state)
 
 /* ---- copies that the system makes ---- */
 
-static unsigned copies;
+static atomic_uint copies;
 
 static int64_t copy_none(int from, uint64_t off, int to, uint64_t at, uint64_t n)
 {
