@@ -92,6 +92,18 @@ static void *alloc_elsewhere(struct heft_arena *arena, size_t n, struct heft_err
     return block_bytes(block);
 }
 
+void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    struct heft_arena_block *block = new_block(arena, n, err);
+
+    if (!block)
+        return NULL;
+    block->next = arena->blocks;
+    arena->blocks = block;
+    arena->used = 0;
+    return block_bytes(block);
+}
+
 /* `to` is a power of two. No two pieces begin at one place, also where n = 0. */
 static inline void *alloc_aligned(struct heft_arena *arena, size_t n, size_t to,
                                   struct heft_error *err)

@@ -28,6 +28,8 @@ struct heft_arena {
     size_t total; /* bytes held from malloc */
 };
 HEFT_CHECKED void *heft_arena_alloc(struct heft_arena *arena, size_t n, struct heft_error *err);
+/* n bytes from which the next pieces are cut: where they begin. */
+HEFT_CHECKED void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct heft_error *err);
 /* A piece of `old` bytes (0: none yet) made wider. A large piece has a block of its own and grows
  * with it; a small one is copied, and its old place stays taken until release. */
 HEFT_CHECKED void *heft_arena_widen(struct heft_arena *arena, void *piece, size_t old,

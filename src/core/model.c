@@ -239,6 +239,16 @@ bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
     return true;
 }
 
+bool heft_model_reserve_texts(struct heft_model *model, size_t bytes, struct heft_error *err)
+{
+    void *const room = heft_arena_reserve(&model->mem, bytes, err);
+
+    if (!room)
+        return false;
+    heft_pages_large(room, bytes);
+    return true;
+}
+
 bool heft_model_reserve_claims(struct heft_model *model, size_t claims, struct heft_error *err)
 {
     if (!heft_grow(&model->claims, &model->cap_claims, model->n_claims, claims,

@@ -268,6 +268,9 @@ void heft_model_drop_slice(struct heft_model *model, uint32_t index);
 /* Room for so many more storages and rows, for readers that know how many may come. */
 HEFT_CHECKED bool heft_model_reserve(struct heft_model *model, size_t storages, size_t rows,
                                      struct heft_error *err);
+/* Bytes of names and shapes. */
+HEFT_CHECKED bool heft_model_reserve_texts(struct heft_model *model, size_t bytes,
+                                           struct heft_error *err);
 HEFT_CHECKED bool heft_model_reserve_claims(struct heft_model *model, size_t claims,
                                             struct heft_error *err);
 HEFT_CHECKED bool heft_model_add_storage(struct heft_model *model,

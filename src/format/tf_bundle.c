@@ -13,6 +13,7 @@
 #include "core/tree.h"
 #include "format/tf_bundle.h"
 
+#define MOST_TEXTS  (UINT64_C(16) << 20)
 #define LEAST_ENTRY 16 /* bytes: three lengths, a letter, dtype, shape, size and checksum */
 
 /* ---- probe ------------------------------------------------------------------------------- */
@@ -135,6 +136,7 @@ static bool make_room(const struct heft_tf_bundle *b)
     const size_t n = (size_t)heft_min_u64(size / LEAST_ENTRY, most);
 
     return heft_model_reserve(b->model, n, n, b->err) &&
+           heft_model_reserve_texts(b->model, (size_t)heft_min_u64(2 * size, MOST_TEXTS), b->err) &&
            heft_model_reserve_claims(b->model, n, b->err);
 }
 
