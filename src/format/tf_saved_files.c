@@ -40,7 +40,7 @@ static bool open_variables(struct heft_tf_saving *s)
 
 /* ---- the checkpoint of a .meta ---- */
 
-/* Files that only happen to have such a name are none of its. */
+/* Files may only happen to have such a name. */
 static bool is_table(const char *path, bool *is, struct heft_error *err)
 {
     uint8_t tail[8]; /* the magic number */
@@ -59,27 +59,43 @@ static bool is_table(const char *path, bool *is, struct heft_error *err)
     return ok || heft_error_file(err, path);
 }
 
+/* What is called as a V1 checkpoint, or its first shard, would be. Where it is none, that is said. */
+static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
+{
+    bool is;
+
+    if (!is_table(file, &is, s->err))
+        return false;
+    if (is)
+        s->checkpoint = file + folder;
+    return is || heft_path_kind(file) != HEFT_PATH_FILE ||
+           heft_model_note(
+               s->model, HEFT_NOTE, s->source, HEFT_NO_OFFSET, s->err,
+               "%s beside it has the name of its checkpoint and is none, or is cut off: "
+               "no variables are read",
+               file + folder);
+}
+
 /* PREFIX.meta: PREFIX.index, else what is known as PREFIX: a V1 checkpoint or its first shard. */
 bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
 {
     struct heft_arena *const mem = &s->model->mem;
     const struct heft_str path = heft_str_of(s->model->sources[s->source].path);
-    const char *const slash = strrchr(path.p, '/');
-    const size_t folder = slash ? (size_t)(slash - path.p) + 1 : 0;
+    const size_t folder = heft_path_folder(path.p);
     const char *prefix, *file;
-    bool is;
 
     if (s->saved->form.kind != HEFT_TF_META_GRAPH || !heft_str_ends(path, ".meta"))
         return true;
     prefix = heft_arena_text(mem, (struct heft_str){path.p, path.n - strlen(".meta")}, s->err);
     file = prefix ? heft_arena_printf(mem, s->err, "%s.index", prefix) : NULL;
-    if (!file || !is_table(file, &is, s->err))
+    if (!file)
         return false;
-    if (!is && (!(file = heft_locate_prefix(prefix, mem, s->err)) || !is_table(file, &is, s->err)))
-        return false;
-    if (is)
+    if (heft_path_kind(file) == HEFT_PATH_FILE) {
         s->checkpoint = file + folder;
-    return true;
+        return true;
+    }
+    file = heft_locate_prefix(prefix, mem, s->err);
+    return file && take_v1(s, file, folder);
 }
 
 /* ---- assets ---- */
