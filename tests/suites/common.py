@@ -64,8 +64,11 @@ class Context:
             TZ="UTC",
             NO_COLOR="1",
             TMPDIR=str(self.scratch),
-            # An exit status of its own tells a sanitizer's report from an answer of heft's.
-            ASAN_OPTIONS="exitcode=99:detect_stack_use_after_return=1",
+            # An exit status of its own tells a sanitizer's report from an answer of heft's. The
+            # interceptor of __tls_get_addr takes the bytes before a thread-local block for a header of
+            # old glibc's when the block's address ends in 0x010, once in 256 starts: the leak check
+            # then reads where nothing is (a library under HDF5 has such a block, heft has none).
+            ASAN_OPTIONS="exitcode=99:detect_stack_use_after_return=1:intercept_tls_get_addr=0",
             UBSAN_OPTIONS="print_stacktrace=1:exitcode=99",
             TSAN_OPTIONS="exitcode=99:halt_on_error=1",
         )
