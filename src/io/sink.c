@@ -47,7 +47,8 @@ struct heft_sink *heft_sink_new(const struct heft_sink_options *options, struct 
         return NULL;
     sink->options = *options;
     sink->lock = heft_lock_new(err);
-    if (sink->lock)
+    sink->writing = sink->lock ? heft_lock_new(err) : NULL;
+    if (sink->writing)
         return sink;
     heft_sink_free(sink);
     return NULL;
@@ -516,6 +517,8 @@ static bool write_all(const struct heft_sink_file *file, uint64_t off, const uin
     return true;
 }
 
+/* One thread writes at a time. The system lets no two write to a file at once: those that wait there
+ * spin, and take the core from the thread that would read on, and from the writeback. */
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
                      struct heft_error *err)
 {
@@ -524,7 +527,9 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
 
     if (!target)
         return false;
+    heft_lock_take(sink->writing);
     ok = write_all(target, off, p, n, err);
+    heft_lock_drop(sink->writing);
     release(sink, target, off, n);
     return ok;
 }
@@ -682,6 +687,7 @@ void heft_sink_free(struct heft_sink *sink)
     for (size_t i = sink->made_folders.n; i-- > 0 && !sink->committed && !sink->keep;)
         (void)heft_os->rmdir(sink->made_folders.items[i]); /* stays where something is in it */
     heft_lock_free(sink->lock);
+    heft_lock_free(sink->writing);
     heft_strmap_release(&sink->targets);
     heft_strmap_release(&sink->folders);
     heft_free(sink->files);

@@ -39,6 +39,7 @@ struct heft_sink {
     struct heft_sink_names made_folders, retired, to_sync;
     struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
     struct heft_lock *lock;              /* guards the list of files, and who has them open */
+    struct heft_lock *writing;           /* held by the one thread that writes */
     size_t open_files, hand;
     const char *whole, *whole_temp; /* the folder that appears whole, and what it is called now */
     uint64_t process;               /* in temporary names: of what was loaded, 0: this one */
