@@ -128,6 +128,7 @@ def part_tokens_command(table, quick):
                     lambda: peer.ask("first", who="gigatoken", path=str(text))["seconds"])
                 row(table, f"encode {size / 1e6:.0f} MB -j1{' --vocab DIR' if how else ''}, the command",
                     "gigatoken's first pass", size, mine, theirs, 1.2)
+        script(table, peer, small)
     size = path.stat().st_size
     pairs = (("count -j1", "encode -j1", 1, lambda: command(HEFT, "count", path, "-j1", "-q")[0],
               lambda: encode_command(path, "-j1")),
@@ -138,6 +139,17 @@ def part_tokens_command(table, quick):
     for work, against, wanted, one, other in pairs:
         mine, theirs = alternate(rounds, one, other)
         row(table, f"{work}, {size / 1e6:.0f} MB, the command", against, size, mine, theirs, wanted)
+
+
+def script(table, peer, path):
+    """encode.py, end to end."""
+    if not has(peer, "encoder.py"):
+        return
+    size, theirs = path.stat().st_size, str(STORE / "script.npz")
+    heft, peers = alternate(3, lambda: encode_command(path, out="out.npz"),
+                            lambda: peer.ask("script", path=str(path), out=theirs)["seconds"])
+    row(table, f"encode {size / 1e6:.0f} MB to npz, the command", "encode.py", size, heft, peers, 100)
+    os.unlink(theirs)
 
 
 def row(table, work, who, size, mine, theirs, wanted):
