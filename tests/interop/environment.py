@@ -7,6 +7,7 @@ What requirements-NAME-optional.txt lists is installed where it can be, a packag
 Run as a program it makes the environment and prints its interpreter.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -44,17 +45,21 @@ def run(command, what):
         raise Unavailable(f"{what}: {last_line(done.stderr or done.stdout)}")
 
 
+def install(folder, *words):
+    """pip asks nothing, and asks a registry again that does not answer: five times, ever later."""
+    run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input", "install",
+         "--quiet", "--retries", "5", "--timeout", "60", *words], f"pip install {words[-1]}")
+
+
 def build(folder, requirements):
     print(f"interop: making {folder} (once)", file=sys.stderr, flush=True)
     run([sys.executable, "-m", "venv", "--clear", str(folder)],
         "python3 -m venv (Debian: python3-venv)")
-    run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install",
-         "--quiet", "--retries", "2", "--requirement", str(requirements)], "pip install")
+    install(folder, "--requirement", str(requirements))
     optional = requirements.with_name(requirements.stem + "-optional.txt")
     for package in optional.read_text().split() if optional.exists() else []:
         try:
-            run([str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install",
-                 "--quiet", "--retries", "2", package], f"pip install {package}")
+            install(folder, package)
         except Unavailable as reason:
             print(f"interop: goes without: {reason}", file=sys.stderr, flush=True)
     (folder / "ready").touch()
@@ -68,17 +73,28 @@ def interpreter(name="main"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with open(folder.with_suffix(".lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (folder / "ready").exists():
+            if not is_ready(folder):
                 build(folder, requirements)
     except OSError as reason:
         raise Unavailable(str(reason)) from None
     return folder / "bin" / "python"
 
 
+def is_ready(folder):
+    """Made to its end, by a Python that is still there."""
+    return (folder / "ready").exists() and os.access(folder / "bin" / "python", os.X_OK)
+
+
 def has_torch(python):
     done = subprocess.run([python, "-c", "import torch"], stdin=subprocess.DEVNULL,
                           capture_output=True)
     return done.returncode == 0
+
+
+def apt(*words):
+    """It asks nothing, waits for another that installs, and tries a mirror again."""
+    run(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-o", "DPkg::Lock::Timeout=300", "-o",
+         "Acquire::Retries=3", *words], f"apt-get {words[0]}")
 
 
 def old_torch():
@@ -91,8 +107,9 @@ def old_torch():
         if os.geteuid() != 0:
             raise Unavailable("python3-torch is not installed (Debian: apt-get install python3-torch)")
         print("interop: installing python3-torch (once)", file=sys.stderr, flush=True)
-        run(["apt-get", "install", "-y", "-q", "--no-install-recommends", "python3-torch"],
-            "apt-get install python3-torch")
+        with contextlib.suppress(Unavailable):  # a stale list is no reason to stop
+            apt("update")
+        apt("install", "--yes", "--no-install-recommends", "python3-torch")
     return python
 
 

@@ -7,8 +7,8 @@ import collections
 import json
 import pickle
 import pickletools
+import re
 import sys
-import time
 import zipfile
 
 from .common import Fail, ROOT, Skip, golden_inputs, run, text_of
@@ -215,15 +215,16 @@ def check_llama(ctx):
 # ---- time -----------------------------------------------------------------------------------------
 
 def check_speed(ctx):
+    """In time of a processor: on a busy machine more passes."""
     tensor = b"X\1\0\0\0wq\1(K\1K\2K\3K\4tq\2(h\1h\2te"
     data = b"\x80\2]" + (b"(" + tensor) * (100_000 // 14) + b"."
-    path = ctx.folder("speed") / "speed.pkl"
-    path.write_bytes(data)
-    start = time.perf_counter()
-    done = run(ctx, [ctx.heft, "explain", "--trace", path])
-    seconds = time.perf_counter() - start
-    lines = done.stdout.count(b"\n")
+    folder = ctx.folder("speed")
+    (folder / "speed.pkl").write_bytes(data)
+    done = run(ctx, ["sh", "-c", "heft explain --trace speed.pkl >walk; times"], cwd=folder)
+    lines = (folder / "walk").read_bytes().count(b"\n")
     if lines < 99_000:
         raise Fail(f"{lines} lines\n" + text_of(done.stderr))
+    user, system = re.findall(r"(\d+)m([\d.]+)s", text_of(done.stdout).split("\n")[1])
+    seconds = sum(60 * int(minutes) + float(rest) for minutes, rest in (user, system))
     if seconds > 1 and not ctx.instrumented:
         raise Fail(f"{lines} lines took {seconds:.2f} s")

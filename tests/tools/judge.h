@@ -31,7 +31,7 @@ struct mutate_options {
     const char *source, *at;
     const char *open; /* what is judged; NULL: the damaged copy itself */
     size_t stride;    /* every stride-th place; 1: all */
-    double seconds;   /* that one judgement may take */
+    double seconds;   /* of a processor's time that one judgement may take */
 };
 bool mutate_file(const struct mutate_options *options);
 

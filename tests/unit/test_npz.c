@@ -7,17 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/convert.h"
 #include "core/reader.h"
 #include "core/registry.h"
+#include "scratch.h"
 #include "wire/npy.h"
 
 #define GOLDEN_NPY HEFT_TESTS "/golden/npy/"
-#define OUT        "/tmp/heft-test-npz"
 
 /* ---- types ------------------------------------------------------------------------------- */
 
@@ -122,11 +121,12 @@ static void test_inflating(void **state)
     struct fixture f, g;
     struct heft_reader reader, other;
     uint8_t *a = malloc(80000), *b = malloc(80000);
+    char *folder = heft_scratch_new(), *out = heft_scratch_path(folder, "out.npz");
 
     (void)state;
     assert_true(open_file(&f, GOLDEN_NPY "inflated.npz", NULL));
-    assert_true(convert(&f, OUT ".npz", "npz"));
-    assert_true(open_file(&g, OUT ".npz", NULL));
+    assert_true(convert(&f, out, "npz"));
+    assert_true(open_file(&g, out, NULL));
     assert_true(heft_reader_init(&reader, &f.model, false, &f.err));
     assert_true(heft_reader_init(&other, &g.model, false, &g.err));
     assert_int_equal(g.model.n_rows, 3);
@@ -146,55 +146,57 @@ static void test_inflating(void **state)
     heft_reader_release(&other);
     close_file(&f);
     close_file(&g);
-    unlink(OUT ".npz");
+    free(out);
+    heft_scratch_free(folder);
 }
 
 /* A stream that breaks in its middle leaves no output, and says whose it is. */
 static void test_broken_stream(void **state)
 {
-    static uint8_t bytes[8192];
+    char *folder = heft_scratch_new(), *broken = heft_scratch_path(folder, "broken.npz");
+    char *out = heft_scratch_path(folder, "out.npz");
     struct fixture f;
-    FILE *file = fopen(GOLDEN_NPY "inflated.npz", "rb");
     size_t n;
+    char *bytes = heft_scratch_read(GOLDEN_NPY, "inflated.npz", &n);
 
     (void)state;
-    assert_non_null(file);
-    n = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
+    assert_non_null(bytes);
     assert_true(open_file(&f, GOLDEN_NPY "inflated.npz", NULL));
-    bytes[f.model.storages[1].off + f.model.storages[1].packed - 1] ^= 0xFF;
+    bytes[f.model.storages[1].off + f.model.storages[1].packed - 1] ^= (char)0xFF;
     close_file(&f);
-    file = fopen(OUT "-broken.npz", "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, n, file), n);
-    fclose(file);
-    assert_true(open_file(&f, OUT "-broken.npz", NULL));
-    assert_false(convert(&f, OUT "-none.npz", "npz"));
+    heft_scratch_write(folder, "broken.npz", bytes, n);
+    assert_true(open_file(&f, broken, NULL));
+    assert_false(convert(&f, out, "npz"));
     assert_true(f.err.code == HEFT_MALFORMED || f.err.code == HEFT_MISMATCH);
     assert_non_null(strstr(f.err.text, "tensor large"));
-    assert_int_not_equal(access(OUT "-none.npz", F_OK), 0);
+    assert_int_equal(heft_scratch_count(folder), 1);
     close_file(&f);
-    unlink(OUT "-broken.npz");
+    free(bytes);
+    free(out);
+    free(broken);
+    heft_scratch_free(folder);
 }
 
 /* ---- lack of memory ---------------------------------------------------------------------- */
 
 static void fail_each_allocation(const char *path, const char *to)
 {
+    char *folder = heft_scratch_new(), *out = heft_scratch_path(folder, "out");
     bool ok = false;
 
     for (uint64_t nth = 1; !ok && nth < 5000; nth++) {
         struct fixture f;
 
         heft_alloc_fail_at(nth);
-        ok = open_file(&f, path, NULL) && (!to || convert(&f, OUT ".out", to));
+        ok = open_file(&f, path, NULL) && (!to || convert(&f, out, to));
         heft_alloc_fail_at(0);
         if (!ok)
             assert_int_equal(f.err.code, HEFT_NOMEM);
         close_file(&f);
     }
     assert_true(ok);
-    unlink(OUT ".out");
+    free(out);
+    heft_scratch_free(folder);
 }
 
 static void test_no_memory(void **state)
