@@ -62,6 +62,9 @@ HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct h
                                                 struct heft_error *err);
 /* GPT-2's own, where the build had it: HEFT_USAGE else. */
 HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
+/* Room for the tables of so many ids and merges, and `bytes` of tokens. */
+HEFT_CHECKED bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
+                                  struct heft_error *err);
 /* Makes the tables of pairs: HEFT_MALFORMED where a pair merges twice. */
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err);
 

@@ -10,7 +10,6 @@
 #define LONG_MOST   256 /* bytes of a word that is kept */
 #define MOST_HEAP   ((size_t)1 << 18)
 #define LEAST       ((size_t)1 << 20)
-#define LARGE_PAGE  ((size_t)2 << 20)
 
 struct entry {
     uint64_t low, high;         /* the word; all zero: free */
@@ -386,7 +385,7 @@ static unsigned bits_below(size_t bytes, size_t each)
 static bool make_lines(struct heft_words *w, struct heft_error *err)
 {
     const size_t bytes = sizeof *w->lines << w->line_bits;
-    const size_t align = bytes < LARGE_PAGE ? sizeof *w->lines : LARGE_PAGE;
+    const size_t align = bytes < HEFT_PAGE_LARGE ? sizeof *w->lines : HEFT_PAGE_LARGE;
 
     w->lines_block = heft_calloc(bytes + align, 1, err);
     if (!w->lines_block)
