@@ -1,10 +1,10 @@
-/* pages.c: arenas on large pages, which begin at a multiple of their size: what is before the first
- * stays unused. */
+/* pages.c: memory on large pages, which begin at a multiple of their size: what is before the first
+ * stays unused. Small ones there would take as long to get, each of them. */
 #include "io/pages.h"
 
 bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
-    const size_t large = (n + HEFT_PAGE_LARGE / 2) & ~(HEFT_PAGE_LARGE - 1); /* to the next one */
+    const size_t large = (n + HEFT_PAGE_LARGE / 4 * 3) & ~(HEFT_PAGE_LARGE - 1);
     uint8_t *p;
     size_t before;
 
@@ -18,4 +18,17 @@ bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *e
         return false;
     heft_pages_large(p + before, large);
     return true;
+}
+
+void *heft_pages_zero(size_t n, void **block, struct heft_error *err)
+{
+    const size_t align = n < HEFT_PAGE_LARGE ? HEFT_PAGE_LEAST : HEFT_PAGE_LARGE;
+    uint8_t *p;
+
+    *block = heft_calloc(n + align, 1, err);
+    if (!*block)
+        return NULL;
+    p = (uint8_t *)*block + (-(uintptr_t)*block & (align - 1));
+    heft_pages_large(p, n);
+    return p;
 }

@@ -17,6 +17,7 @@
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
 #define HEFT_MOST_IDS    (1U << 20) /* the largest vocabularies have a quarter of it */
+#define HEFT_MOST_MERGES (HEFT_MOST_IDS - 257)
 #define HEFT_LONGEST     4096       /* bytes of a token: real ones have 128 */
 
 struct heft_merge {

@@ -87,10 +87,12 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
                        struct heft_listing *list)
 {
     const char *begin = text.p;
-    uint8_t bytes[LONGEST + 4];
+    uint8_t *bytes = heft_vocab_bytes(r, text.n);
     struct heft_str line;
     size_t n;
 
+    if (!bytes)
+        return false;
     while (heft_vocab_line(&text, &line)) {
         struct heft_listed item = {.where = (uint64_t)(line.p - begin)};
 
@@ -101,8 +103,8 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
                                    "a line that is not a token of up to 128 bytes in base64, a "
                                    "space, and a rank below 2^20");
         item.word = (struct heft_str){(const char *)bytes, n};
-        item.word.p = heft_arena_text(&r->v->mem, item.word, r->err);
-        if (!item.word.p || !heft_vocab_add(r, list, &item))
+        bytes += n; /* base64 is longer */
+        if (!heft_vocab_add(r, list, &item))
             return false;
     }
     return true;
