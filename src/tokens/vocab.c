@@ -76,17 +76,19 @@ bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t byt
 {
     return heft_pages_reserve(&v->mem,
                               ids * sizeof *v->tokens + merges * sizeof *v->merges +
-                                  (sizeof *v->slots << slot_bits(merges)) +
-                                  sizeof *v->pairs + sizeof *v->joints + bytes + SPARE,
+                                  (sizeof *v->slots << slot_bits(merges)) + sizeof *v->pairs +
+                                  sizeof *v->joints + bytes + SPARE,
                               err);
 }
 
-bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
+bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
 {
     const uint32_t last = v->n_merges - 1; /* where there is one */
 
     v->slot_bits = slot_bits(v->n_merges);
-    v->slots = heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
+    v->slots = sizeof *v->slots << v->slot_bits <= spare.n
+                   ? spare.p
+                   : heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
     if (!v->slots)
         return false;
     memset(v->slots, 0xFF, sizeof *v->slots << v->slot_bits);

@@ -35,9 +35,9 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bo
     const struct heft_str lines = {(const char *)text.p, text.n};
 
     if (has_ids && heft_vocab_usual_merges(r, text))
-        return heft_vocab_pairs(r->v, r->err);
+        return heft_vocab_settle(r);
     return r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
-           heft_vocab_read_merges(r, lines, has_ids) && heft_vocab_pairs(r->v, r->err);
+           heft_vocab_read_merges(r, lines, has_ids) && heft_vocab_settle(r);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
@@ -57,8 +57,7 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
 
     v->end = HEFT_NO_TOKEN;
     turn_alphabet(&r);
-    ok = (!ids.p || heft_vocab_read_ids(&r, ids)) &&
-         read_text(&r, text, ids.p != NULL);
+    ok = (!ids.p || heft_vocab_read_ids(&r, ids)) && read_text(&r, text, ids.p != NULL);
     heft_vocab_ids_release(&r.ids);
     return ok;
 }

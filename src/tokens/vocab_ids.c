@@ -8,7 +8,6 @@
 #include "tokens/vocab_ids.h"
 
 #include "base/endian.h"
-#include "io/pages.h"
 
 #define SHORT 8
 #define LONG  16
@@ -29,8 +28,8 @@ static uint64_t next_key(uint64_t *state)
     return z ^ z >> 31;
 }
 
-bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, const struct heft_str *tokens, size_t count,
-                            struct heft_error *err)
+bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
+                            const struct heft_str *tokens, size_t count, struct heft_error *err)
 {
     uint64_t state = heft_map_seed();
 
@@ -39,7 +38,7 @@ bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, const struct heft_str *t
         ids->keys[i] = next_key(&state);
     for (ids->bits = 4; (size_t)1 << ids->bits < 2 * count; ids->bits++)
         ;
-    ids->slots = heft_pages_zero(sizeof *ids->slots << ids->bits, &ids->block, err);
+    ids->slots = heft_arena_zero(mem, (size_t)1 << ids->bits, sizeof *ids->slots, err);
     return ids->slots != NULL;
 }
 
@@ -148,6 +147,10 @@ uint32_t heft_vocab_ids_get(const struct heft_vocab_ids *ids, struct heft_str wo
 void heft_vocab_ids_release(struct heft_vocab_ids *ids)
 {
     heft_strmap_release(&ids->longer);
-    heft_free(ids->block);
     *ids = (struct heft_vocab_ids){0};
+}
+
+struct heft_vocab_spare heft_vocab_ids_spare(const struct heft_vocab_ids *ids)
+{
+    return (struct heft_vocab_spare){ids->slots, sizeof *ids->slots << ids->bits};
 }

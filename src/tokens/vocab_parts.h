@@ -49,6 +49,8 @@ HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
 /* "A B" at `where`, of tokens that are placed; the merges have room. */
 HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
                                    uint64_t where, bool has_ids);
+/* All words were looked for: the tables of pairs. */
+HEFT_CHECKED bool heft_vocab_settle(struct heft_vocab_reading *r);
 /* The id of what a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);

@@ -118,7 +118,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
 
     v->n_ids = list->most + 2;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++) {
         const struct heft_listed *item = &list->items[i];
@@ -227,7 +227,7 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p && id != v->end && v->tokens[id].n > 1 && !add_merge(r, id))
             return false;
-    return heft_vocab_pairs(v, r->err);
+    return heft_vocab_settle(r);
 }
 
 bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text)

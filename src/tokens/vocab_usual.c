@@ -20,7 +20,6 @@
 #define LINE       512 /* bytes of a merge */
 #define BATCH_ROOM (BATCH * 64 + LINE)
 #define LEAST_ITEM 6 /* bytes of "a":0, */
-#define LEAST_LINE 4
 
 struct walk {
     const int16_t *bytes; /* of the alphabet's characters */
@@ -245,18 +244,22 @@ static uint32_t count_ids(struct heft_bytes text)
     return id < HEFT_MOST_IDS && id < text.n / LEAST_ITEM ? id + 1 : 0;
 }
 
+/* What is used to its end comes first: of the last, few words fill a text. */
 static bool read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct walk w = {.bytes = r->bytes, .p = text.p, .end = text.p + text.n};
     struct heft_vocab *v = r->v;
 
     v->n_ids = count_ids(text);
-    if (v->n_ids <= 256 || !heft_vocab_room(v, v->n_ids, v->n_ids, text.n, r->err))
+    if (v->n_ids <= 256 || v->n_ids >= HEFT_MOST_MERGES ||
+        !heft_vocab_room(v, v->n_ids, v->n_ids, text.n, r->err))
         return false;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    w.to = v->tokens ? heft_vocab_bytes(r, text.n) : NULL;
-    return w.to && heft_vocab_ids_reserve(&r->ids, v->tokens, v->n_ids, r->err) &&
-           place_items(r, &w);
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, v->n_ids, r->err) ||
+        !heft_vocab_reserve(r, v->n_ids))
+        return false;
+    w.to = heft_vocab_bytes(r, text.n);
+    return w.to && place_items(r, &w);
 }
 
 bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text)
@@ -303,7 +306,8 @@ static bool add_merge(struct heft_vocab_reading *r, const struct merge *merge)
     return true;
 }
 
-static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, size_t most)
+/* There is room for a merge for each id: only odd vocabularies make one twice. */
+static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct walk w = {.bytes = r->bytes, .p = text.p};
     const uint8_t *const end = text.p + text.n;
@@ -319,7 +323,7 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, si
             if (!take_merge(r, &w, &merges[n++]))
                 return false;
         }
-        if (n > most - r->v->n_merges)
+        if (n > r->v->n_ids - r->v->n_merges)
             return false;
         for (size_t i = 0; i < n; i++)
             if (!add_merge(r, &merges[i]))
@@ -331,17 +335,14 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, si
 bool heft_vocab_usual_merges(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     const struct heft_str version = HEFT_STR("#version");
-    /* A token is made once, unless the vocabulary is an odd one. */
-    const size_t most = (size_t)heft_min_u64(text.n / LEAST_LINE, r->v->n_ids);
     const uint8_t *first = text.p;
 
-    if (text.n == 0 || text.p[text.n - 1] != '\n')
+    if (text.n == 0 || text.p[text.n - 1] != '\n' || r->v->n_ids >= HEFT_MOST_MERGES ||
+        (!r->v->merges && !heft_vocab_reserve(r, r->v->n_ids)))
         return false;
     if (heft_str_starts((struct heft_str){(const char *)text.p, text.n}, version))
         first = (const uint8_t *)memchr(text.p, '\n', text.n) + 1;
-    if (most == 0 || most >= HEFT_MOST_MERGES || !heft_vocab_reserve(r, most))
-        return false;
-    if (read_merges(r, (struct heft_bytes){first, text.n - (size_t)(first - text.p)}, most))
+    if (read_merges(r, (struct heft_bytes){first, text.n - (size_t)(first - text.p)}))
         return true;
     r->v->n_merges = 0;
     return false;

@@ -23,6 +23,11 @@ bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text)
     return bad == text.n || heft_vocab_fail(r, bad, "no UTF-8");
 }
 
+bool heft_vocab_settle(struct heft_vocab_reading *r)
+{
+    return heft_vocab_pairs(r->v, heft_vocab_ids_spare(&r->ids), r->err);
+}
+
 uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)
 {
     return heft_arena_alloc(&r->v->mem, n + HEFT_VOCAB_PAD, r->err);
@@ -154,7 +159,7 @@ bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *l
         return false;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
     to = heft_vocab_bytes(r, room);
-    if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
+    if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++)
         if (!place(r, &list->items[i], &to))
@@ -205,7 +210,7 @@ static bool number_tokens(struct heft_vocab_reading *r, size_t merges, size_t by
     order = heft_vocab_bytes(r, 256);
     r->to = heft_vocab_bytes(r, bytes);
     if (!v->tokens || !order || !r->to ||
-        !heft_vocab_ids_reserve(&r->ids, v->tokens, v->n_ids, r->err))
+        !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, v->n_ids, r->err))
         return false;
     heft_alphabet_order(order);
     for (uint32_t id = 0; id < 256; id++) {
