@@ -30,9 +30,6 @@
  * as much as this. */
 #define MAX_WRITE ((size_t)128 << 10)
 
-/* From here on a block is worth large pages: a few of them. */
-#define LARGE_BLOCK ((size_t)4 << 20)
-
 static size_t transfer(size_t n)
 {
     return n < MAX_TRANSFER ? n : MAX_TRANSFER;
@@ -474,7 +471,7 @@ void heft_pages_large(void *p, size_t n)
     const uintptr_t page = heft_os_page(), begin = ((uintptr_t)p + page - 1) & ~(page - 1);
     const int number = errno;
 
-    if (n < LARGE_BLOCK)
+    if (n < HEFT_PAGE_LARGE)
         return;
     (void)madvise((void *)begin, ((uintptr_t)p + n - begin) & ~(page - 1), MADV_HUGEPAGE);
     errno = number;

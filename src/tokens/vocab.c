@@ -2,6 +2,7 @@
 #include "tokens/vocab.h"
 
 #include "base/checksum.h"
+#include "io/pages.h"
 #include "tokens/joints.h"
 #include "tokens/pairs.h"
 
@@ -10,7 +11,8 @@
 #define GPT2_CRC32  UINT32_C(0xDC2278CB)
 #define GPT2_CRC32C UINT32_C(0x95AE72DD)
 
-#define AHEAD 16 /* merges whose slots are on their way */
+#define AHEAD 16  /* merges whose slots are on their way */
+#define SPARE 256 /* bytes between tables, for their alignment */
 
 /* ---- the alphabet ------------------------------------------------------------------------ */
 
@@ -60,14 +62,33 @@ static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err
     return true;
 }
 
-bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err)
+static unsigned slot_bits(size_t merges)
+{
+    unsigned bits = 4;
+
+    while (((uint64_t)1 << bits) < 2 * (uint64_t)merges)
+        bits++;
+    return bits;
+}
+
+bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
+                     struct heft_error *err)
+{
+    return heft_pages_reserve(&v->mem,
+                              ids * sizeof *v->tokens + merges * sizeof *v->merges +
+                                  (sizeof *v->slots << slot_bits(merges)) + sizeof *v->pairs +
+                                  sizeof *v->joints + bytes + SPARE,
+                              err);
+}
+
+bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struct heft_error *err)
 {
     const uint32_t last = v->n_merges - 1; /* where there is one */
 
-    v->slot_bits = 4;
-    while (((uint64_t)1 << v->slot_bits) < 2 * (uint64_t)v->n_merges)
-        v->slot_bits++;
-    v->slots = heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
+    v->slot_bits = slot_bits(v->n_merges);
+    v->slots = sizeof *v->slots << v->slot_bits <= spare.n
+                   ? spare.p
+                   : heft_arena_alloc(&v->mem, sizeof *v->slots << v->slot_bits, err);
     if (!v->slots)
         return false;
     memset(v->slots, 0xFF, sizeof *v->slots << v->slot_bits);

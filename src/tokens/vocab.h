@@ -17,7 +17,8 @@
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
 #define HEFT_MOST_IDS    (1U << 20) /* the largest vocabularies have a quarter of it */
-#define HEFT_LONGEST     4096       /* bytes of a token: real ones have 128 */
+#define HEFT_MOST_MERGES (HEFT_MOST_IDS - 257)
+#define HEFT_LONGEST     4096 /* bytes of a token: real ones have 128 */
 
 struct heft_merge {
     uint32_t left, right, id;
@@ -62,8 +63,17 @@ HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct h
                                                 struct heft_error *err);
 /* GPT-2's own, where the build had it: HEFT_USAGE else. */
 HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
+/* Room for the tables of so many ids and merges, and `bytes` of tokens. */
+HEFT_CHECKED bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
+                                  struct heft_error *err);
+/* Memory of the vocabulary that was used for something else. */
+struct heft_vocab_spare {
+    void *p;
+    size_t n;
+};
 /* Makes the tables of pairs: HEFT_MALFORMED where a pair merges twice. */
-HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_error *err);
+HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare,
+                                   struct heft_error *err);
 
 /* GPT-2's merges as the build wrote them (scripts/builtin-vocab); 0 where it had none. */
 extern const uint32_t heft_builtin_count;

@@ -25,6 +25,8 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
     v->n_merges = heft_builtin_count;
     v->n_ids = 256 + v->n_merges + 1;
     v->end = v->n_ids - 1;
+    if (!heft_vocab_room(v, v->n_ids, v->n_merges, 0, err))
+        return false;
     v->tokens = heft_arena_alloc(&v->mem, v->n_ids * sizeof *v->tokens, err);
     v->merges = heft_arena_alloc(&v->mem, v->n_merges * sizeof *v->merges, err);
     if (!v->tokens || !v->merges)
@@ -33,5 +35,5 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
     for (uint32_t i = 0; i < v->n_merges; i++)
         v->merges[i] =
             (struct heft_merge){heft_builtin_merges[i][0], heft_builtin_merges[i][1], 256 + i};
-    return heft_vocab_pairs(v, err);
+    return heft_vocab_pairs(v, (struct heft_vocab_spare){0}, err);
 }

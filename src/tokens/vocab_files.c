@@ -4,11 +4,12 @@
  *     file     {…}          tokenizer.json
  *              IQ== 0       ranks (.tiktoken)
  *              others       a list of merges */
-#include "base/text.h"
+#include "io/pages.h"
 #include "io/source.h"
 #include "tokens/vocab_parts.h"
 
 #define MOST_FILE (UINT64_C(32) << 20) /* real ones have 11 MiB */
+#define KEPT      ((size_t)8 << 20)    /* of a file whose memory the next one goes on with */
 
 static const struct {
     const char *text, *ids;
@@ -29,22 +30,23 @@ static bool is_json(struct heft_bytes text)
     return i < text.n && text.p[i] == '{';
 }
 
-static bool check_text(struct heft_vocab_reading *r, struct heft_bytes text)
+static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
 {
-    const size_t bad = heft_utf8_check(text);
+    const struct heft_str lines = {(const char *)text.p, text.n};
 
-    return bad == text.n || heft_vocab_fail(r, bad, "no UTF-8");
+    if (has_ids && heft_vocab_usual_merges(r, text))
+        return heft_vocab_settle(r);
+    return r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
+           heft_vocab_read_merges(r, lines, has_ids) && heft_vocab_settle(r);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
 {
-    if (!check_text(r, text))
-        return false;
     if (!has_ids && is_json(text))
-        return heft_vocab_read_json(r, text);
+        return heft_vocab_check_text(r, text) && heft_vocab_read_json(r, text);
     if (!has_ids && heft_vocab_is_ranks(text))
-        return heft_vocab_read_ranks(r, text);
-    return heft_vocab_read_merges(r, (struct heft_str){(const char *)text.p, text.n}, has_ids);
+        return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text);
+    return read_merges(r, text, has_ids);
 }
 
 bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_bytes ids,
@@ -55,8 +57,7 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
 
     v->end = HEFT_NO_TOKEN;
     turn_alphabet(&r);
-    ok = (!ids.p || (check_text(&r, ids) && heft_vocab_read_ids(&r, ids))) &&
-         read_text(&r, text, ids.p != NULL);
+    ok = (!ids.p || heft_vocab_read_ids(&r, ids)) && read_text(&r, text, ids.p != NULL);
     heft_vocab_ids_release(&r.ids);
     return ok;
 }
@@ -73,7 +74,8 @@ static bool fetch(const char *path, struct heft_arena *mem, struct heft_bytes *o
         return false;
     ok = source.size <= MOST_FILE ||
          heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a vocabulary of more than 32 MiB");
-    ok = ok && heft_source_fetch(&source, 0, source.size, mem, out, err);
+    ok = ok && heft_pages_reserve(mem, (size_t)source.size, err) &&
+         heft_source_fetch(&source, 0, source.size, mem, out, err);
     heft_source_close(&source);
     return ok || heft_error_file(err, path);
 }
@@ -87,10 +89,9 @@ static bool read_files(struct heft_vocab_reading *r, const char *path, const cha
 
     if (ids_path) {
         ok = fetch(ids_path, &mem, &ids, r->err) &&
-             ((check_text(r, ids) && heft_vocab_read_ids(r, ids)) ||
-              heft_error_file(r->err, ids_path));
-        heft_arena_release(&mem);
-        mem = (struct heft_arena){0};
+             (heft_vocab_read_ids(r, ids) || heft_error_file(r->err, ids_path));
+        if (mem.total > KEPT)
+            heft_arena_release(&mem);
     }
     ok = ok && fetch(path, &mem, &text, r->err) &&
          (read_text(r, text, ids_path != NULL) || heft_error_file(r->err, path));
@@ -98,11 +99,10 @@ static bool read_files(struct heft_vocab_reading *r, const char *path, const cha
     return ok;
 }
 
-static bool read_folder(struct heft_vocab_reading *r, const char *folder)
+static bool read_known(struct heft_vocab_reading *r, const char *folder, struct heft_arena *mem)
 {
     const size_t n = strlen(folder);
     const char *slash = n && folder[n - 1] == '/' ? "" : "/";
-    struct heft_arena *mem = &r->v->mem;
 
     for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++) {
         const char *text = heft_arena_printf(mem, r->err, "%s%s%s", folder, slash, KNOWN[i].text);
@@ -119,6 +119,15 @@ static bool read_folder(struct heft_vocab_reading *r, const char *folder)
               "the folder holds no vocabulary (vocab.bpe and encoder.json, tokenizer.json, or "
               "merges.txt and vocab.json)");
     return heft_error_file(r->err, folder);
+}
+
+static bool read_folder(struct heft_vocab_reading *r, const char *folder)
+{
+    struct heft_arena names = {0};
+    const bool ok = read_known(r, folder, &names);
+
+    heft_arena_release(&names);
+    return ok;
 }
 
 bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err)

@@ -1,17 +1,23 @@
 /* vocab_ids.c: open addressing, at most half full. Words of up to 16 bytes, nearly all of them, are
  * hashed by a sum of products of their four parts with keys that are drawn for each table: two words
- * that a file may choose get the same 32 bits once in 2^32 (multiply-shift of vectors). */
+ * that a file may choose get the same 32 bits once in 2^32 (multiply-shift of vectors).
+ *
+ *     slot   [first 8 bytes of the word][id and 1][their number, or what is left of the hash]
+ *
+ * A slot tells words of up to 8 bytes by itself; of longer ones the token is looked at. */
 #include "tokens/vocab_ids.h"
 
-#include <assert.h>
-
 #include "base/endian.h"
-#include "tokens/vocab.h"
 
-#define SHORT   16
-#define ID_BITS 21 /* of a slot: an id and 1; 0: free. Above them what is left of the hash. */
-#define ID_MASK ((UINT32_C(1) << ID_BITS) - 1)
-static_assert(HEFT_MOST_IDS < ID_MASK, "an id and 1 fit");
+#define SHORT 8
+#define LONG  16
+#define MARK  UINT32_C(16) /* in the mark of a longer word; a short one's is its length */
+
+struct heft_vocab_slot {
+    uint64_t low;
+    uint32_t next_id; /* 0: free */
+    uint32_t mark;
+};
 
 static uint64_t next_key(uint64_t *state)
 {
@@ -22,8 +28,8 @@ static uint64_t next_key(uint64_t *state)
     return z ^ z >> 31;
 }
 
-bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, const struct heft_str *tokens, size_t count,
-                            struct heft_error *err)
+bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
+                            const struct heft_str *tokens, size_t count, struct heft_error *err)
 {
     uint64_t state = heft_map_seed();
 
@@ -32,102 +38,119 @@ bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, const struct heft_str *t
         ids->keys[i] = next_key(&state);
     for (ids->bits = 4; (size_t)1 << ids->bits < 2 * count; ids->bits++)
         ;
-    ids->slots = heft_calloc((size_t)1 << ids->bits, sizeof *ids->slots, err);
+    ids->slots = heft_arena_zero(mem, (size_t)1 << ids->bits, sizeof *ids->slots, err);
     return ids->slots != NULL;
 }
 
-/* Up to 8 bytes as a number; two words of the same length never give the same. */
-static inline uint64_t load(const uint8_t *p, size_t n)
+/* ---- words ------------------------------------------------------------------------------- */
+
+static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
 {
-    if (n >= 4)
-        return heft_le32(p) | (uint64_t)heft_le32(p + n - 4) << 32;
-    return n ? p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)p[n - 1] << 16 : 0;
+    return (size_t)(hash >> (64 - ids->bits));
 }
 
-/* A word of up to SHORT bytes. */
-struct key {
-    uint64_t low, high;
-    size_t n;
-};
-
-static inline struct key key_of(struct heft_str word)
+static inline void turn(const struct heft_vocab_ids *ids, struct heft_str word,
+                        struct heft_vocab_asked *asked)
 {
     const uint8_t *const p = (const uint8_t *)word.p;
-
-    if (word.n < 8)
-        return (struct key){load(p, word.n), 0, word.n};
-    return (struct key){heft_le64(p), heft_le64(p + word.n - 8), word.n};
-}
-
-static inline uint64_t hash_of(const struct heft_vocab_ids *ids, struct key key)
-{
     const uint64_t *const k = ids->keys;
 
-    return k[0] + (key.low & UINT32_MAX) * k[1] + (key.low >> 32) * k[2] +
-           (key.high & UINT32_MAX) * k[3] + (key.high >> 32) * k[4] + key.n * k[5];
-}
+    asked->word = word;
+    asked->low = 0;
+    if (HEFT_LIKELY(word.n - 1 < SHORT))
+        asked->low = heft_le64(p) & UINT64_MAX >> (64 - 8 * word.n);
+    else if (word.n > 0)
+        asked->low = heft_le64(p);
+    asked->hash =
+        k[0] + (asked->low & UINT32_MAX) * k[1] + (asked->low >> 32) * k[2] + word.n * k[5];
+    if (HEFT_UNLIKELY(word.n > SHORT)) {
+        const uint64_t high = heft_le64(p + word.n - 8);
 
-static inline bool is_key(struct heft_str token, struct key key)
-{
-    const struct key other = token.n == key.n ? key_of(token) : (struct key){.n = SIZE_MAX};
-
-    return ((other.low ^ key.low) | (other.high ^ key.high) | (other.n ^ key.n)) == 0;
-}
-
-static inline uint32_t mark_of(uint64_t hash)
-{
-    return (uint32_t)(hash >> 32) << ID_BITS;
-}
-
-/* The slot of a word, or the free one where it would be. */
-static inline uint32_t *slot_of(const struct heft_vocab_ids *ids, struct key key, uint64_t hash)
-{
-    const size_t mask = ((size_t)1 << ids->bits) - 1;
-
-    for (size_t i = (size_t)(hash >> (64 - ids->bits));; i = (i + 1) & mask) {
-        const uint32_t slot = ids->slots[i];
-
-        if (slot == 0 ||
-            ((slot & ~ID_MASK) == mark_of(hash) && is_key(ids->tokens[(slot & ID_MASK) - 1], key)))
-            return &ids->slots[i];
+        asked->hash += (high & UINT32_MAX) * k[3] + (high >> 32) * k[4];
     }
 }
 
-static uint32_t id_in(uint32_t slot)
+void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
+                        struct heft_vocab_asked *asked)
 {
-    return slot ? (slot & ID_MASK) - 1 : HEFT_MAP_NONE;
+    turn(ids, word, asked);
+    HEFT_PREFETCH(&ids->slots[home_of(ids, asked->hash)]);
+}
+
+/* ---- slots ------------------------------------------------------------------------------- */
+
+static inline uint32_t mark_of(const struct heft_vocab_asked *asked)
+{
+    return asked->word.n <= SHORT ? (uint32_t)asked->word.n : (uint32_t)(asked->hash >> 16) | MARK;
+}
+
+/* Of a word of more than SHORT bytes, whose first ones are the slot's. */
+static bool is_token(const struct heft_vocab_ids *ids, const struct heft_vocab_slot *slot,
+                     const struct heft_vocab_asked *asked)
+{
+    return heft_str_eq(ids->tokens[slot->next_id - 1], asked->word);
+}
+
+/* The slot of a word, or the free one where it would be. */
+static inline struct heft_vocab_slot *slot_of(const struct heft_vocab_ids *ids,
+                                              const struct heft_vocab_asked *asked)
+{
+    const size_t mask = ((size_t)1 << ids->bits) - 1;
+    const uint32_t mark = mark_of(asked);
+
+    for (size_t i = home_of(ids, asked->hash);; i = (i + 1) & mask) {
+        struct heft_vocab_slot *const slot = &ids->slots[i];
+
+        if (slot->next_id == 0 || (slot->low == asked->low && slot->mark == mark &&
+                                   (mark <= SHORT || is_token(ids, slot, asked))))
+            return slot;
+    }
+}
+
+bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked,
+                        uint32_t id, uint32_t *found, struct heft_error *err)
+{
+    struct heft_vocab_slot *slot;
+
+    if (asked->word.n > LONG)
+        return heft_strmap_add(&ids->longer, asked->word, id, found, err);
+    slot = slot_of(ids, asked);
+    *found = slot->next_id - 1; /* of none: HEFT_MAP_NONE */
+    if (slot->next_id == 0)
+        *slot = (struct heft_vocab_slot){asked->low, id + 1, mark_of(asked)};
+    return true;
+}
+
+uint32_t heft_vocab_ids_find(const struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked)
+{
+    return asked->word.n > LONG ? heft_strmap_get(&ids->longer, asked->word)
+                                : slot_of(ids, asked)->next_id - 1;
 }
 
 bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found,
                         struct heft_error *err)
 {
-    const struct heft_str word = ids->tokens[id];
-    struct key key;
-    uint32_t *slot;
+    struct heft_vocab_asked asked;
 
-    if (word.n > SHORT)
-        return heft_strmap_add(&ids->longer, word, id, found, err);
-    key = key_of(word);
-    slot = slot_of(ids, key, hash_of(ids, key));
-    *found = id_in(*slot);
-    if (*slot == 0)
-        *slot = mark_of(hash_of(ids, key)) | (id + 1);
-    return true;
+    turn(ids, ids->tokens[id], &asked);
+    return heft_vocab_ids_put(ids, &asked, id, found, err);
 }
 
 uint32_t heft_vocab_ids_get(const struct heft_vocab_ids *ids, struct heft_str word)
 {
-    struct key key;
+    struct heft_vocab_asked asked;
 
-    if (word.n > SHORT)
-        return heft_strmap_get(&ids->longer, word);
-    key = key_of(word);
-    return id_in(*slot_of(ids, key, hash_of(ids, key)));
+    turn(ids, word, &asked);
+    return heft_vocab_ids_find(ids, &asked);
 }
 
 void heft_vocab_ids_release(struct heft_vocab_ids *ids)
 {
     heft_strmap_release(&ids->longer);
-    heft_free(ids->slots);
     *ids = (struct heft_vocab_ids){0};
+}
+
+struct heft_vocab_spare heft_vocab_ids_spare(const struct heft_vocab_ids *ids)
+{
+    return (struct heft_vocab_spare){ids->slots, sizeof *ids->slots << ids->bits};
 }

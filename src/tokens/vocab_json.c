@@ -349,7 +349,7 @@ static bool read_merges(struct walk *w)
     struct heft_buf line = {0};
     size_t n = 0;
     const bool ok = each_merge(w, &line, true, &n) && heft_vocab_reserve(w->r, n) &&
-                    each_merge(w, &line, false, &n) && heft_vocab_pairs(w->r->v, w->r->err);
+                    each_merge(w, &line, false, &n) && heft_vocab_settle(w->r);
 
     heft_buf_release(&line);
     return ok;

@@ -14,7 +14,6 @@ struct heft_listed {
     uint64_t where;
     uint32_t id;
     bool is_special; /* stands for its own characters, and no merge makes it */
-    bool is_bytes;   /* the word is what it stands for already, in the vocabulary's memory */
 };
 struct heft_listing {
     struct heft_listed *items;
@@ -27,11 +26,15 @@ struct heft_vocab_reading {
     struct heft_vocab_ids ids;         /* bytes of a token → its id */
     uint32_t least_special;            /* of the ids of special tokens */
     int16_t bytes[HEFT_ALPHABET_ROOM]; /* of the alphabet's characters; -1: none */
+    uint8_t *to;                       /* bytes of the next token, where no file lists them */
     struct heft_error *err;
 };
 
 /* Fails as malformed. Always false. */
 bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what);
+HEFT_CHECKED bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text);
+/* Room for n bytes of tokens. */
+HEFT_CHECKED uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n);
 
 /* ---- vocab_words.c ----------------------------------------------------------------------- */
 
@@ -46,6 +49,10 @@ HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
 /* "A B" at `where`, of tokens that are placed; the merges have room. */
 HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
                                    uint64_t where, bool has_ids);
+/* All words were looked for: the tables of pairs. */
+HEFT_CHECKED bool heft_vocab_settle(struct heft_vocab_reading *r);
+/* The id of what a merge makes, or HEFT_MAP_NONE. */
+uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);
 /* encoder.json, and the list of merges (which without it numbers the tokens). */
 HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
@@ -56,9 +63,10 @@ bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
 
 /* ---- vocab_usual.c ----------------------------------------------------------------------- */
 
-/* All of encoder.json. False, and no error unless memory is short: it is not of the usual form. */
-HEFT_CHECKED bool heft_vocab_list_usual(struct heft_vocab_reading *r, struct heft_bytes text,
-                                        struct heft_listing *list);
+/* All of encoder.json, all of vocab.bpe where that was read. False, and no error unless memory is
+ * short: not of the usual form, or something is wrong; nothing is left of it. */
+HEFT_CHECKED bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text);
+HEFT_CHECKED bool heft_vocab_usual_merges(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- others ------------------------------------------------------------------------------ */
 

@@ -87,10 +87,12 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
                        struct heft_listing *list)
 {
     const char *begin = text.p;
-    uint8_t bytes[LONGEST + 4];
+    uint8_t *bytes = heft_vocab_bytes(r, text.n);
     struct heft_str line;
     size_t n;
 
+    if (!bytes)
+        return false;
     while (heft_vocab_line(&text, &line)) {
         struct heft_listed item = {.where = (uint64_t)(line.p - begin)};
 
@@ -101,8 +103,8 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
                                    "a line that is not a token of up to 128 bytes in base64, a "
                                    "space, and a rank below 2^20");
         item.word = (struct heft_str){(const char *)bytes, n};
-        item.word.p = heft_arena_text(&r->v->mem, item.word, r->err);
-        if (!item.word.p || !heft_vocab_add(r, list, &item))
+        bytes += n; /* base64 is longer */
+        if (!heft_vocab_add(r, list, &item))
             return false;
     }
     return true;
@@ -116,7 +118,7 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
 
     v->n_ids = list->most + 2;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++) {
         const struct heft_listed *item = &list->items[i];
@@ -225,7 +227,7 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p && id != v->end && v->tokens[id].n > 1 && !add_merge(r, id))
             return false;
-    return heft_vocab_pairs(v, r->err);
+    return heft_vocab_settle(r);
 }
 
 bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text)

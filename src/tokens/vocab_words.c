@@ -8,11 +8,29 @@
  * A part of a merge is a single byte or what an earlier merge made. Without encoder.json the ids
  * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
  * <|endoftext|> (specs: tokenizer §1.2). */
+#include "base/text.h"
 #include "tokens/vocab_parts.h"
 
 bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what)
 {
     return heft_fail(r->err, HEFT_MALFORMED, offset, "%s", what);
+}
+
+bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    const size_t bad = heft_utf8_check(text);
+
+    return bad == text.n || heft_vocab_fail(r, bad, "no UTF-8");
+}
+
+bool heft_vocab_settle(struct heft_vocab_reading *r)
+{
+    return heft_vocab_pairs(r->v, heft_vocab_ids_spare(&r->ids), r->err);
+}
+
+uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)
+{
+    return heft_arena_alloc(&r->v->mem, n + HEFT_VOCAB_PAD, r->err);
 }
 
 /* ---- words of the alphabet --------------------------------------------------------------- */
@@ -83,7 +101,7 @@ bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
 }
 
 /* The token's bytes go to *to, which has room for the word. */
-static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, char **to)
+static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, uint8_t **to)
 {
     struct heft_vocab *v = r->v;
     struct heft_str token = item->word;
@@ -92,15 +110,13 @@ static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, 
     if (v->tokens[item->id].p)
         return heft_fail(r->err, HEFT_MALFORMED, item->where,
                          "id %" PRIu32 " belongs to another token already", item->id);
-    if (!item->is_bytes) {
-        token.p = *to;
-        if (item->is_special || !to_bytes(r, item->word, (uint8_t *)*to, &token.n)) {
-            token.n = item->word.n;
-            if (token.n > 0)
-                memcpy(*to, item->word.p, token.n);
-        }
-        *to += token.n;
+    token.p = (const char *)*to;
+    if (item->is_special || !to_bytes(r, item->word, *to, &token.n)) {
+        token.n = item->word.n;
+        if (token.n > 0)
+            memcpy(*to, item->word.p, token.n);
     }
+    *to += token.n;
     v->tokens[item->id] = token;
     if (item->is_special) {
         r->least_special = item->id < r->least_special ? item->id : r->least_special;
@@ -118,8 +134,8 @@ static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, 
 bool heft_vocab_place_bytes(struct heft_vocab_reading *r)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
-        const char c = (char)byte;
-        const uint32_t id = heft_vocab_ids_get(&r->ids, (struct heft_str){&c, 1});
+        const char c[1 + HEFT_VOCAB_PAD] = {(char)byte};
+        const uint32_t id = heft_vocab_ids_get(&r->ids, (struct heft_str){c, 1});
 
         if (id == HEFT_MAP_NONE)
             return heft_fail(r->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
@@ -134,14 +150,16 @@ bool heft_vocab_place(struct heft_vocab_reading *r, const struct heft_listing *l
 {
     struct heft_vocab *v = r->v;
     size_t room = 0;
-    char *to;
+    uint8_t *to;
 
     v->n_ids = list->most + 1;
     for (size_t i = 0; i < list->n; i++)
-        room += list->items[i].is_bytes ? 0 : list->items[i].word.n; /* within the file's size */
+        room += list->items[i].word.n; /* within the file's size */
+    if (!heft_vocab_room(v, v->n_ids, list->n, room, r->err))
+        return false;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    to = heft_arena_alloc(&v->mem, room + 1, r->err);
-    if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, v->tokens, list->n, r->err))
+    to = heft_vocab_bytes(r, room);
+    if (!v->tokens || !to || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++)
         if (!place(r, &list->items[i], &to))
@@ -154,11 +172,6 @@ static bool read_listing(struct heft_vocab_reading *r, struct heft_bytes text,
 {
     struct heft_json json;
 
-    if (heft_vocab_list_usual(r, text, list))
-        return true;
-    list->n = list->most = 0;
-    if (r->err->code)
-        return false;
     heft_json_begin(&json, text, 0, &r->v->mem, r->err);
     if (heft_json_next(&json) != HEFT_JSON_OBJECT)
         return r->err->code ? false : heft_vocab_fail(r, 0, "no JSON object of tokens and ids");
@@ -170,8 +183,11 @@ static bool read_listing(struct heft_vocab_reading *r, struct heft_bytes text,
 bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
 {
     struct heft_listing list = {0};
-    bool ok = read_listing(r, text, &list);
+    bool ok;
 
+    if (heft_vocab_usual_ids(r, text))
+        return heft_vocab_place_bytes(r);
+    ok = r->err->code == HEFT_OK && heft_vocab_check_text(r, text) && read_listing(r, text, &list);
     for (size_t i = 0; i < list.n; i++)
         list.items[i].is_special = heft_str_is(list.items[i].word, HEFT_END_OF_TEXT);
     ok = ok && heft_vocab_place(r, &list);
@@ -179,25 +195,26 @@ bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
     return ok;
 }
 
-/* Without encoder.json: room for bytes, `merges` merges and the end of text. */
-static bool number_tokens(struct heft_vocab_reading *r, size_t merges)
+/* Without encoder.json: room for bytes, `merges` merges, whose tokens have `bytes` bytes at most, and
+ * the end of text. */
+static bool number_tokens(struct heft_vocab_reading *r, size_t merges, size_t bytes)
 {
     struct heft_vocab *v = r->v;
-    uint8_t order[256];
+    uint8_t *order;
     uint32_t found;
 
     v->n_ids = (uint32_t)(256 + merges + 1);
+    if (!heft_vocab_room(v, v->n_ids, merges, 256 + bytes, r->err))
+        return false;
     v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
-    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, v->tokens, v->n_ids, r->err))
+    order = heft_vocab_bytes(r, 256);
+    r->to = heft_vocab_bytes(r, bytes);
+    if (!v->tokens || !order || !r->to ||
+        !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, v->n_ids, r->err))
         return false;
     heft_alphabet_order(order);
     for (uint32_t id = 0; id < 256; id++) {
-        const char *byte =
-            heft_arena_text(&v->mem, (struct heft_str){(const char *)&order[id], 1}, r->err);
-
-        if (!byte)
-            return false;
-        v->tokens[id] = (struct heft_str){byte, 1};
+        v->tokens[id] = (struct heft_str){(const char *)&order[id], 1};
         if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
             return false;
     }
@@ -233,7 +250,7 @@ static size_t count_lines(struct heft_str text)
 
 /* "A B": what the two words stand for, and their tokens. */
 struct parts {
-    uint8_t bytes[2 * HEFT_LONGEST];
+    uint8_t bytes[2 * HEFT_LONGEST + HEFT_VOCAB_PAD];
     size_t left_n, right_n;
     uint32_t left, right;
 };
@@ -262,7 +279,7 @@ static bool read_parts(struct heft_vocab_reading *r, struct heft_str line, uint6
 
 /* Mostly merges stand in the order of their ids. Special tokens, which merges do not make, mostly
  * have the last ids. */
-static uint32_t id_of_result(const struct heft_vocab_reading *r, struct heft_str token)
+uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token)
 {
     const struct heft_vocab *v = r->v;
     const uint32_t next = v->n_merges ? v->merges[v->n_merges - 1].id + 1 : 256;
@@ -284,13 +301,12 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
     if (!read_parts(r, line, where, &p))
         return false;
     token = (struct heft_str){(const char *)p.bytes, p.left_n + p.right_n};
-    id = has_ids ? id_of_result(r, token) : 256 + v->n_merges;
+    id = has_ids ? heft_vocab_result(r, token) : 256 + v->n_merges;
     if (id == HEFT_MAP_NONE)
         return heft_vocab_fail(r, where, "a merge whose result has no id");
     if (!has_ids) {
-        token.p = heft_arena_text(&v->mem, token, r->err);
-        if (!token.p)
-            return false;
+        token.p = memcpy(r->to, token.p, token.n); /* its line has more bytes */
+        r->to += token.n;
         v->tokens[id] = token;
         if (!heft_vocab_ids_add(&r->ids, id, &found, r->err))
             return false;
@@ -303,7 +319,7 @@ bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line, uint64
 
 bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges)
 {
-    if (merges >= HEFT_MOST_IDS - 257)
+    if (merges >= HEFT_MOST_MERGES)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "%zu merges; fewer than 2^20 - 257 are read", merges);
     r->v->merges = heft_arena_alloc(&r->v->mem, merges * sizeof *r->v->merges, r->err);
@@ -335,7 +351,7 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
     most = count_lines(text);
     if (most == 0)
         return heft_vocab_fail(r, 0, "no merges");
-    if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most)))
+    if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most, text.n)))
         return false;
     for (bool is_first = true; heft_vocab_line(&text, &line); is_first = false) {
         if (line.n == 0 || (is_first && heft_str_starts(line, HEFT_STR("#version"))))
@@ -343,5 +359,5 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
         if (!heft_vocab_merge(r, line, (uint64_t)(line.p - begin), has_ids))
             return false;
     }
-    return heft_vocab_pairs(r->v, r->err);
+    return true;
 }

@@ -10,7 +10,6 @@
 #define LONG_MOST   256 /* bytes of a word that is kept */
 #define MOST_HEAP   ((size_t)1 << 18)
 #define LEAST       ((size_t)1 << 20)
-#define LARGE_PAGE  ((size_t)2 << 20)
 
 struct entry {
     uint64_t low, high;         /* the word; all zero: free */
@@ -381,22 +380,6 @@ static unsigned bits_below(size_t bytes, size_t each)
     return bits;
 }
 
-/* Large pages begin at a multiple of their size: lines before the first and behind the last would
- * have small ones, each of which takes as long to get as a large one. */
-static bool make_lines(struct heft_words *w, struct heft_error *err)
-{
-    const size_t bytes = sizeof *w->lines << w->line_bits;
-    const size_t align = bytes < LARGE_PAGE ? sizeof *w->lines : LARGE_PAGE;
-
-    w->lines_block = heft_calloc(bytes + align, 1, err);
-    if (!w->lines_block)
-        return false;
-    w->lines = (struct heft_word_line *)(((uintptr_t)w->lines_block + align - 1) &
-                                         ~(uintptr_t)(align - 1));
-    heft_pages_large(w->lines, bytes);
-    return true;
-}
-
 bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache,
                      struct heft_error *err)
 {
@@ -410,7 +393,8 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
-    if (!w->ids || !w->longs || !w->store || !make_lines(w, err))
+    w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);
+    if (!w->ids || !w->longs || !w->store || !w->lines)
         return false;
     seed(w);
     return true;

@@ -1,0 +1,34 @@
+/* pages.c: memory on large pages, which begin at a multiple of their size: what is before the first
+ * stays unused. Small ones there would take as long to get, each of them. */
+#include "io/pages.h"
+
+bool heft_pages_reserve(struct heft_arena *arena, size_t n, struct heft_error *err)
+{
+    const size_t large = (n + HEFT_PAGE_LARGE / 4 * 3) & ~(HEFT_PAGE_LARGE - 1);
+    uint8_t *p;
+    size_t before;
+
+    if (large == 0)
+        return true;
+    p = heft_arena_reserve(arena, (size_t)heft_max_u64(n, large) + HEFT_PAGE_LARGE, err);
+    if (!p)
+        return false;
+    before = (size_t)(-(uintptr_t)p & (HEFT_PAGE_LARGE - 1));
+    if (before > 0 && !heft_arena_alloc(arena, before, err))
+        return false;
+    heft_pages_large(p + before, large);
+    return true;
+}
+
+void *heft_pages_zero(size_t n, void **block, struct heft_error *err)
+{
+    const size_t align = n < HEFT_PAGE_LARGE ? HEFT_PAGE_LEAST : HEFT_PAGE_LARGE;
+    uint8_t *p;
+
+    *block = heft_calloc(n + align, 1, err);
+    if (!*block)
+        return NULL;
+    p = (uint8_t *)*block + (-(uintptr_t)*block & (align - 1));
+    heft_pages_large(p, n);
+    return p;
+}
