@@ -67,7 +67,6 @@ uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
 
 struct filling {
     struct heft_live *live;
-    struct heft_trie_builder builder;
     uint32_t *codes; /* by id */
 };
 
@@ -91,12 +90,12 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
     l->filter_shift = 32 - bits;
     l->filter = heft_calloc((size_t)1 << (bits - 6), sizeof *l->filter, err);
     l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
-    l->kept = heft_alloc(sizeof *l->kept << KEPT_BITS, err);
+    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
     l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
     l->ids = heft_alloc((BYTES + v->n_merges) * sizeof *l->ids, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
     return l->filter && l->joins && l->kept && l->tokens && l->ids && f->codes &&
-           heft_trie_begin(&f->builder, &l->trie, nodes, err);
+           heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
 }
 
 #define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
@@ -154,7 +153,8 @@ static bool add_merge(struct filling *f, uint32_t rank)
     l->ids[code] = merge->id;
     if (l->tokens[code].length > l->longest)
         l->longest = l->tokens[code].length;
-    return heft_trie_add(&f->builder, l->pairs->v->tokens[merge->id], code);
+    heft_trie_add(&l->trie, merge->id, code);
+    return true;
 }
 
 static bool add_bytes(struct filling *f)
@@ -172,7 +172,6 @@ static bool add_bytes(struct filling *f)
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
         f->live->joins[i] = NONE;
-    memset(f->live->kept, 0xFF, sizeof *f->live->kept << KEPT_BITS); /* a key that no pair has */
     f->live->longest = 1;
     return is_live;
 }
@@ -201,8 +200,6 @@ bool heft_live_init(struct heft_live *l, const struct heft_pairs *pairs, bool *i
     *l = (struct heft_live){.pairs = pairs};
     ok = reserve(&f, is_live, err);
     *is_live = ok && *is_live && fill(&f);
-    ok = ok && (!*is_live || heft_trie_settle(&f.builder, err));
-    heft_trie_builder_release(&f.builder);
     heft_free(f.codes);
     if (!ok || !*is_live)
         heft_live_release(l);

@@ -36,7 +36,8 @@ struct heft_live {
     uint64_t *filter; /* bits; a merge has its bit set, few other pairs have */
     unsigned filter_shift;
     uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
-    uint64_t *kept;  /* pairs of codes and whether they fit, as far as remembered */
+    uint64_t *kept;  /* pairs of codes and whether they fit, as far as remembered; 0: none,
+                      * as two bytes are not asked for */
 };
 
 /* *is_live: whether the vocabulary can be read so; the tables are there only if it can. */

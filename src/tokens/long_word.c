@@ -60,7 +60,7 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
     const uint8_t *const text = l->text + at;
     const size_t n = l->n - at;
     const uint32_t last = l->reached[at - from];
-    const struct heft_trie_place *place;
+    struct heft_trie_place *place;
 
     if (last != NONE && heft_live_fits(&l->live, last, text[0]))
         l->reached[at - from + 1] = text[0];
@@ -74,7 +74,7 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
             l->reached[at - from + i] = code;
         if (i == n)
             return place->more != 0;
-        place = heft_trie_step(&l->live.trie, place, text[i]);
+        place = heft_trie_step(&l->live.trie, place, text[i], i);
     }
     return false;
 }

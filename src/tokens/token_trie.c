@@ -1,38 +1,23 @@
-/* token_trie.c: nodes as they come, by a hash table; then in their order. */
+/* token_trie.c: tokens wait at the place that their first bytes lead to; when it is asked for, each goes
+ * on by one byte. */
 #include "tokens/token_trie.h"
 
-#define STARTS 65536 /* numbers below it are places of starts[] */
+#define STARTS 65536
 
-struct heft_trie_made {
-    uint64_t more;
-    uint32_t parent, token;
-    uint32_t at; /* among the settled */
-};
-struct heft_trie_slot {
-    uint32_t key;    /* the parent's number << 8 | byte, plus 1; 0: free */
-    uint32_t number; /* its own */
+struct heft_trie_item {
+    uint32_t word, code;
+    uint32_t next; /* that waits at the same place; 0: none */
 };
 
-bool heft_trie_begin(struct heft_trie_builder *b, struct heft_trie *trie, size_t nodes,
-                     struct heft_error *err)
+bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, size_t tokens,
+                    size_t nodes, struct heft_error *err)
 {
-    *b = (struct heft_trie_builder){.trie = trie, .slot_bits = 8};
-    while ((size_t)1 << b->slot_bits < nodes + nodes / 4)
-        b->slot_bits++;
+    *trie = (struct heft_trie){.words = words, .n_nodes = 1, .n_items = 1};
     trie->starts = heft_calloc(STARTS, sizeof *trie->starts, err);
-    b->made = heft_alloc(nodes * sizeof *b->made, err);
-    b->slots = heft_calloc((size_t)1 << b->slot_bits, sizeof *b->slots, err);
-    return trie->starts && b->made && b->slots;
-}
-
-static struct heft_trie_slot *slot_of(const struct heft_trie_builder *b, uint32_t key)
-{
-    const uint32_t mask = (UINT32_C(1) << b->slot_bits) - 1;
-    uint32_t i = key * UINT32_C(0x9E3779B1) >> (32 - b->slot_bits);
-
-    while (b->slots[i].key != key && b->slots[i].key != 0)
-        i = (i + 1) & mask;
-    return &b->slots[i];
+    trie->nodes = heft_calloc(nodes + 1, sizeof *trie->nodes, err);
+    trie->twins = heft_calloc(nodes + 1, sizeof *trie->twins, err);
+    trie->items = heft_alloc((tokens + 1) * sizeof *trie->items, err);
+    return trie->starts && trie->nodes && trie->twins && trie->items;
 }
 
 static uint64_t bit_of(uint8_t byte)
@@ -40,79 +25,61 @@ static uint64_t bit_of(uint8_t byte)
     return UINT64_C(1) << (byte & 63);
 }
 
-/* The number of the node behind another one. */
-static uint32_t go_on(struct heft_trie_builder *b, uint32_t parent, uint8_t byte)
+/* An item comes to a place, by as many bytes: it ends there, or waits. */
+static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
+                   size_t depth)
 {
-    const uint32_t key = (parent << 8 | byte) + 1;
-    struct heft_trie_slot *slot = slot_of(b, key);
+    struct heft_trie_item *const item = &trie->items[number];
+    const struct heft_str word = trie->words[item->word];
 
-    if (slot->key)
-        return slot->number;
-    if (parent < STARTS)
-        b->trie->starts[parent].more |= bit_of(byte);
-    else
-        b->made[parent - STARTS].more |= bit_of(byte);
-    b->made[b->n_made] = (struct heft_trie_made){.parent = parent, .token = byte};
-    *slot = (struct heft_trie_slot){key, STARTS + b->n_made++};
-    return slot->number;
-}
-
-bool heft_trie_add(struct heft_trie_builder *b, struct heft_str token, uint32_t code)
-{
-    const uint8_t *const bytes = (const uint8_t *)token.p;
-    uint32_t number = (uint32_t)bytes[0] << 8 | bytes[1], *to;
-
-    for (size_t i = 2; i < token.n; i++)
-        number = go_on(b, number, bytes[i]);
-    to = number < STARTS ? &b->trie->starts[number].token : &b->made[number - STARTS].token;
-    if (*to >> 8)
-        return false;
-    *to |= code << 8;
-    return true;
-}
-
-/* A place's nodes lie together from where its first one comes; twins behind what is there by then. A
- * node that is there has a code, or nodes behind it. */
-static void put(const struct heft_trie_builder *b, struct heft_trie_made *made, uint32_t *n)
-{
-    struct heft_trie_place *const nodes = b->trie->nodes;
-    struct heft_trie_place *const parent = made->parent < STARTS
-                                               ? &b->trie->starts[made->parent]
-                                               : &nodes[b->made[made->parent - STARTS].at];
-    uint32_t at;
-
-    if (parent->first == 0) {
-        parent->first = *n;
-        *n += heft_count_bits(parent->more);
+    if (word.n == depth) {
+        place->token |= item->code << 8;
+        return;
     }
-    at = parent->first + heft_count_bits(parent->more & (bit_of((uint8_t)made->token) - 1));
+    place->more |= bit_of((uint8_t)word.p[depth]);
+    item->next = place->first & ~HEFT_TRIE_WAITING;
+    place->first = HEFT_TRIE_WAITING | number;
+}
+
+void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
+{
+    const uint32_t number = trie->n_items++;
+
+    trie->items[number] = (struct heft_trie_item){word, code, 0};
+    arrive(trie, heft_trie_start(trie, (const uint8_t *)trie->words[word].p), number, 2);
+}
+
+/* The node behind a place. One that is there has a code, or items. */
+static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *place, uint8_t byte)
+{
+    struct heft_trie_place *const nodes = trie->nodes;
+    uint32_t at = place->first + heft_count_bits(place->more & (bit_of(byte) - 1));
+
     if (nodes[at].more || nodes[at].token >> 8) {
-        while (b->trie->twins[at])
-            at = b->trie->twins[at];
-        at = b->trie->twins[at] = (*n)++;
+        while ((uint8_t)nodes[at].token != byte && trie->twins[at])
+            at = trie->twins[at];
+        if ((uint8_t)nodes[at].token == byte)
+            return at;
+        at = trie->twins[at] = trie->n_nodes++;
     }
-    nodes[at] = (struct heft_trie_place){made->more, made->token, 0};
-    made->at = at;
+    nodes[at].token = byte;
+    return at;
 }
 
-bool heft_trie_settle(struct heft_trie_builder *b, struct heft_error *err)
+void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth)
 {
-    uint32_t n = 1;
+    uint32_t number = place->first & ~HEFT_TRIE_WAITING;
 
-    b->trie->nodes = heft_calloc((size_t)b->n_made + 1, sizeof *b->trie->nodes, err);
-    b->trie->twins = heft_calloc((size_t)b->n_made + 1, sizeof *b->trie->twins, err);
-    if (!b->trie->nodes || !b->trie->twins)
-        return false;
-    for (uint32_t i = 0; i < b->n_made; i++)
-        put(b, &b->made[i], &n);
-    return true;
-}
+    place->first = trie->n_nodes;
+    trie->n_nodes += heft_count_bits(place->more);
+    while (number) {
+        const struct heft_trie_item *item = &trie->items[number];
+        const uint8_t byte = (uint8_t)trie->words[item->word].p[depth];
+        const uint32_t next = item->next;
 
-void heft_trie_builder_release(struct heft_trie_builder *b)
-{
-    heft_free(b->made);
-    heft_free(b->slots);
-    *b = (struct heft_trie_builder){0};
+        arrive(trie, &trie->nodes[node_of(trie, place, byte)], number, depth + 1);
+        number = next;
+    }
 }
 
 void heft_trie_release(struct heft_trie *trie)
@@ -120,5 +87,6 @@ void heft_trie_release(struct heft_trie *trie)
     heft_free(trie->starts);
     heft_free(trie->nodes);
     heft_free(trie->twins);
+    heft_free(trie->items);
     *trie = (struct heft_trie){0};
 }

@@ -4,48 +4,46 @@
  *     place    bits: by which bytes tokens go on, byte % 64; the first of the nodes behind
  *     nodes    a place's, in the order of its bits; of bytes with the same bit one, the others being
  *              its twins
+ *     items    tokens that have no node yet: a chain at the place that they have come to
  *
- * Nodes that are tried together lie together. Codes are the caller's, 256 and more and below 2^24;
- * those below 256 are the bytes themselves. */
+ * Nodes that are tried together lie together. They are made when a text comes to their place for the
+ * first time: most texts come to few. Codes are the caller's, 256 and more and below 2^24; those below
+ * 256 are the bytes themselves. */
 #ifndef HEFT_TOKEN_TRIE_H
 #define HEFT_TOKEN_TRIE_H
 
 #include "base/mem.h"
 
+#define HEFT_TRIE_WAITING (UINT32_C(1) << 31)
+
 struct heft_trie_place {
     uint64_t more;
     uint32_t token; /* code << 8 | byte; code: of the token that ends here, 0: none */
-    uint32_t first;
+    uint32_t first; /* of its nodes; WAITING and an item: they are not made yet */
 };
 struct heft_trie {
+    const struct heft_str *words; /* the bytes of all tokens */
     struct heft_trie_place *starts;
     struct heft_trie_place *nodes; /* [0]: none */
     uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
+    struct heft_trie_item *items;  /* [0]: none */
+    uint32_t n_nodes, n_items;
 };
 struct heft_trie_match {
     uint32_t code;
     uint32_t length; /* in bytes */
 };
 
-/* Tokens are added, then settled, then looked for. */
-struct heft_trie_made;
-struct heft_trie_slot;
-struct heft_trie_builder {
-    struct heft_trie *trie;
-    struct heft_trie_made *made; /* nodes in the order in which they were made */
-    uint32_t n_made;
-    struct heft_trie_slot *slots; /* node and byte → node: a hash table */
-    unsigned slot_bits;
-};
-
-/* nodes: how many there will be at most. */
-HEFT_CHECKED bool heft_trie_begin(struct heft_trie_builder *b, struct heft_trie *trie, size_t nodes,
-                                  struct heft_error *err);
-/* Of two bytes at least. False: one of the same bytes is there. */
-bool heft_trie_add(struct heft_trie_builder *b, struct heft_str token, uint32_t code);
-HEFT_CHECKED bool heft_trie_settle(struct heft_trie_builder *b, struct heft_error *err);
-void heft_trie_builder_release(struct heft_trie_builder *b);
+/* For so many tokens, out of words[], and so many nodes, at most: a token brings one for each byte
+ * behind the second that no token before it has brought. words[] is asked as long as the trie is. */
+HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
+                                 size_t tokens, size_t nodes, struct heft_error *err);
+/* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
+ * the same bytes. */
+void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code);
 void heft_trie_release(struct heft_trie *trie);
+/* Makes the nodes behind a place to which so many bytes lead, and at which items wait. */
+void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth);
 
 /* How many bits of a number are 1. */
 static inline unsigned heft_count_bits(uint64_t x)
@@ -56,21 +54,23 @@ static inline unsigned heft_count_bits(uint64_t x)
     return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-static inline const struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
-                                                            const uint8_t *text)
+static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
+                                                      const uint8_t *text)
 {
     return &trie->starts[text[0] << 8 | text[1]];
 }
 
-/* Where tokens go on from a place by a byte; NULL: none does. */
-static inline const struct heft_trie_place *
-heft_trie_step(const struct heft_trie *trie, const struct heft_trie_place *from, uint8_t byte)
+/* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. */
+static inline struct heft_trie_place *
+heft_trie_step(struct heft_trie *trie, struct heft_trie_place *from, uint8_t byte, size_t depth)
 {
     const uint64_t bit = UINT64_C(1) << (byte & 63), below = from->more & (bit - 1);
     uint32_t node;
 
     if (HEFT_LIKELY((from->more & bit) == 0))
         return NULL;
+    if (HEFT_UNLIKELY(from->first & HEFT_TRIE_WAITING))
+        heft_trie_unfold(trie, from, depth);
     node = from->first + (below ? heft_count_bits(below) : 0);
     while (HEFT_UNLIKELY((uint8_t)trie->nodes[node].token != byte)) {
         node = trie->twins[node];
@@ -81,18 +81,18 @@ heft_trie_step(const struct heft_trie *trie, const struct heft_trie_place *from,
 }
 
 /* The longest that text[0, n) begins with; n ≥ 1. */
-static inline struct heft_trie_match heft_trie_longest(const struct heft_trie *trie,
-                                                       const uint8_t *text, size_t n)
+static inline struct heft_trie_match heft_trie_longest(struct heft_trie *trie, const uint8_t *text,
+                                                       size_t n)
 {
     struct heft_trie_match best = {text[0], 1};
-    const struct heft_trie_place *at;
+    struct heft_trie_place *at;
 
     if (n < 2)
         return best;
     at = heft_trie_start(trie, text);
     if (at->token >> 8)
         best = (struct heft_trie_match){at->token >> 8, 2};
-    for (uint32_t i = 2; i < n && (at = heft_trie_step(trie, at, text[i])) != NULL; i++)
+    for (uint32_t i = 2; i < n && (at = heft_trie_step(trie, at, text[i], i)) != NULL; i++)
         if (at->token >> 8)
             best = (struct heft_trie_match){at->token >> 8, i + 1};
     return best;

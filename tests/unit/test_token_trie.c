@@ -69,23 +69,28 @@ static struct heft_trie_match longest(const struct set *set, const uint8_t *text
     return best;
 }
 
+/* A set's tokens as the trie takes them: the same memory for all sets. */
+static const struct heft_str *words_of(const struct set *set)
+{
+    static struct heft_str words[TOKENS];
+
+    for (size_t i = 0; i < set->n; i++)
+        words[i] = token(set, i);
+    return words;
+}
+
 /* False: there was no memory. */
 static bool build(struct heft_trie *trie, const struct set *set)
 {
-    struct heft_trie_builder builder;
     struct heft_error err = {0};
     size_t nodes = 0;
     bool ok;
 
     for (size_t i = 0; i < set->n; i++)
         nodes += set->sizes[i] - 2;
-    ok = heft_trie_begin(&builder, trie, nodes, &err);
-    for (uint32_t i = 0; i < set->n && ok; i++) {
-        assert_true(heft_trie_add(&builder, token(set, i), 256 + i));
-        assert_false(heft_trie_add(&builder, token(set, i), 999));
-    }
-    ok = ok && heft_trie_settle(&builder, &err);
-    heft_trie_builder_release(&builder);
+    ok = heft_trie_init(trie, words_of(set), set->n, nodes, &err);
+    for (uint32_t i = 0; i < set->n && ok; i++)
+        heft_trie_add(trie, i, 256 + i);
     assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
     return ok;
 }
@@ -119,6 +124,25 @@ static void test_longest(void **unused)
         }
         heft_trie_release(&trie);
     }
+}
+
+/* Nodes are made where a text goes, and nowhere else. */
+static void test_nodes_as_asked(void **unused)
+{
+    static struct set set = {.bytes = {"abcd", "abce", "xyzw"}, .sizes = {4, 4, 4}, .n = 3};
+    static const struct {
+        const char *text;
+        uint32_t nodes;
+    } steps[] = {{"ab", 1}, {"abx", 1}, {"abc", 2}, {"abcd", 4}, {"abce", 4}, {"xyzw", 6}};
+    struct heft_trie trie = {0};
+
+    (void)unused;
+    assert_true(build(&trie, &set));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        heft_trie_longest(&trie, (const uint8_t *)steps[i].text, strlen(steps[i].text));
+        assert_int_equal(trie.n_nodes, steps[i].nodes);
+    }
+    heft_trie_release(&trie);
 }
 
 /* No two tokens share a byte behind the first two: as many nodes as there can be. */
@@ -163,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_nodes_as_asked),
         cmocka_unit_test(test_no_node_to_spare),
         cmocka_unit_test(test_no_memory),
     };
