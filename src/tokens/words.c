@@ -8,6 +8,7 @@
 #define BATCH       64
 #define VALUE_BYTES 16
 #define LONG_MOST   256 /* bytes of a word that is kept */
+#define LONG_PLACES 4   /* for a long word to be in, one behind the other */
 #define MOST_HEAP   ((size_t)1 << 15) /* bytes: as long as making the tables takes */
 #define LEAST       ((size_t)1 << 20)
 
@@ -202,13 +203,24 @@ static uint64_t hash_of(const uint8_t *word, size_t n)
     return hash ? hash : 1;
 }
 
+static struct heft_long_word *find_long(struct heft_long_word *places, const uint8_t *store,
+                                        uint64_t hash, const uint8_t *word, size_t n)
+{
+    for (size_t i = 0; i < LONG_PLACES; i++)
+        if (places[i].hash == hash && places[i].n == n &&
+            memcmp(store + places[i].at, word, n) == 0)
+            return &places[i];
+    return NULL;
+}
+
 static void forget_longs(struct heft_words *w)
 {
-    memset(w->longs, 0, sizeof *w->longs << w->long_bits);
+    memset(w->longs, 0, LONG_PLACES * sizeof *w->longs << w->long_bits);
     w->store_used = 0;
 }
 
-static void remember_long(struct heft_words *w, struct heft_long_word *slot, uint64_t hash,
+/* The first of its places; the last is forgotten. */
+static void remember_long(struct heft_words *w, struct heft_long_word *places, uint64_t hash,
                           const uint8_t *word, size_t n, const uint32_t *ids, size_t count)
 {
     const size_t bytes = n + (count << w->width);
@@ -219,7 +231,8 @@ static void remember_long(struct heft_words *w, struct heft_long_word *slot, uin
     to = w->store + w->store_used;
     memcpy(to, word, n);
     heft_words_put(w, ids, count, to + n);
-    *slot = (struct heft_long_word){hash, (uint32_t)w->store_used, (uint16_t)n, (uint16_t)count};
+    memmove(places + 1, places, (LONG_PLACES - 1) * sizeof *places);
+    *places = (struct heft_long_word){hash, (uint32_t)w->store_used, (uint16_t)n, (uint16_t)count};
     w->store_used += bytes;
 }
 
@@ -227,61 +240,93 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
                         struct heft_error *err)
 {
     const uint64_t hash = n <= LONG_MOST ? hash_of(word, n) : 0;
-    struct heft_long_word *slot = &w->longs[hash >> (64 - w->long_bits)];
+    struct heft_long_word *places = w->longs + (hash >> (64 - w->long_bits)) * LONG_PLACES;
+    const struct heft_long_word *known = hash ? find_long(places, w->store, hash, word, n) : NULL;
     const uint32_t *ids;
     size_t count;
 
-    if (hash && slot->hash == hash && slot->n == n && memcmp(w->store + slot->at, word, n) == 0) {
-        const size_t bytes = (size_t)slot->count << w->width;
+    if (known) {
+        const size_t bytes = (size_t)known->count << w->width;
 
-        memcpy(out, w->store + slot->at + n, bytes);
+        memcpy(out, w->store + known->at + n, bytes);
         return out + bytes;
     }
     ids = merge(w, word, n, &count, err);
     if (!ids)
         return NULL;
     if (hash)
-        remember_long(w, slot, hash, word, n, ids, count);
+        remember_long(w, places, hash, word, n, ids, count);
     return heft_words_put(w, ids, count, out);
 }
 
 /* ---- batches ----------------------------------------------------------------------------- */
+
+/* NULL: the line does not have it. */
+static inline const struct entry *find(const struct heft_word_line *line, struct key key)
+{
+    const struct entry *e = line->entries + !is_key(line->entries, key);
+
+    return HEFT_LIKELY(is_key(e, key)) ? e : NULL;
+}
+
+static inline uint8_t *put_known(const struct heft_words *w, const struct entry *e, uint8_t *out)
+{
+    const size_t count = heft_le16(e->value + VALUE_BYTES - 2);
+
+    memcpy(out, e->value, VALUE_BYTES);
+    return HEFT_LIKELY(count <= most_ids(w)) ? out + (count << w->width)
+                                             : put_entry(w, e, count, out);
+}
+
+/* A word that has a key, and no entry. */
+static uint8_t *encode_new(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
+                           uint8_t *out, struct heft_error *err)
+{
+    const size_t count = is_whole(w, word, n) ? 1 : heft_merge_short(w->v->pairs, word, n, w->ids);
+
+    if (!fits_entry(w, w->ids, count))
+        return heft_words_one(w, word, n, out, err);
+    remember(w, key, w->ids, count);
+    return heft_words_put(w, w->ids, count, out);
+}
+
+static size_t same_at_end(const uint8_t *word, size_t n)
+{
+    const uint64_t eight = word[n - 1] * UINT64_C(0x0101010101010101);
+    size_t at = n;
+
+    while (at >= 8 && heft_le64(word + at - 8) == eight)
+        at -= 8;
+    while (at > 0 && word[at - 1] == word[n - 1])
+        at--;
+    return n - at;
+}
 
 /* Bytes at the end of a long word that are all the same and never merge with each other, but the
  * first of them: each is a token. */
 static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_t n)
 {
     const uint8_t byte = word[n - 1];
-    size_t at = n - 1;
 
     if (heft_can_join(w->v->joints, byte, byte) || w->v->wholes.count)
         return 0;
-    while (at > 0 && word[at - 1] == byte)
-        at--;
-    return n - 1 - at;
+    return same_at_end(word, n) - 1;
 }
 
+/* What is in front of such bytes is mostly short, as the break of a line is before its blanks. */
 static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
                             struct heft_error *err)
 {
-    const size_t tail = single_tail(w, word, n);
+    const size_t tail = single_tail(w, word, n), head = n - tail;
+    const struct key key = key_of(word, head);
+    const struct entry *known = head <= HEFT_WORD_KEY ? find(line_of(w, key), key) : NULL;
 
-    out = heft_words_one(w, word, n - tail, out, err);
+    if (known)
+        out = put_known(w, known, out);
+    else
+        out = head <= HEFT_WORD_KEY ? encode_new(w, word, head, key, out, err)
+                                    : heft_words_one(w, word, head, out, err);
     return out ? put_same(w, w->v->byte_ids[word[n - 1]], out, out + (tail << w->width)) : NULL;
-}
-
-static uint8_t *encode_miss(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
-                            uint8_t *out, struct heft_error *err)
-{
-    size_t count;
-
-    if (n > HEFT_WORD_KEY)
-        return encode_long(w, word, n, out, err);
-    count = is_whole(w, word, n) ? 1 : heft_merge_short(w->v->pairs, word, n, w->ids);
-    if (!fits_entry(w, w->ids, count))
-        return heft_words_one(w, word, n, out, err);
-    remember(w, key, w->ids, count);
-    return heft_words_put(w, w->ids, count, out);
 }
 
 struct asked {
@@ -302,7 +347,6 @@ static void ask(const struct heft_words *w, const uint8_t *text, const uint32_t 
 uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint32_t *starts,
                            size_t n, uint8_t *out, struct heft_error *err)
 {
-    const size_t most = most_ids(w);
     struct asked asked[BATCH];
 
     for (size_t from = 0; from < n; from += BATCH) {
@@ -311,18 +355,16 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
 
         ask(w, text, s, batch, asked);
         for (size_t i = 0; i < batch; i++) {
-            const struct entry *e = asked[i].line->entries;
+            const struct entry *known = find(asked[i].line, asked[i].key);
+            const uint8_t *word = text + s[i];
+            const size_t length = s[i + 1] - s[i];
 
-            e += !is_key(e, asked[i].key);
-            if (HEFT_LIKELY(is_key(e, asked[i].key))) {
-                const size_t count = heft_le16(e->value + VALUE_BYTES - 2);
-
-                memcpy(out, e->value, VALUE_BYTES);
-                out = HEFT_LIKELY(count <= most) ? out + (count << w->width)
-                                                 : put_entry(w, e, count, out);
+            if (HEFT_LIKELY(known)) {
+                out = put_known(w, known, out);
                 continue;
             }
-            out = encode_miss(w, text + s[i], s[i + 1] - s[i], asked[i].key, out, err);
+            out = length > HEFT_WORD_KEY ? encode_long(w, word, length, out, err)
+                                         : encode_new(w, word, length, asked[i].key, out, err);
             if (!out)
                 return NULL;
         }
@@ -386,11 +428,11 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     const size_t bytes = cache > LEAST ? cache : LEAST;
 
     *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
-    w->line_bits = bits_below(bytes / 2, sizeof *w->lines);
-    w->long_bits = bits_below(bytes / 8, sizeof *w->longs);
+    w->line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
+    w->long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);
     w->store_cap = bytes / 4;
     heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
-    w->longs = heft_calloc((size_t)1 << w->long_bits, sizeof *w->longs, err);
+    w->longs = heft_calloc((size_t)LONG_PLACES << w->long_bits, sizeof *w->longs, err);
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
     w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);
