@@ -11,6 +11,7 @@
 
 /* Columns do not grow beyond these for the sake of one long name. */
 enum { MAX_NAME_WIDTH = 72, MAX_SHAPE_WIDTH = 28 };
+enum { SHORT_TEXT = 1024 }; /* names and paths up to it are put down in place */
 
 struct widths {
     size_t name, dtype, shape, bytes, path, offset;
@@ -48,6 +49,13 @@ static size_t dims_width(const uint64_t *dims, unsigned rank)
     return width;
 }
 
+/* Of one dtype and one shape? Those that are mostly stand in runs, and share it. */
+static bool alike(const struct heft_tensor *a, const struct heft_tensor *b)
+{
+    return a->shape == b->shape && a->rank == b->rank && a->dtype == b->dtype &&
+           a->bytes == b->bytes;
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -68,17 +76,20 @@ static void put_parts(struct out *out, size_t parts)
 static struct widths measure(const struct rows *rows)
 {
     struct widths w = {.plain = true};
-    struct heft_tensor t;
+    struct heft_tensor t, last = {.dtype = HEFT_DTYPE_COUNT};
     uint64_t most_bytes = 0, last_offset = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const bool plain = name_is_plain(t.name, t.name_len);
         const size_t parts = rows_parts(rows, k);
         w.plain &= plain;
         w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
-        w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
-        w.shape = larger(w.shape, dims_width(t.shape, t.rank));
         w.path = larger(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
-        most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
+        if (!alike(&t, &last)) {
+            w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
+            w.shape = larger(w.shape, dims_width(t.shape, t.rank));
+            most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
+            last = t;
+        }
         last_offset = t.offset > last_offset && !parts ? t.offset : last_offset;
     }
     w.bytes = u64_digits(most_bytes);
@@ -142,30 +153,70 @@ static char *put_columns(char *to, const struct heft_tensor *t, const struct wid
     return put_gap(to, 0, 0);
 }
 
-/* A line is put together in place; only name and path may be too long for that. */
+/* The columns of the tensor before. */
+struct columns {
+    struct heft_tensor of;
+    size_t n; /* 0: they are too long to be kept */
+    char text[128];
+};
+
+static char *put_kept_columns(char *to, const struct heft_tensor *t, const struct widths *w,
+                              struct columns *kept)
+{
+    char *end;
+    if (kept->n && alike(t, &kept->of))
+        return put_plain(to, kept->text, kept->n);
+    end = put_columns(to, t, w);
+    kept->n = (size_t)(end - to) <= sizeof kept->text ? (size_t)(end - to) : 0;
+    memcpy(kept->text, to, kept->n);
+    kept->of = *t;
+    return end;
+}
+
+/* The line of a tensor whose name and path are short and shown as they are, up to its remarks. */
+static void put_line(struct out *out, const struct heft_tensor *t, const struct rows_path *path,
+                     const struct widths *w, struct columns *kept)
+{
+    const size_t columns = w->name + w->dtype + w->bytes + w->path + w->offset + 128;
+    char *to =
+        out_room(out, t->name_len + path->n + dims_room(t->rank) + MAX_SHAPE_WIDTH + columns);
+    to = put_plain(to, t->name, t->name_len);
+    to = put_kept_columns(put_gap(to, t->name_len, w->name), t, w, kept);
+    to = put_gap(put_plain(to, path->text, path->n), path->n, w->path);
+    out_to(out, put_hex(to, t->offset, w->offset));
+}
+
+/* The same of any other tensor: its name and path may be long. */
+static void put_long_line(struct out *out, const struct rows *rows, const struct heft_tensor *t,
+                          size_t parts, const struct widths *w)
+{
+    size_t used = out_name(out, t->name, t->name_len);
+    char *to =
+        out_room(out, w->name + w->dtype + w->bytes + 64 + dims_room(t->rank) + MAX_SHAPE_WIDTH);
+    out_to(out, put_columns(put_gap(to, used, w->name), t, w));
+    if (parts) {
+        put_parts(out, parts);
+        return;
+    }
+    used = rows_put_path(out, rows, t->file);
+    to = put_gap(out_room(out, w->path + 40), used, w->path);
+    out_to(out, put_hex(to, t->offset, w->offset));
+}
+
 static void list_people(struct out *out, const struct rows *rows)
 {
     const struct widths w = measure(rows);
-    const size_t columns = w.name + w.dtype + w.bytes + 64;
+    struct columns kept = {.n = 0};
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const struct rows_path *const path = &rows->paths[t.file];
         const size_t parts = rows_parts(rows, k);
-        size_t used = t.name_len;
-        char *to;
-        if (w.plain)
-            out_bytes(out, t.name, t.name_len);
+        if (!parts && w.plain && path->plain && t.name_len <= SHORT_TEXT && path->n <= SHORT_TEXT)
+            put_line(out, &t, path, &w, &kept);
         else
-            used = out_name(out, t.name, t.name_len);
-        to = out_room(out, columns + dims_room(t.rank) + MAX_SHAPE_WIDTH);
-        out_to(out, put_columns(put_gap(to, used, w.name), &t, &w));
-        if (parts) {
-            put_parts(out, parts);
-        } else {
-            used = rows_put_path(out, rows, t.file);
-            to = put_gap(out_room(out, w.path + 40), used, w.path);
-            out_to(out, put_hex(to, t.offset, w.offset));
+            put_long_line(out, rows, &t, parts, &w);
+        if (!parts)
             put_remarks(out, &t);
-        }
         out_char(out, '\n');
     }
 }

@@ -76,6 +76,11 @@ static inline char *put_blank(char *to, size_t n)
         memset(to + OUT_SLACK, ' ', n - OUT_SLACK);
     return to + n;
 }
+static inline char *put_plain(char *to, const char *text, size_t n)
+{
+    memcpy(to, text, n);
+    return to + n;
+}
 char *put_u64(char *to, uint64_t number);
 char *put_u64_in(char *to, uint64_t number, size_t width);
 char *put_hex(char *to, uint64_t number, size_t digits);

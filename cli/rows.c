@@ -148,17 +148,6 @@ void rows_release(struct rows *rows)
     free(rows->paths);
 }
 
-bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
-{
-    if (k >= rows->n || !heft_tensor_at(rows->c, rows->order ? rows->order[k] : k, t))
-        return false;
-    if (rows->cut && rows->cut <= t->name_len) {
-        t->name += rows->cut;
-        t->name_len -= rows->cut;
-    }
-    return true;
-}
-
 size_t rows_parts(const struct rows *rows, size_t k)
 {
     return heft_tensor_part_count(rows->c, rows->order ? rows->order[k] : k);

@@ -24,7 +24,16 @@ bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struc
                  struct heft_error *err);
 void rows_release(struct rows *rows);
 /* The k-th row, its name below --root. False past the end. */
-bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t);
+static inline bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
+{
+    if (k >= rows->n || !heft_tensor_at(rows->c, rows->order ? rows->order[k] : k, t))
+        return false;
+    if (rows->cut && rows->cut <= t->name_len) {
+        t->name += rows->cut;
+        t->name_len -= rows->cut;
+    }
+    return true;
+}
 /* In how many parts it lies (0: whole), and one of them. */
 size_t rows_parts(const struct rows *rows, size_t k);
 bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out);

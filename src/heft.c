@@ -140,24 +140,24 @@ static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
 }
 
 static enum heft_stored how_stored(const struct heft_model *model,
+                                   const struct heft_model_source *source,
                                    const struct heft_storage *storage)
 {
-    const struct heft_model_source *const source = &model->sources[storage->source];
-    const struct heft_format *const format = model->sources[source->origin].format;
+    const struct heft_format *format;
 
+    if (HEFT_LIKELY(source->is_file))
+        return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
     if (source->is_unpacked)
         return HEFT_STORED_PACKED;
-    if (!source->is_file)
-        return format && format->has_messages ? HEFT_STORED_PROTOBUF : HEFT_STORED_PICKLE;
-    return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
+    format = model->sources[source->origin].format;
+    return format && format->has_messages ? HEFT_STORED_PROTOBUF : HEFT_STORED_PICKLE;
 }
 
-struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t index,
-                                        uint64_t offset)
+static inline struct heft_place find_place(const struct heft_model *model,
+                                           const struct heft_storage *storage, uint64_t offset)
 {
-    const struct heft_storage *storage = &c->model.storages[index];
-    const struct heft_model_source *source = &c->model.sources[storage->source];
-    const enum heft_stored stored = how_stored(&c->model, storage);
+    const struct heft_model_source *source = &model->sources[storage->source];
+    const enum heft_stored stored = how_stored(model, source, storage);
 
     if (HEFT_LIKELY(stored == HEFT_STORED_PLAIN))
         return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};
@@ -166,43 +166,49 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
     return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
 }
 
-static bool is_missing(const struct heft_checkpoint *c, const struct heft_row *row)
+struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t index,
+                                        uint64_t offset)
 {
-    if (!row->parts)
-        return c->model.storages[row->storage].is_missing;
-    for (uint32_t k = 0; k < row->parts->n; k++)
-        if (c->model.storages[row->parts->list[k].storage].is_missing)
+    return find_place(&c->model, &c->model.storages[index], offset);
+}
+
+static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts *parts)
+{
+    for (uint32_t k = 0; k < parts->n; k++)
+        if (c->model.storages[parts->list[k].storage].is_missing)
             return true;
     return false;
 }
 
+/* Member by member: what is put together elsewhere first has to be copied, and this is asked for
+ * each line of a list. */
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
     const struct heft_row *row;
+    const struct heft_storage *storage;
     struct heft_place place;
 
     if (index >= c->model.n_rows)
         return false;
     row = &c->model.rows[index];
-    place = heft_checkpoint_place(c, row->storage, row->offset);
-    *out = (struct heft_tensor){
-        .name = row->name.p,
-        .name_len = row->name.n,
-        .dtype = (enum heft_dtype)row->dtype,
-        .rank = row->rank,
-        .shape = row->shape,
-        .strides = row->stride,
-        .bytes = row->bytes,
-        .file = place.file,
-        .offset = place.offset,
-        .stored = place.stored,
-        .stored_bytes = place.stored_bytes,
-        .storage = row->parts ? -1 : shared_number(c, row->storage),
-        .big_endian = (row->flags & HEFT_ROW_SWAP) != 0,
-        .conjugated = (row->flags & HEFT_ROW_CONJ) != 0,
-        .negated = (row->flags & HEFT_ROW_NEG) != 0,
-        .missing = is_missing(c, row),
-    };
+    storage = &c->model.storages[row->storage];
+    place = find_place(&c->model, storage, row->offset);
+    out->name = row->name.p;
+    out->name_len = row->name.n;
+    out->dtype = (enum heft_dtype)row->dtype;
+    out->rank = row->rank;
+    out->shape = row->shape;
+    out->strides = row->stride;
+    out->bytes = row->bytes;
+    out->file = place.file;
+    out->offset = place.offset;
+    out->stored = place.stored;
+    out->stored_bytes = place.stored_bytes;
+    out->storage = row->parts ? -1 : shared_number(c, row->storage);
+    out->big_endian = (row->flags & HEFT_ROW_SWAP) != 0;
+    out->conjugated = (row->flags & HEFT_ROW_CONJ) != 0;
+    out->negated = (row->flags & HEFT_ROW_NEG) != 0;
+    out->missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing;
     return true;
 }
 

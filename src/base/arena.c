@@ -13,6 +13,7 @@
 #define ALIGNMENT   ((size_t)16) /* of pieces that may hold anything */
 #define FIRST_BLOCK ((size_t)64 << 10)
 #define LAST_BLOCK  ((size_t)4 << 20)
+#define LARGE_PAGE  ((size_t)2 << 20)
 
 struct heft_arena_block {
     _Alignas(16) struct heft_arena_block *next;
@@ -92,16 +93,24 @@ static void *alloc_elsewhere(struct heft_arena *arena, size_t n, struct heft_err
     return block_bytes(block);
 }
 
+/* Where room for much may begin: at a large page that is not the block's header's, because what has
+ * been written to is not made large any more. */
+static size_t skip_to_large(const uint8_t *bytes)
+{
+    return (LARGE_PAGE - ((uintptr_t)bytes & (LARGE_PAGE - 1))) & (LARGE_PAGE - 1);
+}
+
 void *heft_arena_reserve(struct heft_arena *arena, size_t n, struct heft_error *err)
 {
-    struct heft_arena_block *block = new_block(arena, n, err);
+    const size_t spare = n >= LARGE_PAGE && n <= PTRDIFF_MAX ? LARGE_PAGE : 0;
+    struct heft_arena_block *block = new_block(arena, n + spare, err);
 
     if (!block)
         return NULL;
     block->next = arena->blocks;
     arena->blocks = block;
-    arena->used = 0;
-    return block_bytes(block);
+    arena->used = spare ? skip_to_large(block_bytes(block)) : 0;
+    return block_bytes(block) + arena->used;
 }
 
 /* `to` is a power of two. No two pieces begin at one place, also where n = 0. */

@@ -1,7 +1,7 @@
 /* dtype.c: the table of element types. */
 #include "core/dtype.h"
 
-static const struct heft_dtype_info table[HEFT_DTYPE_COUNT] = {
+const struct heft_dtype_info heft_dtype_infos[HEFT_DTYPE_COUNT] = {
     [HEFT_BOOL] = {"BOOL", 8, 1, HEFT_KIND_BOOL, 0},
     [HEFT_F4] = {"F4", 4, 1, HEFT_KIND_FLOAT, 0},
     [HEFT_F6_E2M3] = {"F6_E2M3", 6, 1, HEFT_KIND_FLOAT, 0},
@@ -47,25 +47,20 @@ static const struct heft_dtype_info table[HEFT_DTYPE_COUNT] = {
     [HEFT_VARIANT] = {"VARIANT", 0, 1, HEFT_KIND_VARYING, 0},
 };
 
-const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype)
-{
-    return &table[dtype];
-}
-
 const char *heft_dtype_name(enum heft_dtype dtype)
 {
-    return (unsigned)dtype < HEFT_DTYPE_COUNT ? table[dtype].name : "?";
+    return (unsigned)dtype < HEFT_DTYPE_COUNT ? heft_dtype_infos[dtype].name : "?";
 }
 
 unsigned heft_dtype_bits(enum heft_dtype dtype)
 {
-    return (unsigned)dtype < HEFT_DTYPE_COUNT ? table[dtype].bits : 0;
+    return heft_dtype_width(dtype);
 }
 
 bool heft_dtype_parse(const char *name, enum heft_dtype *out)
 {
     for (unsigned i = 0; i < HEFT_DTYPE_COUNT; i++)
-        if (strcmp(name, table[i].name) == 0) {
+        if (strcmp(name, heft_dtype_infos[i].name) == 0) {
             *out = (enum heft_dtype)i;
             return true;
         }

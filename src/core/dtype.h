@@ -25,8 +25,18 @@ struct heft_dtype_info {
     uint8_t value; /* bits of an integer's value, where they are fewer; else 0 */
 };
 
+extern const struct heft_dtype_info heft_dtype_infos[HEFT_DTYPE_COUNT];
+
 /* Never NULL for dtype < HEFT_DTYPE_COUNT. */
-const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype);
+static inline const struct heft_dtype_info *heft_dtype_info(enum heft_dtype dtype)
+{
+    return &heft_dtype_infos[dtype];
+}
+/* Of what settling asks of each row several times. */
+static inline unsigned heft_dtype_width(enum heft_dtype dtype)
+{
+    return (unsigned)dtype < HEFT_DTYPE_COUNT ? heft_dtype_infos[dtype].bits : 0;
+}
 /* Bits of an integer's value. */
 static inline unsigned heft_dtype_value_bits(const struct heft_dtype_info *info)
 {
@@ -36,7 +46,7 @@ static inline unsigned heft_dtype_value_bits(const struct heft_dtype_info *info)
  * rows are addressed in bytes. */
 static inline uint32_t heft_dtype_bytes(enum heft_dtype dtype)
 {
-    const unsigned bits = heft_dtype_bits(dtype);
+    const unsigned bits = heft_dtype_width(dtype);
     return bits % 8 ? 0 : bits / 8;
 }
 

@@ -118,7 +118,7 @@ static struct heft_model_source *new_source(struct heft_model *model, const char
 }
 
 /* Slices to the files that they are of. */
-static void translate(const struct heft_model *model, uint32_t *source, uint64_t *off)
+static inline void translate(const struct heft_model *model, uint32_t *source, uint64_t *off)
 {
     const struct heft_model_source *const s = &model->sources[*source];
 
@@ -261,21 +261,23 @@ bool heft_model_reserve_claims(struct heft_model *model, size_t claims, struct h
 bool heft_model_add_storage(struct heft_model *model, const struct heft_storage *storage,
                             uint32_t *index, struct heft_error *err)
 {
+    struct heft_storage *added;
+
     if (!heft_grow(&model->storages, &model->cap_storages, model->n_storages, 1,
                    sizeof *model->storages, err))
         return false;
-    *index = (uint32_t)model->n_storages;
-    model->storages[*index] = *storage;
-    translate(model, &model->storages[*index].source, &model->storages[*index].off);
-    model->n_storages++;
+    *index = (uint32_t)model->n_storages++;
+    added = &model->storages[*index];
+    *added = *storage;
+    translate(model, &added->source, &added->off);
+    model->has_deflated |= storage->coding == HEFT_CODING_DEFLATE;
     return true;
 }
 
 /* A conversion holds each name and shape two or three times. */
-bool heft_model_weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
-                           struct heft_error *err)
+static inline bool weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
+                              uint64_t tensors, struct heft_error *err)
 {
-    const uint64_t tensors = heft_limit_tensors(&model->limits, model->file_bytes);
     uint64_t most;
 
     if (!heft_mul(tensors, NAME_SHARE, &most) || !heft_add(most, FREE_NAMES, &most))
@@ -289,6 +291,13 @@ bool heft_model_weigh_name(struct heft_model *model, struct heft_str name, unsig
                      most, model->file_bytes);
 }
 
+bool heft_model_weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
+                           struct heft_error *err)
+{
+    return weigh_name(model, name, rank, heft_limit_tensors(&model->limits, model->file_bytes),
+                      err);
+}
+
 bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
                         struct heft_error *err)
 {
@@ -298,7 +307,7 @@ bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "more than %" PRIu64 " tensors in %" PRIu64 " bytes: limits.tensors", most,
                          model->file_bytes);
-    if (!heft_model_weigh_name(model, row->name, row->rank, err) ||
+    if (!weigh_name(model, row->name, row->rank, most, err) ||
         !heft_grow(&model->rows, &model->cap_rows, model->n_rows, 1, sizeof *model->rows, err))
         return false;
     model->rows[model->n_rows++] = *row;
@@ -438,7 +447,8 @@ bool heft_model_is_ordered(const struct heft_model *model, struct heft_str path)
 
 /* ---- settling ---------------------------------------------------------------------------- */
 
-bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
+static inline bool row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
+                            uint64_t *bytes)
 {
     uint64_t n = 1;
     bool fits = true, empty = false;
@@ -451,10 +461,15 @@ bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, 
         *bytes = 0;
         return true;
     }
-    if (!fits || !heft_mul(n, heft_dtype_bits(dtype), &n) || n % 8 != 0)
+    if (!fits || !heft_mul(n, heft_dtype_width(dtype), &n) || n % 8 != 0)
         return false;
     *bytes = n / 8;
     return true;
+}
+
+bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
+{
+    return row_size(dtype, rank, shape, bytes);
 }
 
 /* What varies in length is all of its storage. */
@@ -506,9 +521,9 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     uint64_t extent;
 
     row->given = row->stride;
-    if (heft_dtype_bits((enum heft_dtype)row->dtype) == 0)
+    if (heft_dtype_width((enum heft_dtype)row->dtype) == 0)
         return check_varying(row, storage, err);
-    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
+    if (!row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
         return heft_fail(err, HEFT_MALFORMED, storage->off,
                          "shape times element size is no whole number of bytes below 2^64");
     if (row->bytes == 0) {

@@ -226,6 +226,7 @@ struct heft_model {
     struct heft_strmap tie_names;  /* dropped name → index of ties, after settle */
     struct heft_strmap blob_names; /* → index of blobs, after settle */
     bool inside_index; /* hf_index: shards are being opened, none of which may be an index */
+    bool has_deflated; /* a storage is */
     bool apart;        /* no two rows share a storage: row i has storage i */
     bool names_ascend; /* rows come by name, as writers that sort put them: no table is needed */
     const char *step;  /* set before opening: which checkpoint of a folder; NULL: the latest */

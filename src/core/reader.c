@@ -69,19 +69,11 @@ static bool read_deflated(struct heft_reader *reader, uint32_t storage, uint64_t
 
 /* ---- reader ---------------------------------------------------------------------------------- */
 
-static bool has_deflated(const struct heft_model *model)
-{
-    for (size_t i = 0; i < model->n_storages; i++)
-        if (model->storages[i].coding == HEFT_CODING_DEFLATE)
-            return true;
-    return false;
-}
-
 bool heft_reader_init(struct heft_reader *reader, const struct heft_model *model, bool no_verify,
                       struct heft_error *err)
 {
     *reader = (struct heft_reader){.model = model, .no_verify = no_verify};
-    if (!has_deflated(model))
+    if (!model->has_deflated)
         return true;
     for (unsigned i = 0; i < HEFT_READER_LOCKS; i++)
         if (!(reader->locks[i] = heft_lock_new(err)))

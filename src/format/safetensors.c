@@ -19,8 +19,15 @@
 #include "format/safetensors_parts.h"
 #include "wire/json.h"
 
-#define MIN_ENTRY 51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
-#define WINDOW    ((size_t)64 << 10) /* of the header: stays in the nearer caches */
+#define MIN_ENTRY     51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
+#define WINDOW        ((size_t)64 << 10) /* of the header: stays in the nearer caches */
+#define LONGEST_FRONT 128 /* bytes of an entry up to its offsets that are remembered */
+#define MANY_TEXTS    ((uint64_t)8 << 20) /* bytes of a header, half of which may be names */
+
+/* Where the tensors before have come to: the next must begin at `next`. */
+struct progress {
+    uint64_t next, begun; /* end and begin of the last one that is not empty */
+};
 
 struct reader {
     struct heft_model *model;
@@ -35,23 +42,33 @@ struct reader {
     uint32_t *wheres;    /* a tensor: of its name, in the header */
     size_t n, cap;
     uint64_t last_begin;
+    struct progress at; /* of the checks */
+    size_t checked;     /* tensors, from the first, that were found right when they were read */
     struct heft_strmap names;    /* → number of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys */
     struct heft_arena scratch;
     bool in_order; /* tensors come by begin */
     bool has_metadata;
 
-    /* Most files have few dtypes and shapes, in runs: those of the last tensor. */
+    /* Most files have few dtypes and shapes, in runs: those of the last tensor, and the text that
+     * gave them. */
     struct heft_str dtype_name;
     uint8_t dtype, rank;
     const uint64_t *shape;
+    uint8_t front[LONGEST_FRONT];
+    size_t front_n; /* 0: none is known */
+
+    /* What all tensors have in common. */
+    struct heft_storage storage;
+    struct heft_row row;
 };
 
 /* A tensor as the header has it. */
 struct entry {
     uint64_t begin, end; /* in the byte buffer */
     uint32_t where;      /* of the name, in the header */
-    uint8_t dtype, rank;
+    uint8_t rank;
+    bool is_last; /* dtype and shape are those of the tensor before, and not in here */
     uint64_t shape[UINT8_MAX];
 };
 
@@ -90,13 +107,13 @@ static bool read_dtype(struct reader *r, struct entry *entry)
     const enum heft_json_token token = heft_json_next(&r->json);
     const struct heft_str text = r->json.text;
 
+    (void)entry; /* the reader knows the last one */
     if (token != HEFT_JSON_STRING)
         return heft_json_refuse(&r->json, token, "dtype", "a string");
     if (!find_dtype(r, text))
         return heft_fail(r->err, HEFT_UNSUPPORTED, r->json.where,
                          "dtype \"%.*s\" is none that heft knows", (int)(text.n < 40 ? text.n : 40),
                          text.p);
-    entry->dtype = r->dtype;
     return true;
 }
 
@@ -205,9 +222,64 @@ static inline bool passes_u64(const uint8_t **p, uint64_t *out)
     return at != begin && at - begin < 20 && (*begin != '0' || at - begin == 1);
 }
 
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
+/* The same of what is likely to be long: eight digits at a time. A carry can mark bytes wrongly as
+ * no digits, but only above a right one, and only the lowest mark counts. */
+static inline bool passes_offset(const uint8_t **p, uint64_t *out)
+{
+    const uint64_t digits = heft_le64(*p) ^ EACH_BYTE('0');
+    const uint64_t marks = ((digits + EACH_BYTE(0x80 - 10)) | digits) & EACH_BYTE(0x80);
+    const uint64_t below = (marks & (~marks + 1)) - 1;
+    const uint64_t bits = ((((below & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) - 1) * 8;
+    uint64_t n;
+
+    if (marks == 0 || bits == 0 || (bits > 8 && **p == '0'))
+        return passes_u64(p, out);
+    n = digits << (64 - bits); /* zeros come first */
+    n = n * 10 + (n >> 8);     /* pairs of digits, in every second byte */
+    n = ((n & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+         (n >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
+        32;
+    *p += bits / 8;
+    *out = n;
+    return true;
+}
+
+/* What stands in front of the offsets. */
+static bool read_front(struct reader *r, struct entry *entry, const uint8_t **p)
+{
+    struct heft_str dtype;
+    unsigned rank = 0;
+
+    if (!passes(p, "{\"dtype\":\"", 10))
+        return false;
+    dtype = (struct heft_str){(const char *)*p, 0};
+    while (dtype.n < 16 && (*p)[dtype.n] >= '0')
+        dtype.n++;
+    *p += dtype.n;
+    if (!passes(p, "\",\"shape\":[", 11) || !find_dtype(r, dtype))
+        return false;
+    while (**p != ']') {
+        if (rank == most_dimensions(r) || (rank > 0 && !passes(p, ",", 1)) ||
+            !passes_u64(p, &entry->shape[rank++]))
+            return false;
+    }
+    entry->rank = (uint8_t)rank;
+    return passes(p, "],\"data_offsets\":[", 18);
+}
+
+/* The front that the tensor before had, too: its dtype and shape are the last ones. */
+static bool is_last_front(const struct reader *r, const uint8_t *p)
+{
+    return r->front_n > 0 && r->json.data.n - r->json.at >= r->front_n &&
+           memcmp(p, r->front, r->front_n) == 0;
+}
+
 /* The value as every known writer puts it, with nothing else in it:
  *
  *     {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}
+ *     |------------------ front ----------------|
  *
  * It is a third of the work of going token by token. False where it is anything else, and nothing
  * has been read: read_fields judges it then. There is no end to look out for: the zeros behind the
@@ -215,66 +287,132 @@ static inline bool passes_u64(const uint8_t **p, uint64_t *out)
 static bool read_compact(struct reader *r, struct entry *entry)
 {
     const uint8_t *const begin = r->json.data.p + r->json.at, *p = begin;
-    struct heft_str dtype;
-    unsigned rank = 0;
+    size_t front_n;
 
-    if (!passes(&p, "{\"dtype\":\"", 10))
+    entry->is_last = is_last_front(r, p);
+    if (entry->is_last)
+        p += r->front_n;
+    else if (!read_front(r, entry, &p))
         return false;
-    dtype = (struct heft_str){(const char *)p, 0};
-    while (dtype.n < 16 && p[dtype.n] >= '0')
-        dtype.n++;
-    p += dtype.n;
-    if (!passes(&p, "\",\"shape\":[", 11) || !find_dtype(r, dtype))
+    front_n = (size_t)(p - begin);
+    if (!passes_offset(&p, &entry->begin) || !passes(&p, ",", 1) ||
+        !passes_offset(&p, &entry->end) || !passes(&p, "]}", 2))
         return false;
-    while (*p != ']') {
-        if (rank == most_dimensions(r) || (rank > 0 && !passes(&p, ",", 1)) ||
-            !passes_u64(&p, &entry->shape[rank++]))
-            return false;
+    if (!entry->is_last && front_n <= LONGEST_FRONT) {
+        memcpy(r->front, begin, front_n);
+        r->front_n = front_n;
+    } else if (!entry->is_last) {
+        r->front_n = 0;
     }
-    if (!passes(&p, "],\"data_offsets\":[", 18) || !passes_u64(&p, &entry->begin) ||
-        !passes(&p, ",", 1) || !passes_u64(&p, &entry->end) || !passes(&p, "]}", 2))
-        return false;
-    entry->dtype = r->dtype;
-    entry->rank = (uint8_t)rank;
     heft_json_passed(&r->json, (size_t)(p - begin));
+    return true;
+}
+
+/* ---- a tensor's check ------------------------------------------------------------------------- */
+
+/* dtype × shape must be whole bytes, and as many as the offsets have. Zeros do not excuse an
+ * overflow before them: the reference multiplies from left to right. */
+static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
+{
+    const unsigned bits = heft_dtype_width((enum heft_dtype)row->dtype);
+    bool fits = true;
+    uint64_t n = 1;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        fits = fits && heft_mul(n, row->shape[i], &n);
+    if (!fits || !heft_mul(n, bits, &n))
+        return heft_fail(r->err, HEFT_MALFORMED, where,
+                         "shape times %u bits is more than 64 bits can count", bits);
+    if (n % 8 != 0)
+        return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
+    return n / 8 == len ||
+           heft_fail(r->err, HEFT_MALFORMED, where,
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, n / 8,
+                     len);
+}
+
+/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
+ * stand wherever one begins, also behind that one in the header: sorted by begin and end, as the
+ * reference sorts, it comes first. */
+static bool check_tensor(struct reader *r, size_t i, struct progress *at)
+{
+    const struct heft_row *row = &r->model->rows[r->first + i];
+    struct heft_storage *storage = &r->model->storages[r->first_storage + i];
+    const uint64_t begin = storage->off, end = storage->len;
+    const uint64_t where = PREFIX + (uint64_t)r->wheres[i];
+
+    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
+        heft_fail(r->err, HEFT_MALFORMED, where,
+                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
+                  ", where the tensor before ends",
+                  begin, end, at->next);
+        return heft_error_about(r->err, "tensor", row->name);
+    }
+    if (!check_size(r, row, end - begin, where))
+        return heft_error_about(r->err, "tensor", row->name);
+    if (end > begin)
+        at->begun = begin;
+    at->next = heft_max_u64(at->next, end);
+    storage->packed = storage->len = end - begin;
+    storage->off += PREFIX + r->header_n; /* wraps only where check_tensors will say no */
     return true;
 }
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
 /* The shape where it will stay: the last one if it is the same. */
-static const uint64_t *keep_shape(struct reader *r, const struct entry *entry)
+static bool keep_shape(struct reader *r, const struct entry *entry)
 {
     const size_t n = entry->rank * sizeof *entry->shape;
     uint64_t *copy;
 
     if (r->shape && r->rank == entry->rank && memcmp(r->shape, entry->shape, n) == 0)
-        return r->shape;
+        return true;
     copy = heft_arena_u64(&r->model->mem, entry->rank, r->err);
     if (!copy)
-        return NULL;
+        return false;
     memcpy(copy, entry->shape, n);
     r->rank = entry->rank;
     r->shape = copy;
-    return copy;
+    return true;
+}
+
+/* Tensors are judged when all of the header was read, and in order of offset. Mostly they come in
+ * that order and are right, and then it is enough to look at each when it is read; of what is found
+ * here nothing is said. */
+static void check_early(struct reader *r)
+{
+    struct heft_error *const err = r->err;
+    struct heft_error ignored = {0};
+
+    if (!r->in_order || r->checked + 1 != r->n)
+        return;
+    r->err = &ignored;
+    r->checked += check_tensor(r, r->checked, &r->at);
+    r->err = err;
 }
 
 /* Until check_tensor has seen it, the storage holds the offsets as the header has them: `off` is
  * the begin, `len` the end. */
 static bool add_tensor(struct reader *r, struct heft_str name, const struct entry *entry)
 {
-    const struct heft_storage storage = {
-        .off = entry->begin, .len = entry->end, .source = r->source, .coding = HEFT_CODING_RAW};
-    struct heft_row row = {
-        .name = name, .shape = keep_shape(r, entry), .dtype = entry->dtype, .rank = entry->rank};
-
-    if (!row.shape || !heft_grow(&r->wheres, &r->cap, r->n, 1, sizeof *r->wheres, r->err))
+    if ((!entry->is_last && !keep_shape(r, entry)) ||
+        !heft_grow(&r->wheres, &r->cap, r->n, 1, sizeof *r->wheres, r->err))
         return false;
+    r->storage.off = entry->begin;
+    r->storage.len = entry->end;
+    r->row.name = name;
+    r->row.shape = r->shape;
+    r->row.rank = r->rank;
+    r->row.dtype = r->dtype;
     r->in_order = r->in_order && r->last_begin <= entry->begin;
     r->last_begin = entry->begin;
     r->wheres[r->n++] = entry->where;
-    return heft_model_add_storage(r->model, &storage, &row.storage, r->err) &&
-           heft_model_add_row(r->model, &row, r->err);
+    if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
+        !heft_model_add_row(r->model, &r->row, r->err))
+        return false;
+    check_early(r);
+    return true;
 }
 
 /* The entry of the tensor whose name is the last key. */
@@ -289,6 +427,8 @@ static bool read_tensor(struct reader *r)
         return false;
     if (!read_compact(r, &entry)) {
         entry.rank = 0;
+        entry.is_last = false;
+        r->front_n = 0;
         if (!read_fields(r, &entry))
             return heft_error_about(r->err, "tensor", name);
     }
@@ -351,6 +491,8 @@ static bool make_room(struct reader *r)
     const size_t most = (size_t)(r->header_n / MIN_ENTRY + 1);
 
     return heft_model_reserve(r->model, most, most, r->err) &&
+           (r->header_n < MANY_TEXTS ||
+            heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err)) &&
            heft_grow(&r->wheres, &r->cap, 0, most, sizeof *r->wheres, r->err);
 }
 
@@ -428,64 +570,11 @@ static bool read_header(struct reader *r)
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-/* dtype × shape must be whole bytes, and as many as the offsets have. Zeros do not excuse an
- * overflow before them: the reference multiplies from left to right. */
-static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
-{
-    const unsigned bits = heft_dtype_bits((enum heft_dtype)row->dtype);
-    bool fits = true;
-    uint64_t n = 1;
-
-    for (unsigned i = 0; i < row->rank; i++)
-        fits = fits && heft_mul(n, row->shape[i], &n);
-    if (!fits || !heft_mul(n, bits, &n))
-        return heft_fail(r->err, HEFT_MALFORMED, where,
-                         "shape times %u bits is more than 64 bits can count", bits);
-    if (n % 8 != 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
-    return n / 8 == len ||
-           heft_fail(r->err, HEFT_MALFORMED, where,
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, n / 8,
-                     len);
-}
-
 static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
 {
     const struct heft_storage *storages = ctx;
 
     return storages[a].off > storages[b].off;
-}
-
-/* Where the tensors before have come to: the next must begin at `next`. */
-struct progress {
-    uint64_t next, begun; /* end and begin of the last one that is not empty */
-};
-
-/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
- * stand wherever one begins, also behind that one in the header: sorted by begin and end, as the
- * reference sorts, it comes first. */
-static bool check_tensor(struct reader *r, size_t i, struct progress *at)
-{
-    const struct heft_row *row = &r->model->rows[r->first + i];
-    struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = storage->off, end = storage->len;
-    const uint64_t where = PREFIX + (uint64_t)r->wheres[i];
-
-    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
-        heft_fail(r->err, HEFT_MALFORMED, where,
-                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
-                  ", where the tensor before ends",
-                  begin, end, at->next);
-        return heft_error_about(r->err, "tensor", row->name);
-    }
-    if (!check_size(r, row, end - begin, where))
-        return heft_error_about(r->err, "tensor", row->name);
-    if (end > begin)
-        at->begun = begin;
-    at->next = heft_max_u64(at->next, end);
-    storage->packed = storage->len = end - begin;
-    storage->off += PREFIX + r->header_n; /* wraps only where check_tensors will say no */
-    return true;
 }
 
 /* A file that ends before its last tensor, and is to be salvaged: settling finds what is whole. */
@@ -499,13 +588,27 @@ static bool is_cut(struct reader *r, uint64_t end)
     return true;
 }
 
+/* What was found right early becomes again what the header has. */
+static void uncheck(struct reader *r)
+{
+    for (size_t i = 0; i < r->checked; i++) {
+        struct heft_storage *const storage = &r->model->storages[r->first_storage + i];
+
+        storage->off -= PREFIX + r->header_n;
+        storage->len += storage->off;
+    }
+    r->checked = 0;
+    r->at = (struct progress){0, 0};
+}
+
 static bool check_tensors(struct reader *r, const uint32_t *order)
 {
-    struct progress at = {0, 0};
+    struct progress at;
 
-    for (size_t i = 0; i < r->n; i++)
-        if (!check_tensor(r, order ? order[i] : i, &at))
+    for (size_t i = r->checked; i < r->n; i++)
+        if (!check_tensor(r, order ? order[i] : i, &r->at))
             return false;
+    at = r->at;
     if (at.next > r->data_n && !is_cut(r, at.next))
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
                          "file ends %" PRIu64 " bytes before its last tensor", at.next - r->data_n);
@@ -587,6 +690,8 @@ static bool check_all(struct reader *r)
 {
     uint32_t *order = NULL;
 
+    if (!r->in_order || r->checked < r->n)
+        uncheck(r);
     if (!r->in_order) {
         order = heft_safetensors_sort(r->n, begins_after, r->model->storages + r->first_storage,
                                       &r->scratch, r->err);
@@ -616,7 +721,8 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
                        .first_metadata = model->n_metadata,
                        .in_order = true,
                        .dtype_name = HEFT_STR("BOOL"),
-                       .dtype = HEFT_BOOL};
+                       .dtype = HEFT_BOOL,
+                       .storage = {.source = source, .coding = HEFT_CODING_RAW}};
     const bool ok = read_header(&r) && check_all(&r);
 
     if (ok && !model->format)

@@ -204,24 +204,31 @@ static enum heft_json_token close_container(struct heft_json *json, enum heft_js
 
 /* ---- strings ---- */
 
+/* The high bits of the bytes below `limit`, which is at most 0x80. A borrow can mark bytes wrongly,
+ * but only above a right one: none is marked where there is none, and the lowest mark is right. */
+static inline uint64_t marks_below(uint64_t word, uint8_t limit)
+{
+    return (word - EACH_BYTE(limit)) & ~word & EACH_BYTE(0x80);
+}
+
 /* How many bytes stand before the first quote, backslash or control character; n if there is none.
- * Each of the three tests marks the high bit of the bytes it is after. A borrow can mark bytes
- * wrongly, but only above a right one, and only the lowest mark counts. The high bits of *seen tell
- * whether any of them is beyond ASCII. */
+ * Most words have nothing up to the quote in the alphabet, which one test tells. The high bits of
+ * *seen tell whether any of the bytes is beyond ASCII. */
 static inline size_t plain_run(const uint8_t *p, size_t n, uint64_t *seen)
 {
     size_t at = 0;
 
     for (; n - at >= 8; at += 8) {
         const uint64_t word = heft_le64(p + at);
-        const uint64_t quote = word ^ EACH_BYTE('"');
-        const uint64_t slash = word ^ EACH_BYTE('\\');
-        const uint64_t marks =
-            (((quote - EACH_BYTE(1)) & ~quote) | ((slash - EACH_BYTE(1)) & ~slash) |
-             ((word - EACH_BYTE(0x20)) & ~word)) &
-            EACH_BYTE(0x80);
-        const uint64_t below = (marks & (~marks + 1)) - 1; /* all bits, where there is no mark */
+        const uint64_t slash = marks_below(word ^ EACH_BYTE('\\'), 1);
+        uint64_t marks, below;
 
+        if (HEFT_LIKELY((marks_below(word, '"' + 1) | slash) == 0)) {
+            *seen |= word;
+            continue;
+        }
+        marks = marks_below(word ^ EACH_BYTE('"'), 1) | slash | marks_below(word, 0x20);
+        below = (marks & (~marks + 1)) - 1; /* all bits, where there is no mark */
         *seen |= word & below;
         /* The bits below the lowest mark are 8k + 7: one of them in each byte counts to k + 1. */
         if (marks)

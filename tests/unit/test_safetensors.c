@@ -87,6 +87,35 @@ static void rows_come_by_offset_then_header_order(void **state)
     close_file(&f);
 }
 
+/* Tensors are looked at while they are read, until one is not where it should be. */
+static void what_was_found_right_early_is_judged_again(void **state)
+{
+    struct file f;
+
+    (void)state;
+    expect_open(&f,
+                "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+                "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]},"
+                "\"d\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[6,8]},"
+                "\"c\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[4,6]}}",
+                8);
+    for (size_t i = 0; i < 4; i++) {
+        const char name[] = {(char)('a' + (char)i), '\0'};
+
+        assert_string_equal(f.model.rows[i].name.p, name);
+        assert_int_equal(f.model.storages[f.model.rows[i].storage].off, f.n - 8 + 2 * i);
+        assert_int_equal(f.model.storages[f.model.rows[i].storage].len, 2);
+    }
+    close_file(&f);
+    expect_open(&f,
+                "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                "\"e\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[4,4]},"
+                "\"f\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+                4);
+    assert_string_equal(f.model.rows[1].name.p, "f");
+    close_file(&f);
+}
+
 static void names_are_decoded_and_terminated(void **state)
 {
     struct file f;
@@ -523,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_by_offset_then_header_order),
+        cmocka_unit_test(what_was_found_right_early_is_judged_again),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),
         cmocka_unit_test(metadata_keeps_its_order_and_ties_are_seen),
