@@ -1,4 +1,4 @@
-/* encode_front.c: inputs in order → documents → text and marks (specs: tokenizer §2.3).
+/* encode_front.c: inputs in order → documents → text and marks.
  *
  *     accumulating   text of documents with separators between them, until there are `combine`
  *                    characters at the end of one

@@ -7,7 +7,7 @@
  *
  * A part of a merge is a single byte or what an earlier merge made. Without encoder.json the ids
  * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
- * <|endoftext|> (specs: tokenizer §1.2). */
+ * <|endoftext|>. */
 #include "tokens/vocab_parts.h"
 
 bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what)
