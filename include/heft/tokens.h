@@ -138,7 +138,7 @@ enum heft_eot {
 };
 
 struct heft_encode_options {
-    const char *output;    /* NULL: nothing is written, tokens are counted */
+    const char *output;    /* NULL: tokens are counted, no more; DIR/: files in that folder */
     const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
     const char *encoding;  /* of the text, NULL: "utf-8" */
     const char *jsonl_key; /* a line is a JSON object, its text the string of this key */
