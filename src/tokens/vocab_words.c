@@ -333,7 +333,7 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
     if (!drop_open_line(r, &text, has_ids))
         return false;
     most = count_lines(text);
-    if (most == 0)
+    if (most == 0 && (!has_ids || text.n == 0)) /* beside ids a list of none is one of bytes */
         return heft_vocab_fail(r, 0, "no merges");
     if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most)))
         return false;
