@@ -47,7 +47,9 @@ static struct heft_vocab *open_vocab(const struct options *options, struct heft_
     char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
     struct heft_vocab *v = NULL;
 
-    if (!options->vocab && options->model && !model && !is_gpt2(options->model))
+    if (options->vocab && options->model)
+        usage_error(err, "--vocab and --model_name each name a vocabulary; one is wanted");
+    else if (!options->vocab && options->model && !model && !is_gpt2(options->model))
         usage_error(err, "no folder models/%s, and no size of GPT-2's is named so", options->model);
     else
         v = heft_vocab_open(options->vocab ? options->vocab : model, err);

@@ -68,14 +68,19 @@ static void draw(struct progress *progress, double seconds)
 {
     char line[160], done[32], total[32], rate[32];
     const double speed = seconds > 0 ? (double)progress->done / seconds : 0;
-    const double left = speed > 0 ? (double)(progress->total - progress->done) / speed : 0;
-    const double share = progress->total ? (double)progress->done / (double)progress->total : 1;
+    double left;
 
-    snprintf(line, sizeof line, "\r\033[K%s  %s of %s  %.0f%%  %s/s  %u:%02u left", progress->what,
-             format_size(done, sizeof done, progress->done),
-             format_size(total, sizeof total, progress->total), share * 100,
-             format_size(rate, sizeof rate, (uint64_t)speed), (unsigned)(left / 60),
-             (unsigned)left % 60);
+    format_size(done, sizeof done, progress->done);
+    format_size(rate, sizeof rate, (uint64_t)speed);
+    if (progress->total == 0) { /* of a pipe nobody knows how much is left */
+        snprintf(line, sizeof line, "\r\033[K%s  %s  %s/s", progress->what, done, rate);
+    } else {
+        left = speed > 0 ? (double)(progress->total - progress->done) / speed : 0;
+        snprintf(line, sizeof line, "\r\033[K%s  %s of %s  %.0f%%  %s/s  %u:%02u left",
+                 progress->what, done, format_size(total, sizeof total, progress->total),
+                 (double)progress->done * 100 / (double)progress->total, rate,
+                 (unsigned)(left / 60), (unsigned)left % 60);
+    }
     fputs(line, stderr);
     fflush(stderr);
     progress->drawn = true;
@@ -86,7 +91,7 @@ bool progress_step(void *ctx, uint64_t done, uint64_t total)
     struct progress *const progress = ctx;
     double seconds;
 
-    progress->done = done < total ? done : total;
+    progress->done = done < total || total == 0 ? done : total;
     progress->total = total;
     if (progress->drawing) {
         seconds = progress_seconds(progress);

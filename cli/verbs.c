@@ -354,7 +354,8 @@ const struct verb verbs[] = {
      "  cat book.txt | heft encode - -o book --format megatron\n",
      "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked, the\n"
      "arrays of an .npz passed on. PATH without an extension gets .npz. With --shard-tokens or\n"
-     "--val-fraction files are PATH_000000.bin …, PATH_train.bin and PATH_val.bin.\n",
+     "--val-fraction files are PATH_000000.bin …, PATH_train.bin and PATH_val.bin; where PATH is\n"
+     "a folder, DIR/, made if need be, they are tokens.npz, train.bin … in it.\n",
      {encode_own, tokens_own, document, common},
      1,
      ANY,

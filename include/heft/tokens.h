@@ -138,7 +138,7 @@ enum heft_eot {
 };
 
 struct heft_encode_options {
-    const char *output;    /* NULL: nothing is written, tokens are counted */
+    const char *output;    /* NULL: tokens are counted, no more; DIR/: files in that folder */
     const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
     const char *encoding;  /* of the text, NULL: "utf-8" */
     const char *jsonl_key; /* a line is a JSON object, its text the string of this key */
@@ -156,7 +156,7 @@ struct heft_encode_options {
     uint64_t shard_tokens; /* a new file after so many; 0: one file */
     double val_fraction;   /* of the documents (or arrays), into a file of their own; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
-    /* Bytes read so far and in all. False ends the run (HEFT_USAGE, "interrupted"). */
+    /* Bytes read so far and in all, 0 where a pipe does not say it. False ends the run (HEFT_USAGE, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };

@@ -1,5 +1,5 @@
 /* classes.h: what GPT-2's pattern asks of a character: is it a letter (\p{L}), a number (\p{N}),
- * white space (\s), or anything else (specs: tokenizer §1.4).
+ * white space (\s), or anything else.
  *
  * Between Unicode 9.0 and 17.0 characters became letters or numbers, none ceased to be one, so one
  * list of ranges with the version since which each holds serves them all. */

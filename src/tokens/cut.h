@@ -4,8 +4,7 @@
  *     x=1        between classes, but not ' and a letter               x|=|1
  *     a\nb       behind a lone white space other than a blank          a|\n|b
  *
- * Which holds for every text that has these characters there, whatever is around them
- * (specs: tokenizer §4.4). */
+ * Which holds for every text that has these characters there, whatever is around them. */
 #ifndef HEFT_CUT_H
 #define HEFT_CUT_H
 

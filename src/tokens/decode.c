@@ -1,5 +1,5 @@
 /* decode.c: ids → bytes → text. What is no UTF-8 becomes U+FFFD, one for each longest beginning of a
- * character, as Python's errors='replace' has it (specs: tokenizer §1.6).
+ * character, as Python's errors='replace' has it.
  *
  *     F0 9F 99 41   →  U+FFFD A      three bytes begin a character that does not go on
  *     C0 80         →  U+FFFD U+FFFD  neither begins one */

@@ -290,10 +290,24 @@ static bool open_data(struct heft_ids_reader *r, const char *path, struct heft_e
     return r->data_path && heft_source_open_file(&r->data, r->data_path, err);
 }
 
+/* A length and a pointer a sequence, a number a document: an index that lacks some was cut off. */
+static bool check_index(const struct heft_source *index, uint64_t sequences, uint64_t documents,
+                        struct heft_error *err)
+{
+    uint64_t of_sequences, of_documents, n;
+
+    if (heft_mul(sequences, 12, &of_sequences) && heft_mul(documents, 8, &of_documents) &&
+        heft_add(of_sequences, of_documents, &n) && heft_within(MEGATRON_HEAD, n, index->size))
+        return true;
+    return heft_fail(err, HEFT_MALFORMED, 18,
+                     "%" PRIu64 " sequences and %" PRIu64 " numbers of documents do not fit into "
+                     "the %" PRIu64 " bytes of the index",
+                     sequences, documents, index->size);
+}
+
 static bool open_megatron(struct heft_ids_reader *r, const char *path, struct heft_error *err)
 {
     uint8_t head[MEGATRON_HEAD];
-    uint64_t bytes;
 
     r->kind = HEFT_IDS_MEGATRON;
     if (r->file.size < sizeof head)
@@ -309,10 +323,8 @@ static bool open_megatron(struct heft_ids_reader *r, const char *path, struct he
                          head[17]);
     r->parts = heft_le64(head + 18);
     r->lengths = MEGATRON_HEAD;
-    if (!heft_mul(r->parts, 12, &bytes) || !heft_within(MEGATRON_HEAD, bytes, r->file.size))
-        return heft_fail(err, HEFT_MALFORMED, 18,
-                         "%" PRIu64 " sequences do not fit into the %" PRIu64 " bytes of the index",
-                         r->parts, r->file.size);
+    if (!check_index(&r->file, r->parts, heft_le64(head + 26), err))
+        return false;
     r->pointers = r->lengths + 4 * r->parts;
     return open_data(r, path, err);
 }

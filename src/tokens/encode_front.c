@@ -1,4 +1,4 @@
-/* encode_front.c: inputs in order → documents → text and marks (specs: tokenizer §2.3).
+/* encode_front.c: inputs in order → documents → text and marks.
  *
  *     accumulating   text of documents with separators between them, until there are `combine`
  *                    characters at the end of one
@@ -195,8 +195,10 @@ static bool end_document(struct front *f, struct heft_error *err)
 static bool tell(struct front *f, uint64_t read, struct heft_error *err)
 {
     const struct heft_encode_options *o = &f->plan->options;
+    const struct heft_input_list *list = &f->plan->list;
+    const uint64_t total = list->has_streams ? 0 : list->bytes;
 
-    return !o->progress || o->progress(o->progress_ctx, f->before + read, f->plan->list.bytes) ||
+    return !o->progress || o->progress(o->progress_ctx, f->before + read, total) ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
 }
 

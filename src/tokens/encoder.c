@@ -17,8 +17,7 @@
 #include "tokens/words.h"
 
 #define CACHE    ((size_t)48 << 20)
-#define ROOM     16 /* bytes behind text and ids that may be touched */
-#define DOUBT    8  /* a word that ends so far before the end of the text is certain */
+#define ROOM     16                /* bytes behind text and ids that may be touched */
 #define PIECE    ((size_t)1 << 18) /* of a long piece, so that it stays in the processor's cache */
 #define JOIN     256               /* bytes of a piece that are put behind what is kept */
 #define NO_GIANT UINT_MAX

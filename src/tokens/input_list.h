@@ -1,5 +1,5 @@
 /* input_list.h: the words of a command line → the files they mean, in the order in which Python's
- * os.walk and glob.glob give them (specs: tokenizer §2.1).
+ * os.walk and glob.glob give them.
  *
  *     a file                that file, whatever its name
  *     a folder              what is in it, then its sub-folders; links to folders are not followed

@@ -1,5 +1,5 @@
 /* input_text.h: bytes of a file → text as Python's open(path, "r", encoding=…) reads it, in UTF-8:
- * decoded, \r\n and lone \r as \n (specs: tokenizer §2.2). */
+ * decoded, \r\n and lone \r as \n. */
 #ifndef HEFT_INPUT_TEXT_H
 #define HEFT_INPUT_TEXT_H
 

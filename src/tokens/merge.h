@@ -1,5 +1,5 @@
 /* merge.h: the bytes of one word → ids: of all neighbouring pairs the one of the lowest rank merges
- * first, until none can (specs: tokenizer §1.5). */
+ * first, until none can. */
 #ifndef HEFT_MERGE_H
 #define HEFT_MERGE_H
 

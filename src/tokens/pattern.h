@@ -1,4 +1,4 @@
-/* pattern.h: text → pre-tokens, the words within which bytes merge (specs: tokenizer §1.4).
+/* pattern.h: text → pre-tokens, the words within which bytes merge.
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *

@@ -1,5 +1,4 @@
-/* sampler.c: windows of arrays of ids, drawn as train.py's Sampler draws them (specs: tokenizer
- * §2.6):
+/* sampler.c: windows of arrays of ids, drawn as train.py's Sampler draws them:
  *
  *     arrays   |── 0 ──|──── 1 ────|─ 2 ─|      one after the other
  *                 ↑ index = randint(0, total - length - 1); again where the window would not end

@@ -12,7 +12,6 @@
 #include "wire/npy.h"
 
 #define LLMC_HEADER 1024
-#define IDX_FIXED   34
 #define DIGITS      10 /* of an id, and its blank makes 11 */
 
 static bool begin_plain(struct heft_token_file *f, const char *path, struct heft_error *err)

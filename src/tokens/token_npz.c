@@ -20,7 +20,6 @@
 
 #define LOCAL     30
 #define ZIP64     20 /* the extra field of a local header */
-#define CENTRAL   46
 #define NAME_ROOM 32 /* of a name, and its padding of at least 4, where it may change */
 #define STORED    5  /* a stored block's header */
 #define NPY       128

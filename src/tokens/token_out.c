@@ -66,12 +66,24 @@ static void split_name(struct heft_token_out *out)
     out->extension = heft_str_of(*dot ? dot : *name ? "" : out->how.format->extension);
 }
 
-/* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder train.ext … */
+static bool is_folder(const struct heft_token_out *out)
+{
+    return out->stem.n > 0 && out->stem.p[out->stem.n - 1] == '/';
+}
+
+const char *heft_token_out_between(const struct heft_token_out *out,
+                                   const struct heft_token_track *track)
+{
+    return *track->suffix && out->stem.n > 0 && !is_folder(out) ? "_" : "";
+}
+
+/* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder tokens.ext,
+ * train.ext … */
 static const char *name_of(struct heft_token_out *out, const struct heft_token_track *track,
                            struct heft_error *err)
 {
     const struct heft_str stem = out->stem, extension = out->extension;
-    const char *between = stem.n > 0 && stem.p[stem.n - 1] != '/' && *track->suffix ? "_" : "";
+    const char *between = heft_token_out_between(out, track);
 
     if (out->how.shard_tokens == 0)
         return heft_arena_printf(&out->mem, err, "%.*s%s%s%.*s", (int)stem.n, stem.p, between,
@@ -249,7 +261,8 @@ bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err)
 
 bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
 {
-    return heft_sink_commit(out->sink, err);
+    return (!out->how.sink.overwrite || heft_token_out_stale(out, err)) &&
+           heft_sink_commit(out->sink, err);
 }
 
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i)
@@ -268,7 +281,17 @@ bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
 /* Refuses what stands there before any work is done. */
 bool heft_token_out_begin(struct heft_token_out *out, struct heft_error *err)
 {
-    return out->how.shard_tokens > 0 || begin_file(out, &out->tracks[0], err);
+    if (out->how.shard_tokens > 0)
+        return out->how.sink.overwrite || heft_token_out_stale(out, err);
+    return begin_file(out, &out->tracks[0], err);
+}
+
+/* -o DIR/ */
+static bool make_folder(struct heft_token_out *out, struct heft_error *err)
+{
+    const char *path = heft_arena_text(&out->mem, out->stem, err);
+
+    return path && (heft_sink_folder(out->sink, path, err) || heft_error_file(err, path));
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -282,7 +305,6 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         return NULL;
     out->how = *how;
     out->sink = heft_sink_new(&how->sink, err);
-    out->tracks[0].suffix = how->val_fraction > 0 ? "train" : "";
     out->tracks[1].suffix = "val";
     for (int i = 0; i < 2; i++) {
         out->tracks[i].file.sink = out->sink;
@@ -290,7 +312,8 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         out->tracks[i].file.mem = &out->mem;
     }
     split_name(out);
-    if (out->sink)
+    out->tracks[0].suffix = how->val_fraction > 0 ? "train" : is_folder(out) ? "tokens" : "";
+    if (out->sink && (!is_folder(out) || make_folder(out, err)))
         return out;
     heft_token_out_free(out);
     return NULL;

@@ -25,4 +25,12 @@ struct heft_token_out {
 /* What waits in buffers goes to the files. */
 HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
 
+/* Between the beginning of a track's names and its suffix: "_" or nothing. */
+const char *heft_token_out_between(const struct heft_token_out *out,
+                                   const struct heft_token_track *track);
+
+/* token_sets.c: files of that row of names which `out` did not write (before it writes: all):
+ * refused, or with `overwrite` retired. */
+HEFT_CHECKED bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err);
+
 #endif

@@ -85,7 +85,7 @@ static bool take_end(struct heft_str *s, const char *end, size_t n)
     return true;
 }
 
-/* A name that name_of or a format gives: STEM[_][train|val][_000000].ext */
+/* A name that name_of or a format gives: STEM[_][train|val|tokens][_000000].ext */
 static bool is_ours(void *ctx, struct heft_str name)
 {
     const struct heft_token_out *out = ctx;
@@ -107,7 +107,7 @@ static bool is_ours(void *ctx, struct heft_str name)
         rest.n -= digits + 1;
     return rest.n == 0 || heft_str_eq(rest, HEFT_STR("_train")) ||
            heft_str_eq(rest, HEFT_STR("_val")) || heft_str_eq(rest, HEFT_STR("train")) ||
-           heft_str_eq(rest, HEFT_STR("val"));
+           heft_str_eq(rest, HEFT_STR("val")) || heft_str_eq(rest, HEFT_STR("tokens"));
 }
 
 bool heft_token_out_sweep(struct heft_token_out *out, const struct heft_sink *sink,

@@ -4,7 +4,7 @@
  *                          …day␣and…       …end⏎The…          cut before a blank or a newline that
  *                                                              follows a visible ASCII character
  *
- * There the words of the parts are the words of the whole (specs: tokenizer §4.4). */
+ * There the words of the parts are the words of the whole. */
 #include <stdio.h>
 
 #include "base/text.h"

@@ -48,8 +48,7 @@ struct heft_vocab {
     struct heft_strmap wholes;
 };
 
-/* The byte that a character of the vocabulary files stands for; -1: none (specs: tokenizer §1.1).
- */
+/* The byte that a character of the vocabulary files stands for; -1: none. */
 int heft_alphabet_byte(uint32_t c);
 /* The bytes in the order in which GPT-2 numbers them. */
 void heft_alphabet_order(uint8_t order[256]);

@@ -7,7 +7,7 @@
  *
  * A part of a merge is a single byte or what an earlier merge made. Without encoder.json the ids
  * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
- * <|endoftext|> (specs: tokenizer §1.2). */
+ * <|endoftext|>. */
 #include "base/text.h"
 #include "tokens/vocab_parts.h"
 
@@ -349,7 +349,7 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
     if (!drop_open_line(r, &text, has_ids))
         return false;
     most = count_lines(text);
-    if (most == 0)
+    if (most == 0 && (!has_ids || text.n == 0)) /* beside ids a list of none is one of bytes */
         return heft_vocab_fail(r, 0, "no merges");
     if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most, text.n)))
         return false;

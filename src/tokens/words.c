@@ -7,8 +7,8 @@
 
 #define BATCH       64
 #define VALUE_BYTES 16
-#define LONG_MOST   256 /* bytes of a word that is kept */
-#define LONG_PLACES 4   /* for a long word to be in, one behind the other */
+#define LONG_MOST   256               /* bytes of a word that is kept */
+#define LONG_PLACES 4                 /* for a long word to be in, one behind the other */
 #define MOST_HEAP   ((size_t)1 << 15) /* bytes: as long as making the tables takes */
 #define LEAST       ((size_t)1 << 20)
 

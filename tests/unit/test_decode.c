@@ -289,16 +289,18 @@ static size_t put_index(uint8_t *to, uint64_t version, uint8_t type, uint64_t se
     to[17] = type;
     heft_put_le64(to + 18, sequences);
     heft_put_le64(to + 26, 3);
-    heft_put_le32(to + 34, 1); /* lengths, then where */
+    heft_put_le32(to + 34, 1); /* lengths, then where, then documents */
     heft_put_le32(to + 38, 2);
     heft_put_le64(to + 42, 0);
     heft_put_le64(to + 50, 2);
-    return 58;
+    for (uint64_t i = 0; i < 3; i++)
+        heft_put_le64(to + 58 + 8 * i, i);
+    return 82;
 }
 
 static void test_megatron(void **unused)
 {
-    uint8_t index[64];
+    uint8_t index[96];
 
     (void)unused;
     put_file("m.bin", IDS, sizeof IDS);
@@ -316,8 +318,12 @@ static void test_megatron(void **unused)
     put_file("m.idx", index, 20);
     expect_refusal("m.idx", HEFT_MALFORMED, 20, "is cut off");
     (void)put_index(index, 1, 8, 2);
+    heft_put_le64(index + 26, UINT64_MAX / 4);
+    put_file("m.idx", index, 82);
+    expect_refusal("m.idx", HEFT_MALFORMED, 18, "numbers of documents do not fit into");
+    (void)put_index(index, 1, 8, 2);
     heft_put_le32(index + 38, 3);
-    put_file("m.idx", index, 58);
+    put_file("m.idx", index, 82);
     expect_refusal("m.idx", HEFT_MALFORMED, 38, "outside of the 6 bytes");
     unlink(path_of("m.bin"));
 }
