@@ -215,7 +215,7 @@ static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t
     const struct heft_source *source = &f->x->model->sources[s->source].source;
 
     if (!heft_source_read(source, s->off + op->u.copy.from + from, f->buffer + at, (size_t)n, err))
-        return heft_error_about(err, "tensor", op->name);
+        return heft_error_about(err, "tensor", heft_op_name(op));
     return true;
 }
 
@@ -260,7 +260,7 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
         return true;
     case HEFT_OP_ROW:
         return fill_row(f->x, f->worker, op, from, f->buffer + at, n, err) ||
-               heft_error_about(err, "tensor", op->name);
+               heft_error_about(err, "tensor", heft_op_name(op));
     case HEFT_OP_FILE:
         return read_file(op, from, f->buffer + at, n, err);
     case HEFT_OP_COPY:

@@ -67,5 +67,5 @@ bool heft_exec_stream(struct heft_exec *x, unsigned worker, const struct heft_ex
     struct streaming s = {x, chunk, worker};
 
     return heft_reader_inflate(&x->reader, op->u.row->storage, take, &s, err) ||
-           heft_error_about(err, "tensor", op->name);
+           heft_error_about(err, "tensor", heft_op_name(op));
 }

@@ -16,6 +16,11 @@ bool heft_plan_file_begin(struct heft_plan *plan, const char *path, uint32_t *fi
     return true;
 }
 
+bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err)
+{
+    return heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, more, sizeof *plan->ops, err);
+}
+
 /* Appends an op where the file's last one ended. */
 static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, struct heft_error *err)
 {
@@ -65,6 +70,13 @@ bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t maker, uint6
     return add_op(plan, file, op, err);
 }
 
+/* Longer than a file's header may be it cannot be. */
+static void name_op(struct heft_op *op, struct heft_str name)
+{
+    op->name = name.p;
+    op->name_n = (uint32_t)heft_min_u64(name.n, UINT32_MAX);
+}
+
 static uint64_t elements_of(const struct heft_part *part, unsigned rank)
 {
     uint64_t n = 1;
@@ -102,12 +114,12 @@ static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_i
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];
-        const struct heft_op op = {.kind = HEFT_OP_COPY,
-                                   .as = item->as,
-                                   .len = elements_of(part, row->rank) * each,
-                                   .u.copy = {part->storage, part->offset},
-                                   .name = item->name};
+        struct heft_op op = {.kind = HEFT_OP_COPY,
+                             .as = item->as,
+                             .len = elements_of(part, row->rank) * each,
+                             .u.copy = {part->storage, part->offset}};
 
+        name_op(&op, item->name);
         if (!add_op(plan, file, op, err))
             return false;
     }
@@ -137,9 +149,9 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
 {
     const struct heft_row *row = item->row;
     const bool as_stored = item->as == row->dtype;
-    struct heft_op op = {
-        .kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row, .name = item->name};
+    struct heft_op op = {.kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row};
 
+    name_op(&op, item->name);
     item->at = plan->files[file].size;
     if (!is_there(plan, row, err))
         return false;
@@ -156,9 +168,9 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *ite
 bool heft_plan_copy(struct heft_plan *plan, uint32_t file, uint32_t storage, uint64_t from,
                     uint64_t n, struct heft_str name, struct heft_error *err)
 {
-    const struct heft_op op = {
-        .kind = HEFT_OP_COPY, .len = n, .u.copy = {storage, from}, .name = name};
+    struct heft_op op = {.kind = HEFT_OP_COPY, .len = n, .u.copy = {storage, from}};
 
+    name_op(&op, name);
     return add_op(plan, file, op, err);
 }
 

@@ -40,6 +40,8 @@ struct heft_op {
     uint8_t kind, as;
     uint32_t file;
     uint32_t sum;      /* the sum that its bytes are part of, or HEFT_NONE */
+    uint32_t name_n;   /* beside what is narrow: there are two ops and more a tensor */
+    const char *name;  /* of the tensor, for errors; n is 0 where it is none's */
     uint64_t off, len; /* in the output file */
     union {
         const uint8_t *bytes;
@@ -58,8 +60,12 @@ struct heft_op {
             uint64_t from;
         } file;
     } u;
-    struct heft_str name; /* of the tensor, for errors and --dry-run; else empty */
 };
+
+static inline struct heft_str heft_op_name(const struct heft_op *op)
+{
+    return (struct heft_str){op->name, op->name_n};
+}
 
 struct heft_plan_file {
     const char *path;
@@ -91,6 +97,9 @@ struct heft_plan {
     uint32_t n_sums;
     bool is_summing; /* ops that are added belong to the last sum */
 };
+
+/* Room for so many more ops: an array that grows leaves holes of its former sizes behind. */
+HEFT_CHECKED bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err);
 
 /* Ops are added front to back: each continues where the file's last one ended. A file's ops stand
  * together: the next file begins when it is done. Literal bytes must live in plan->mem. */

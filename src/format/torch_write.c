@@ -23,8 +23,9 @@
 #define FLAGS     0x0800     /* names are UTF-8 */
 #define HAS_SIZES 0x0008     /* a descriptor follows */
 #define SERIAL    40
-#define MAX_ROOT  4096 /* bytes: far below what a record's name may have */
-#define BLOCK     512  /* records of the directory that are made at once */
+#define LAST      "version" /* behind the storages */
+#define MAX_ROOT  4096      /* bytes: far below what a record's name may have */
+#define BLOCK     512       /* records of the directory that are made at once */
 
 /* What releases of torch put beside the storages. */
 struct layout {
@@ -275,10 +276,22 @@ static bool add_serial(struct archive *a)
 {
     const struct heft_late serial = {fill_serial, a->dir};
 
-    return heft_torch_hash_names(name_of, a->dir, a->dir->n, &a->out->scratch, &a->dir->names,
-                                 a->err) &&
-           begin_record(a, ".data/serialization_id", SERIAL) &&
+    return begin_record(a, ".data/serialization_id", SERIAL) &&
            heft_plan_late(a->plan, a->file, serial, SERIAL, a->err) && end_record(a);
+}
+
+/* Of the names that there will be: the storages', which are numbers, and one more. Here, before the
+ * storages' ops take memory, there is room for what this needs. */
+static bool hash_names(struct archive *a)
+{
+    const size_t last = a->dir->storages + a->out->n_pieces;
+    struct heft_arena scratch = {0};
+    bool ok;
+
+    a->dir->records[last].name = LAST;
+    ok = heft_torch_hash_names(name_of, a->dir, last + 1, &scratch, &a->dir->names, a->err);
+    heft_arena_release(&scratch);
+    return ok;
 }
 
 /* ---- the directory ----------------------------------------------------------------------- */
@@ -414,9 +427,11 @@ static bool add_records(struct archive *a)
     if (layout->has_byteorder)
         ok = ok && add_small(a, "byteorder", HEFT_STR("little"));
     a->dir->storages = a->dir->n;
+    ok = ok && heft_plan_reserve(a->plan, 2 * a->out->n_pieces, a->err);
+    ok = ok && (!layout->has_serial || hash_names(a));
     for (size_t i = 0; ok && i < a->out->n_pieces; i++)
         ok = add_storage(a, &a->out->pieces[i]);
-    ok = ok && add_small(a, "version", HEFT_STR("3\n"));
+    ok = ok && add_small(a, LAST, HEFT_STR("3\n"));
     return ok && (!layout->has_serial || add_serial(a)) && add_directory(a);
 }
 

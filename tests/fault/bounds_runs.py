@@ -1,16 +1,21 @@
 """What the programs `bounds…` share: running the command within its bounds, on files that one of them wrote."""
 import argparse
+import contextlib
+import itertools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SIZE = 60 << 20
 MOST_BYTES = 200 << 20
 MOST_SECONDS = 10.0
+PATIENCE = 300  # seconds, for what takes no time of a processor's and does not end
 
 
 def run(command):
@@ -19,7 +24,7 @@ def run(command):
     start = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
-    timer = threading.Timer(6 * MOST_SECONDS, process.kill)
+    timer = threading.Timer(PATIENCE, process.kill)
     timer.start()
     _, status, usage = os.wait4(process.pid, 0)
     timer.cancel()
@@ -28,15 +33,14 @@ def run(command):
     return process.returncode, seconds, usage.ru_maxrss << 10
 
 
-def judge(chosen, name, turn, tell):
-    """How many of the verbs kept the bounds, and how many did not. A turn: only one of them."""
+def judge(path, chosen, pool, tell):
+    """How many of the commands kept the bounds, and how many did not."""
     counts = [0, 0]
-    for verb, command in chosen if turn is None else [chosen[turn % len(chosen)]]:
-        status, seconds, peak = run(command)
+    for (verb, _), (status, seconds, peak) in zip(chosen, pool.map(run, (command for _, command in chosen))):
         ok = status in (0, 1, 2) and seconds <= MOST_SECONDS and peak <= MOST_BYTES
         counts[not ok] += 1
         if tell or not ok:
-            print(f"{'ok  ' if ok else 'FAIL'} {verb} {name}: status {status}, "
+            print(f"{'ok  ' if ok else 'FAIL'} {verb} {path.name}: status {status}, "
                   f"{seconds:.1f} s, {peak >> 20} MiB", flush=True)
     return counts
 
@@ -45,25 +49,69 @@ def options(text):
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--write", help="only write the files into this folder")
+    parser.add_argument("--turns", action="store_true", help="with --write: tell each path, then wait for a line")
     parser.add_argument("--some", action="store_true", help="one verb a file, in turn")
     parser.add_argument("--only", default="", help="files whose names have this in them")
     parser.add_argument("-v", action="store_true")
     return parser.parse_args()
 
 
+def write_files(paths, in_turns):
+    for path in paths:
+        if in_turns:
+            print(path, flush=True)
+            sys.stdin.readline()
+
+
+@contextlib.contextmanager
+def writer(program, folder):
+    """The paths of the files, as they are written: by another process, as a child's peak counts what its parent
+    held when it was started. It is one file ahead, no more: together they would take gigabytes."""
+    command = [sys.executable, os.path.abspath(program), "--write", folder, "--turns"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        def paths():
+            for line in process.stdout:
+                process.stdin.write("\n")
+                process.stdin.flush()
+                yield Path(line.rstrip("\n"))
+        yield paths()
+    if process.returncode != 0:
+        raise RuntimeError(f"{program} --write: exit {process.returncode}")
+
+
+def remove(path):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def outputs(work):
+    """Folders for the commands' outputs, each of its own: they run at the same time."""
+    shutil.rmtree(work / "out", ignore_errors=True)
+    for number in itertools.count():
+        folder = work / "out" / str(number)
+        folder.mkdir(parents=True)
+        yield folder / "out.safetensors"
+
+
 def main(program, text, write_all, verbs):
-    """write_all(folder) writes the files; verbs(heft, path, out) yields (verb, command) for each, or nothing."""
+    """write_all(folder) writes the files and yields their paths; verbs(heft, path, outputs) yields (verb, command)
+    for each, or nothing; each of the outputs is for one command."""
     args = options(text)
     if args.write:
-        return write_all(Path(args.write))
+        return write_files(write_all(Path(args.write)), args.turns)
     heft = os.path.join(os.path.abspath(args.build), "heft")
     passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="heft-bounds-") as work:
-        # Written by another process: a child's peak counts what its parent held when it was started.
-        subprocess.run([sys.executable, os.path.abspath(program), "--write", work], check=True)
-        for turn, path in enumerate(sorted(Path(work).iterdir())):
-            chosen = list(verbs(heft, path, Path(work) / "out.safetensors")) if args.only in path.name else []
-            ok, bad = judge(chosen, path.name, turn if args.some else None, args.v) if chosen else (0, 0)
-            passed, failed = passed + ok, failed + bad
+    with tempfile.TemporaryDirectory(prefix="heft-bounds-") as work, ThreadPoolExecutor(os.cpu_count()) as pool:
+        (Path(work) / "files").mkdir()
+        with writer(program, Path(work) / "files") as paths:
+            for turn, path in enumerate(paths):
+                chosen = list(verbs(heft, path, outputs(Path(work)))) if args.only in path.name else []
+                if args.some and chosen:
+                    chosen = [chosen[turn % len(chosen)]]
+                ok, bad = judge(path, chosen, pool, args.v)
+                passed, failed = passed + ok, failed + bad
+                remove(path)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
