@@ -6,16 +6,16 @@
 #define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
 #define MOST_NODES ((size_t)1 << 20)
 #define KEPT_BITS  15
-#define BITS_EACH  10 /* of the filter, for a merge */
+#define AGES_EACH  16 /* places of ages, for a merge … */
+#define AGES_BITS  22 /* … and no more than that */
 
 /* ---- which may be neighbours ------------------------------------------------------------- */
 
 /* The code of what two merge into; NONE: they do not. */
 static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 {
-    const uint32_t bit = heft_live_bit(l, left, right);
     const struct heft_pair_slot *slot =
-        l->filter[bit / 64] >> bit % 64 & 1
+        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
             ? heft_vocab_pair(l->pairs->v, l->ids[left], l->ids[right])
             : NULL;
 
@@ -85,16 +85,18 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
     *is_live = bytes <= MOST_TRIE && nodes <= MOST_NODES;
     if (!*is_live)
         return true;
-    while ((size_t)1 << bits < (size_t)v->n_merges * BITS_EACH)
+    while (bits < AGES_BITS && (size_t)1 << bits < (size_t)v->n_merges * AGES_EACH)
         bits++;
-    l->filter_shift = 32 - bits;
-    l->filter = heft_calloc((size_t)1 << (bits - 6), sizeof *l->filter, err);
+    while ((BYTES + v->n_merges) >> l->age_shift >= HEFT_LIVE_NEVER)
+        l->age_shift++;
+    l->ages_shift = 32 - bits;
+    l->ages = heft_alloc((size_t)1 << bits, err);
     l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
     l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
     l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
     l->ids = heft_alloc((BYTES + v->n_merges) * sizeof *l->ids, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    return l->filter && l->joins && l->kept && l->tokens && l->ids && f->codes &&
+    return l->ages && l->joins && l->kept && l->tokens && l->ids && f->codes &&
            heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
 }
 
@@ -131,7 +133,8 @@ static bool add_merge(struct filling *f, uint32_t rank)
     struct heft_live *const l = f->live;
     const struct heft_merge *merge = &l->pairs->v->merges[rank];
     const uint32_t left = f->codes[merge->left], right = f->codes[merge->right];
-    const uint32_t code = BYTES + rank, bit = heft_live_bit(l, left, right);
+    const uint32_t code = BYTES + rank;
+    uint8_t *age;
 
     if (left >= WANTED)
         f->codes[merge->left] = WANTED;
@@ -139,7 +142,9 @@ static bool add_merge(struct filling *f, uint32_t rank)
         f->codes[merge->right] = WANTED;
     if (left >= WANTED || right >= WANTED)
         return true;
-    l->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    age = heft_live_age(l, left, right);
+    if (*age == HEFT_LIVE_NEVER) /* the first one is the oldest */
+        *age = (uint8_t)(code >> l->age_shift);
     if (left < BYTES) {
         uint32_t *join = &l->joins[left << 8 | l->tokens[right].first];
         *join = code < *join ? code : *join;
@@ -172,6 +177,7 @@ static bool add_bytes(struct filling *f)
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
         f->live->joins[i] = NONE;
+    memset(f->live->ages, HEFT_LIVE_NEVER, (size_t)1 << (32 - f->live->ages_shift));
     f->live->longest = 1;
     return is_live;
 }
@@ -211,7 +217,7 @@ void heft_live_release(struct heft_live *l)
     heft_trie_release(&l->trie);
     heft_free(l->tokens);
     heft_free(l->ids);
-    heft_free(l->filter);
+    heft_free(l->ages);
     heft_free(l->joins);
     heft_free(l->kept);
     *l = (struct heft_live){0};

@@ -18,6 +18,7 @@
 
 #define HEFT_LIVE_BYTES 256               /* codes below it are single bytes */
 #define HEFT_LIVE_NONE  (UINT32_MAX >> 1) /* above all codes */
+#define HEFT_LIVE_NEVER 255               /* above all ages */
 
 /* A token's code: a byte's is the byte, else 256 and its merge's rank. */
 struct heft_live_token {
@@ -33,8 +34,9 @@ struct heft_live {
     uint32_t *ids;                  /* the same */
     uint32_t longest;
     struct heft_trie trie;
-    uint64_t *filter; /* bits; a merge has its bit set, few other pairs have */
-    unsigned filter_shift;
+    uint8_t *ages; /* by a pair's hash: the age of the first merge there; NEVER: there is none */
+    unsigned ages_shift;
+    unsigned age_shift; /* code >> age_shift: its age */
     uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
     uint64_t *kept;  /* pairs of codes and whether they fit, as far as remembered; 0: none,
                       * as two bytes are not asked for */
@@ -51,9 +53,12 @@ uint32_t heft_live_shorten(struct heft_live *live, uint32_t code);
  * in the tokens: the slow way. */
 bool heft_live_asks(const struct heft_live *live, uint32_t left, uint32_t right);
 
-static inline uint32_t heft_live_bit(const struct heft_live *live, uint32_t left, uint32_t right)
+/* Two codes do not merge before this: some of a merge's rank, kept where a guess of the processor
+ * depends on it. Few that do not merge have a merge's place. */
+static inline uint8_t *heft_live_age(const struct heft_live *live, uint32_t left, uint32_t right)
 {
-    return (left * UINT32_C(0x9E3779B1) + right * UINT32_C(0x85EBCA6B)) >> live->filter_shift;
+    return &live->ages[(left * UINT32_C(0x9E3779B1) + right * UINT32_C(0x85EBCA6B)) >>
+                       live->ages_shift];
 }
 
 /* The smaller one, without a branch: which it is cannot be foreseen. */
@@ -72,24 +77,26 @@ static inline bool heft_live_meets(const struct heft_live *live, uint32_t left, 
 }
 
 /* Whether `right` may follow `left`. Both are taken apart, the younger merge first; where no part of
- * the one merges with a part of the other, the order need not be asked. */
+ * the one can have merged with a part of the other before that, the order need not be asked. */
 static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t right)
 {
     const struct heft_live_token *const tokens = live->tokens;
-    uint64_t merges = 0;
+    uint32_t limit = HEFT_LIVE_NEVER - 1;
+    bool is_doubtful = false;
 
     if (!heft_live_meets(live, left, right))
         return false;
     for (uint32_t a = left, b = right; (a | b) >= HEFT_LIVE_BYTES;) {
-        const uint32_t bit = heft_live_bit(live, a, b);
-
-        merges |= live->filter[bit / 64] >> bit % 64;
-        if (a > b) /* no choice of values: what is read next is guessed, not waited for */
+        is_doubtful |= *heft_live_age(live, a, b) <= limit;
+        if (a > b) { /* no choice of values: what is read next is guessed, not waited for */
+            limit = a >> live->age_shift;
             a = tokens[a].right;
-        else
+        } else {
+            limit = b >> live->age_shift;
             b = tokens[b].left;
+        }
     }
-    return HEFT_LIKELY((merges & 1) == 0) || heft_live_asks(live, left, right);
+    return HEFT_LIKELY(!is_doubtful) || heft_live_asks(live, left, right);
 }
 
 /* False: before these bytes nothing can follow the token. They are read as if the text ended there. */
