@@ -25,10 +25,10 @@ void *heft_pages_zero(size_t n, void **block, struct heft_error *err)
     const size_t align = n < HEFT_PAGE_LARGE ? HEFT_PAGE_LEAST : HEFT_PAGE_LARGE;
     uint8_t *p;
 
-    *block = heft_calloc(n + align, 1, err);
+    *block = heft_alloc(n + align, err);
     if (!*block)
         return NULL;
     p = (uint8_t *)*block + (-(uintptr_t)*block & (align - 1));
     heft_pages_large(p, n);
-    return p;
+    return memset(p, 0, n); /* not calloc: it may write in front of them */
 }

@@ -1,15 +1,9 @@
 /* vocab.c: the tables of a vocabulary, and the public questions to it. */
 #include "tokens/vocab.h"
 
-#include "base/checksum.h"
 #include "io/pages.h"
 #include "tokens/joints.h"
 #include "tokens/pairs.h"
-
-/* Checksums of GPT-2's own list of merges, as struct heft_merge holds it. */
-#define GPT2_MERGES 50000
-#define GPT2_CRC32  UINT32_C(0xDC2278CB)
-#define GPT2_CRC32C UINT32_C(0x95AE72DD)
 
 #define AHEAD 16  /* merges whose slots are on their way */
 #define SPARE 256 /* bytes between tables, for their alignment */
@@ -109,9 +103,6 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
 
 static void measure(struct heft_vocab *v)
 {
-    v->is_closed = v->n_merges == GPT2_MERGES &&
-                   heft_crc32(0, v->merges, v->n_merges * sizeof *v->merges) == GPT2_CRC32 &&
-                   heft_crc32c(0, v->merges, v->n_merges * sizeof *v->merges) == GPT2_CRC32C;
     for (uint32_t id = 0; id < v->n_ids; id++)
         if (v->tokens[id].p && v->tokens[id].n > v->longest)
             v->longest = (uint32_t)v->tokens[id].n;

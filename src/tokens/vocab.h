@@ -42,7 +42,10 @@ struct heft_vocab {
     struct heft_pairs *pairs; /* what encoders ask first, the same for all of them */
     struct heft_joints *joints;
     uint32_t longest; /* bytes of the longest token */
-    bool is_closed;   /* GPT-2's own, of which it was measured that each token encodes to itself */
+    /* Tokens of which it is known that they encode to themselves, a bit each; NULL where is_closed
+     * says all there is. */
+    uint64_t *closed;
+    bool is_closed; /* all that merges make is known to encode to itself */
     /* Words that are tokens though merging does not lead there, where the vocabulary wants such
      * words taken whole: bytes → id. */
     struct heft_strmap wholes;
@@ -84,6 +87,10 @@ extern const uint8_t heft_builtin_bytes[], heft_builtin_lengths[];
 static inline unsigned heft_vocab_width(const struct heft_vocab *v)
 {
     return v->n_ids <= 65536 ? 1 : 2;
+}
+static inline bool heft_vocab_is_closed(const struct heft_vocab *v, uint32_t id)
+{
+    return v->closed ? v->closed[id / 64] >> id % 64 & 1 : v->is_closed && id != v->end;
 }
 static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {

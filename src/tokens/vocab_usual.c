@@ -270,6 +270,8 @@ bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text)
         return true;
     heft_vocab_ids_release(&r->ids);
     heft_arena_release(&v->mem);
+    v->tokens = NULL;
+    v->merges = NULL;
     r->least_special = v->end = HEFT_NO_TOKEN;
     return false;
 }

@@ -390,17 +390,19 @@ static void plant(struct heft_words *w, const struct seedling *seedlings, size_t
     }
 }
 
-/* Where every token encodes to itself. Lower ids are commoner: they are put last, and so in front. */
+/* Tokens that encode to themselves, no more than there is room for. Lower ids are commoner: they are
+ * put last, and so in front. */
 static void seed(struct heft_words *w)
 {
+    const uint64_t room = HEFT_COUNT(w->lines->entries) << w->line_bits;
     uint8_t word[2 * HEFT_WORD_ROOM] = {0};
     struct seedling batch[BATCH];
     size_t n = 0;
 
-    for (uint32_t id = w->v->n_ids; w->v->is_closed && id-- > 0;) {
+    for (uint32_t id = (uint32_t)heft_min_u64(w->v->n_ids, room); id-- > 0;) {
         const struct heft_str token = w->v->tokens[id];
 
-        if (!token.p || id == w->v->end || token.n == 0 || token.n > HEFT_WORD_KEY)
+        if (!heft_vocab_is_closed(w->v, id) || token.n > HEFT_WORD_KEY)
             continue;
         memcpy(word, token.p, token.n);
         batch[n] = (struct seedling){key_of(word, token.n), id};
