@@ -42,8 +42,9 @@ struct reader {
     uint32_t *wheres;    /* a tensor: of its name, in the header */
     size_t n, cap;
     uint64_t last_begin;
-    struct progress at; /* of the checks */
-    size_t checked;     /* tensors, from the first, that were found right when they were read */
+    struct heft_error ignored; /* of checks that are made once more */
+    struct progress at;        /* of the checks */
+    size_t checked; /* tensors, from the first, that were found right when they were read */
     struct heft_strmap names;    /* → number of the tensor; filled only where it is needed */
     struct heft_strmap metadata; /* keys */
     struct heft_arena scratch;
@@ -383,11 +384,10 @@ static bool keep_shape(struct reader *r, const struct entry *entry)
 static void check_early(struct reader *r)
 {
     struct heft_error *const err = r->err;
-    struct heft_error ignored = {0};
 
     if (!r->in_order || r->checked + 1 != r->n)
         return;
-    r->err = &ignored;
+    r->err = &r->ignored;
     r->checked += check_tensor(r, r->checked, &r->at);
     r->err = err;
 }

@@ -162,18 +162,21 @@ static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
     return (uint32_t)(node - pickle->nodes);
 }
 
-static bool find_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+static bool salvage_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
 {
     struct heft_error found = {0};
 
-    if (!t->model->salvage)
-        return t->container->storage(t, id, err);
     if (t->container->storage(t, id, &found))
         return true;
     if (heft_model_forgives(t->model, &found))
         return heft_torch_lose_storage(t, id, &found, err);
     *err = found;
     return false;
+}
+
+static bool find_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    return (t->model->salvage ? salvage_storage : t->container->storage)(t, id, err);
 }
 
 /* A persistent id is made after the class it names, so one pass is enough. */

@@ -603,13 +603,12 @@ static bool find_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_m
                      "items set on a tensor, which the pickle machine of torch refuses");
 }
 
-bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
-                       struct heft_error *err)
+/* The same of a file that may be damaged: a tensor that is becomes one that cannot be read. */
+static bool salvage_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                           struct heft_error *err)
 {
     struct heft_error found = {0};
 
-    if (!t->model->salvage)
-        return find_tensor(t, node, out, err);
     if (find_tensor(t, node, out, &found))
         return true;
     if (!heft_model_forgives(t->model, &found)) {
@@ -619,4 +618,10 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
     *out = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD, /* with no parts to go on to */
                                     .reason = heft_model_reason(t->model, &found, err)};
     return out->reason != NULL;
+}
+
+bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                       struct heft_error *err)
+{
+    return (t->model->salvage ? salvage_tensor : find_tensor)(t, node, out, err);
 }

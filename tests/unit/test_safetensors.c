@@ -116,6 +116,39 @@ static void what_was_found_right_early_is_judged_again(void **state)
     close_file(&f);
 }
 
+/* Offsets are read eight digits at a time, where they have no more: each length, and what is no
+ * number there, is told as it is where the entry is spelled in another way. */
+static void offsets_of_all_lengths_are_read_as_written(void **state)
+{
+    static const char *const ends[] = {
+        "0",         "1",          "42",        "907",
+        "5318",      "60401",      "987654",    "1029384",
+        "87654321",  "987654321",  "01",        "00000001",
+        "007654321", "4294967296", "1-",        "1234567x",
+        "12345678x", "",           "1.5",       "9007199254740993",
+        "1e3",       "-1",         "123456 7",  "1234567890123456789",
+        "/",         ":1",         "12345678:", "18446744073709551615"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char compact[200], loose[200];
+        struct file f, g;
+        bool ok;
+
+        snprintf(compact, sizeof compact,
+                 "{\"a\":{\"dtype\":\"U8\",\"shape\":[7],\"data_offsets\":[0,%s]}} ", ends[i]);
+        snprintf(loose, sizeof loose,
+                 "{\"a\":{\"dtype\":\"U8\",\"shape\":[7],\"data_offsets\":[0,%s] }}", ends[i]);
+        ok = open_file(&f, compact, 0);
+        assert_int_equal(open_file(&g, loose, 0), ok);
+        assert_false(ok);
+        assert_string_equal(f.err.text, g.err.text);
+        assert_int_equal(f.err.offset, g.err.offset);
+        close_file(&f);
+        close_file(&g);
+    }
+}
+
 static void names_are_decoded_and_terminated(void **state)
 {
     struct file f;
@@ -553,6 +586,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_come_by_offset_then_header_order),
         cmocka_unit_test(what_was_found_right_early_is_judged_again),
+        cmocka_unit_test(offsets_of_all_lengths_are_read_as_written),
         cmocka_unit_test(names_are_decoded_and_terminated),
         cmocka_unit_test(every_byte_is_claimed_once),
         cmocka_unit_test(metadata_keeps_its_order_and_ties_are_seen),
