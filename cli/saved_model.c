@@ -44,6 +44,7 @@ static void show_tensor(struct out *out, const struct heft_value *info, const ch
     out_value_key(out, info);
     out_text(out, "'] tensor_info:\n        dtype: ");
     out_text(out, tensorflow_label(value_member(info, "dtype")));
+    out_text(out, value_member(info, "ref") ? "_REF" : "");
     out_text(out, "\n        shape: ");
     if (!shape || shape->kind == HEFT_VALUE_NULL) {
         out_text(out, "unknown_rank");

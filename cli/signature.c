@@ -156,7 +156,8 @@ static void put_tensor(struct out *out, const struct heft_value *info, bool with
     json_close(out, '}');
 }
 
-/* An object with a member an input; of a single input also its tensor without a name. */
+/* An object with a member an input; of a single input also its tensor without a name. An instance
+ * (without_first) has no other members. */
 static void put_inputs(struct out *out, const struct heft_value *inputs, bool without_first)
 {
     const struct heft_value *const first = inputs->first_child;
@@ -182,6 +183,8 @@ static void put_inputs(struct out *out, const struct heft_value *inputs, bool wi
         put_tensor(out, v, without_first);
     }
     json_close(out, '}');
+    if (without_first)
+        json_member_bool(out, "additionalProperties", false);
     if (single) {
         json_close(out, '}');
         json_close(out, ']');
@@ -225,6 +228,7 @@ static void put_schema(struct out *out, const struct heft_value *signature)
     json_key(out, "instances");
     json_open(out, '{');
     json_member_text(out, "type", "array");
+    json_member_u64(out, "minItems", 1);
     json_key(out, "items");
     put_inputs(out, inputs, true);
     json_close(out, '}');

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "format/tf_graph.h"
+#include "../tests/unit/tf_node_quick.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,44 +70,6 @@ static void items(struct heft_bytes bytes)
     expect(cur.bad ? err.code != HEFT_OK : cur.at == cur.n);
 }
 
-static void judge_node(const struct heft_tf_graph *graph, const struct heft_tf_quick_node *quick)
-{
-    const struct heft_tf_node_entry *const node = graph->nodes;
-
-    expect(graph->n_nodes == 1 && node->func == HEFT_TF_NONE);
-    expect(heft_str_eq(node->name, quick->name));
-    expect(heft_str_eq(graph->words[node->op], quick->op));
-    expect(node->at.off == quick->begin && node->at.len == quick->n);
-}
-
-/* The first node of a graph is read by the general reader. */
-static void node(struct heft_bytes bytes)
-{
-    struct heft_tf_quick_node quick;
-    const size_t taken = heft_tf_node_quick(bytes, 0x0a, &quick);
-    struct heft_tf_parts parts = {0};
-    struct heft_tf_graph graph = {0};
-    struct heft_arena arena = {0};
-    struct heft_error err = {0};
-    struct heft_source source;
-    struct heft_proto_doc doc;
-    struct heft_proto p;
-
-    if (taken == 0)
-        return;
-    expect(taken <= bytes.n);
-    heft_source_open_memory(&source, (struct heft_bytes){bytes.p, taken}, "fuzz");
-    expect(heft_proto_doc_open(&doc, &source, false, &err));
-    expect(heft_proto_open(&p, &doc, 0, taken, &heft_tf_graph, &err));
-    expect(heft_tf_graph_read_def(&graph, &p, &arena, &parts));
-    judge_node(&graph, &quick);
-    heft_tf_graph_release(&graph);
-    heft_free(parts.list);
-    heft_proto_close(&p);
-    heft_proto_doc_close(&doc);
-    heft_arena_release(&arena);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heft_source source;
@@ -128,6 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_proto_doc_close(&doc);
     heft_source_close(&source);
     items((struct heft_bytes){data + 1, size - 1});
-    node((struct heft_bytes){data + 1, size - 1});
+    expect(quick_against_general((struct heft_bytes){data + 1, size - 1}) != QUICK_DIFFERS);
     return 0;
 }

@@ -45,6 +45,18 @@ static int by_place(const void *a, const void *b)
     return (x->which > y->which) - (x->which < y->which);
 }
 
+/* What its file has of a storage: of one that the file ends in, the beginning. */
+static uint64_t bytes_there(const struct heft_model *model, const struct heft_storage *s)
+{
+    const struct heft_model_source *const file = &model->sources[s->source];
+
+    if (!s->is_missing)
+        return s->packed;
+    return file->is_pointer || s->off >= file->source.size
+               ? 0
+               : heft_min_u64(s->packed, file->source.size - s->off);
+}
+
 static struct extent *collect(const struct heft_model *model, struct heft_arena *arena, size_t *n,
                               struct heft_error *err)
 {
@@ -60,10 +72,10 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
                                           model->claims[i].source, (uint32_t)i};
     for (uint32_t i = 0; i < model->n_storages; i++) {
         const struct heft_storage *s = &model->storages[i];
+        const uint64_t there = bytes_there(model, s);
 
-        if (s->packed && !s->is_missing && !s->is_within && model->sources[s->source].is_file)
-            all[used++] =
-                (struct extent){s->off, s->packed, s->source, (uint32_t)model->n_claims + i};
+        if (there && !s->is_within && model->sources[s->source].is_file)
+            all[used++] = (struct extent){s->off, there, s->source, (uint32_t)model->n_claims + i};
     }
     qsort(all, used, sizeof *all, by_place);
     *n = used;
@@ -172,6 +184,8 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
     }
     if (!shown && !what)
         heft_buf_text(&text, ", used by no tensor");
+    if (model->storages[storage].is_missing)
+        heft_buf_text(&text, ", cut off");
     return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
 }
 

@@ -52,6 +52,7 @@ static bool is_pointer(const struct heft_source *file)
 /* What is not there stands as an empty file. */
 static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
 {
+    struct heft_model_source *file;
     struct heft_source none;
     const char *name, *path = shard_path(b, shard->number, &name);
     bool ok;
@@ -66,9 +67,10 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
     if (!ok)
         return false;
     b->model->sources[shard->source].pads = true;
-    b->model->sources[shard->source].is_pointer =
-        is_pointer(&b->model->sources[shard->source].source);
-    return true;
+    file = &b->model->sources[shard->source];
+    file->is_pointer = is_pointer(&file->source);
+    return !file->is_pointer || heft_model_claim(b->model, shard->source, 0, file->source.size,
+                                                 "Git LFS pointer", b->err);
 }
 
 /* The file of that number, opened where it is the first time. */

@@ -47,6 +47,7 @@ struct heft_tf_info {
     uint32_t dtype;         /* DataType */
     struct heft_tf_shape shape;
     bool is_sparse, is_composite;
+    bool is_ref; /* of a variable itself, as graphs of TensorFlow 1 have them */
 };
 struct heft_tf_infos {
     struct heft_tf_info *list; /* by key */

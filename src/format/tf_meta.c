@@ -59,6 +59,7 @@ static bool read_info(struct heft_tf_graph *g, struct heft_proto *p, struct heft
     while (ok && (number = heft_proto_pull(p))) {
         if (number == INFO_DTYPE) {
             info->dtype = heft_tf_base_dtype(p->u64);
+            info->is_ref = info->dtype != p->u64;
         } else if (number == INFO_SHAPE) {
             ok = heft_tf_shape_read(p, g->mem, &info->shape);
         } else if (number == INFO_NAME) {

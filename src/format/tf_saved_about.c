@@ -85,6 +85,7 @@ static bool put_info(struct heft_tf_saving *s, const struct heft_tf_graph *g, st
     dict = heft_tree_dict(mem, in, key, s->err);
     return dict && heft_tree_text(mem, dict, KEY("tensor"), info->tensor, s->err) &&
            heft_tf_about_dtype(mem, dict, info->dtype, s->err) &&
+           (!info->is_ref || heft_tree_bool(mem, dict, KEY("ref"), true, s->err)) &&
            heft_tf_about_shape(mem, dict, &info->shape, s->err) &&
            ((!info->is_sparse && !info->is_composite) ||
             heft_tree_text(mem, dict, KEY("form"), heft_str_of(form_of(info)), s->err));

@@ -14,6 +14,7 @@ struct place {
     uint64_t off;
     uint32_t source; /* by rank; HEFT_NONE: it was made here */
     uint32_t index;
+    bool filled; /* what holds nothing was written before what begins at its place */
 };
 
 static struct place place_of_row(const struct heft_tf_out *out, const struct heft_row *row,
@@ -23,14 +24,14 @@ static struct place place_of_row(const struct heft_tf_out *out, const struct hef
     const struct heft_storage *s;
 
     s = &model->storages[heft_row_storage(row, 0)];
-    return (struct place){s->off, out->rank[s->source], index};
+    return (struct place){s->off, out->rank[s->source], index, s->packed > 0};
 }
 
 static struct place place_of(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
                              uint32_t index)
 {
     if (!piece->item.row || piece->file)
-        return (struct place){0, HEFT_NONE, index};
+        return (struct place){0, HEFT_NONE, index, true};
     return place_of_row(out, piece->item.row, index);
 }
 
@@ -42,6 +43,8 @@ static int by_place(const void *a, const void *b)
         return x->source < y->source ? -1 : 1;
     if (x->off != y->off)
         return x->off < y->off ? -1 : 1;
+    if (x->filled != y->filled)
+        return x->filled ? 1 : -1;
     return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -119,7 +122,8 @@ static bool put_in_order(struct heft_tf_out *out, struct heft_error *err)
     if (!places || !out->order)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        places[i] = out->n_bundles ? place_of(out, &out->pieces[i], i) : (struct place){0, 0, i};
+        places[i] =
+            out->n_bundles ? place_of(out, &out->pieces[i], i) : (struct place){0, 0, i, true};
     if (n)
         qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "tf_node_quick.h"
+
 #define GOLDEN HEFT_TESTS "/golden/saved-model/"
 
 static const struct heft_open_options with_constants = {.constants = true};
@@ -137,52 +139,18 @@ static void collections(void **state)
 
 /* ---- nodes of the usual form ---- */
 
-/* What the quick reader takes, the general one reads alike: it is what reads a graph's first node. */
-static bool quick_agrees(struct heft_bytes bytes)
-{
-    struct heft_error err = {0};
-    struct heft_arena mem = {0};
-    struct heft_tf_parts parts = {0};
-    struct heft_tf_graph graph = {0};
-    struct heft_source source;
-    struct heft_tf_quick_node quick;
-    struct heft_proto_doc doc;
-    struct heft_proto p;
-    const size_t taken = heft_tf_node_quick(bytes, 0x0a, &quick);
-    const struct heft_tf_node_entry *node;
-
-    if (taken == 0)
-        return false;
-    assert_true(taken == quick.begin + quick.n && taken <= bytes.n);
-    heft_source_open_memory(&source, (struct heft_bytes){bytes.p, taken}, "node");
-    assert_true(heft_proto_doc_open(&doc, &source, false, &err));
-    assert_true(heft_proto_open(&p, &doc, 0, taken, &heft_tf_graph, &err));
-    if (!heft_tf_graph_read_def(&graph, &p, &mem, &parts))
-        fail_msg("%s", err.text);
-    node = graph.nodes;
-    assert_true(graph.n_nodes == 1 && p.unknown == 0 && node->func == HEFT_TF_NONE);
-    assert_true(heft_str_eq(node->name, quick.name));
-    assert_true(heft_str_eq(graph.words[node->op], quick.op));
-    assert_true(node->at.off == quick.begin && node->at.len == quick.n);
-    heft_tf_graph_release(&graph);
-    heft_free(parts.list);
-    heft_proto_close(&p);
-    heft_proto_doc_close(&doc);
-    heft_arena_release(&mem);
-    return true;
-}
-
 /* In a block of its own, so that a byte too many is seen. */
 static bool quick_agrees_on(const uint8_t *node, size_t n)
 {
     uint8_t *const copy = malloc(n ? n : 1);
-    bool taken;
+    enum quick_verdict verdict;
 
     assert_non_null(copy);
     memcpy(copy, node, n);
-    taken = quick_agrees((struct heft_bytes){copy, n});
+    verdict = quick_against_general((struct heft_bytes){copy, n});
     free(copy);
-    return taken;
+    assert_int_not_equal(verdict, QUICK_DIFFERS);
+    return verdict == QUICK_AGREES;
 }
 
 /* Cut off everywhere, and with each bit flipped. */
