@@ -254,6 +254,16 @@ static bool convert(const struct options *options, struct out *out, struct heft_
     return fine;
 }
 
+static bool check_output(const struct options *options, struct heft_error *err)
+{
+    if (!options->output)
+        return usage_error(err, "convert: -o PATH is wanted");
+    if (strcmp(options->output, "-") == 0)
+        return usage_error(err,
+                           "convert: -o - : what it writes are files; ./- is one of that name");
+    return true;
+}
+
 int cmd_convert(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
@@ -263,7 +273,7 @@ int cmd_convert(const struct options *options, struct out *out)
     bool fine;
 
     progress_begin(&progress, options, "convert");
-    fine = options->output ? true : usage_error(&err, "convert: -o PATH is wanted");
+    fine = check_output(options, &err);
     c = fine ? open_inputs(options, 0, &err) : NULL;
     fine = c && convert(options, out, c, &progress, &status, &err);
     heft_close(c);

@@ -196,6 +196,9 @@ def header_samples():
     sample(6, "base-wraps", patch(32, "Q", 2**64 - 16), "malformed", 32, "segment_base_offset")
     sample(7, "last-byte-cut", BASE[:-1], "malformed", 0x104, "a segment of 16 bytes at 16")
     sample(7, "data-one-more", patch(40, "Q", 33), "note", 40, "segment_data_size is 33")
+    sample(7, "data-1-mib-more", patch(40, "Q", 32 + 2**20), "malformed", 40,
+           "segment_data_size 1048608; the file has 32")
+    sample(7, "data-2-63", patch(40, "Q", 2**63), "malformed", 40, "segment_data_size 9223372036854775808")
     sample(8, "7-behind", BASE + b"\0" * 7, "note", 0x150, "7 bytes behind the segments")
     sample(9, "base-in-tables", patch(32, "Q", 0x128), "malformed", 32, "segment_base_offset")
 
