@@ -338,9 +338,11 @@ const struct verb verbs[] = {
      "INPUT… -o DIR --vocab-size N [options]",
      "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
      "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
-     "INPUT is a text file, or a folder with all the files in it. DIR gets vocab.bpe, "
-     "encoder.json\n"
-     "and tokenizer.json. The result depends neither on the order of files nor on threads.\n",
+     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked. DIR "
+     "gets\n"
+     "vocab.bpe, encoder.json and tokenizer.json. The result depends neither on the order of "
+     "files\n"
+     "nor on threads.\n",
      {train_own, common},
      1,
      ANY,

@@ -231,7 +231,8 @@ struct heft_train_report {
     uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
 };
 
-/* Learns a vocabulary from texts: files, and folders with all that is in them. Each file is a text.
+/* Learns a vocabulary from texts: paths are inputs as those of heft_encode_plan, but ends of lines
+ * are as they are, and an .npz is no text. Each file is a text.
  * Writes vocab.bpe, encoder.json and tokenizer.json into the folder `output`; subword-nmt's codes
  * into the file `output`. The result depends neither on the order of files nor on the threads; of
  * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the

@@ -2,7 +2,7 @@
  * merges → files.
  *
  *     train_count.c   words of a text into a table of counts
- *     train_read.c    files, in spans that threads count apart
+ *     train_read.c    inputs, in spans that threads count apart
  *     train_merge.c   the most frequent pair, again and again
  *     train_files.c   vocab.bpe, encoder.json, tokenizer.json
  *     train.c         the public door */
@@ -42,6 +42,7 @@ struct heft_word_counter {
     struct heft_counts counts;
     const struct heft_scan *scan; /* NULL: words of subword-nmt, by spaces and ends of lines */
     uint64_t total;               /* words, each as often as it stands there */
+    uint64_t bytes;               /* of text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
 /* The words of text[0, n), valid UTF-8 with 16 readable bytes behind it, that are certain, all
@@ -49,7 +50,7 @@ struct heft_word_counter {
 HEFT_CHECKED bool heft_count_words(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                                    bool is_last, size_t *done, struct heft_error *err);
 
-/* Files and folders → *counts. */
+/* Inputs → *counts. */
 HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
                                   const struct heft_train_options *options,
                                   struct heft_counts *counts, struct heft_train_report *report,

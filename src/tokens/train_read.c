@@ -1,80 +1,59 @@
-/* train_read.c: files, cut into spans that threads count apart.
+/* train_read.c: inputs, found as encode finds them, cut into spans that threads count apart.
  *
  *     file    |──── 8 MiB ────|──── 8 MiB ────|── rest ──|
  *                          …day␣and…       …end⏎The…          cut before a blank or a newline that
  *                                                              follows a visible ASCII character
  *
- * There the words of the parts are the words of the whole. */
+ * There the words of the parts are the words of the whole. What is packed (.gz, .zst), a pipe or
+ * standard input is one span, read from front to end. */
 #include <stdio.h>
 
 #include "base/text.h"
 #include "io/pool.h"
 #include "io/source.h"
+#include "tokens/input_bytes.h"
+#include "tokens/input_list.h"
 #include "tokens/train.h"
 
 #define SPAN  (UINT64_C(8) << 20)
 #define PIECE ((size_t)1 << 20)
 #define LOOK  4096 /* bytes read to find a cut */
 #define ROOM  16   /* readable bytes behind a text */
+#define HEAD  4    /* bytes that tell what is packed */
 
 struct span {
     uint32_t file;
+    bool is_stream; /* all of it; at and n are 0 */
     uint64_t at, n;
 };
 
 struct reading {
-    struct heft_arena mem;
-    const char **files;
-    size_t n_files, cap_files;
+    struct heft_input_list list;
     struct span *spans;
     size_t n_spans, cap_spans;
     struct heft_classes classes;
     struct heft_scan scan;
     struct heft_word_counter **counters; /* one a thread */
     unsigned threads;
-    uint64_t bytes;
 };
 
 /* ---- what there is ----------------------------------------------------------------------- */
 
-static bool add_path(struct reading *r, const char *path, struct heft_error *err)
-{
-    if (!heft_grow(&r->files, &r->cap_files, r->n_files, 1, sizeof *r->files, err))
-        return false;
-    r->files[r->n_files++] = path;
-    return true;
-}
-
-/* The folder at `i` gives way to what it holds, which goes to the end. */
-static bool open_folder(struct reading *r, size_t i, struct heft_error *err)
-{
-    const char *const folder = r->files[i];
-    const char *const *names;
-    size_t count;
-
-    if (!heft_path_list(folder, &r->mem, &names, &count, err))
-        return false;
-    r->files[i] = r->files[--r->n_files];
-    for (size_t k = 0; k < count; k++) {
-        const char *path = heft_arena_printf(&r->mem, err, "%s/%s", folder, names[k]);
-
-        if (!path || !add_path(r, path, err))
-            return false;
-    }
-    return true;
-}
-
 static bool find_files(struct reading *r, const char *const *paths, size_t n,
                        struct heft_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!add_path(r, paths[i], err))
+    const struct heft_input_how how = {.allow_empty = true}; /* as a folder may be */
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t before = r->list.n;
+
+        if (!heft_input_list_add(&r->list, paths[i], 0, &how, err))
             return false;
-    for (size_t i = 0; i < r->n_files;) {
-        if (heft_path_kind(r->files[i]) != HEFT_PATH_DIR)
-            i++;
-        else if (!open_folder(r, i, err))
-            return false;
+        if (r->list.n == before && heft_path_kind(paths[i]) == HEFT_PATH_NONE) {
+            heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
+                      "no such file, and no pattern that matches one");
+            return heft_error_file(err, paths[i]);
+        }
     }
     return true;
 }
@@ -103,35 +82,54 @@ static bool find_cut(const struct heft_source *source, uint64_t from, uint64_t *
     return true;
 }
 
+static bool add_span(struct reading *r, struct span span, struct heft_error *err)
+{
+    if (!heft_grow(&r->spans, &r->cap_spans, r->n_spans, 1, sizeof *r->spans, err))
+        return false;
+    r->spans[r->n_spans++] = span;
+    return true;
+}
+
 static bool cut_file(struct reading *r, const struct heft_source *source, uint32_t file,
                      struct heft_error *err)
 {
+    const size_t n = (size_t)heft_min_u64(HEAD, source->size);
+    uint8_t head[HEAD];
     uint64_t at = 0, end;
 
+    if (!heft_source_read(source, 0, head, n, err))
+        return false;
+    if (heft_pack_of((struct heft_bytes){head, n}) != HEFT_PACK_NONE)
+        return add_span(r, (struct span){file, true, 0, 0}, err);
     for (; at < source->size; at = end) {
         end = source->size;
         if (source->size - at > SPAN && !find_cut(source, at + SPAN, &end, err))
             return false;
-        if (!heft_grow(&r->spans, &r->cap_spans, r->n_spans, 1, sizeof *r->spans, err))
+        if (!add_span(r, (struct span){file, false, at, end - at}, err))
             return false;
-        r->spans[r->n_spans++] = (struct span){file, at, end - at};
     }
-    r->bytes += source->size;
     return true;
 }
 
+/* Also what says that it has no bytes may be a pipe, or of /proc. */
 static bool cut_files(struct reading *r, struct heft_error *err)
 {
-    for (size_t i = 0; i < r->n_files; i++) {
+    for (size_t i = 0; i < r->list.n; i++) {
+        const struct heft_input_item *item = &r->list.items[i];
         struct heft_source source;
         bool ok;
 
-        if (!heft_source_open_file(&source, r->files[i], err))
-            return heft_error_file(err, r->files[i]);
+        if (item->bytes == 0) {
+            if (!add_span(r, (struct span){(uint32_t)i, true, 0, 0}, err))
+                return false;
+            continue;
+        }
+        if (!heft_source_open_file(&source, item->path, err))
+            return heft_error_file(err, item->path);
         ok = cut_file(r, &source, (uint32_t)i, err);
         heft_source_close(&source);
         if (!ok)
-            return heft_error_file(err, r->files[i]);
+            return heft_error_file(err, item->path);
     }
     return true;
 }
@@ -160,42 +158,82 @@ static bool check(struct buffer *b, bool is_last, struct heft_error *err)
     return b->checked == b->n || (!is_last && b->n - b->checked < 4) || fail_text(b, err);
 }
 
-/* Pieces grow with what is not certain, so that a word without end is looked at few times. */
-static bool read_more(struct buffer *b, const struct heft_source *source, uint64_t end,
+/* Where a span's bytes come from: a part of a file, or a stream. */
+struct text {
+    struct heft_source source;
+    struct heft_input_bytes stream;
+    bool is_stream;
+    uint64_t at, end; /* of the part */
+};
+
+static bool open_text(struct text *t, const struct span *span, const char *path,
                       struct heft_error *err)
 {
-    const size_t n = (size_t)heft_min_u64(b->n > PIECE ? b->n : PIECE, end - b->at - b->n);
+    *t = (struct text){.is_stream = span->is_stream, .at = span->at, .end = span->at + span->n};
+    return t->is_stream ? heft_input_open(&t->stream, path, (struct heft_input_asked){0}, err)
+                        : heft_source_open_file(&t->source, path, err);
+}
 
-    if (!heft_grow(&b->p, &b->cap, b->n, n + ROOM, 1, err) ||
-        !heft_source_read(source, b->at + b->n, b->p + b->n, n, err))
+static void close_text(struct text *t)
+{
+    if (t->is_stream)
+        heft_input_close(&t->stream);
+    else
+        heft_source_close(&t->source);
+}
+
+/* Up to `room` bytes; *is_last: there are no more behind them. */
+static bool read_text(struct text *t, uint8_t *to, size_t room, size_t *n, bool *is_last,
+                      struct heft_error *err)
+{
+    size_t some = 1;
+
+    *n = 0;
+    if (!t->is_stream) {
+        *n = (size_t)heft_min_u64(room, t->end - t->at);
+        t->at += *n;
+        *is_last = t->at == t->end;
+        return heft_source_read(&t->source, t->at - *n, to, *n, err);
+    }
+    for (; *n < room && some > 0; *n += some)
+        if (!heft_input_read(&t->stream, to + *n, room - *n, &some, err))
+            return false;
+    *is_last = some == 0;
+    return true;
+}
+
+/* Pieces grow with what is not certain, so that a word without end is looked at few times. */
+static bool read_more(struct buffer *b, struct text *t, bool *is_last, struct heft_error *err)
+{
+    const size_t room = b->n > PIECE ? b->n : PIECE;
+    size_t n;
+
+    if (!heft_grow(&b->p, &b->cap, b->n, room + ROOM, 1, err) ||
+        !read_text(t, b->p + b->n, room, &n, is_last, err))
         return false;
     b->n += n;
     memset(b->p + b->n, 0, ROOM);
     return true;
 }
 
-static bool count_span(struct heft_word_counter *counter, const struct heft_source *source,
-                       const struct span *span, struct buffer *b, struct heft_error *err)
+static bool count_span(struct heft_word_counter *counter, struct text *t, struct buffer *b,
+                       struct heft_error *err)
 {
-    const uint64_t end = span->at + span->n;
+    bool is_last = false;
     size_t done;
 
-    for (b->at = span->at; b->at + b->n < end;) {
-        bool is_last;
-
+    while (!is_last) {
         if (b->n > counter->counts.most)
             return heft_fail(err, HEFT_LIMIT, b->at, "a word of more than %" PRIu64 " bytes",
                              counter->counts.most);
-        if (!read_more(b, source, end, err))
-            return false;
-        is_last = b->at + b->n == end;
-        if (!check(b, is_last, err) ||
+        if (!read_more(b, t, &is_last, err) || !check(b, is_last, err) ||
             !heft_count_words(counter, b->p, b->checked, is_last, &done, err))
             return false;
         memmove(b->p, b->p + done, b->n - done);
         b->n -= done;
         b->checked -= done;
         b->at += done;
+        counter->bytes += done;
     }
     return true;
 }
@@ -204,15 +242,15 @@ static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_er
 {
     struct reading *r = ctx;
     const struct span *span = &r->spans[index];
-    const char *const path = r->files[span->file];
-    struct buffer buffer = {0};
-    struct heft_source source;
+    const char *const path = r->list.items[span->file].path;
+    struct buffer buffer = {.at = span->at};
+    struct text text;
     bool ok;
 
-    if (!heft_source_open_file(&source, path, err))
+    if (!open_text(&text, span, path, err))
         return heft_error_file(err, path);
-    ok = count_span(r->counters[worker], &source, span, &buffer, err);
-    heft_source_close(&source);
+    ok = count_span(r->counters[worker], &text, &buffer, err);
+    close_text(&text);
     heft_free(buffer.p);
     return ok || heft_error_file(err, path);
 }
@@ -250,14 +288,15 @@ static bool count_all(struct reading *r, struct heft_counts *counts,
     r->counters[0]->counts = (struct heft_counts){0};
     counts->most *= r->threads;
     report->words = r->counters[0]->total;
+    report->bytes = r->counters[0]->bytes;
     for (unsigned i = 1; i < r->threads; i++) {
         if (!heft_counts_join(counts, &r->counters[i]->counts, err))
             return false;
         heft_counts_release(&r->counters[i]->counts);
         report->words += r->counters[i]->total;
+        report->bytes += r->counters[i]->bytes;
     }
-    report->files = r->n_files;
-    report->bytes = r->bytes;
+    report->files = r->list.n;
     report->different = counts->n;
     return true;
 }
@@ -270,9 +309,8 @@ static void release(struct reading *r)
         heft_free(r->counters[i]);
     }
     heft_free(r->counters);
-    heft_free(r->files);
     heft_free(r->spans);
-    heft_arena_release(&r->mem);
+    heft_input_list_release(&r->list);
     heft_free(r);
 }
 

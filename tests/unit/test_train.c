@@ -265,19 +265,31 @@ static void test_existing(void **unused)
     close_folder(&f);
 }
 
+/* gzip of "aaabdaaabac low low lower lowest" */
+static const uint8_t PACKED[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03,
+                                 0x4b, 0x4c, 0x4c, 0x4c, 0x4a, 0x49, 0x04, 0x12, 0x89, 0xc9,
+                                 0x0a, 0x39, 0xf9, 0xe5, 0x30, 0x9c, 0x5a, 0x04, 0x26, 0x8b,
+                                 0x4b, 0x00, 0x2a, 0xbb, 0xde, 0x78, 0x20, 0x00, 0x00, 0x00};
+
 static void test_no_memory(void **unused)
 {
-    static const enum heft_train_style styles[] = {HEFT_TRAIN_BYTES, HEFT_TRAIN_SUBWORD_NMT};
+    static const struct {
+        enum heft_train_style style;
+        const void *text;
+        size_t n;
+    } cases[] = {{HEFT_TRAIN_BYTES, "aaabdaaabac low low lower lowest", 32},
+                 {HEFT_TRAIN_BYTES, PACKED, sizeof PACKED},
+                 {HEFT_TRAIN_SUBWORD_NMT, "aaabdaaabac low low lower lowest", 32}};
 
     (void)unused;
-    for (size_t i = 0; i < HEFT_COUNT(styles); i++) {
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
         const struct heft_train_options options = {
-            .style = styles[i], .size = 400, .threads = 1, .no_sync = true};
+            .style = cases[i].style, .size = 400, .threads = 1, .no_sync = true};
         struct heft_error err = {.code = HEFT_NOMEM};
         struct folder f;
 
         open_folder(&f);
-        put(f.text, "aaabdaaabac low low lower lowest", 32);
+        put(f.text, cases[i].text, cases[i].n);
         for (uint64_t nth = 1; err.code != HEFT_OK; nth++) {
             err = (struct heft_error){0};
             heft_alloc_fail_at(nth);
