@@ -79,7 +79,12 @@ class Context:
         return Path(tempfile.mkdtemp(prefix=prefix + "-", dir=self.scratch))
 
 
-def run(ctx, command, timeout=120, **options):
+# Seconds after which a program is said to hang. No measure of speed: on a slow machine that is busy with other
+# things the slowest of these programs take a sixth of it, most a hundredth.
+PATIENCE = 600
+
+
+def run(ctx, command, timeout=PATIENCE, **options):
     """Runs a program with captured output (bytes); a program that hangs has failed."""
     options.setdefault("env", ctx.env)
     options.setdefault("stdin", subprocess.DEVNULL)

@@ -20,7 +20,7 @@ endforeach()
 
 
 def jobs(ctx):
-    stage = ctx.build / "stage"
+    stage = ctx.folder("stage")
     must_install(ctx, stage)
     yield "what is installed", lambda: check_installed(stage)
     yield "HDF5's module, found from where it is installed", lambda: with_module(ctx, stage)

@@ -6,7 +6,7 @@ whose name begins with "bounds" take --some, for a part of what they do; --long 
 import os
 import re
 
-from .common import TESTS, Fail, run, text_of
+from .common import PATIENCE, TESTS, Fail, run, text_of
 
 ONLY_PLAIN = True
 
@@ -25,7 +25,7 @@ def jobs(ctx):
 
 def run_program(ctx, path):
     short = ["--some"] if path.name.startswith("bounds") and not ctx.long else []
-    done = run(ctx, [path, "--build", ctx.build, *short], timeout=3600 if ctx.long else 600)
+    done = run(ctx, [path, "--build", ctx.build, *short], timeout=3600 if ctx.long else 2 * PATIENCE)
     output = text_of(done.stdout)
     match = LAST_LINE.match(output.rstrip("\n").split("\n")[-1])
     if not match:

@@ -1,6 +1,6 @@
 """The fuzz targets on their corpora, and on the golden and rejected files of the same name; those
 that take any file on all of those, and on what scan is tried on."""
-from .common import Fail, GOLDEN, ROOT, TESTS, run, text_of
+from .common import Fail, GOLDEN, PATIENCE, ROOT, TESTS, run, text_of
 
 ANY_FILE = ("convert", "open", "salvage", "scan", "trace")
 
@@ -15,7 +15,7 @@ def replay(ctx, program, name):
     corpus = ROOT / "fuzz" / "corpus" / name
     if not corpus.is_dir():
         raise Fail(f"fuzz/corpus/{name} is missing")
-    done = run(ctx, [program, corpus, *sorted(samples_for(name))], timeout=600)
+    done = run(ctx, [program, corpus, *sorted(samples_for(name))], timeout=2 * PATIENCE)
     if done.returncode != 0:
         raise Fail(f"exit {done.returncode}\n" + last_input(text_of(done.stderr)))
     return [(f"{name}: {text_of(done.stdout).strip()}", "pass", "")]

@@ -3,10 +3,11 @@
 A file that breaks heft is kept in the build folder. Under sanitizers the places are a sample, unless
 --long asks for all; so they are of files that another process reads.
 """
+import os
 import shutil
 from pathlib import Path
 
-from .common import Fail, golden_inputs, index_of, run, text_of
+from .common import PATIENCE, Fail, golden_inputs, index_of, run, text_of
 
 SAMPLE = 4000  # damaged files made of one golden file, about
 A_PROCESS_EACH = {"h5"}  # files that are read in a process of their own: a sample of places
@@ -47,7 +48,7 @@ def mutate(ctx, folder, name, part=None):
     if not ctx.sanitizers:  # a sanitizer's shadow needs the address space
         command += ["--memory", str(MEMORY_MIB)]
     try:
-        done = run(ctx, command, timeout=3600 if ctx.long else 300)
+        done = run(ctx, command, timeout=3600 if ctx.long else PATIENCE)
         if done.returncode != 0:
             raise Fail(f"exit {done.returncode}{keep(ctx, target)}\n"
                        + text_of(done.stdout)[-2000:] + text_of(done.stderr)[-6000:])
@@ -58,7 +59,7 @@ def mutate(ctx, folder, name, part=None):
 
 def prepare(ctx, path, part):
     """The file to damage, and a folder for its copy: a part of a sharded model, else its index."""
-    base = SHARED_MEMORY if SHARED_MEMORY.is_dir() else ctx.scratch
+    base = SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else ctx.scratch
     work = ctx.folder("mutate")
     if base == SHARED_MEMORY:
         work = base / f"{ctx.scratch.name}-{work.name}"

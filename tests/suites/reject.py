@@ -48,7 +48,7 @@ def check_table(folder, table):
 def check_row(ctx, folder, name, code, offset, text):
     needs_hdf5(ctx, folder.name)
     how = ["--vocab"] if folder.name == "vocab" else []
-    done = run(ctx, [ctx.heft_open, *how, name], cwd=folder, timeout=60)
+    done = run(ctx, [ctx.heft_open, *how, name], cwd=folder)
     lines = text_of(done.stdout).rstrip("\n").split("\n")
     if done.returncode != 0:
         raise Fail(f"heft-open: exit {done.returncode}\n" + text_of(done.stderr))
@@ -74,7 +74,7 @@ def matches(line, code, offset, text):
 def check_command(ctx, folder, name, verdict):
     """The command on the same file: its exit status, and one line where it refuses."""
     command = ["count", "/dev/null", "--vocab", name] if folder.name == "vocab" else ["ls", name]
-    done = run(ctx, [ctx.heft, *command], cwd=folder, timeout=60)
+    done = run(ctx, [ctx.heft, *command], cwd=folder)
     errors = text_of(done.stderr)
     refused = verdict.startswith("open ")
     status = (1 if verdict.startswith("open mismatch ") else 2) if refused else 0

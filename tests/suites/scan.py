@@ -44,7 +44,7 @@ def check_names_sorted():
 
 
 def scan(ctx, path):
-    done = run(ctx, [ctx.heft, "scan", "--json", path], timeout=60)
+    done = run(ctx, [ctx.heft, "scan", "--json", path])
     text = text_of(done.stdout)
     return done.returncode, json.loads(text)["items"] if text else [], text_of(done.stderr)
 
