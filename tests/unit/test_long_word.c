@@ -80,6 +80,7 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
 {
     if (!v)
         return NULL;
+    v->is_closed = false; /* was found of the other order */
     for (uint32_t i = v->n_merges; i > 1; i--) {
         const uint32_t other = any(i);
         const struct heft_merge merge = v->merges[i - 1];

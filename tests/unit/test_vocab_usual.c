@@ -20,6 +20,7 @@ struct drawn {
     uint32_t left[IDS], right[IDS];
 };
 static struct drawn drawn;
+static uint32_t characters[256]; /* of the alphabet, by byte */
 static uint32_t state = 1;
 
 static uint32_t draw(uint32_t below)
@@ -59,6 +60,9 @@ static void draw_all(struct drawn *d)
     size_t n = 0;
 
     heft_alphabet_order(order);
+    for (uint32_t c = 0; c < HEFT_ALPHABET_ROOM; c++)
+        if (heft_alphabet_byte(c) >= 0)
+            characters[heft_alphabet_byte(c)] = c;
     for (uint32_t id = 0; id < 256; id++) {
         d->bytes[id][0] = order[id];
         d->n[id] = 1;
@@ -73,13 +77,11 @@ static void put_word(struct heft_buf *b, const uint8_t *p, size_t n, bool json, 
 {
     struct heft_buf word = {0};
 
-    for (size_t i = 0; i < n; i++)
-        for (uint32_t c = 0; c < HEFT_ALPHABET_ROOM; c++)
-            if (heft_alphabet_byte(c) == p[i]) {
-                char text[4];
+    for (size_t i = 0; i < n; i++) {
+        char text[4];
 
-                heft_buf_put(&word, text, heft_utf8_put(text, c));
-            }
+        heft_buf_put(&word, text, heft_utf8_put(text, characters[p[i]]));
+    }
     if (json)
         heft_buf_json(b, (struct heft_str){word.p, word.n}, ascii);
     else
@@ -90,6 +92,7 @@ static void put_word(struct heft_buf *b, const uint8_t *p, size_t n, bool json, 
 /* How files are spelled. */
 struct spelling {
     bool ascii, compact, reversed; /* encoder.json; ids against the order of merges */
+    bool shuffled;                 /* merges: parts may come after what is made of them */
     const char *newline;
     bool is_usual;
 };
@@ -122,7 +125,10 @@ static void spell(const struct spelling *s, struct heft_buf *ids, struct heft_bu
         ids->n -= s->compact ? 1 : 2;
     heft_buf_char(ids, '}');
     heft_buf_printf(merges, "#version: 0.2%s", s->newline);
-    for (uint32_t i = 256; i < IDS - 1; i++) {
+    for (uint32_t k = 256; k < IDS - 1; k++) {
+        /* each once: 223 and their number have no divisor in common */
+        const uint32_t i = s->shuffled ? 256 + (k - 256) * 223 % MERGES : k;
+
         put_word(merges, drawn.bytes[drawn.left[i]], drawn.n[drawn.left[i]], false, false);
         heft_buf_char(merges, ' ');
         put_word(merges, drawn.bytes[drawn.right[i]], drawn.n[drawn.right[i]], false, false);
@@ -186,8 +192,8 @@ static void expect_drawn(const struct heft_vocab *v, const struct spelling *s)
     }
 }
 
-/* By merging its bytes. */
-static void expect_closed(const struct heft_vocab *v)
+/* By merging its bytes. Of merges out of order, some are not known to be closed. */
+static void expect_closed(const struct heft_vocab *v, bool is_shuffled)
 {
     struct heft_merger merger = {0};
     struct heft_error err = {0};
@@ -201,10 +207,13 @@ static void expect_closed(const struct heft_vocab *v)
             continue;
         assert_true(heft_merge_word(&merger, v->pairs, (const uint8_t *)token.p, token.n, ids,
                                     &count, &err));
-        assert_int_equal(heft_vocab_is_closed(v, id), count == 1 && ids[0] == id);
-        n_closed += count == 1;
+        if (heft_vocab_is_closed(v, id))
+            assert_true(count == 1 && ids[0] == id);
+        else
+            assert_true(count > 1 || is_shuffled);
+        n_closed += heft_vocab_is_closed(v, id);
     }
-    assert_in_range(n_closed, 300, IDS - 100); /* both kinds were met */
+    assert_in_range(n_closed, 257, IDS - 50); /* both kinds were met */
     assert_false(v->is_closed || heft_vocab_is_closed(v, v->end));
     heft_merger_release(&merger);
 }
@@ -212,22 +221,37 @@ static void expect_closed(const struct heft_vocab *v)
 static void test_spellings(void **unused)
 {
     static const struct spelling spellings[] = {
-        {true, false, false, "\n", true},   {true, true, false, "\n", true},
-        {false, true, false, "\n", true},   {false, false, true, "\n", true},
-        {true, false, true, "\n", true},    {true, false, false, "\r\n", false},
-        {false, true, true, "\r\n", false},
+        {true, false, false, false, "\n", true},   {true, true, false, false, "\n", true},
+        {false, true, false, false, "\n", true},   {false, false, true, false, "\n", true},
+        {true, false, true, false, "\n", true},    {true, false, false, false, "\r\n", false},
+        {false, true, true, false, "\r\n", false},
     };
 
     (void)unused;
-    for (unsigned round = 0; round < 5; round++) {
+    for (unsigned round = 0; round < 2; round++) {
         draw_all(&drawn);
         for (size_t i = 0; i < HEFT_COUNT(spellings); i++) {
             struct heft_vocab *v = open_so(&spellings[i]);
 
             expect_drawn(v, &spellings[i]);
-            expect_closed(v);
+            expect_closed(v, false);
             heft_vocab_close(v);
         }
+    }
+}
+
+static void test_any_order(void **unused)
+{
+    const struct spelling s = {true, false, false, true, "\n", true};
+
+    (void)unused;
+    for (unsigned round = 0; round < 10; round++) {
+        struct heft_vocab *v;
+
+        draw_all(&drawn);
+        v = open_so(&s);
+        expect_closed(v, true);
+        heft_vocab_close(v);
     }
 }
 
@@ -237,7 +261,7 @@ static void expect_wrong(const char *item, const char *line, const char *message
     struct heft_buf ids = {0}, merges = {0};
     struct heft_error err = {0};
     struct heft_vocab *v;
-    const struct spelling usual = {true, false, false, "\n", true};
+    const struct spelling usual = {true, false, false, false, "\n", true};
 
     spell(&usual, &ids, &merges);
     ids.n -= sizeof "\"<|endoftext|>\": 956}" - 1;
@@ -280,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_wrong),
     };
 
