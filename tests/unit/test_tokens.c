@@ -280,7 +280,17 @@ static void test_giant_words(void **unused)
  * longer ones. As many ids as two bytes can tell apart, and more. */
 static void check_blanks(struct heft_vocab *v)
 {
-    static const char *const BEFORE[] = {"", "\n", "x\n", "\n\n", "\t", "a\r\n", ".\u3000"};
+    static const char *const BEFORE[] = {
+        "",
+        "\n",
+        "x\n",
+        "\n\n",
+        "\t",
+        "a\r\n",
+        ".\u3000",
+        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n", /* with a blank, as many as a key */
+        "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+    };
     struct heft_error err = {0};
     struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
 
@@ -310,6 +320,34 @@ static void test_blanks(void **unused)
     check_blanks(v);
     v->n_ids = 70000;
     check_blanks(v);
+    heft_vocab_close(v);
+}
+
+/* More long words than are kept: those that come again are found, or merged once more. */
+static void test_long_words(void **unused)
+{
+    struct heft_vocab *v = small_vocab();
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, &(struct heft_encoder_options){.cache = 1}, &err);
+
+    (void)unused;
+    for (unsigned round = 0; round < 20000; round++) {
+        uint8_t text[64 + HEFT_SPLIT_PAD] = {0};
+        uint32_t wanted[64], ids[64];
+        uint64_t letters = any(6000);
+        const size_t n = 16 + letters % 45;
+        size_t count, n_wanted;
+
+        for (size_t i = 0; i < n; i++) {
+            letters = (letters + 1) * UINT64_C(0x9E3779B97F4A7C15);
+            text[i] = (uint8_t) "abchet"[(letters >> 32) % 6];
+        }
+        n_wanted = encode_plainly(v, text, n, wanted);
+        assert_true(heft_encode(e, text, n, ids, 64, &count, &err));
+        assert_int_equal(count, n_wanted);
+        assert_memory_equal(ids, wanted, count * sizeof *ids);
+    }
+    heft_encoder_free(e);
     heft_vocab_close(v);
 }
 
@@ -384,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_bad_text),         cmocka_unit_test(test_giant_words),
         cmocka_unit_test(test_blanks),           cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_long_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
