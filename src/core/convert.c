@@ -240,6 +240,13 @@ static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *er
     return true;
 }
 
+static const char *varying_kind(size_t n, size_t n_variants)
+{
+    if (n_variants == 0)
+        return "strings";
+    return n_variants == n ? "variants" : "strings or variants";
+}
+
 /* Strings and the like are left out where the target has no place for them, and said; where there is
  * nothing else, they are refused like any other dtype. */
 static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_error *err)
@@ -247,7 +254,7 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
     struct heft_cargo *const cargo = &c->cargo;
     struct heft_buf text = {0};
     struct heft_str out;
-    size_t kept = 0, n = 0;
+    size_t kept = 0, n = 0, n_variants = 0;
 
     for (size_t i = 0; i < cargo->n_items && !strict; i++) {
         const struct heft_item item = cargo->items[i];
@@ -259,6 +266,7 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
         }
         if (n < NAMES_SHOWN)
             heft_buf_printf(&text, "%s%s", n ? ", " : "", item.name.p);
+        n_variants += item.as == HEFT_VARIANT;
         n++;
     }
     if (strict || n == 0 || n == cargo->n_items) {
@@ -270,8 +278,9 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
         heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
     return heft_buf_take(&text, &c->mem, &out, err) &&
            heft_conversion_note(c,
-                                heft_arena_printf(&c->mem, err, "left out, %s has no strings: %s",
-                                                  c->format->name, out.p),
+                                heft_arena_printf(&c->mem, err, "left out, %s has no %s: %s",
+                                                  c->format->name, varying_kind(n, n_variants),
+                                                  out.p),
                                 err);
 }
 
