@@ -3,12 +3,13 @@
  *
  *     dense/kernel:0, dense/bias:0      /       layer_names  = [dense]
  *                                       /dense  weight_names = [kernel:0, bias:0]
- *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3's names begin
- *                                       /a/d1   weight_names = [kernel]          with the model's
+ *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3: the names of a
+ *                                       /a/d1   weight_names = [kernel]          Sequential begin alike
  *     scale                             /       weight_names = [scale]
  *
- * Names come in the order of the source: Keras assigns by order. A file says that its tensors are
- * called by their paths, because a name in weight_names is else all of a tensor's name. */
+ * Names come in the order of the source: Keras assigns by order (h5_order.c: where the source has
+ * only a sorted one). A file says that its tensors are called by their paths, because a name in
+ * weight_names is else all of a tensor's name. */
 #include "base/text.h"
 #include "format/h5_parts.h"
 
@@ -105,11 +106,13 @@ static struct heft_str leading(struct heft_str name, unsigned components)
     return (struct heft_str){name.p, 0};
 }
 
-/* Keras 3 puts the model's name in front of all, and no ":0" behind. */
+/* Keras 3 puts the model's name in front of all of a Sequential's names, and no ":0" behind. Of a
+ * Functional's it puts none, so that the first parts differ. */
 static unsigned layer_components(const struct heft_cargo *cargo)
 {
     for (size_t i = 0; i < cargo->n_items; i++)
-        if (heft_str_ends(cargo->items[i].name, ":0"))
+        if (heft_str_ends(cargo->items[i].name, ":0") ||
+            !heft_str_eq(leading(cargo->items[i].name, 1), leading(cargo->items[0].name, 1)))
             return 1;
     return 2;
 }
@@ -172,6 +175,8 @@ static void fill_weights(struct layers *l)
             l->kept ? (struct heft_h5_text){l->kept[i].weight.p, l->kept[i].weight.n}
                     : (struct heft_h5_text){name.p + skip, name.n - skip};
     }
+    for (size_t k = 0; k < l->n && !l->kept; k++)
+        heft_h5_order(l->weights + l->list[k].first, l->list[k].n);
 }
 
 static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct heft_error *err)

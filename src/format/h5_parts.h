@@ -102,6 +102,8 @@ HEFT_CHECKED bool heft_h5_layers(const struct heft_cargo *cargo, const struct he
  * *lost tells whether there were some. */
 HEFT_CHECKED bool heft_h5_keep(const struct heft_cargo *cargo, const struct heft_h5_place **kept,
                                bool *lost, struct heft_error *err);
+/* h5_order.c: a layer's weights that are sorted by name, as Keras orders them. */
+void heft_h5_order(struct heft_h5_text *names, size_t n);
 /* An attribute that lists names, in pieces where it would be too long. */
 HEFT_CHECKED bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group,
                                    const char *attribute, const struct heft_h5_text *names,

@@ -132,6 +132,25 @@ def keras_files(folder):
         heft("verify", folder / name)
 
 
+def sorted_names(folder):
+    """Through formats that keep names sorted: the weights of a layer are still in Keras' order."""
+    layers, start = keras.layers, keras.Input((4, 4))
+    both = layers.Bidirectional(layers.LSTM(2, return_sequences=True), name="both")(start)
+    norm = layers.BatchNormalization(name="norm")(layers.MultiHeadAttention(2, 2, name="look")(both, both))
+    made = keras.Model(start, layers.Dense(4, name="dense")(layers.SeparableConv1D(4, 1, name="apart")(norm)))
+    want = [numpy.random.default_rng(i).random(w.shape, "f4") for i, w in enumerate(made.get_weights())]
+    path, out = folder / "order.h5", folder / "order2.h5"
+    made.set_weights(want)
+    with h5py.File(path, "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, made)
+    for to in ("safetensors", "tf", "npz"):
+        heft("convert", path, "-o", folder / f"order.{to}", "--to", to, "-f", "-q")
+        heft("convert", folder / f"order.{to}", "-o", out, "-f", "-q")
+        made.set_weights([numpy.zeros_like(w) for w in want])
+        made.load_weights(out, by_name=True)
+        check(all(map(numpy.array_equal, made.get_weights(), want)), f"load_weights by name, over {to}")
+
+
 def nested(seed):
     """Models as layers of a model, whose layers' names do not say which they are in."""
     keras.utils.set_random_seed(seed)
@@ -208,7 +227,7 @@ def read_shards(out, wanted, arrays, number):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for part in (read_files, write_files, keras_files, nested_files, splits):
+    for part in (read_files, write_files, keras_files, sorted_names, nested_files, splits):
         part(folder)
 
 

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "fault_os.h"
+#include "format/h5_parts.h"
 #include "heft/heft.h"
 #include "io/os.h"
 #include "scratch.h"
@@ -208,6 +209,43 @@ static void names(void **state)
     refuse_names("x", "b/", "no path of HDF5");
 }
 
+/* ---- the order of weights -------------------------------------------------------------------- */
+
+/* Words of `from`, ordered, are those of `to`. */
+static void order(const char *from, const char *to)
+{
+    struct heft_h5_text names[16];
+    char text[512] = "";
+    size_t n = 0, used = 0;
+
+    for (const char *at = from; *at; at += names[n].n + (at[names[n].n] == ' '), n++)
+        names[n] = (struct heft_h5_text){at, strcspn(at, " ")};
+    heft_h5_order(names, n);
+    for (size_t i = 0; i < n; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", i ? " " : "",
+                                 (int)names[i].n, names[i].p);
+    assert_string_equal(text, to);
+}
+
+static void orders(void **state)
+{
+    (void)state;
+    order("", "");
+    order("bias", "bias");
+    order("beta:0 gamma:0 moving_mean:0 moving_variance:0",
+          "gamma:0 beta:0 moving_mean:0 moving_variance:0");
+    order("cell/bias cell/kernel cell/recurrent_kernel",
+          "cell/kernel cell/recurrent_kernel cell/bias");
+    order("attention_output/bias attention_output/kernel key/kernel query/kernel value/kernel",
+          "query/kernel key/kernel value/kernel attention_output/kernel attention_output/bias");
+    order("backward_l/c/kernel bias forward_l/c/kernel",
+          "bias forward_l/c/kernel backward_l/c/kernel");
+    order("keys/kernel query/bias", "query/bias keys/kernel");
+    order("moving_mean gamma beta", "moving_mean gamma beta"); /* meant so */
+    order("bias kernel weight", "bias kernel weight");         /* not of Keras */
+    order("vars/0 vars/1 vars/10 vars/2", "vars/0 vars/1 vars/10 vars/2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +254,7 @@ int main(void)
         cmocka_unit_test(planning_without_memory),
         cmocka_unit_test(threads_may_read),
         cmocka_unit_test(names),
+        cmocka_unit_test(orders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
