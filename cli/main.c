@@ -2,6 +2,7 @@
  *
  * 0: done, the same, sound; 1: the answer is no; 2: trouble. stdout carries the answer and is
  * checked to the last byte; stderr carries everything else. */
+#include "heap.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
     int word, status;
     const struct verb *const verb = verb_of(argc, argv, &word);
 
+    heap_settle();
     if (!hold_descriptors())
         return EXIT_TROUBLE;
     if (argc < 2) {

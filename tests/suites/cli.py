@@ -1,6 +1,10 @@
 """The cases of tests/cli: see README.md there."""
+import re
+
 from . import console
 from .common import Fail, TESTS, needs_hdf5
+
+MEASURED = re.compile(r"\d s, [\d.]+ [KMGT]?i?B/s")  # as make bless writes it
 
 
 def jobs(ctx):
@@ -20,6 +24,9 @@ def run_case(ctx, path):
     head, commands = console.parse(path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
     if not commands:
         raise Fail("no command in it")
+    measured = [line for command in commands for line in command.stdout + command.stderr if MEASURED.search(line)]
+    if measured and not ctx.bless:
+        raise Fail(f"a time is expected, … would do: {measured[0]}")
     actual, problems = console.run_commands(ctx, commands, ctx.folder(path.stem))
     if problems and ctx.bless:
         path.write_text("\n".join(console.unparse(head, actual)) + "\n", encoding="utf-8")

@@ -1,0 +1,13 @@
+/* heap_glibc.c: glibc moves the size from which a block has pages of its own up to that of each such block
+ * that is freed. Arrays that grow then leave their former sizes behind as holes in the heap: a tenth of the
+ * memory at its peak, more where the kernel gives large pages, and how much depends on the order of frees. */
+#include "heap.h"
+
+#include <malloc.h>
+
+#define OWN_PAGES (4 << 20) /* smaller holes are filled again soon */
+
+void heap_settle(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
+}
