@@ -34,10 +34,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     e->output = o->output;
     if (!*extension && n > 0 && o->output[n - 1] != '/')
         e->output =
-            heft_arena_printf(&e->mem, err, "%s%s", o->output,
-                              e->format == &heft_tokens_megatron || e->format == &heft_tokens_llmc
-                                  ? ".bin"
-                                  : e->format->extension);
+            heft_arena_printf(&e->mem, err, "%s%s", o->output, heft_token_extension(e->format));
     else if (e->format == &heft_tokens_megatron && strcmp(extension, ".idx") == 0)
         e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)(n - 4), o->output);
     return e->output != NULL;

@@ -21,6 +21,12 @@ const struct heft_token_format *heft_token_format_of(const char *name, const cha
     return NULL;
 }
 
+const char *heft_token_extension(const struct heft_token_format *format)
+{
+    return format == &heft_tokens_megatron || format == &heft_tokens_llmc ? ".bin"
+                                                                          : format->extension;
+}
+
 /* ---- bytes of a file ------------------------------------------------------------------------ */
 
 static bool flush(struct heft_token_file *f, struct heft_error *err)
@@ -63,7 +69,7 @@ static void split_name(struct heft_token_out *out)
     if (!dot || dot == name)
         dot = path + n;
     out->stem = (struct heft_str){path, (size_t)(dot - path)};
-    out->extension = heft_str_of(*dot ? dot : *name ? "" : out->how.format->extension);
+    out->extension = heft_str_of(*dot ? dot : *name ? "" : heft_token_extension(out->how.format));
 }
 
 static bool is_folder(const struct heft_token_out *out)

@@ -68,6 +68,8 @@ extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tok
     heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids;
 /* By name, or by the extension of a path where name is NULL; NULL: none of that name. */
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path);
+/* What a path without an extension gets. */
+const char *heft_token_extension(const struct heft_token_format *format);
 
 /* Appends to the file; writes over what is there already. */
 HEFT_CHECKED bool heft_token_put(struct heft_token_file *f, const void *p, size_t n,
