@@ -400,10 +400,11 @@ static void seed(struct heft_words *w)
     size_t n = 0;
 
     for (uint32_t id = (uint32_t)heft_min_u64(w->v->n_ids, room); id-- > 0;) {
-        const struct heft_str token = w->v->tokens[id];
+        struct heft_str token;
 
-        if (!heft_vocab_is_closed(w->v, id) || token.n > HEFT_WORD_KEY)
+        if (!heft_vocab_is_closed(w->v, id) || w->v->tokens[id].n > HEFT_WORD_KEY)
             continue;
+        token = w->v->tokens[id];
         memcpy(word, token.p, token.n);
         batch[n] = (struct seedling){key_of(word, token.n), id};
         HEFT_PREFETCH(line_of(w, batch[n].key));
