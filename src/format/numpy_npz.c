@@ -39,9 +39,13 @@ static bool is_empty(const struct heft_probe *sample)
 
 static bool has_text(struct heft_bytes bytes, const char *text, size_t n)
 {
-    for (size_t i = 0; i + n <= bytes.n; i++)
-        if (memcmp(bytes.p + i, text, n) == 0)
+    const uint8_t *p = bytes.p, *const end = p + bytes.n;
+
+    while ((size_t)(end - p) >= n && (p = memchr(p, text[0], (size_t)(end - p) - n + 1))) {
+        if (memcmp(p, text, n) == 0)
             return true;
+        p++;
+    }
     return false;
 }
 
