@@ -80,7 +80,8 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
 {
     if (!v)
         return NULL;
-    v->is_closed = false; /* was found of the other order */
+    v->closed = NULL; /* was found of the other order */
+    v->is_closed = false;
     for (uint32_t i = v->n_merges; i > 1; i--) {
         const uint32_t other = any(i);
         const struct heft_merge merge = v->merges[i - 1];
