@@ -102,14 +102,19 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
 
 #define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
 
-/* Whether two parts come together, all merges before that having been. What encodes to itself does so
- * by one of the merges to it: of further ones add_merge makes nothing. */
+/* Whether two parts come together, all merges before that having been: no other merges the two. What
+ * encodes to itself does so by one of the merges to it: of further ones add_merge makes nothing. */
 static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t code)
 {
     const struct heft_vocab *const v = l->pairs->v;
+    uint32_t a = left, b = right, limit;
 
-    return heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES) ||
-           (heft_live_meets(l, left, right) && is_kept(l, left, right, code));
+    if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
+        return true;
+    if (!heft_live_meets(l, left, right))
+        return false;
+    limit = heft_live_part(l, &a, &b);
+    return !heft_live_doubts(l, a, b, limit) || is_kept(l, left, right, code);
 }
 
 static struct heft_live_token joined(const struct heft_live *l, uint32_t left, uint32_t right,

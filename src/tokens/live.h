@@ -76,27 +76,42 @@ static inline bool heft_live_meets(const struct heft_live *live, uint32_t left, 
            heft_live_least(a->by_right, b->by_left + 1) - HEFT_LIVE_BYTES;
 }
 
+/* Takes the younger of the two apart: its part at the border stays. The age until which the two of
+ * before had been beside each other. */
+static inline uint32_t heft_live_part(const struct heft_live *live, uint32_t *left, uint32_t *right)
+{
+    uint32_t made;
+
+    if (*left > *right) { /* no choice of values: what is read next is guessed, not waited for */
+        made = *left;
+        *left = live->tokens[made].right;
+    } else {
+        made = *right;
+        *right = live->tokens[made].left;
+    }
+    return made >> live->age_shift;
+}
+
+/* Whether parts of the two, or they before the age of `limit`, may merge with one another: false is
+ * certain. What two bytes do is asked elsewhere. */
+static inline bool heft_live_doubts(const struct heft_live *live, uint32_t left, uint32_t right,
+                                    uint32_t limit)
+{
+    bool is_doubtful = false;
+
+    for (; (left | right) >= HEFT_LIVE_BYTES; limit = heft_live_part(live, &left, &right))
+        is_doubtful |= *heft_live_age(live, left, right) <= limit;
+    return is_doubtful;
+}
+
 /* Whether `right` may follow `left`. Both are taken apart, the younger merge first; where no part of
  * the one can have merged with a part of the other before that, the order need not be asked. */
 static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t right)
 {
-    const struct heft_live_token *const tokens = live->tokens;
-    uint32_t limit = HEFT_LIVE_NEVER - 1;
-    bool is_doubtful = false;
-
     if (!heft_live_meets(live, left, right))
         return false;
-    for (uint32_t a = left, b = right; (a | b) >= HEFT_LIVE_BYTES;) {
-        is_doubtful |= *heft_live_age(live, a, b) <= limit;
-        if (a > b) { /* no choice of values: what is read next is guessed, not waited for */
-            limit = a >> live->age_shift;
-            a = tokens[a].right;
-        } else {
-            limit = b >> live->age_shift;
-            b = tokens[b].left;
-        }
-    }
-    return HEFT_LIKELY(!is_doubtful) || heft_live_asks(live, left, right);
+    return HEFT_LIKELY(!heft_live_doubts(live, left, right, HEFT_LIVE_NEVER - 1)) ||
+           heft_live_asks(live, left, right);
 }
 
 /* False: before these bytes nothing can follow the token. They are read as if the text ended there. */
