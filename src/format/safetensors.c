@@ -13,6 +13,7 @@
  * tensor in order of offset. It is stricter in one thing: nothing may be said twice. The header is
  * read through a window and never held whole: tensors become rows and storages of the model as they
  * come, and are checked, and put in order, when all of them are there. */
+#include "base/digits.h"
 #include "base/endian.h"
 #include "base/text.h"
 #include "core/registry.h"
@@ -223,28 +224,13 @@ static inline bool passes_u64(const uint8_t **p, uint64_t *out)
     return at != begin && at - begin < 20 && (*begin != '0' || at - begin == 1);
 }
 
-#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
-
-/* The same of what is likely to be long: eight digits at a time. A carry can mark bytes wrongly as
- * no digits, but only above a right one, and only the lowest mark counts. */
+/* The same of what is likely to be long. */
 static inline bool passes_offset(const uint8_t **p, uint64_t *out)
 {
-    const uint64_t digits = heft_le64(*p) ^ EACH_BYTE('0');
-    const uint64_t marks = ((digits + EACH_BYTE(0x80 - 10)) | digits) & EACH_BYTE(0x80);
-    const uint64_t below = (marks & (~marks + 1)) - 1;
-    const uint64_t bits = ((((below & EACH_BYTE(1)) * EACH_BYTE(1)) >> 56) - 1) * 8;
-    uint64_t n;
+    const unsigned n = heft_few_digits(*p, out);
 
-    if (marks == 0 || bits == 0 || (bits > 8 && **p == '0'))
-        return passes_u64(p, out);
-    n = digits << (64 - bits); /* zeros come first */
-    n = n * 10 + (n >> 8);     /* pairs of digits, in every second byte */
-    n = ((n & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
-         (n >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
-        32;
-    *p += bits / 8;
-    *out = n;
-    return true;
+    *p += n;
+    return n > 0 || passes_u64(p, out);
 }
 
 /* What stands in front of the offsets. */

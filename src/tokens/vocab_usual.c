@@ -11,7 +11,7 @@
  *
  * Letters are taken by eights, up to one that is not itself. Words are asked for by batches, so that
  * where they would be is on its way. */
-#include "base/endian.h"
+#include "base/digits.h"
 #include "tokens/vocab_parts.h"
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
@@ -150,27 +150,22 @@ static inline bool take(struct walk *w, char c)
     return true;
 }
 
-/* Up to seven digits of eight bytes: the number of eight digits that has zeros before them. */
+/* An id of up to seven digits. */
 static inline bool take_id(struct walk *w, uint32_t *id)
 {
     const uint8_t *const first = w->p;
-    uint64_t x, others;
+    uint64_t number;
+    unsigned n;
 
     if (w->end - w->p < 8) {
         for (*id = 0; w->p < w->end && *w->p - (uint32_t)'0' <= 9; w->p++)
             *id = *id * 10 + (*w->p - (uint32_t)'0');
         return w->p > first && (*first != '0' || w->p - first == 1);
     }
-    x = heft_le64(w->p) ^ EACH('0');
-    others = ((x + EACH(0x76)) | x) & HIGH;
-    if (others == 0 || (others & 0x80) || (*first == '0' && !(others & 0x8000)))
-        return false;
-    w->p += heft_lowest_bit(others) / 8;
-    x <<= 71 - heft_lowest_bit(others);
-    x = (x * 10 + (x >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
-    x = (x * 100 + (x >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
-    *id = (uint32_t)(x * 10000 + (x >> 32));
-    return true;
+    n = heft_few_digits(first, &number);
+    *id = n > 0 ? (uint32_t)number : 0;
+    w->p += n;
+    return n > 0;
 }
 
 /* Words that were taken and not placed yet. */
