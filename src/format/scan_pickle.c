@@ -16,6 +16,7 @@
 
 #define FIRST_WINDOW ((uint64_t)1 << 20)
 #define NEXT_WINDOW  ((uint64_t)64 << 10) /* behind a pickle: most often nothing is there */
+#define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one among other things: most often it is short */
 #define MOST_IN_ROW  10000
 
 /* The bytes from `from` on that are in memory. */
@@ -96,7 +97,7 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
             break;
         }
         heft_arena_release(&graph);
-        ok = open_window(w, place, at, heft_min_u64(most, heft_max_u64(4 * data.n, FIRST_WINDOW)),
+        ok = open_window(w, place, at, heft_min_u64(most, heft_max_u64(4 * data.n, NEXT_WINDOW)),
                          err);
         if (!ok)
             break;
@@ -125,7 +126,7 @@ bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place, 
     *run = (struct heft_scan_run){.visit = run->visit, .ctx = run->ctx};
     if (at >= place->src->size)
         return true;
-    ok = reach(&w, place, at, NEXT_WINDOW, err) && run_in(s, place, &w, at, run, err);
+    ok = reach(&w, place, at, ONE_WINDOW, err) && run_in(s, place, &w, at, run, err);
     heft_arena_release(&w.mem);
     return ok;
 }
