@@ -4,7 +4,7 @@
 #include "tokens/kernels.h"
 
 #define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
-#define AVX2   __attribute__((target("avx2")))
+#define AVX2   __attribute__((target("avx2,popcnt")))
 
 /* low <= c <= high, of bytes without sign: c - low wraps round below low. */
 AVX512 static inline uint64_t within512(__m512i c, char low, char high)
@@ -37,21 +37,65 @@ AVX2 static inline __m256i within256(__m256i c, char low, char high)
     return _mm256_cmpeq_epi8(_mm256_min_epu8(from, _mm256_set1_epi8((char)(high - low))), from);
 }
 
+AVX2 static inline __m256i letters256(__m256i c)
+{
+    return within256(_mm256_or_si256(c, _mm256_set1_epi8(0x20)), 'a', 'z');
+}
+
+AVX2 static inline __m256i equal256(__m256i c, char to)
+{
+    return _mm256_cmpeq_epi8(c, _mm256_set1_epi8(to));
+}
+
+/* Of 64 bytes, the upper half last. */
+AVX2 static inline uint64_t both(__m256i low, __m256i high)
+{
+    return (uint64_t)bits(high) << 32 | bits(low);
+}
+
 AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
 {
-    *out = (struct heft_masks){0};
-    for (unsigned i = 0; i < 64; i += 32) {
-        const __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(text + i));
-        const __m256i blank = _mm256_cmpeq_epi8(c, _mm256_set1_epi8(' '));
-        const __m256i lower = _mm256_or_si256(c, _mm256_set1_epi8(0x20));
+    const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
+    const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
 
-        out->letter |= (uint64_t)bits(within256(lower, 'a', 'z')) << i;
-        out->number |= (uint64_t)bits(within256(c, '0', '9')) << i;
-        out->blank |= (uint64_t)bits(blank) << i;
-        out->space |= (uint64_t)bits(_mm256_or_si256(blank, within256(c, 9, 13))) << i;
-        out->quote |= (uint64_t)bits(_mm256_cmpeq_epi8(c, _mm256_set1_epi8('\''))) << i;
-        out->wide |= (uint64_t)bits(c) << i;
+    out->letter = both(letters256(a), letters256(b));
+    out->number = both(within256(a, '0', '9'), within256(b, '0', '9'));
+    out->blank = both(equal256(a, ' '), equal256(b, ' '));
+    out->space = out->blank | both(within256(a, 9, 13), within256(b, 9, 13));
+    out->quote = both(equal256(a, '\''), equal256(b, '\''));
+    out->wide = both(a, b);
+}
+
+/* Where the bits of a byte are, a byte each, from the lowest on: of all whose upper half is the same. */
+#define PLACES_OF(upper)                                                                           \
+    (upper), (upper) << 8, (upper) << 8 | 1, (upper) << 16 | 0x0100, (upper) << 8 | 2,             \
+        (upper) << 16 | 0x0200, (upper) << 16 | 0x0201, (upper) << 24 | 0x020100,                  \
+        (upper) << 8 | 3, (upper) << 16 | 0x0300, (upper) << 16 | 0x0301,                          \
+        (upper) << 24 | 0x030100, (upper) << 16 | 0x0302, (upper) << 24 | 0x030200,                \
+        (upper) << 24 | 0x030201, (upper) << 32 | 0x03020100
+#define PLACES(upper) PLACES_OF(UINT64_C(upper))
+static const uint64_t PLACES_IN[256] = {
+    PLACES(0),      PLACES(4),        PLACES(5),        PLACES(0x0504),
+    PLACES(6),      PLACES(0x0604),   PLACES(0x0605),   PLACES(0x060504),
+    PLACES(7),      PLACES(0x0704),   PLACES(0x0705),   PLACES(0x070504),
+    PLACES(0x0706), PLACES(0x070604), PLACES(0x070605), PLACES(0x07060504),
+};
+
+/* Eight places at a time. */
+AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < 64; i += 8, begin >>= 8) {
+        const uint8_t eight = (uint8_t)begin;
+        const __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)&PLACES_IN[eight]);
+
+        _mm256_storeu_si256(
+            (__m256i *)(void *)(out + n),
+            _mm256_add_epi32(_mm256_set1_epi32((int)(base + i)), _mm256_cvtepu8_epi32(in)));
+        n += (size_t)_mm_popcnt_u32(eight);
     }
+    return n;
 }
 
 /* Sixteen places at a time: those whose bit is set move together. */
@@ -96,12 +140,12 @@ AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
 }
 
 static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512};
-static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, heft_places_plain, least_avx2};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_avx2};
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {
     const bool has512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("popcnt");
-    const bool has2 = __builtin_cpu_supports("avx2");
+    const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
     const struct heft_kernel *const all[] = {has512 ? &KERNEL_AVX512 : NULL,
                                              has2 ? &KERNEL_AVX2 : NULL, &heft_kernel_plain};
 
