@@ -36,16 +36,16 @@ struct key {
 #define LOW(n) (UINT64_MAX >> (64 - 8 * (n)))
 #define FEW(n)                                                                                     \
     {                                                                                              \
-        LOW(n), 0, (uint64_t)(n) << 56                                                             \
+        LOW(n), 0, (uint64_t)(n) << 56, 0                                                          \
     }
 #define MANY(n)                                                                                    \
     {                                                                                              \
-        UINT64_MAX, LOW((n)-8), (uint64_t)(n) << 56                                                \
+        UINT64_MAX, LOW((n)-8), (uint64_t)(n) << 56, 0                                             \
     }
 static const struct {
-    uint64_t low, high, set_high;
+    uint64_t low, high, set_high, unused; /* a power of two bytes, for its place */
 } MASKS[HEFT_WORD_KEY + 2] = {
-    {0, 0, 0},
+    {0, 0, 0, 0},
     FEW(1),
     FEW(2),
     FEW(3),
@@ -61,7 +61,7 @@ static const struct {
     MANY(13),
     MANY(14),
     MANY(15),
-    {0, 0, UINT64_C(16) << 56},
+    {0, 0, UINT64_C(16) << 56, 0},
 };
 
 static inline struct key key_of(const uint8_t *word, size_t n)
@@ -72,12 +72,17 @@ static inline struct key key_of(const uint8_t *word, size_t n)
                         (heft_le64(word + 8) & MASKS[i].high) | MASKS[i].set_high};
 }
 
+/* The highest bits of a product depend on all bits below. */
+static inline size_t place_of(struct key key, unsigned bits)
+{
+    return (size_t)((key.low * UINT64_C(0x9E3779B97F4A7C15) +
+                     key.high * UINT64_C(0xBF58476D1CE4E5B9)) >>
+                    (64 - bits));
+}
+
 static inline struct heft_word_line *line_of(const struct heft_words *w, struct key key)
 {
-    const uint64_t mixed =
-        key.low * UINT64_C(0x9E3779B97F4A7C15) + key.high * UINT64_C(0xBF58476D1CE4E5B9);
-
-    return &w->lines[(mixed ^ mixed >> 29) * UINT64_C(0x94D049BB133111EB) >> (64 - w->line_bits)];
+    return &w->lines[place_of(key, w->line_bits)];
 }
 
 static inline bool is_key(const struct entry *e, struct key key)
@@ -87,9 +92,15 @@ static inline bool is_key(const struct entry *e, struct key key)
 
 /* ---- ids --------------------------------------------------------------------------------- */
 
+/* Of an entry. */
+static inline size_t most_of(unsigned width)
+{
+    return width == 1 ? 7 : 3;
+}
+
 static size_t most_ids(const struct heft_words *w)
 {
-    return w->width == 1 ? 7 : 3;
+    return most_of(w->width);
 }
 
 /* The same id from `out` to `end`; a few bytes behind it are touched. */
@@ -269,13 +280,15 @@ static inline const struct entry *find(const struct heft_word_line *line, struct
     return HEFT_LIKELY(is_key(e, key)) ? e : NULL;
 }
 
-static inline uint8_t *put_known(const struct heft_words *w, const struct entry *e, uint8_t *out)
+/* width: that of w, known to be unchanged by what is written. */
+static inline uint8_t *put_known(const struct heft_words *w, unsigned width, const struct entry *e,
+                                 uint8_t *out)
 {
     const size_t count = heft_le16(e->value + VALUE_BYTES - 2);
 
     memcpy(out, e->value, VALUE_BYTES);
-    return HEFT_LIKELY(count <= most_ids(w)) ? out + (count << w->width)
-                                             : put_entry(w, e, count, out);
+    return HEFT_LIKELY(count <= most_of(width)) ? out + (count << width)
+                                                : put_entry(w, e, count, out);
 }
 
 /* A word that has a key, and no entry. */
@@ -322,11 +335,18 @@ static uint8_t *encode_long(struct heft_words *w, const uint8_t *word, size_t n,
     const struct entry *known = head <= HEFT_WORD_KEY ? find(line_of(w, key), key) : NULL;
 
     if (known)
-        out = put_known(w, known, out);
+        out = put_known(w, w->width, known, out);
     else
         out = head <= HEFT_WORD_KEY ? encode_new(w, word, head, key, out, err)
                                     : heft_words_one(w, word, head, out, err);
     return out ? put_same(w, w->v->byte_ids[word[n - 1]], out, out + (tail << w->width)) : NULL;
+}
+
+static uint8_t *encode_other(struct heft_words *w, const uint8_t *word, size_t n, struct key key,
+                             uint8_t *out, struct heft_error *err)
+{
+    return n > HEFT_WORD_KEY ? encode_long(w, word, n, out, err)
+                             : encode_new(w, word, n, key, out, err);
 }
 
 struct asked {
@@ -348,6 +368,7 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
                            size_t n, uint8_t *out, struct heft_error *err)
 {
     struct asked asked[BATCH];
+    const unsigned width = w->width;
 
     for (size_t from = 0; from < n; from += BATCH) {
         const size_t batch = heft_min_u64(n - from, BATCH);
@@ -356,16 +377,12 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
         ask(w, text, s, batch, asked);
         for (size_t i = 0; i < batch; i++) {
             const struct entry *known = find(asked[i].line, asked[i].key);
-            const uint8_t *word = text + s[i];
-            const size_t length = s[i + 1] - s[i];
 
-            if (HEFT_LIKELY(known)) {
-                out = put_known(w, known, out);
-                continue;
-            }
-            out = length > HEFT_WORD_KEY ? encode_long(w, word, length, out, err)
-                                         : encode_new(w, word, length, asked[i].key, out, err);
-            if (!out)
+            if (HEFT_LIKELY(known))
+                out = put_known(w, width, known, out);
+            else
+                out = encode_other(w, text + s[i], s[i + 1] - s[i], asked[i].key, out, err);
+            if (HEFT_UNLIKELY(!out))
                 return NULL;
         }
     }
