@@ -19,7 +19,7 @@ static void check_merges(const struct heft_vocab *v)
         assert(merge->left < v->n_ids && merge->right < v->n_ids && merge->id < v->n_ids);
         assert(whole.n == left.n + right.n && memcmp(whole.p, left.p, left.n) == 0 &&
                memcmp(whole.p + left.n, right.p, right.n) == 0);
-        assert(heft_vocab_pair(v, merge->left, merge->right)->rank == i);
+        assert(heft_vocab_pair(v, merge->left, merge->right) == i);
     }
 }
 

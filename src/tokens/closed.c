@@ -22,9 +22,7 @@ struct finding {
 
 static bool merges_before(const struct finding *f, uint32_t left, uint32_t right, uint32_t limit)
 {
-    const struct heft_pair_slot *const slot = heft_pairs_find(f->v->pairs, left, right);
-
-    return slot && slot->rank < limit;
+    return heft_pairs_find(f->v->pairs, left, right) < limit;
 }
 
 /* Whether two tokens that encode to themselves stay beside each other until they merge. Which of them

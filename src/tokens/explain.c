@@ -14,22 +14,23 @@ struct explaining {
 static void merge_all(struct explaining *e, struct heft_word *word)
 {
     for (;;) {
-        const struct heft_pair_slot *best = NULL;
+        uint32_t best = HEFT_NO_RANK, made;
         size_t at = 0;
 
         for (size_t i = 0; i + 1 < word->n_ids; i++) {
-            const struct heft_pair_slot *slot = heft_vocab_pair(e->v, e->ids[i], e->ids[i + 1]);
+            const uint32_t rank = heft_vocab_pair(e->v, e->ids[i], e->ids[i + 1]);
 
-            if (slot && (!best || slot->rank < best->rank)) {
-                best = slot;
+            if (rank < best) {
+                best = rank;
                 at = i;
             }
         }
-        if (!best)
+        if (best == HEFT_NO_RANK)
             return;
+        made = e->v->merges[best].id;
         e->merges[word->n_merges++] =
-            (struct heft_word_merge){best->rank, e->ids[at], e->ids[at + 1], best->id, at};
-        e->ids[at] = best->id;
+            (struct heft_word_merge){best, e->ids[at], e->ids[at + 1], made, at};
+        e->ids[at] = made;
         word->n_ids--;
         memmove(e->ids + at + 1, e->ids + at + 2, (word->n_ids - at - 1) * sizeof e->ids[0]);
     }

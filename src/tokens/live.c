@@ -14,12 +14,11 @@
 /* The code of what two merge into; NONE: they do not. */
 static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 {
-    const struct heft_pair_slot *slot =
-        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
-            ? heft_vocab_pair(l->pairs->v, l->ids[left], l->ids[right])
-            : NULL;
+    const uint32_t rank = *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
+                              ? heft_vocab_pair(l->pairs->v, l->ids[left], l->ids[right])
+                              : HEFT_NO_RANK;
 
-    return slot ? slot->rank + BYTES : NONE;
+    return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
 }
 
 /* Takes the two tokens apart, the younger merge first, and asks each time whether the parts at the

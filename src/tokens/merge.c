@@ -4,8 +4,6 @@
  * ids are no longer those of the symbols, and it is passed over. */
 #include "tokens/merge.h"
 
-#define NO_RANK UINT32_MAX
-
 struct heft_merge_symbol {
     uint32_t id;
     uint32_t next, before; /* indexes of symbols; UINT32_MAX: none */
@@ -13,7 +11,7 @@ struct heft_merge_symbol {
 
 struct heft_merge_pair {
     uint32_t rank, at; /* of the left symbol */
-    uint32_t left, right, id;
+    uint32_t left, right;
 };
 
 void heft_merger_release(struct heft_merger *merger)
@@ -25,17 +23,6 @@ void heft_merger_release(struct heft_merger *merger)
 
 /* ---- short words ------------------------------------------------------------------------- */
 
-struct rule {
-    uint32_t rank, id;
-};
-
-static struct rule rule_of(const struct heft_pairs *pairs, uint32_t left, uint32_t right)
-{
-    const struct heft_pair_slot *slot = heft_pairs_find(pairs, left, right);
-
-    return slot ? (struct rule){slot->rank, slot->id} : (struct rule){NO_RANK, 0};
-}
-
 /* A key is the rank of a symbol's merge with the next one, then the symbol's place, so that the least
  * key is the merge that comes first. */
 #define PLACE_BITS 5
@@ -43,13 +30,29 @@ static struct rule rule_of(const struct heft_pairs *pairs, uint32_t left, uint32
 
 struct short_word {
     uint32_t keys[HEFT_LEAST_OF];
-    uint32_t ids[HEFT_LEAST_OF];
+    uint32_t ids[HEFT_LEAST_OF + 1];                    /* the one behind the word is any */
     uint8_t next[HEFT_LEAST_OF], before[HEFT_LEAST_OF]; /* places; the first one is before itself */
 };
 
-static uint32_t key_of(uint32_t rank, size_t at)
+static inline void fetch(const struct heft_vocab *v, uint32_t left, uint32_t right)
 {
-    return rank == NO_RANK ? NO_KEY : rank << PLACE_BITS | (uint32_t)at;
+    HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(left, right))]);
+}
+
+/* The merge of the symbol at `at` with the next one, behind which is `behind`. If it comes about, what
+ * it makes will be asked for with its neighbours: waiting for the table is most of what merging takes. */
+static inline void offer_short(struct short_word *w, const struct heft_pairs *pairs, size_t at,
+                               uint32_t rank, size_t behind)
+{
+    uint32_t made;
+
+    w->keys[at] = NO_KEY;
+    if (rank == HEFT_NO_RANK)
+        return;
+    w->keys[at] = rank << PLACE_BITS | (uint32_t)at;
+    made = heft_pairs_made(pairs, rank);
+    fetch(pairs->v, w->ids[w->before[at]], made);
+    fetch(pairs->v, made, w->ids[behind]);
 }
 
 static void begin_short(struct short_word *w, const struct heft_pairs *pairs, const uint8_t *word,
@@ -61,8 +64,26 @@ static void begin_short(struct short_word *w, const struct heft_pairs *pairs, co
         w->next[i] = (uint8_t)(i + 1);
         w->before[i] = (uint8_t)(i ? i - 1 : 0);
     }
+    w->ids[n] = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        w->keys[i] = key_of(pairs->of_bytes[word[i] << 8 | word[i + 1]], i);
+        offer_short(w, pairs, i, pairs->of_bytes[word[i] << 8 | word[i + 1]], i + 2);
+}
+
+/* Of the best pair, whose left symbol is at `at`. */
+static void merge_at(struct short_word *w, const struct heft_pairs *pairs, size_t n, size_t at,
+                     uint32_t id)
+{
+    const size_t right = w->next[at], next = w->next[right], left = w->before[at];
+
+    w->ids[at] = id;
+    w->keys[at] = w->keys[right] = NO_KEY;
+    w->next[at] = (uint8_t)next;
+    if (next < n) {
+        w->before[next] = (uint8_t)at;
+        offer_short(w, pairs, at, heft_vocab_pair(pairs->v, id, w->ids[next]), w->next[next]);
+    }
+    if (at > 0)
+        offer_short(w, pairs, left, heft_vocab_pair(pairs->v, w->ids[left], id), next);
 }
 
 size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, size_t n,
@@ -72,22 +93,9 @@ size_t heft_merge_short(const struct heft_pairs *pairs, const uint8_t *word, siz
     size_t count = 0;
 
     begin_short(&w, pairs, word, n);
-    for (uint32_t key; (key = pairs->kernel->least(w.keys)) != NO_KEY;) {
-        const size_t at = key & (HEFT_LEAST_OF - 1), right = w.next[at], next = w.next[right];
-
-        w.ids[at] = pairs->v->merges[key >> PLACE_BITS].id;
-        w.keys[at] = w.keys[right] = NO_KEY;
-        w.next[at] = (uint8_t)next;
-        if (next < n) {
-            w.before[next] = (uint8_t)at;
-            w.keys[at] = key_of(rule_of(pairs, w.ids[at], w.ids[next]).rank, at);
-        }
-        if (at > 0) {
-            const size_t left = w.before[at];
-
-            w.keys[left] = key_of(rule_of(pairs, w.ids[left], w.ids[at]).rank, left);
-        }
-    }
+    for (uint32_t key; (key = pairs->kernel->least(w.keys)) != NO_KEY;)
+        merge_at(&w, pairs, n, key & (HEFT_LEAST_OF - 1),
+                 heft_pairs_made(pairs, key >> PLACE_BITS));
     for (size_t i = 0; i < n; i = w.next[i])
         ids[count++] = w.ids[i];
     return count;
@@ -134,14 +142,14 @@ static void offer(struct merging *m, uint32_t at)
 {
     const struct heft_merge_symbol *left = &m->symbols[at];
     const uint32_t right = left->next == UINT32_MAX ? 0 : m->symbols[left->next].id;
-    struct rule rule;
+    uint32_t rank;
 
     if (left->next == UINT32_MAX)
         return;
-    rule = rule_of(m->pairs, left->id, right);
-    if (rule.rank == NO_RANK)
+    rank = heft_pairs_find(m->pairs, left->id, right);
+    if (rank == HEFT_NO_RANK)
         return;
-    m->heap[m->n_heap] = (struct heft_merge_pair){rule.rank, at, left->id, right, rule.id};
+    m->heap[m->n_heap] = (struct heft_merge_pair){rank, at, left->id, right};
     sift_up(m->heap, m->n_heap++);
 }
 
@@ -164,7 +172,7 @@ static void merge_best(struct merging *m)
         m->symbols[left->next].id != pair.right)
         return;
     right = &m->symbols[left->next];
-    left->id = pair.id;
+    left->id = heft_pairs_made(m->pairs, pair.rank);
     left->next = right->next;
     right->id = UINT32_MAX; /* no pair can have it any more */
     if (left->next != UINT32_MAX)

@@ -25,10 +25,13 @@ bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struc
     if (!pairs->filter || !pairs->of_bytes)
         return false;
     memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
+    pairs->is_counted = v->n_merges > 0;
+    pairs->first_made = v->n_merges > 0 ? v->merges[0].id : 0;
     for (uint32_t rank = 0; rank < v->n_merges; rank++) {
         const uint32_t left = v->merges[rank].left, right = v->merges[rank].right;
         const size_t bit = heft_pairs_bit(pairs, left, right);
 
+        pairs->is_counted &= v->merges[rank].id == pairs->first_made + rank;
         pairs->filter[bit / 64] |= UINT64_C(1) << bit % 64;
         if (v->tokens[left].n == 1 && v->tokens[right].n == 1)
             put_of_bytes(pairs, rank);

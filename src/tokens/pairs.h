@@ -13,6 +13,8 @@ struct heft_pairs {
     uint32_t *of_bytes; /* [left << 8 | right], bytes: the rank of their merge, or UINT32_MAX */
     uint64_t *filter;   /* bits; a pair that merges has its bit set, few others have */
     unsigned bits;      /* log2 of how many */
+    uint32_t first_made;
+    bool is_counted; /* merges make ids that count up, from the first one's on */
 };
 
 HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,
@@ -23,13 +25,19 @@ static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t lef
 {
     return (size_t)(heft_pair_of(left, right) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - pairs->bits));
 }
-/* NULL: they do not merge. */
-static inline const struct heft_pair_slot *heft_pairs_find(const struct heft_pairs *pairs,
-                                                           uint32_t left, uint32_t right)
+/* NO_RANK: they do not merge, as with most that are asked for. */
+static inline uint32_t heft_pairs_find(const struct heft_pairs *pairs, uint32_t left,
+                                       uint32_t right)
 {
     const size_t bit = heft_pairs_bit(pairs, left, right);
 
-    return pairs->filter[bit / 64] >> bit % 64 & 1 ? heft_vocab_pair(pairs->v, left, right) : NULL;
+    return pairs->filter[bit / 64] >> bit % 64 & 1 ? heft_vocab_pair(pairs->v, left, right)
+                                                   : HEFT_NO_RANK;
+}
+/* What a merge makes. */
+static inline uint32_t heft_pairs_made(const struct heft_pairs *pairs, uint32_t rank)
+{
+    return HEFT_LIKELY(pairs->is_counted) ? pairs->first_made + rank : pairs->v->merges[rank].id;
 }
 
 #endif

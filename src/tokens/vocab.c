@@ -42,17 +42,14 @@ int heft_alphabet_byte(uint32_t c)
 
 static bool add_pair(struct heft_vocab *v, uint32_t rank, struct heft_error *err)
 {
-    const struct heft_merge *merge = &v->merges[rank];
-    const uint64_t pair = heft_pair_of(merge->left, merge->right);
-    const size_t mask = ((size_t)1 << v->slot_bits) - 1;
-    size_t i = heft_pair_home(v, pair);
+    const uint64_t pair = heft_pair_of(v->merges[rank].left, v->merges[rank].right);
+    uint64_t *const slot = heft_pair_slot(v, pair);
 
-    for (; v->slots[i].pair != UINT64_MAX; i = (i + 1) & mask)
-        if (v->slots[i].pair == pair)
-            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "merge %" PRIu32 " is merge %" PRIu32 " once more", rank + 1,
-                             v->slots[i].rank + 1);
-    v->slots[i] = (struct heft_pair_slot){pair, rank, merge->id};
+    if (*slot != HEFT_NO_SLOT)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "merge %" PRIu32 " is merge %" PRIu64 " once more", rank + 1,
+                         (*slot & (HEFT_MOST_IDS - 1)) + 1);
+    *slot = pair << HEFT_ID_BITS | rank;
     return true;
 }
 

@@ -16,17 +16,15 @@
 #include "heft/tokens.h"
 
 #define HEFT_END_OF_TEXT "<|endoftext|>"
-#define HEFT_MOST_IDS    (1U << 20) /* the largest vocabularies have a quarter of it */
+#define HEFT_ID_BITS     20
+#define HEFT_MOST_IDS    (1U << HEFT_ID_BITS) /* the largest vocabularies have a quarter of it */
 #define HEFT_MOST_MERGES (HEFT_MOST_IDS - 257)
+#define HEFT_NO_RANK     UINT32_MAX
+#define HEFT_NO_SLOT     UINT64_MAX
 #define HEFT_LONGEST     4096 /* bytes of a token: real ones have 128 */
 
 struct heft_merge {
     uint32_t left, right, id;
-};
-
-struct heft_pair_slot {
-    uint64_t pair; /* left << 32 | right; UINT64_MAX: free */
-    uint32_t rank, id;
 };
 
 struct heft_pairs;
@@ -37,7 +35,7 @@ struct heft_vocab {
     uint32_t n_ids, n_merges, end;
     struct heft_str *tokens; /* n_ids; p is NULL where an id stands for nothing */
     struct heft_merge *merges;
-    struct heft_pair_slot *slots;
+    uint64_t *slots; /* pair << HEFT_ID_BITS | rank, small for the cache; NO_SLOT: free */
     unsigned slot_bits;
     struct heft_pairs *pairs; /* what encoders ask first, the same for all of them */
     struct heft_joints *joints;
@@ -94,25 +92,28 @@ static inline bool heft_vocab_is_closed(const struct heft_vocab *v, uint32_t id)
 }
 static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {
-    return (uint64_t)left << 32 | right;
+    return (uint64_t)left << HEFT_ID_BITS | right;
 }
 static inline size_t heft_pair_home(const struct heft_vocab *v, uint64_t pair)
 {
     return (size_t)(pair * UINT64_C(0x9E3779B97F4A7C15) >> (64 - v->slot_bits));
 }
-/* The merge of two ids, or NULL. */
-static inline const struct heft_pair_slot *heft_vocab_pair(const struct heft_vocab *v,
-                                                           uint32_t left, uint32_t right)
+/* Where a pair is, or the free slot where it would be. */
+static inline uint64_t *heft_pair_slot(const struct heft_vocab *v, uint64_t pair)
 {
-    const uint64_t pair = heft_pair_of(left, right);
     const size_t mask = ((size_t)1 << v->slot_bits) - 1;
+    size_t i = heft_pair_home(v, pair);
 
-    for (size_t i = heft_pair_home(v, pair);; i = (i + 1) & mask) {
-        if (v->slots[i].pair == pair)
-            return &v->slots[i];
-        if (v->slots[i].pair == UINT64_MAX)
-            return NULL;
-    }
+    while (v->slots[i] >> HEFT_ID_BITS != pair && v->slots[i] != HEFT_NO_SLOT)
+        i = (i + 1) & mask;
+    return &v->slots[i];
+}
+/* The rank of the merge of two ids, or NO_RANK. */
+static inline uint32_t heft_vocab_pair(const struct heft_vocab *v, uint32_t left, uint32_t right)
+{
+    const uint64_t slot = *heft_pair_slot(v, heft_pair_of(left, right));
+
+    return slot == HEFT_NO_SLOT ? HEFT_NO_RANK : (uint32_t)slot & (HEFT_MOST_IDS - 1);
 }
 
 #endif

@@ -14,20 +14,20 @@ static inline size_t merge_slowly(const struct heft_vocab *v, const uint8_t *wor
     for (size_t i = 0; i < n; i++)
         ids[i] = v->byte_ids[word[i]];
     for (;;) {
-        const struct heft_pair_slot *best = NULL;
+        uint32_t best = HEFT_NO_RANK;
         size_t at = 0;
 
         for (size_t i = 0; i + 1 < n; i++) {
-            const struct heft_pair_slot *slot = heft_vocab_pair(v, ids[i], ids[i + 1]);
+            const uint32_t rank = heft_vocab_pair(v, ids[i], ids[i + 1]);
 
-            if (slot && (!best || slot->rank < best->rank)) {
-                best = slot;
+            if (rank < best) {
+                best = rank;
                 at = i;
             }
         }
-        if (!best)
+        if (best == HEFT_NO_RANK)
             return n;
-        ids[at] = best->id;
+        ids[at] = v->merges[best].id;
         memmove(ids + at + 1, ids + at + 2, (n - at - 2) * sizeof *ids);
         n--;
     }

@@ -90,10 +90,9 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
         v->merges[other] = merge;
     }
     for (uint32_t rank = 0; rank < v->n_merges; rank++) {
-        const struct heft_merge *merge = &v->merges[rank];
-        const struct heft_pair_slot *slot = heft_vocab_pair(v, merge->left, merge->right);
+        const uint64_t pair = heft_pair_of(v->merges[rank].left, v->merges[rank].right);
 
-        v->slots[slot - v->slots].rank = rank;
+        *heft_pair_slot(v, pair) = pair << HEFT_ID_BITS | rank;
     }
     return v;
 }
@@ -247,10 +246,10 @@ static void test_joints(void **unused)
     assert_true(set_up(&s, random_vocab(2, 3))); /* one merge, of a and b */
     for (unsigned left = 0; left < 256; left++)
         for (unsigned right = 0; right < 256; right++) {
-            const struct heft_pair_slot *slot =
-                heft_vocab_pair(s.v, s.v->byte_ids[left], s.v->byte_ids[right]);
+            const uint32_t rank = heft_vocab_pair(s.v, s.v->byte_ids[left], s.v->byte_ids[right]);
 
-            assert_int_equal(heft_can_join(&s.joints, (uint8_t)left, (uint8_t)right), slot != NULL);
+            assert_int_equal(heft_can_join(&s.joints, (uint8_t)left, (uint8_t)right),
+                             rank != HEFT_NO_RANK);
         }
     tear_down(&s);
 }
