@@ -102,8 +102,9 @@ bool heft_vocab_list(struct heft_vocab_reading *r, struct heft_json *json,
     return token == HEFT_JSON_OBJECT_END;
 }
 
-/* The token's bytes go to *to, which has room for the word. */
-static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, uint8_t **to)
+/* The token's bytes go to *to, which has room for the word. What is spelled in other characters than
+ * the alphabet's is reached by no bytes of a text: as good as special. */
+static bool place(struct heft_vocab_reading *r, struct heft_listed *item, uint8_t **to)
 {
     struct heft_vocab *v = r->v;
     struct heft_str token = item->word;
@@ -113,7 +114,8 @@ static bool place(struct heft_vocab_reading *r, const struct heft_listed *item, 
         return heft_fail(r->err, HEFT_MALFORMED, item->where,
                          "id %" PRIu32 " belongs to another token already", item->id);
     token.p = (const char *)*to;
-    if (item->is_special || !to_bytes(r, item->word, *to, &token.n)) {
+    item->is_special = item->is_special || !to_bytes(r, item->word, *to, &token.n);
+    if (item->is_special) {
         token.n = item->word.n;
         if (token.n > 0)
             memcpy(*to, item->word.p, token.n);

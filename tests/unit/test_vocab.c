@@ -309,7 +309,7 @@ static const struct {
      "pre_tokenizer.pretokenizers.0.pattern.Regex"},
     {"", SPLIT(PATTERN, "Removed"), "\"type\":\"BPE\",", "[]",
      "pre_tokenizer.pretokenizers.0.behavior \"Removed\""},
-    {"", BYTE_LEVEL, "", "[]", "no model.type"},
+    {"", BYTE_LEVEL, "", "[\"a b\"]", NULL},
     {"", BYTE_LEVEL, "\"type\":\"WordPiece\",", "[]", "model.type \"WordPiece\""},
     {"", BYTE_LEVEL, "\"type\":\"BPE\",\"dropout\":0.1,", "[]", "model.dropout 0.1"},
     {"", BYTE_LEVEL, "\"type\":\"BPE\",\"byte_fallback\":true,", "[]", "model.byte_fallback true"},
@@ -331,7 +331,9 @@ static const struct {
     {"\"added_tokens\":[{\"id\":300,\"content\":\"<pad>\",\"special\":false}],", BYTE_LEVEL,
      "\"type\":\"BPE\",", "[\"a b\"]", "id 300 is not special"},
     {"\"added_tokens\":[{\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
-     "\"type\":\"BPE\",", "[\"a b\"]", "without id or content"},
+     "\"type\":\"BPE\",", "[\"a b\"]", "without id below 2^20, or content"},
+    {"\"added_tokens\":[{\"id\":1048576,\"content\":\"<pad>\",\"special\":true}],", BYTE_LEVEL,
+     "\"type\":\"BPE\",", "[\"a b\"]", "without id below 2^20, or content"},
     {"\"added_tokens\":[{\"id\":300,\"content\":\"x\",\"special\":true},"
      "{\"id\":301,\"content\":\"x\",\"special\":true}],",
      BYTE_LEVEL, "\"type\":\"BPE\",", "[\"a b\"]", "stands there twice"},
@@ -419,6 +421,30 @@ static void test_ignore_merges(void **unused)
         assert_int_equal(heft_vocab_end(v), 258);
         heft_vocab_close(v);
     }
+}
+
+/* A word of other characters than the alphabet's stands for itself; text never becomes it, neither as
+ * a word that is taken whole nor beside the bytes that it looks like. */
+static void test_foreign_words(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+    size_t n = 0;
+
+    (void)unused;
+    heft_buf_text(&text,
+                  "{\"pre_tokenizer\":" BYTE_LEVEL ",\"model\":{\"ignore_merges\":true,\"vocab\":");
+    put_ids(&text, 256, "\"ä¸\":256,\"ä¸Ń\":257,\"中\":258,\"文\":259");
+    heft_buf_text(&text, ",\"merges\":[\"ä ¸\",\"ä¸ Ń\"]}}");
+    v = open_buf(&text, NULL, &err);
+    if (!v)
+        fail_msg("code %d, \"%s\"", (int)err.code, err.text);
+    EXPECT_IDS(v, "中", 257);
+    EXPECT_IDS(v, "文", 162, 244, 229);
+    assert_memory_equal(heft_vocab_token(v, 259, &n), "文", 3);
+    assert_int_equal(n, 3);
+    heft_vocab_close(v);
 }
 
 static bool same_ids(void *ctx, const struct heft_word *word)
@@ -629,9 +655,9 @@ int main(void)
         cmocka_unit_test(test_missing_byte),   cmocka_unit_test(test_damaged_ranks),
         cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
-        cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_vocab_ids),
+        cmocka_unit_test(test_foreign_words),  cmocka_unit_test(test_wide_ids),
+        cmocka_unit_test(test_builtin),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_vocab_ids),
     };
 
     return cmocka_run_group_tests_name("vocab", tests, NULL, NULL);

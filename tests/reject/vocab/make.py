@@ -127,7 +127,7 @@ def json_samples():
         tokenizer(f"json-{name}", put(path, value), text=text)
     tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
     tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
-    tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), text="no model.type")
+    tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
     for name, value, text in [("merge-word", ["a"], "not two words"), ("merge-one", [["a"]], "neither a string nor a pair"),
                               ("merge-three", [["a", "b", "c"]], "neither a string nor a pair"),
                               ("merge-number", [3], "neither a string nor a pair"),
@@ -138,7 +138,7 @@ def json_samples():
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
             ("taken", [{"id": 257, "content": "<pad>", "special": True}], "malformed", "id 257 belongs to another token"),
             ("not-special", [{"id": 300, "content": "<pad>", "special": False}], "unsupported", "id 300 is not special"),
-            ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id or content"),
+            ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id below 2^20, or content"),
             ("twice", [{"id": n, "content": "x", "special": True} for n in (300, 301)], "malformed", "stands there twice")]:
         tokenizer(f"json-added-{name}", added(*tokens), code, text)
 
