@@ -151,6 +151,11 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
                          "a header of %" PRIu64 " bytes in room for %" PRIu64, p->header,
                          p->splice))
         return false;
+    if (p->header > HEFT_PTD_HEADER && p->header <= p->splice &&
+        !heft_model_note(model, HEFT_NOTE, source, 12, err,
+                         "a header of %" PRIu64 " bytes, %u of which are known", p->header,
+                         HEFT_PTD_HEADER))
+        return false;
     if (p->data > left && p->data - left >= HEFT_MAX_ALIGNMENT && !model->salvage)
         return heft_fail(err, HEFT_MALFORMED, 40,
                          "segment_data_size %" PRIu64 "; the file has %" PRIu64

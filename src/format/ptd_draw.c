@@ -29,13 +29,20 @@ static const struct {
     {"key", HEFT_FLAT_STRING, "key "},
 };
 
+/* Which bytes things have, a bit a byte of the tables: a thing that is met again begins and ends
+ * where it did the first time. */
+struct plane {
+    uint64_t *seen, *begins, *ends;
+    uint64_t overlaps, first_overlap;
+};
+
 struct drawing {
     struct heft_model *view; /* NULL: nothing is claimed */
     const struct heft_ptd *ptd;
-    uint64_t *seen; /* a bit a byte of the tables */
-    uint64_t overlaps, first_overlap;
-    size_t first; /* claim */
-    size_t entry; /* first claim of the entry that is being read */
+    struct plane things, fields; /* tables, vtables, vectors, strings; what tables hold */
+    uint64_t *slack;             /* bytes of tables, which fields may have */
+    size_t first;                /* claim */
+    size_t entry;                /* first claim of the entry that is being read */
     uint32_t source;
 };
 
@@ -61,18 +68,41 @@ static bool claim(const struct drawing *d, uint64_t at, uint64_t len, const char
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
-static bool is_seen(const struct drawing *d, uint64_t at)
+static bool is_set(const uint64_t *bits, uint64_t at)
 {
-    return d->seen[at / 64] >> at % 64 & 1;
+    return bits[at / 64] >> at % 64 & 1;
+}
+
+static void set(uint64_t *bits, uint64_t at)
+{
+    bits[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+static bool open_plane(struct plane *plane, uint64_t bytes, struct heft_arena *mem,
+                       struct heft_error *err)
+{
+    const size_t n = (size_t)(bytes / 64 + 1);
+    uint64_t *bits = heft_arena_zero(mem, 3 * n, sizeof *bits, err);
+
+    if (bits)
+        *plane = (struct plane){.seen = bits, .begins = bits + n, .ends = bits + 2 * n};
+    return bits != NULL;
 }
 
 /* Takes the bytes from `at` on that nothing has yet, len at most; returns how many. */
-static uint64_t take(struct drawing *d, uint64_t at, uint64_t len)
+static uint64_t take(struct plane *plane, uint64_t at, uint64_t len)
 {
     uint64_t n = 0;
 
-    for (; n < len && !is_seen(d, at + n); n++)
-        d->seen[(at + n) / 64] |= (uint64_t)1 << (at + n) % 64;
+    while (n < len && !is_set(plane->seen, at + n))
+        set(plane->seen, at + n++);
+    if (n == len) {
+        set(plane->begins, at);
+        set(plane->ends, at + len - 1);
+    } else if ((n > 0 || !is_set(plane->begins, at) || !is_set(plane->ends, at + len - 1)) &&
+               plane->overlaps++ == 0) {
+        plane->first_overlap = at;
+    }
     return n;
 }
 
@@ -80,10 +110,15 @@ static bool saw(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, 
                 struct heft_error *err)
 {
     struct drawing *d = ctx;
-    const uint64_t n = take(d, at, len);
+    uint64_t n;
 
-    if (n > 0 && n < len && d->overlaps++ == 0)
-        d->first_overlap = at;
+    if (kind == HEFT_FLAT_FIELD) {
+        take(&d->fields, at, len);
+        return true;
+    }
+    n = take(&d->things, at, len);
+    for (uint64_t i = 4; kind == HEFT_FLAT_TABLE && i < n; i++) /* behind the way to its vtable */
+        set(d->slack, at + i);
     return claim(d, at, n, text_of(kind, what), err);
 }
 
@@ -108,13 +143,17 @@ static bool walk(struct drawing *d, struct heft_arena *mem, struct heft_error *e
     const struct heft_flat_watch watch = {saw, d};
     const struct heft_ptd_visitor visitor = {name_claims, d};
     struct heft_ptd ptd = *d->ptd;
+    uint32_t scalar; /* version, tensor_alignment: fields, and no more is asked of them here */
 
-    d->seen = heft_arena_zero(mem, ptd.flat.end / 64 + 1, sizeof *d->seen, err);
-    if (!d->seen)
+    d->slack = heft_arena_zero(mem, (size_t)(ptd.flat.end / 64 + 1), sizeof *d->slack, err);
+    if (!d->slack || !open_plane(&d->things, ptd.flat.end, mem, err) ||
+        !open_plane(&d->fields, ptd.flat.end, mem, err))
         return false;
     ptd.flat.watch = &watch;
     ptd.flat.budget = ptd.flat.end / 4;
     if (!heft_flat_root(&ptd.flat, "FlatTensor", &ptd.root, err) ||
+        !heft_flat_u32(&ptd.flat, &ptd.root, 0, &scalar, err) ||
+        (ptd.is_old && !heft_flat_u32(&ptd.flat, &ptd.root, 1, &scalar, err)) ||
         !heft_ptd_read_segments(&ptd, UINT64_MAX, mem, err))
         return false;
     d->entry = d->view ? d->view->n_claims : 0;
@@ -132,11 +171,11 @@ static bool each_gap(struct drawing *d, gap_fn *gap, void *ctx, struct heft_erro
     for (uint64_t at = flat->low, end; at < flat->end; at = end) {
         bool is_zero = true;
 
-        for (end = at; end < flat->end && !is_seen(d, end); end++)
+        for (end = at; end < flat->end && !is_set(d->things.seen, end); end++)
             is_zero = is_zero && flat->p[end] == 0;
         if (end > at && !gap(d, at, end - at, is_zero, ctx, err))
             return false;
-        while (end < flat->end && is_seen(d, end))
+        while (end < flat->end && is_set(d->things.seen, end))
             end++;
     }
     return true;
@@ -256,6 +295,14 @@ static void tell_odd(struct looking *l, const char *one, const char *many)
     l->odd = 0;
 }
 
+static void tell_overlaps(struct looking *l, const struct plane *plane, const char *one,
+                          const char *many)
+{
+    l->odd = plane->overlaps;
+    l->first = plane->first_overlap;
+    tell_odd(l, one, many);
+}
+
 static bool count_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero, void *ctx,
                       struct heft_error *err)
 {
@@ -265,6 +312,21 @@ static bool count_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero
     if (!is_zero)
         count_odd(ctx, at);
     return true;
+}
+
+/* Bytes of tables that none of their fields has: zeros, where no newer writer put fields there. */
+static void look_inside(struct looking *l, const struct drawing *d)
+{
+    const struct heft_flat *flat = &d->ptd->flat;
+    bool before = false;
+
+    for (uint64_t at = flat->low; at < flat->end; at++) {
+        const bool odd = flat->p[at] != 0 && is_set(d->slack, at) && !is_set(d->fields.seen, at);
+
+        if (odd && !before)
+            count_odd(l, at);
+        before = odd;
+    }
 }
 
 /* Reads padding, of whatever length. */
@@ -290,9 +352,12 @@ static bool look(struct looking *l, struct heft_arena *mem, struct heft_error *e
         return false;
     tell_odd(l, "place in the tables has bytes that nothing refers to",
              "places in the tables have bytes that nothing refers to");
-    l->odd = d.overlaps;
-    l->first = d.first_overlap;
-    tell_odd(l, "table, vector or string overlaps another", "tables, vectors or strings overlap");
+    look_inside(l, &d);
+    tell_odd(l, "place in a table has bytes of no field that is known",
+             "places in tables have bytes of no field that is known");
+    tell_overlaps(l, &d.things, "table, vector or string overlaps another",
+                  "tables, vectors or strings overlap");
+    tell_overlaps(l, &d.fields, "field of a table overlaps another", "fields of tables overlap");
     if (!look_between(l, pad, p->flat.low - pad, err) ||
         !each_between(l->model, l->source, mem, look_between, l, err))
         return false;

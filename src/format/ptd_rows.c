@@ -11,7 +11,7 @@
 #include "format/ptd_parts.h"
 
 /* What is unusual, told once each with how often and where first. */
-enum oddity { UNSORTED, OVERLAP, UNUSED, WIDE, NO_SIZES, NOT_UTF8, EMPTY_KEY, ODDITIES };
+enum oddity { UNSORTED, OVERLAP, UNUSED, WIDE, CROOKED, NO_SIZES, NOT_UTF8, EMPTY_KEY, ODDITIES };
 
 static const struct {
     enum heft_severity severity;
@@ -23,6 +23,8 @@ static const struct {
     [UNUSED] = {HEFT_NOTE, "segment that no entry refers to", "segments that no entry refers to"},
     [WIDE] = {HEFT_NOTE, "segment is larger than its tensor",
               "segments are larger than their tensors"},
+    [CROOKED] = {HEFT_NOTE, "tensor lies at no multiple of its numbers' size",
+                 "tensors lie at no multiple of their numbers' size"},
     [NO_SIZES] = {HEFT_NOTE, "layout without sizes or dim_order: taken for a scalar's",
                   "layouts without sizes or dim_order: taken for scalars'"},
     [NOT_UTF8] = {HEFT_FINDING, "key is not UTF-8: shown escaped",
@@ -318,6 +320,13 @@ static bool meet_key(struct opening *o, const struct heft_ptd_entry *e, const st
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
+/* The runtime hands out addresses in the mapped file: kernels take them for aligned. */
+static bool is_crooked(const struct opening *o, const struct heft_ptd_entry *e)
+{
+    return e->is_tensor && e->bytes &&
+           (o->ptd->segments[e->segment].off + e->offset) % heft_dtype_info(e->dtype)->word != 0;
+}
+
 static bool add_entry(void *ctx, uint32_t i, const struct heft_ptd_entry *e, struct heft_error *err)
 {
     struct opening *o = ctx;
@@ -336,6 +345,8 @@ static bool add_entry(void *ctx, uint32_t i, const struct heft_ptd_entry *e, str
         note_odd(o, NO_SIZES, e->at);
     if (e->is_tensor && !o->ptd->is_old && e->bytes < o->ptd->segments[e->segment].len)
         note_odd(o, WIDE, e->at);
+    if (is_crooked(o, e))
+        note_odd(o, CROOKED, e->at);
     o->used[e->segment] = 1;
     if (again)
         return true;

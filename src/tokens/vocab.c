@@ -87,8 +87,10 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
         const struct heft_merge *later = &v->merges[rank + heft_min_u64(AHEAD, last - rank)];
 
         HEFT_PREFETCH(&v->slots[heft_pair_home(v, heft_pair_of(later->left, later->right))]);
-        if (!add_pair(v, rank, err))
+        if (!add_pair(v, rank, err)) {
+            v->n_merges = rank; /* so many come before it */
             return false;
+        }
     }
     v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
     v->joints = heft_arena_alloc(&v->mem, sizeof *v->joints, err);

@@ -30,14 +30,23 @@ static bool is_json(struct heft_bytes text)
     return i < text.n && text.p[i] == '{';
 }
 
+static bool settle(struct heft_vocab_reading *r, struct heft_str lines)
+{
+    if (heft_vocab_settle(r))
+        return true;
+    if (r->err->code == HEFT_MALFORMED)
+        r->err->offset = heft_vocab_merge_at(lines, r->v->n_merges);
+    return false;
+}
+
 static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
 {
     const struct heft_str lines = {(const char *)text.p, text.n};
 
     if (has_ids && heft_vocab_usual_merges(r, text))
-        return heft_vocab_settle(r);
+        return settle(r, lines);
     return r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
-           heft_vocab_read_merges(r, lines, has_ids) && heft_vocab_settle(r);
+           heft_vocab_read_merges(r, lines, has_ids) && settle(r, lines);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)

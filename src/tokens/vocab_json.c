@@ -344,12 +344,30 @@ static bool each_merge(struct walk *w, struct heft_buf *line, bool is_counting, 
     return w->r->err->code == HEFT_OK;
 }
 
+/* Settles; the error gets the place of the merge that is there twice. */
+static bool settle(struct walk *w, struct heft_buf *line)
+{
+    struct heft_error spare = {0};
+    struct heft_json json;
+
+    if (heft_vocab_settle(w->r))
+        return true;
+    if (w->r->err->code != HEFT_MALFORMED)
+        return false;
+    heft_json_begin(&json, w->merges, (uint64_t)(w->merges.p - w->json.data.p), &w->r->v->mem,
+                    &spare);
+    (void)heft_json_next(&json);
+    for (uint32_t rank = 0; rank <= w->r->v->n_merges && next_merge(w, &json, line); rank++)
+        w->r->err->offset = json.where;
+    return false;
+}
+
 static bool read_merges(struct walk *w)
 {
     struct heft_buf line = {0};
     size_t n = 0;
     const bool ok = each_merge(w, &line, true, &n) && heft_vocab_reserve(w->r, n) &&
-                    each_merge(w, &line, false, &n) && heft_vocab_settle(w->r);
+                    each_merge(w, &line, false, &n) && settle(w, &line);
 
     heft_buf_release(&line);
     return ok;

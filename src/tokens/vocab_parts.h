@@ -49,7 +49,8 @@ HEFT_CHECKED bool heft_vocab_place_bytes(struct heft_vocab_reading *r);
 /* "A B" at `where`, of tokens that are placed; the merges have room. */
 HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str line,
                                    uint64_t where, bool has_ids);
-/* All words were looked for: the tables of pairs. */
+/* All words were looked for: the tables of pairs. Where a merge stands there twice, v->n_merges is
+ * how many come before it. */
 HEFT_CHECKED bool heft_vocab_settle(struct heft_vocab_reading *r);
 /* The id of what a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
@@ -58,6 +59,8 @@ HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges
 HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text,
                                          bool has_ids);
+/* Where the merge of that rank lies in such a list. */
+uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank);
 /* The next line without its end; an end of text without a newline gives the rest. */
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
 

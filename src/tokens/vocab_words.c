@@ -242,14 +242,35 @@ bool heft_vocab_line(struct heft_str *text, struct heft_str *line)
     return true;
 }
 
+/* The next line that has a merge. */
+static bool merge_line(const char *begin, struct heft_str *text, struct heft_str *line)
+{
+    while (heft_vocab_line(text, line))
+        if (line->n > 0 && !(line->p == begin && heft_str_starts(*line, HEFT_STR("#version"))))
+            return true;
+    return false;
+}
+
 static size_t count_lines(struct heft_str text)
 {
+    const char *begin = text.p;
     struct heft_str line;
     size_t n = 0;
 
-    for (bool is_first = true; heft_vocab_line(&text, &line); is_first = false)
-        n += line.n > 0 && !(is_first && heft_str_starts(line, HEFT_STR("#version")));
+    while (merge_line(begin, &text, &line))
+        n++;
     return n;
+}
+
+uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank)
+{
+    const char *begin = text.p;
+    struct heft_str line;
+
+    while (merge_line(begin, &text, &line))
+        if (rank-- == 0)
+            return (uint64_t)(line.p - begin);
+    return HEFT_NO_OFFSET;
 }
 
 /* "A B": what the two words stand for, and their tokens. */
@@ -357,11 +378,8 @@ bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, 
         return heft_vocab_fail(r, 0, "no merges");
     if (!heft_vocab_reserve(r, most) || (!has_ids && !number_tokens(r, most, text.n)))
         return false;
-    for (bool is_first = true; heft_vocab_line(&text, &line); is_first = false) {
-        if (line.n == 0 || (is_first && heft_str_starts(line, HEFT_STR("#version"))))
-            continue;
+    while (merge_line(begin, &text, &line))
         if (!heft_vocab_merge(r, line, (uint64_t)(line.p - begin), has_ids))
             return false;
-    }
     return true;
 }

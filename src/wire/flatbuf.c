@@ -101,9 +101,10 @@ static bool field(const struct heft_flat *flat, const struct heft_flat_table *ta
         return heft_fail(err, HEFT_MALFORMED, table->vtable + 4 + 2 * id,
                          "%s: field %u at %u+%u of a table of %u bytes", table->what, id, place,
                          size, table->size);
-    return (*at - flat->origin) % size == 0 ||
-           heft_fail(err, HEFT_MALFORMED, *at, "%s: field %u is not aligned to its %u bytes",
-                     table->what, id, size);
+    if ((*at - flat->origin) % size != 0)
+        return heft_fail(err, HEFT_MALFORMED, *at, "%s: field %u is not aligned to its %u bytes",
+                         table->what, id, size);
+    return saw(flat, HEFT_FLAT_FIELD, *at, size, table->what, err);
 }
 
 bool heft_flat_u8(const struct heft_flat *flat, const struct heft_flat_table *table, unsigned id,

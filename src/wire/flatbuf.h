@@ -18,7 +18,13 @@
 
 #define HEFT_FLAT_MAX 0x7fffffffu /* bytes, the end counted */
 
-enum heft_flat_kind { HEFT_FLAT_TABLE, HEFT_FLAT_VTABLE, HEFT_FLAT_VECTOR, HEFT_FLAT_STRING };
+enum heft_flat_kind {
+    HEFT_FLAT_TABLE,
+    HEFT_FLAT_VTABLE,
+    HEFT_FLAT_VECTOR,
+    HEFT_FLAT_STRING,
+    HEFT_FLAT_FIELD /* of a table that was seen */
+};
 
 /* Hears of each thing that was checked; shared ones come once a reference. */
 struct heft_flat_watch {

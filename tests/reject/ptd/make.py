@@ -185,6 +185,8 @@ def header_samples():
            "January 2025")
     sample(3, "header-39", patch(12, "I", 39), "malformed", 12, "a header of 39 bytes")
     sample(3, "header-64", patch(12, "I", 64), "finding", 12, "a header of 64 bytes in room for 48")
+    sample(3, "header-41", patch(12, "I", 41), "note", 12, "a header of 41 bytes, 40 of which are known")
+    sample(3, "header-padding", patch(48, "B", 1), "note", 0x30, "1 padding is not zero")
     sample(3, "splice-39", patch(16, "Q", 39), "malformed", 16, "flatbuffer_offset 39")
     for at, why in ((0, "0"), (8, "8"), (0x7fffffff, "huge")):
         sample(4, f"root-{why}", patch(0, "I", at), "malformed", 0, "FlatTensor: a reference")
@@ -215,6 +217,7 @@ def entry_samples():
     sample(12, "not-sorted", build([(16, 16), (0, 16)], TWO), "note", "*", "lies before the one")
     sample(12, "not-used", build([(0, 16), (16, 16)], TWO[:1]), "note", "*", "no entry refers to")
     sample(12, "wide", build([(0, 17), (32, 16)], TWO), "note", "*", "larger than its tensor")
+    sample(12, "crooked", build([(0, 16), (17, 16)], TWO), "note", "*", "no multiple of its numbers' size")
     sample(12, "padding", build([(0, 16), (32, 16)], TWO, b"\1" * 48), "note", "*",
            "1 padding is not zero")
     sample(13, "short-segment", build([(0, 15), (16, 16)], TWO), "malformed", "*",
@@ -256,6 +259,10 @@ def table_samples():
     sample(20, "field-past-table", patch(vtable + 8, "H", 12), "malformed", vtable + 8,
            "field 2 at 12+4 of a table of 14 bytes")
     sample(20, "field-not-aligned", patch(vtable + 4, "H", 6), "malformed", 0xb2, "not aligned")
+    sample(20, "vtable-over-tables", patch(0x3a, "B", 0x8a), "note", "*", "tables, vectors or strings overlap")
+    sample(20, "table-over-tables", patch(0x3c, "B", 0x4c), "note", "*", "tables, vectors or strings overlap")
+    sample(20, "field-on-field", patch(0xbe, "H", 8), "note", "*", "fields of tables overlap")
+    sample(20, "bytes-in-table", patch(0x7d, "B", 1), "note", 0x7d, "bytes of no field that is known")
     sample(21, "vtable-in-header", patch(0xac, "i", 0xac - 4), "malformed", 0xac, "NamedData: its vtable")
     sample(21, "vtable-before-all", patch(0xac, "i", 0x7fffffff), "malformed", 0xac, "its vtable")
     sample(21, "vtable-behind-all", patch(0xac, "i", -0x7fffffff), "malformed", 0xac, "its vtable")

@@ -72,6 +72,9 @@ def id_samples():
     ids("ids-2-to-20", '"ab":1048576', "limit", 5, "below 2^20")
     ids("ids-huge", '"ab":99999999999999999999', at=5, text="no whole number")
     ids("ids-no-result", '"ac":256', at=None, text="whose result has no id")
+    for name, lines, at in [("usual", "#version: 0.2\na b\na b\n", 18), ("other", "\na b\r\n\na b\n", 7)]:
+        ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 is merge 1 once more", lines=lines)
+        ROWS[-1] = (*ROWS[-1][:2], hex(at), ROWS[-1][3])
     ids("ids-no-byte", '"ab":256', at="-", text="no token for the single byte 0x41", without="A")
     ids("ids-cut", '"ab":256,', at=9, text="JSON:")
 
@@ -133,6 +136,8 @@ def json_samples():
                               ("merge-number", [3], "neither a string nor a pair"),
                               ("merge-result", ["a c"], "result has no id"), ("merge-twice", ["a b", "a b"], "once more")]:
         tokenizer(f"json-{name}", put("model.merges", value), "malformed", text)
+    whole = (HERE / "json-merge-twice.json").read_bytes()
+    ROWS[-1] = (*ROWS[-1][:2], hex(whole.index(b'"a b"]')), "merge 2 is merge 1 once more")
     tokenizer("json-merges", put("model.merges", 7), text="model.merges 7")
     for name, tokens, code, text in [
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
