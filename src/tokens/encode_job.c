@@ -78,9 +78,10 @@ bool heft_job_encode(struct heft_job *job, struct heft_encoder *e, struct heft_e
 
     job->width = heft_encoder_width(e);
     job->n_ids = 0;
-    /* A token of English has more than two bytes. */
+    /* A token of English has more than two bytes. Jobs of nearly the same length need as much. */
     if (!job->count_only &&
-        !heft_grow(&job->ids, &job->cap_ids, 0, (job->n / 2 + FEED) * job->width, 1, err))
+        !heft_grow(&job->ids, &job->cap_ids, 0,
+                   ((job->n + FEED) / 2 / FEED + 2) * FEED * job->width, 1, err))
         return false;
     for (size_t i = 0; i < job->n_marks; i++) {
         struct heft_mark *mark = &job->marks[i];
