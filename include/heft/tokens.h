@@ -146,7 +146,7 @@ struct heft_encode_options {
     uint64_t combine;      /* files become one array until it has so many characters */
     enum heft_eot eot;
     bool eot_each;    /* npz with ids: also behind a document that fills an array */
-    bool eot_before;  /* the id in front of each document, not behind it */
+    bool eot_before;  /* the id in front of each document, not behind it; not in npz */
     bool replace;     /* U+FFFD for what cannot be decoded; else HEFT_MALFORMED */
     bool sort;        /* files by name within each input; else as the system lists them */
     bool allow_empty; /* an input that matches nothing is no error */

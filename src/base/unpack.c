@@ -214,7 +214,8 @@ static bool fail_zstd(size_t status, struct heft_error *err)
         return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "zstd: the checksum does not agree");
     case ZSTD_error_frameParameter_windowTooLarge:
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "zstd: a frame with a window of more than 64 MiB");
+                         "zstd: a frame with a window of more than 64 MiB (zstd -dc --long=31 "
+                         "unpacks it into a pipe)");
     case ZSTD_error_prefix_unknown:
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                          "zstd: bytes behind a frame that begin no other one");

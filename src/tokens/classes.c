@@ -10,10 +10,19 @@ static const struct {
     {"14.0", 140}, {"15.0", 150}, {"15.1", 151}, {"16.0", 160}, {"17.0", 170},
 };
 
+/* "16" is "16.0". */
+static bool is_version(const char *name, const char *said)
+{
+    const size_t n = strlen(said);
+
+    return strncmp(name, said, n) == 0 &&
+           (name[n] == 0 || (n > 0 && said[n - 1] != '.' && strcmp(name + n, ".0") == 0));
+}
+
 static bool find_version(const char *unicode, uint8_t *number, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(VERSIONS); i++)
-        if (strcmp(VERSIONS[i].name, unicode) == 0) {
+        if (is_version(VERSIONS[i].name, unicode)) {
             *number = VERSIONS[i].number;
             return true;
         }

@@ -40,6 +40,19 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     return e->output != NULL;
 }
 
+/* What asks for ids that would not be there is refused, not passed over. */
+static bool check_places(const struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (o->eot != HEFT_EOT_ID && (o->eot_before || o->eot_each))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "--eot-before and --eot-each say where the id of --eot id stands");
+    return !o->eot_before || e->format != &heft_tokens_npz ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "--eot-before: in npz the id stands between documents");
+}
+
 static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_options *o = &e->options;
@@ -53,6 +66,8 @@ static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
     if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "--eot id: the vocabulary has no " HEFT_END_OF_TEXT);
+    if (e->format && !check_places(e, err))
+        return false;
     e->accumulates = e->format && (e->format == &heft_tokens_npz || o->eot == HEFT_EOT_TEXT);
     return true;
 }

@@ -53,7 +53,13 @@ static void test_versions(void **unused)
     assert_int_equal(heft_class_of(&classes, 0x1C89), HEFT_CLASS_LETTER);
     assert_true(heft_classes_init(&classes, "9.0", &err));
     assert_int_equal(heft_class_of(&classes, 0x1C89), HEFT_CLASS_OTHER);
-    assert_false(heft_classes_init(&classes, "9", &err));
+    assert_true(heft_classes_init(&classes, "9", &err));
+    assert_int_equal(heft_class_of(&classes, 0x1C89), HEFT_CLASS_OTHER);
+    assert_true(heft_classes_init(&classes, "16", &err));
+    assert_int_equal(heft_class_of(&classes, 0x1C89), HEFT_CLASS_LETTER);
+    assert_false(heft_classes_init(&classes, "9.", &err));
+    assert_false(heft_classes_init(&classes, "1", &err));
+    assert_false(heft_classes_init(&classes, "", &err));
     assert_int_equal(err.code, HEFT_USAGE);
 }
 
