@@ -151,6 +151,20 @@ static bool read_probe(const struct heft_source *source, struct heft_arena *mem,
            heft_source_fetch(source, source->size - tail, tail, mem, &out->tail, err);
 }
 
+/* The format of which no probe saw the mark; *best stays NULL where there is none. */
+static bool seek(const struct heft_source *source, const struct heft_format **best,
+                 struct heft_error *err)
+{
+    bool is_it = false;
+
+    for (size_t i = 0; i < HEFT_COUNT(formats) && !is_it; i++) {
+        if (formats[i]->seek && !formats[i]->seek(source, &is_it, err))
+            return false;
+        *best = is_it ? formats[i] : NULL;
+    }
+    return true;
+}
+
 static const struct heft_format *probe(const struct heft_source *source, struct heft_error *err)
 {
     const struct heft_format *best = NULL;
@@ -171,7 +185,7 @@ static const struct heft_format *probe(const struct heft_source *source, struct 
                 best = formats[i];
             }
         }
-        if (!best)
+        if (!best && seek(source, &best, err) && !best)
             refuse_stranger(&sample, err);
     }
     heft_arena_release(&mem);

@@ -36,6 +36,8 @@ struct heft_format {
     const char *summary;
     int (*probe)(
         const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
+    /* Reads on, in few places, where no format's probe said yes. NULL: its mark is in the head. */
+    bool (*seek)(const struct heft_source *source, bool *is_it, struct heft_error *err);
     /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
     bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
     /* Of several inputs, once all are open and before they are settled: makes one of what belongs

@@ -105,6 +105,14 @@ static int probe(const struct heft_probe *sample)
     return 0;
 }
 
+/* Behind a longer user block. */
+static bool seek(const struct heft_source *source, bool *is_it, struct heft_error *err)
+{
+    uint64_t base;
+
+    return heft_h5_find(source, &base, is_it, err);
+}
+
 static bool holds(enum heft_dtype dtype)
 {
     static const bool held[HEFT_DTYPE_COUNT] = {
@@ -129,6 +137,7 @@ const struct heft_format heft_format_h5 = {
     .name = "h5",
     .summary = "HDF5 weights, as Keras and h5py write them (.h5, .weights.h5)",
     .probe = probe,
+    .seek = seek,
     .open = open_h5,
     .verify = heft_h5_verify,
     .plan = heft_h5_plan,

@@ -65,6 +65,9 @@ bool heft_h5_blame(struct heft_error *err, const struct heft_error *found);
 /* ---- h5_superblock.c ---- */
 /* Finds it; fills base, end and version. */
 HEFT_CHECKED bool heft_h5_superblock(struct heft_h5_reader *r, struct heft_error *err);
+/* Where the signature is, if it is at one of the places where it may be. */
+HEFT_CHECKED bool heft_h5_find(const struct heft_source *bytes, uint64_t *base, bool *has,
+                               struct heft_error *err);
 
 /* ---- h5_walk.c ---- */
 /* Fills entries, lists and values. */

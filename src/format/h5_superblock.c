@@ -30,33 +30,30 @@
 
 /* ---- where it is ------------------------------------------------------------------------- */
 
-static bool has_signature(const struct heft_h5_reader *r, uint64_t at, bool *has,
+static bool has_signature(const struct heft_source *bytes, uint64_t at, bool *has,
                           struct heft_error *err)
 {
-    uint8_t bytes[SIGNATURE_N];
+    uint8_t read[SIGNATURE_N];
 
-    *has = false;
-    if (!heft_within(at, sizeof bytes, r->bytes->size))
-        return true;
-    if (!heft_source_read(r->bytes, at, bytes, sizeof bytes, err))
+    if (!heft_source_read(bytes, at, read, sizeof read, err))
         return false;
-    *has = memcmp(bytes, SIGNATURE, sizeof bytes) == 0;
+    *has = memcmp(read, SIGNATURE, sizeof read) == 0;
     return true;
 }
 
-static bool find(struct heft_h5_reader *r, struct heft_error *err)
+bool heft_h5_find(const struct heft_source *bytes, uint64_t *base, bool *has,
+                  struct heft_error *err)
 {
-    bool has = false;
     uint64_t at = 0;
 
-    while (!has && heft_within(at, SIGNATURE_N, r->bytes->size)) {
-        if (!has_signature(r, at, &has, err))
+    *has = false;
+    while (!*has && heft_within(at, SIGNATURE_N, bytes->size)) {
+        if (!has_signature(bytes, at, has, err))
             return false;
-        r->base = at;
+        *base = at;
         at = at ? at * 2 : FIRST_PLACE;
     }
-    return has || heft_fail(err, HEFT_MALFORMED, 0,
-                            "no HDF5 signature at 0, 512, 1024, …: this is no HDF5 file");
+    return true;
 }
 
 /* ---- what it says ------------------------------------------------------------------------- */
@@ -150,9 +147,13 @@ static bool check_new(struct heft_h5_reader *r, struct superblock *s, struct hef
 bool heft_h5_superblock(struct heft_h5_reader *r, struct heft_error *err)
 {
     struct superblock s = {.n = 0};
+    bool has;
 
-    if (!find(r, err))
+    if (!heft_h5_find(r->bytes, &r->base, &has, err))
         return false;
+    if (!has)
+        return heft_fail(err, HEFT_MALFORMED, 0,
+                         "no HDF5 signature at 0, 512, 1024, …: this is no HDF5 file");
     s.n = (size_t)heft_min_u64(MOST, r->bytes->size - r->base);
     if (!heft_source_read(r->bytes, r->base, s.bytes, s.n, err))
         return false;

@@ -33,8 +33,12 @@ enum expect { FAILED, VALUE, FIRST_ITEM, FIRST_KEY, AFTER_ITEM, AFTER_MEMBER, DO
 void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t base,
                      struct heft_arena *arena, struct heft_error *err)
 {
-    *json =
-        (struct heft_json){.data = data, .base = base, .arena = arena, .err = err, .expect = VALUE};
+    *json = (struct heft_json){.data = data,
+                               .base = base,
+                               .arena = arena,
+                               .err = err,
+                               .expect = VALUE,
+                               .deepest = HEFT_JSON_DEPTH};
 }
 
 const char *heft_json_token_name(enum heft_json_token token)
@@ -181,8 +185,10 @@ static enum heft_json_token open_container(struct heft_json *json, bool object)
     const uint32_t top = json->depth;
     const uint8_t bit = (uint8_t)(1U << (top & 7));
 
-    if (top == HEFT_JSON_DEPTH)
-        return failed(json, HEFT_LIMIT, json->at, "nested deeper than 127 levels");
+    if (top == json->deepest)
+        return failed(json, HEFT_LIMIT, json->at,
+                      top == HEFT_JSON_DEPTH ? "nested deeper than 127 levels"
+                                             : "nested deeper than 1000 levels");
     if (object)
         json->in_object[top >> 3] |= bit;
     else

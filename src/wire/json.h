@@ -29,8 +29,9 @@ enum heft_json_token {
     HEFT_JSON_END
 };
 
-#define HEFT_JSON_DEPTH 127
-#define HEFT_JSON_PAD   64 /* zero bytes behind what a window holds */
+#define HEFT_JSON_DEPTH   127  /* as the safetensors library has it */
+#define HEFT_JSON_DEEPEST 1000 /* for those who ask, with heft_json_deepen: as Python has it */
+#define HEFT_JSON_PAD     64   /* zero bytes behind what a window holds */
 
 struct heft_json {
     struct heft_bytes data;
@@ -45,8 +46,8 @@ struct heft_json {
     bool is_integer;
     bool skipping;  /* strings are checked, but their text is thrown away */
     uint8_t expect; /* what may come next */
-    uint32_t depth;
-    uint8_t in_object[(HEFT_JSON_DEPTH + 7) / 8];
+    uint32_t depth, deepest;
+    uint8_t in_object[(HEFT_JSON_DEEPEST + 7) / 8];
     char *spare; /* room in the arena for decoded strings */
     size_t spare_n;
     const struct heft_source *src; /* what the window shows a part of; NULL: data is all there is */
@@ -64,6 +65,11 @@ HEFT_CHECKED bool heft_json_open(struct heft_json *json, const struct heft_sourc
                                  uint64_t off, uint64_t n, size_t window, struct heft_arena *arena,
                                  struct heft_error *err);
 void heft_json_close(struct heft_json *json);
+/* Takes HEFT_JSON_DEEPEST levels. */
+static inline void heft_json_deepen(struct heft_json *json)
+{
+    json->deepest = HEFT_JSON_DEEPEST;
+}
 enum heft_json_token heft_json_next(struct heft_json *json);
 /* The caller has read the value that comes next by himself: the n bytes at data.p + at. */
 void heft_json_passed(struct heft_json *json, size_t n);

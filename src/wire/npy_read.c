@@ -4,10 +4,11 @@
  *     key     'descr' 'fortran_order' 'shape'      in any order, each of them
  *     descr   a text, or brackets of texts and numbers
  *     order   True False
- *     shape   ( ) ( 3 , ) ( 3 , 4 )                numbers: 2 2L 0x2 1_000
+ *     shape   ( ) ( 3 , ) ( 3 , 4 )                numbers: 2 +2 -0 2L 0x2 1_000
  *     text    '…' "…" u'…' r'…' with escapes, several side by side
  *
- * White space and comments stand between all of these, as Python has it. */
+ * White space and comments stand between all of these, as Python has it. What Python takes beside
+ * this and nothing writes is refused: brackets around single values, \N{NAME}. */
 #include "base/endian.h"
 #include "base/text.h"
 #include "wire/npy.h"
@@ -32,7 +33,7 @@ struct reader {
     /* The last token: */
     size_t where;
     char bracket;
-    bool is_true;
+    bool is_true, is_negative;
     uint64_t number;
     char text[ROOM];
     size_t length;
@@ -65,6 +66,8 @@ static void skip_space(struct reader *r)
                 r->at++;
         else if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f')
             r->at++;
+        else if (c == '\\' && r->n - r->at > 1 && r->p[r->at + 1] == '\n')
+            r->at += 2;
         else
             return;
     }
@@ -217,6 +220,18 @@ static enum token take_number(struct reader *r)
     return is_letter(peek(r)) || is_digit(peek(r)) || peek(r) == '.' ? BAD : NUMBER;
 }
 
+/* One sign; of more than one Python makes an expression, which no header is. */
+static enum token take_signed(struct reader *r)
+{
+    enum token token;
+
+    r->is_negative = r->p[r->at++] == '-';
+    skip_space(r);
+    token = is_digit(peek(r)) ? take_number(r) : BAD;
+    r->is_negative = r->is_negative && r->number > 0;
+    return token;
+}
+
 static enum token take_word(struct reader *r)
 {
     const char *begin = (const char *)r->p + r->at;
@@ -235,12 +250,15 @@ static enum token next(struct reader *r)
 
     skip_space(r);
     r->where = r->at;
+    r->is_negative = false;
     if (r->at == r->n)
         return END;
     if (begins_text(r, &prefix))
         return take_text(r);
     if (is_digit(peek(r)))
         return take_number(r);
+    if (peek(r) == '+' || peek(r) == '-')
+        return take_signed(r);
     if (is_letter(peek(r)))
         return take_word(r);
     r->bracket = (char)r->p[r->at++];
@@ -373,7 +391,7 @@ static bool read_shape(struct reader *r, struct heft_npy *out)
     if (!is_open(r, token, '('))
         return wrong(r, token, "shape", "a tuple");
     for (out->rank = 0; (token = next(r)) != CLOSE; has_comma = token == COMMA) {
-        if (token == NUMBER && has_comma) {
+        if (token == NUMBER && has_comma && !r->is_negative) {
             if (!add_dimension(r, out))
                 return false;
         } else if (token != COMMA || has_comma) {

@@ -323,39 +323,48 @@ static void numbers_must_fit_a_double(void **state)
     expect_range(digits, false);
 }
 
-static void depth_is_limited(void **state)
+static void limit_depth(bool is_deep, uint32_t most)
 {
-    char text[HEFT_JSON_DEPTH + 1];
+    char text[HEFT_JSON_DEEPEST + 1];
     struct run run;
 
-    (void)state;
     memset(text, '[', sizeof text);
     begin(&run, text, sizeof text);
-    for (size_t i = 0; i < HEFT_JSON_DEPTH; i++)
+    if (is_deep)
+        heft_json_deepen(&run.json);
+    for (size_t i = 0; i < most; i++)
         assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
     assert_int_equal(run.err.code, HEFT_LIMIT);
-    assert_int_equal(run.err.offset, BASE + HEFT_JSON_DEPTH);
+    assert_int_equal(run.err.offset, BASE + most);
     end(&run);
+}
+
+static void depth_is_limited(void **state)
+{
+    (void)state;
+    limit_depth(false, HEFT_JSON_DEPTH);
+    limit_depth(true, HEFT_JSON_DEEPEST);
 }
 
 static void containers_close_as_they_opened(void **state)
 {
-    char text[2 * HEFT_JSON_DEPTH * 6];
+    char text[2 * HEFT_JSON_DEEPEST * 6];
     struct run run;
     size_t n = 0;
 
     (void)state;
-    for (size_t i = 0; i < HEFT_JSON_DEPTH; i++) {
+    for (size_t i = 0; i < HEFT_JSON_DEEPEST; i++) {
         const char *open = i % 3 == 1 ? "{\"k\":" : "[";
 
         memcpy(text + n, open, strlen(open));
         n += strlen(open);
     }
     text[n++] = '1';
-    for (size_t i = HEFT_JSON_DEPTH; i-- > 0;)
+    for (size_t i = HEFT_JSON_DEEPEST; i-- > 0;)
         text[n++] = i % 3 == 1 ? '}' : ']';
     begin(&run, text, n);
+    heft_json_deepen(&run.json);
     assert_int_equal(last_token(&run), HEFT_JSON_END);
     end(&run);
 }

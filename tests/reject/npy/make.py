@@ -61,6 +61,8 @@ def what_numpy_reads():
         "escapes": "{'de' \"scr\": '\\x3cf4', 'fortran_order': False, 'shape': (3,)}\n",
         "hex-shape": changed(shape="(0x3,)"),
         "underscores": changed(shape="(0b1_1,)"),
+        "signs": changed(shape="(+ 3, +0x1)"),
+        "line-goes-on": changed(shape="(3\\\n,)"),
         "name-of-type": changed("'float32'"),
         "letter-of-type": changed("'f'"),
         "no-comma-at-the-end": "{'descr':'<f4','fortran_order':False,'shape':(3,)}",
@@ -69,6 +71,7 @@ def what_numpy_reads():
     twice = changed(shape="(4,)")[:-1] + "'shape': (3,)}"
     header("key-twice", "note", len(twice), "a key is there twice", twice)
     header("ok-latin1-comment", "ok", "*", "", DICT + " # \xe9")
+    sample("ok-minus-nothing.npy", "ok", "*", "", npy(changed(shape="(- 0, 3)"), b""))
     sample("ok-version-3.npy", "ok", "*", "", npy(DICT + " # é☃\n", version=(3, 0)))
     sample("ok-no-members.npz", "note", 0, "an .npz of no arrays", npz())
 
@@ -123,6 +126,8 @@ def shapes():
             ("in-brackets", "(3)", 2, "(3,) is a tuple"),
             ("list", "[3]", 0, "must be a tuple"),
             ("negative", "(-1,)", 1, "a whole number from 0 on"),
+            ("two-signs", "(++3,)", 1, "a whole number from 0 on"),
+            ("sign-alone", "(+,)", 1, "a whole number from 0 on"),
             ("sum", "(1+1,)", 2, "a whole number from 0 on"),
             ("float", "(3.0,)", 1, "a whole number from 0 on"),
             ("octal", "(03,)", 1, "a whole number from 0 on"),
