@@ -155,7 +155,7 @@ static bool on_value(void *ctx, struct heft_h5_text path, struct heft_h5_text na
     hdf5_put_u64(pipe, (uint64_t)value->kind);
     hdf5_put_u64(pipe, value->is_list);
     hdf5_put_u64(pipe, value->kind == HEFT_H5_NOTHING ? 0 : value->n);
-    if (value->kind == HEFT_H5_INTS)
+    if (value->kind == HEFT_H5_INTS || value->kind == HEFT_H5_BOOLS)
         hdf5_put(pipe, value->as.ints, value->n * sizeof *value->as.ints);
     if (value->kind == HEFT_H5_FLOATS)
         hdf5_put(pipe, value->as.floats, value->n * sizeof *value->as.floats);

@@ -222,7 +222,7 @@ static bool tell_value(struct hearing *h, struct heft_h5_text path, struct heft_
     bool ok = items != NULL;
 
     value->as.texts = items; /* all members are pointers to items */
-    if (value->kind == HEFT_H5_INTS)
+    if (value->kind == HEFT_H5_INTS || value->kind == HEFT_H5_BOOLS)
         value->as.ints = items;
     if (value->kind == HEFT_H5_FLOATS)
         value->as.floats = items;
@@ -243,7 +243,7 @@ static bool hear_value(struct hearing *h)
     uint64_t kind = 0, is_list = 0, n = 0;
     char *where = take_text(h, &path);
     char *what = where ? take_text(h, &name) : NULL;
-    bool ok = what && hdf5_take_u64(in, HEFT_H5_FLOATS, &kind) && hdf5_take_u64(in, 1, &is_list) &&
+    bool ok = what && hdf5_take_u64(in, HEFT_H5_BOOLS, &kind) && hdf5_take_u64(in, 1, &is_list) &&
               hdf5_take_u64(in, h->visitor->text_bytes / 4, &n);
     struct heft_h5_value value = {
         .kind = (enum heft_h5_kind)kind, .is_list = is_list == 1, .n = (size_t)n};

@@ -104,6 +104,15 @@ struct found {
     bool is_list;
 };
 
+/* An empty list is one; what is of a type that is not told is neither a list nor empty. */
+static bool tell_nothing(struct teller *t, const struct found *a)
+{
+    const struct heft_h5_value nothing = {.kind = HEFT_H5_NOTHING,
+                                          .is_list = a->is_list && a->n == 0};
+
+    return tell(t, &nothing);
+}
+
 static bool attribute_texts(struct teller *t, const struct found *a)
 {
     const bool varying = H5Tis_variable_str(a->type) > 0;
@@ -122,43 +131,54 @@ static bool attribute_texts(struct teller *t, const struct found *a)
     return ok;
 }
 
-static bool attribute_numbers(struct teller *t, const struct found *a, bool is_float)
+/* Numbers without a sign that 63 bits do not hold look negative. */
+static bool has_negative(const int64_t *numbers, size_t n)
 {
+    for (size_t i = 0; i < n; i++)
+        if (numbers[i] < 0)
+            return true;
+    return false;
+}
+
+static bool attribute_numbers(struct teller *t, const struct found *a, enum heft_h5_kind kind)
+{
+    const bool is_unsigned = kind == HEFT_H5_INTS && H5Tget_sign(a->type) == H5T_SGN_NONE;
+    const hid_t as = kind == HEFT_H5_FLOATS ? H5T_NATIVE_DOUBLE
+                     : is_unsigned          ? H5T_NATIVE_UINT64
+                                            : H5T_NATIVE_INT64;
     void *numbers = take(t, a->n, 8) ? hdf5_alloc(a->n, 8, t->err) : NULL;
-    struct heft_h5_value value = {
-        .kind = is_float ? HEFT_H5_FLOATS : HEFT_H5_INTS, .is_list = a->is_list, .n = a->n};
+    struct heft_h5_value value = {.kind = kind, .is_list = a->is_list, .n = a->n};
     bool ok = numbers != NULL;
 
-    if (is_float)
+    if (kind == HEFT_H5_FLOATS)
         value.as.floats = numbers;
     else
         value.as.ints = numbers;
-    if (ok && H5Aread(a->attribute, is_float ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, numbers) < 0)
+    if (ok && H5Aread(a->attribute, as, numbers) < 0)
         ok = hdf5_blame(t->file, t->err, "an attribute");
-    ok = ok && tell(t, &value);
+    if (ok && is_unsigned && has_negative(numbers, a->n))
+        ok = tell_nothing(t, a);
+    else
+        ok = ok && tell(t, &value);
     free(numbers);
     return ok;
 }
 
-/* Numbers of 64 bits without a sign may not fit: not told. */
-static bool is_int(const struct found *a)
-{
-    return a->each < 8 || (a->each == 8 && H5Tget_sign(a->type) == H5T_SGN_2);
-}
-
 static bool tell_attribute(struct teller *t, const struct found *a)
 {
-    const struct heft_h5_value nothing = {
-        .kind = HEFT_H5_NOTHING, .is_list = a->is_list, .n = a->n};
     const H5T_class_t kind = H5Tget_class(a->type);
 
     if (a->n == 0)
-        return tell(t, &nothing);
+        return tell_nothing(t, a);
     if (kind == H5T_STRING)
         return attribute_texts(t, a);
-    if (kind == H5T_INTEGER && is_int(a))
-        return attribute_numbers(t, a, false);
-    return kind == H5T_FLOAT && a->each <= 8 ? attribute_numbers(t, a, true) : tell(t, &nothing);
+    if (kind == H5T_INTEGER && a->each <= 8)
+        return attribute_numbers(t, a, HEFT_H5_INTS);
+    if (kind == H5T_FLOAT && a->each <= 8)
+        return attribute_numbers(t, a, HEFT_H5_FLOATS);
+    return kind == H5T_ENUM && !hdf5_type_of(a->type, a->attribute).why
+               ? attribute_numbers(t, a, HEFT_H5_BOOLS)
+               : tell_nothing(t, a);
 }
 
 static bool find_attribute(struct teller *t, hid_t object, const char *name, struct found *a)

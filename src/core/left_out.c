@@ -83,6 +83,17 @@ static bool note_bookkeeping(struct heft_conversion *c, const struct heft_value 
     return note_names(c, &left, "left out, bookkeeping", err);
 }
 
+/* A program refuses weights that lie in another order than its own. */
+static bool note_orders(struct heft_conversion *c, struct heft_error *err)
+{
+    struct left_out left = {0};
+
+    for (size_t i = 0; !c->format->keeps_strides && i < c->cargo.n_items; i++)
+        if (c->cargo.items[i].row->order)
+            leave_out(&left, c->cargo.items[i].name);
+    return note_names(c, &left, "made row-major, dim_order is lost (torch would keep it)", err);
+}
+
 bool heft_conversion_leave_values(struct heft_conversion *c,
                                   const struct heft_convert_options *options,
                                   struct heft_error *err)
@@ -102,7 +113,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
     return note_names(c, &left, "left out, not tensors", err) &&
-           (!refuses || note_bookkeeping(c, from, err));
+           (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }
 
 bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,

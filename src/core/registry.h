@@ -70,6 +70,7 @@ struct heft_format {
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */
     bool refuses_values; /* has no place for values and metadata: refused unless the user says so */
+    bool keeps_strides;  /* dimensions may lie in another order than row-major */
     bool wide_extents;   /* of dimensions, up to 2^64-1; others have them signed */
     bool aligns_segments; /* heft_convert_options.segment_alignment */
     bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */

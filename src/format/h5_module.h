@@ -13,7 +13,7 @@
 #include "heft/types.h"
 
 #define HEFT_H5_SYMBOL  "heft_h5_module"
-#define HEFT_H5_VERSION 2
+#define HEFT_H5_VERSION 3
 #define HEFT_H5_NOWHERE UINT64_MAX
 
 /* Where a file's bytes come from. */
@@ -28,7 +28,13 @@ struct heft_h5_text {
     size_t n;
 };
 
-enum heft_h5_kind { HEFT_H5_NOTHING, HEFT_H5_TEXTS, HEFT_H5_INTS, HEFT_H5_FLOATS };
+enum heft_h5_kind {
+    HEFT_H5_NOTHING,
+    HEFT_H5_TEXTS,
+    HEFT_H5_INTS,
+    HEFT_H5_FLOATS,
+    HEFT_H5_BOOLS /* ints: 0, else true */
+};
 
 /* An attribute's value, or a dataset of strings. NOTHING: of a type that is not told. */
 struct heft_h5_value {

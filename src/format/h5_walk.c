@@ -130,6 +130,8 @@ static bool add_one(struct heft_h5_reader *r, struct heft_node *in, struct heft_
         return heft_tree_text(mem, in, key, str(value->as.texts[i]), err);
     case HEFT_H5_INTS:
         return heft_tree_number(mem, in, key, value->as.ints[i], err);
+    case HEFT_H5_BOOLS:
+        return heft_tree_bool(mem, in, key, value->as.ints[i] != 0, err);
     case HEFT_H5_FLOATS:
         return heft_tree_real(mem, in, key, value->as.floats[i], err);
     default:

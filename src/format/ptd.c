@@ -234,5 +234,6 @@ const struct heft_format heft_format_ptd = {
     .keeps_blobs = true,
     .holds = holds,
     .refuses_values = true,
+    .keeps_strides = true,
     .aligns_segments = true,
 };

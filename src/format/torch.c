@@ -86,6 +86,7 @@ const struct heft_format heft_format_torch = {
     .sum = HEFT_SUM_CRC32,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
+    .keeps_strides = true,
     .layouts = heft_torch_layouts,
     .holds = heft_torch_holds,
 };

@@ -511,5 +511,6 @@ const struct heft_format heft_format_torch_legacy = {
     .plan = heft_torch_legacy_plan,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
+    .keeps_strides = true,
     .holds = heft_torch_legacy_holds,
 };

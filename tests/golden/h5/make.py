@@ -46,6 +46,22 @@ def others(file):
     file.attrs["nothing"] = []
 
 
+def attributes(file):
+    """Of types beside texts, signed numbers and floats: told, or not told, but never as something else."""
+    file["x"] = np.float32(1)
+    at = file["x"].attrs
+    at["yes"] = True
+    at["flags"] = np.array([True, False])
+    at["shape"] = np.array([3, 4], "u8")
+    at["byte"] = np.uint8(200)
+    at["too_large"] = np.array([1, 2**63], "u8")
+    at["complex"] = 1 + 2j
+    at["pairs"] = np.zeros(2, [("a", "f4"), ("b", "i4")])
+    at["colour"] = np.array([1, 2], h5py.enum_dtype({"RED": 1, "BLUE": 2}, "u1"))
+    at["none"] = h5py.Empty("f4")
+    at["empty"] = np.array([], "u8")
+
+
 def packed(file):
     file.create_dataset("gzip", data=ramp(5, 6), chunks=(2, 4), compression="gzip", shuffle=True,
                         fletcher32=True)
@@ -105,7 +121,7 @@ def nested():
 
 
 def main():
-    for make in (types, others, packed, links, shards, cut_lists):
+    for make in (types, others, attributes, packed, links, shards, cut_lists):
         with h5py.File(HERE / f"{make.__name__.replace('_', '-')}.h5", "w") as file:
             make(file)
     with h5py.File(HERE / "latest.h5", "w", libver="latest") as file:
