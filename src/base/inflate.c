@@ -1,15 +1,5 @@
-/* inflate.c: raw deflate through ISA-L. Its state (about 100 KiB, window included) is all the
- * memory a stream needs. */
-#include "base/inflate.h"
-
-#include <isa-l/igzip_lib.h>
-
-/* ISA-L counts in 32 bits. */
-#define PIECE ((size_t)1 << 30)
-
-struct heft_inflate {
-    struct inflate_state state;
-};
+/* inflate.c: raw deflate, part by part, and the window between steps. */
+#include "base/inflate_parts.h"
 
 struct heft_inflate *heft_inflate_new(struct heft_error *err)
 {
@@ -17,70 +7,142 @@ struct heft_inflate *heft_inflate_new(struct heft_error *err)
 
     if (!z)
         return NULL;
-    isal_inflate_init(&z->state);
-    z->state.crc_flag = ISAL_DEFLATE;
+    z->fast = heft_inflate_fast_at(0);
+    z->bits = 0;
+    z->n_bits = 0;
+    z->part = HEFT_INFLATE_HEAD;
+    z->is_last = z->is_fixed = false;
+    z->match = (struct heft_inflate_match){0};
+    z->window_n = 0;
     return z;
 }
 
-static const char *reason_of(int status)
+bool heft_inflate_fail(struct heft_error *err, const char *what)
 {
-    switch (status) {
-    case ISAL_INVALID_BLOCK:
-        return "a block header that deflate does not have";
-    case ISAL_INVALID_SYMBOL:
-        return "a code that its table does not have";
-    case ISAL_INVALID_LOOKBACK:
-        return "a reference to before its beginning";
-    default:
-        return "data that is not deflate";
-    }
+    return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "the deflate stream has %s", what);
 }
 
-/* ISA-L reads up to eight bytes ahead. At the end of the stream those that were not needed go back
- * to the input. */
-static bool give_back(struct heft_inflate *z, size_t taken, struct heft_error *err)
+static void end_block(struct heft_inflate *z)
 {
-    const int bits = z->state.read_in_length;
-    const size_t ahead = bits > 0 ? (size_t)bits / 8 : 0;
+    z->part = z->is_last ? HEFT_INFLATE_DONE : HEFT_INFLATE_HEAD;
+}
 
-    if (ahead > taken)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "at least %zu bytes follow the end of the deflate stream", ahead);
-    z->state.next_in -= ahead;
-    z->state.avail_in += (uint32_t)ahead;
-    z->state.read_in_length = 0;
+/* Bytes of a stored block: some may be among the bits. */
+static void copy_stored(struct heft_inflate *z, struct heft_inflate_io *io, bool *more)
+{
+    size_t n;
+
+    while (z->left > 0 && z->n_bits > 0 && io->out < io->out_end) {
+        *io->out++ = (uint8_t)z->bits;
+        heft_inflate_drop(z, 8);
+        z->left--;
+    }
+    n = (size_t)heft_min_u64((size_t)(io->in_end - io->in), (size_t)(io->out_end - io->out));
+    n = (size_t)heft_min_u64(n, z->left);
+    if (n > 0)
+        memcpy(io->out, io->in, n);
+    io->out += n;
+    io->in += n;
+    z->left -= (uint32_t)n;
+    if (z->left == 0)
+        end_block(z);
+    else
+        *more = false;
+}
+
+static bool has_plenty(const struct heft_inflate_io *io)
+{
+    return io->in_end - io->in >= HEFT_INFLATE_FAST_IN + 8 &&
+           io->out_end - io->out >= HEFT_INFLATE_FAST_OUT;
+}
+
+static bool symbols(struct heft_inflate *z, struct heft_inflate_io *io, bool *more,
+                    struct heft_error *err)
+{
+    heft_inflate_copy(z, io);
+    if (has_plenty(io))
+        return z->fast(z, io, err);
+    if (io->out < io->out_end)
+        return heft_inflate_symbol(z, io, more, err);
+    *more = false;
     return true;
+}
+
+static bool run_parts(struct heft_inflate *z, struct heft_inflate_io *io, struct heft_error *err)
+{
+    bool more = true, ok = true;
+
+    while (ok && more && z->part != HEFT_INFLATE_DONE) {
+        if (z->part == HEFT_INFLATE_BROKEN)
+            ok = heft_inflate_fail(err, "been found to be wrong before");
+        else if (z->part == HEFT_INFLATE_SYMBOLS)
+            ok = symbols(z, io, &more, err);
+        else if (z->part == HEFT_INFLATE_STORED)
+            copy_stored(z, io, &more);
+        else
+            ok = heft_inflate_head(z, io, &more, err);
+    }
+    if (!ok)
+        z->part = HEFT_INFLATE_BROKEN;
+    return ok;
+}
+
+/* Whole bytes among the bits go back to the input, unless the step ended for want of more. Of those
+ * which were read by steps before none are left then: they were too few for what came next, so that
+ * took all of them. */
+static void give_back(struct heft_inflate *z, struct heft_inflate_io *io)
+{
+    const size_t n = (size_t)heft_min_u64(z->n_bits / 8, (size_t)(io->in - io->in_begin));
+
+    if (z->part != HEFT_INFLATE_DONE && io->out < io->out_end)
+        return;
+    io->in -= n;
+    z->n_bits -= 8 * (uint32_t)n;
+    z->bits &= (UINT64_C(1) << z->n_bits) - 1;
+}
+
+/* What was made last stays in the window. It slides when it is full, so that every byte is moved
+ * about twice. */
+static void keep_window(struct heft_inflate *z, const uint8_t *p, size_t n)
+{
+    if (n >= HEFT_INFLATE_WINDOW) {
+        p += n - HEFT_INFLATE_WINDOW;
+        n = HEFT_INFLATE_WINDOW;
+        z->window_n = 0;
+    } else if (n > sizeof z->window - z->window_n) {
+        memmove(z->window, z->window + z->window_n - HEFT_INFLATE_WINDOW, HEFT_INFLATE_WINDOW);
+        z->window_n = HEFT_INFLATE_WINDOW;
+    }
+    if (n > 0)
+        memcpy(z->window + z->window_n, p, n);
+    z->window_n += n;
 }
 
 bool heft_inflate_step(struct heft_inflate *z, struct heft_bytes *in, uint8_t **out, size_t *out_n,
                        bool *done, struct heft_error *err)
 {
-    const uint32_t in_n = (uint32_t)(in->n < PIECE ? in->n : PIECE);
-    const uint32_t room = (uint32_t)(*out_n < PIECE ? *out_n : PIECE);
-    struct inflate_state *state = &z->state;
-    int status;
+    struct heft_inflate_io io = {in->p, in->p, NULL, *out, *out, NULL};
+    bool ok;
 
-    *done = state->block_state == ISAL_BLOCK_FINISH;
-    if (*done)
-        return true;
-    state->next_in = (uint8_t *)(uintptr_t)in->p; /* only read */
-    state->avail_in = in_n;
-    state->next_out = *out;
-    state->avail_out = room;
-    status = isal_inflate(state);
-    if (status < 0)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "the deflate stream has %s",
-                         reason_of(status));
-
-    *done = state->block_state == ISAL_BLOCK_FINISH;
-    if (*done && !give_back(z, in_n - state->avail_in, err))
+    if (in->n == 0) /* its p may be NULL, to which nothing can be added, not even 0 */
+        io.in = io.in_begin = z->window;
+    if (*out_n == 0)
+        io.out = io.out_begin = z->window;
+    io.in_end = io.in + in->n;
+    io.out_end = io.out + *out_n;
+    ok = run_parts(z, &io, err);
+    *done = z->part == HEFT_INFLATE_DONE;
+    if (!ok)
         return false;
-    if (in_n > 0) /* of none p may be NULL, to which nothing can be added, not even 0 */
-        in->p += in_n - state->avail_in;
-    in->n -= in_n - state->avail_in;
-    if (room > 0)
-        *out += room - state->avail_out;
-    *out_n -= room - state->avail_out;
+    give_back(z, &io);
+    if (in->n > 0)
+        in->p = io.in;
+    in->n = (size_t)(io.in_end - io.in);
+    if (*out_n > 0) {
+        keep_window(z, *out, (size_t)(io.out - io.out_begin));
+        *out = io.out;
+    }
+    *out_n = (size_t)(io.out_end - io.out);
     return true;
 }
 
