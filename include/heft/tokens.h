@@ -42,7 +42,8 @@ struct heft_vocab;
  *                    ids, but are not looked for in text
  *   X.tiktoken       ranks; the end of text gets the lowest free id
  *   vocab.bpe        alone: ids as GPT-2 numbers them
- * What a file is, its content tells. Words are always cut by GPT-2's pattern. Ids are below 2^20.
+ * What a file is, its content tells. Words are always cut by GPT-2's pattern: HEFT_UNSUPPORTED where
+ * 90000 merges or more were plainly learnt with another one (cl100k, Llama 3). Ids are below 2^20.
  * A list of merges beside its ids is read as the original does: a last line without its newline is
  * not used. NULL on failure. */
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);

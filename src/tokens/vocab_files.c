@@ -54,8 +54,9 @@ static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool
     if (!has_ids && is_json(text))
         return heft_vocab_check_text(r, text) && heft_vocab_read_json(r, text);
     if (!has_ids && heft_vocab_is_ranks(text))
-        return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text);
-    return read_merges(r, text, has_ids);
+        return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text) &&
+               heft_vocab_check_words(r->v, r->err);
+    return read_merges(r, text, has_ids) && heft_vocab_check_words(r->v, r->err);
 }
 
 bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_bytes ids,

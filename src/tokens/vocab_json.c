@@ -138,7 +138,8 @@ static bool check_forms(struct walk *w)
 static bool check_added(struct walk *w, const struct heft_listed *item, bool has_id)
 {
     if (!has_id || !item->word.p)
-        return heft_vocab_fail(w->r, item->where, "an added token without id below 2^20, or content");
+        return heft_vocab_fail(w->r, item->where,
+                               "an added token without id below 2^20, or content");
     if (item->word.n == 0 || item->word.n > HEFT_LONGEST)
         return heft_vocab_fail(w->r, item->where, "an added token of 0 or more than 4096 bytes");
     return item->is_special ||

@@ -77,5 +77,7 @@ HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft
 /* True where the first line is one of a rank file. */
 bool heft_vocab_is_ranks(struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
+/* False where the merges were learnt with another pattern than GPT-2's. */
+HEFT_CHECKED bool heft_vocab_check_words(const struct heft_vocab *v, struct heft_error *err);
 
 #endif

@@ -507,6 +507,41 @@ static void test_wide_ids(void **unused)
     heft_vocab_close(v);
 }
 
+/* A letter and one, two of those and two, and `odd` merges of a point with four: 90000 in all. */
+static void put_many(struct heft_buf *b, unsigned odd)
+{
+    const unsigned words = 90000 - 676 - odd;
+
+    for (unsigned i = 0; i < 676; i++)
+        heft_buf_printf(b, "%c %c\n", (int)('a' + i / 26), (int)('a' + i % 26));
+    for (unsigned i = 0; i < words + odd; i++) {
+        const unsigned k = i < words ? i : i - words;
+        const char four[4] = {(char)('a' + k / 17576), (char)('a' + k / 676 % 26),
+                              (char)('a' + k / 26 % 26), (char)('a' + k % 26)};
+
+        heft_buf_printf(b, i < words ? "%.2s %.2s\n" : ". %.2s%.2s\n", four, four + 2);
+    }
+}
+
+/* As many merges as the newer vocabularies have, and tokens that GPT-2's pattern would part. */
+static void test_other_pattern(void **unused)
+{
+    struct heft_error err = {0};
+    struct heft_buf text = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    put_many(&text, 90000 / 64);
+    v = open_buf(&text, NULL, &err);
+    if (!v)
+        fail_msg("code %d, \"%s\"", (int)err.code, err.text);
+    heft_vocab_close(v);
+    put_many(&text, 90000 / 64 + 1);
+    assert_null(open_buf(&text, NULL, &err));
+    assert_int_equal(err.code, HEFT_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "1407 of 90000 merged tokens are no words"));
+}
+
 /* GPT-2's own, or a word of how to get it. */
 static void test_builtin(void **unused)
 {
@@ -655,9 +690,10 @@ int main(void)
         cmocka_unit_test(test_missing_byte),   cmocka_unit_test(test_damaged_ranks),
         cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
-        cmocka_unit_test(test_foreign_words),  cmocka_unit_test(test_wide_ids),
-        cmocka_unit_test(test_builtin),        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_vocab_ids),
+        cmocka_unit_test(test_foreign_words),  cmocka_unit_test(test_other_pattern),
+        cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
+        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_vocab_ids),
     };
 
     return cmocka_run_group_tests_name("vocab", tests, NULL, NULL);
