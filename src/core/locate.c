@@ -48,7 +48,9 @@ static const char *choose_index(const struct folder *folder, bool *several)
 
     for (size_t k = 0; !name && k < HEFT_COUNT(index_names); k++)
         name = named(folder, index_names[k]);
-    return name ? name : only_one(folder, ".index.json", several);
+    if (!name)
+        name = only_one(folder, ".index.json", several);
+    return name || *several ? name : only_one(folder, ".weights.json", several);
 }
 
 /* Why a folder without a checkpoint of ours has none. */

@@ -148,7 +148,9 @@ static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
     if (heft_add(a->work, entry->work, &a->work) && a->work <= most)
         return true;
     heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-              "with it more than %" PRIu64 " bytes unpack from %" PRIu64, most, size);
+              "with it more than %" PRIu64 " bytes unpack from %" PRIu64
+              ", the limit: %d times the file, or 1 GiB",
+              most, size, MOST_TIMES);
     return heft_error_about(a->err, "dataset", entry->path);
 }
 

@@ -11,6 +11,10 @@
  *       }
  *     }
  *
+ * Keras' NAME.weights.json says instead where the variables of a group are, which may be several:
+ *
+ *         "/layers/dense/vars": ["NAME_00000.weights.h5", …],
+ *
  * The shards may be of any format: each is opened once, in the order of first mention. What the
  * index says is then compared with what they hold: disagreements are findings of `verify`, but a
  * shard that is missing or broken is an error. The text of the index is let go after opening. */
@@ -32,6 +36,9 @@ struct mapping {
     uint32_t shard;
     uint32_t where; /* in the index */
     bool found;     /* in one of the shards */
+    bool is_group;  /* Keras': an entry a shard, in the order of the shards, one behind the other */
+    uint32_t first; /* entry of the group */
+    uint32_t next;  /* of the first entry: the one whose shard is being checked */
 };
 
 struct reader {
@@ -47,7 +54,7 @@ struct reader {
     struct heft_strmap names, paths, metadata;
     size_t first_metadata, end_metadata; /* of the index, in the model */
     size_t first_storage;
-    bool has_metadata, has_map;
+    bool has_metadata, has_map, has_groups;
     struct heft_str total; /* total_size as written */
     uint64_t total_where;
 };
@@ -126,33 +133,84 @@ static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
     return true;
 }
 
+/* A path in weight_map, the last token: one entry more. */
+static bool add_file(struct reader *r, const struct mapping *map)
+{
+    struct mapping entry = *map;
+
+    if (!find_shard(r, r->json.text, &entry.shard) ||
+        !heft_grow(&r->map, &r->cap_map, r->n_map, 1, sizeof *r->map, r->err))
+        return false;
+    r->map[r->n_map++] = entry;
+    return true;
+}
+
+static int by_shard(const void *a, const void *b)
+{
+    const uint32_t x = ((const struct mapping *)a)->shard, y = ((const struct mapping *)b)->shard;
+
+    return (x > y) - (x < y);
+}
+
+/* The files of a group, behind the bracket. */
+static bool add_files(struct reader *r, const struct mapping *map)
+{
+    struct mapping *entries;
+    enum heft_json_token token;
+    size_t n;
+
+    while ((token = heft_json_next(&r->json)) == HEFT_JSON_STRING)
+        if (!add_file(r, map))
+            return false;
+    n = r->n_map - map->first;
+    if (token != HEFT_JSON_ARRAY_END || n == 0)
+        return heft_json_refuse(&r->json, token, "its file in weight_map", "a string");
+    entries = r->map + map->first;
+    qsort(entries, n, sizeof *entries, by_shard);
+    for (size_t i = 1; i < n; i++)
+        if (entries[i].shard == entries[i - 1].shard)
+            return heft_fail(r->err, HEFT_MALFORMED, map->where, "is twice in one file, %.*s",
+                             (int)heft_min_u64(r->shards[entries[i].shard].path.n, 200),
+                             r->shards[entries[i].shard].path.p);
+    return true;
+}
+
+static bool add_entry(struct reader *r, const struct mapping *map)
+{
+    const enum heft_json_token token = heft_json_next(&r->json);
+
+    if (token == HEFT_JSON_STRING)
+        return add_file(r, map);
+    if (token == HEFT_JSON_ARRAY && map->is_group)
+        return add_files(r, map);
+    return heft_json_refuse(&r->json, token, "its file in weight_map", "a string");
+}
+
 static bool add_mapping(struct reader *r)
 {
     const uint64_t limit = heft_limit_entries(&r->model->limits, UINT64_MAX);
-    struct mapping map = {.name = r->json.text, .where = (uint32_t)r->json.where};
-    enum heft_json_token token;
+    struct mapping map = {.name = r->json.text,
+                          .where = (uint32_t)r->json.where,
+                          .first = (uint32_t)r->n_map,
+                          .next = (uint32_t)r->n_map};
     uint32_t other;
 
+    map.is_group = map.name.n > 1 && map.name.p[0] == '/';
+    if (map.is_group) { /* rows have no slash in front */
+        map.name = (struct heft_str){map.name.p + 1, map.name.n - 1};
+        r->has_groups = true;
+    }
     if (r->n_map >= limit)
         return heft_fail(r->err, HEFT_LIMIT, map.where,
                          "more than %" PRIu64 " tensors in the index, which is the limit", limit);
-    if (!heft_strmap_add(&r->names, map.name, (uint32_t)r->n_map, &other, r->err))
+    if (!heft_strmap_add(&r->names, map.name, map.first, &other, r->err))
         return false;
-    if (other != HEFT_MAP_NONE) {
+    if (other != HEFT_MAP_NONE)
         heft_fail(r->err, HEFT_MALFORMED, map.where,
                   "is in weight_map twice, first at offset 0x%" PRIx32, r->map[other].where);
-        return heft_error_about(r->err, "tensor", map.name);
-    }
-    token = heft_json_next(&r->json);
-    if (token != HEFT_JSON_STRING) {
-        heft_json_refuse(&r->json, token, "its file in weight_map", "a string");
-        return heft_error_about(r->err, "tensor", map.name);
-    }
-    if (!find_shard(r, r->json.text, &map.shard) ||
-        !heft_grow(&r->map, &r->cap_map, r->n_map, 1, sizeof *r->map, r->err))
-        return false;
-    r->map[r->n_map++] = map;
-    return true;
+    else if (add_entry(r, &map))
+        return true;
+    return heft_error_about(r->err, map.is_group ? "group" : "tensor", map.name);
 }
 
 static bool read_weight_map(struct reader *r)
@@ -277,6 +335,22 @@ static bool open_shards(struct reader *r)
     return ok;
 }
 
+/* What the index says of a row: by its name, or that of the group it is in. NULL: nothing. */
+static struct mapping *mapping_of(const struct reader *r, struct heft_str name)
+{
+    uint32_t at = heft_strmap_get(&r->names, name);
+
+    if (at != HEFT_MAP_NONE && !r->map[at].is_group)
+        return &r->map[at];
+    while (name.n > 0 && name.p[name.n - 1] != '/')
+        name.n--;
+    if (!r->has_groups || name.n < 2)
+        return NULL;
+    name.n--;
+    at = heft_strmap_get(&r->names, name);
+    return at != HEFT_MAP_NONE && r->map[at].is_group ? &r->map[at] : NULL;
+}
+
 struct placed {
     uint64_t at; /* in the index, then in the shard */
     struct heft_row row;
@@ -299,9 +373,12 @@ static bool reorder_rows(struct reader *r, const struct shard *shard)
 
     if (!placed)
         return false;
-    for (size_t i = 0; i < n; i++)
-        placed[i] =
-            (struct placed){(uint64_t)heft_strmap_get(&r->names, rows[i].name) << 32 | i, rows[i]};
+    for (size_t i = 0; i < n; i++) {
+        const struct mapping *map = mapping_of(r, rows[i].name);
+        const uint64_t at = map ? (uint64_t)(map - r->map) : UINT32_MAX;
+
+        placed[i] = (struct placed){at << 32 | i, rows[i]};
+    }
     qsort(placed, n, sizeof *placed, by_place);
     for (size_t i = 0; i < n; i++)
         rows[i] = placed[i].row;
@@ -318,7 +395,7 @@ static bool rename_rows(struct reader *r, uint32_t number)
     for (uint32_t i = 0; ok && i < r->n_map; i++) {
         uint32_t other;
 
-        ok = r->map[i].shard != number ||
+        ok = r->map[i].shard != number || r->map[i].is_group ||
              heft_strmap_add(&stored, shard->format->shard_name(r->map[i].name), i, &other, r->err);
     }
     for (size_t i = shard->first; ok && i < shard->end; i++) {
@@ -351,16 +428,29 @@ static bool note(struct reader *r, uint64_t where, struct heft_str name, const c
                            (int)heft_min_u64(path.n, 100), path.p);
 }
 
+/* The group's entry for that shard, or NULL; shards are asked for in their order. */
+static struct mapping *entry_of(struct reader *r, struct mapping *group, uint32_t shard)
+{
+    struct mapping *entry = &r->map[group->next];
+    const struct mapping *const end = r->map + r->n_map;
+
+    while (entry->shard < shard && entry + 1 < end && entry[1].first == group->first)
+        entry++;
+    group->next = (uint32_t)(entry - r->map);
+    return entry->shard == shard ? entry : NULL;
+}
+
 /* A tensor of that name is in shard number `shard`. */
 static bool check_found(struct reader *r, struct heft_str name, uint32_t shard)
 {
-    const uint32_t at = heft_strmap_get(&r->names, name);
-    struct mapping *map = at == HEFT_MAP_NONE ? NULL : &r->map[at];
+    struct mapping *const map = mapping_of(r, name);
+    struct mapping *const entry = map && map->is_group ? entry_of(r, map, shard) : map;
 
     if (!map)
         return note(r, HEFT_NO_OFFSET, name, "not in the index, but in", r->shards[shard].path);
-    map->found = true;
-    return map->shard == shard ||
+    if (entry)
+        entry->found = true;
+    return (entry && entry->shard == shard) ||
            note(r, map->where, name, "not where the index says, but in", r->shards[shard].path);
 }
 
@@ -375,6 +465,21 @@ static bool lose_missing(struct reader *r, const struct mapping *map)
     return heft_model_lose(r->model, map->name, r->source, &why, r->err);
 }
 
+/* They are there, if not to be read; which shard of a group has one is not known. */
+static void find_unreadable(struct reader *r)
+{
+    const struct heft_model *model = r->model;
+
+    for (size_t i = 0; i < r->n_map; i++)
+        r->map[i].next = r->map[i].first;
+    for (size_t i = 0; i < model->n_unreadable; i++) {
+        struct mapping *const map = mapping_of(r, model->unreadable[i].name);
+
+        for (; map && map->next < r->n_map && r->map[map->next].first == map->first; map->next++)
+            r->map[map->next].found = true;
+    }
+}
+
 static bool check_shards(struct reader *r)
 {
     const struct heft_model *model = r->model;
@@ -383,12 +488,7 @@ static bool check_shards(struct reader *r)
         for (size_t row = r->shards[i].first; row < r->shards[i].end; row++)
             if (!check_found(r, model->rows[row].name, i))
                 return false;
-    for (size_t i = 0; i < model->n_unreadable; i++) { /* there, if not to be read */
-        const uint32_t at = heft_strmap_get(&r->names, model->unreadable[i].name);
-
-        if (at != HEFT_MAP_NONE)
-            r->map[at].found = true;
-    }
+    find_unreadable(r);
     for (size_t i = 0; i < r->n_map; i++) {
         const struct mapping *map = &r->map[i];
 
@@ -442,6 +542,8 @@ static bool check_total(struct reader *r)
 
     if (!r->total.p || !sum_bytes(r, &rows, &storages, &weighed))
         return true;
+    if (r->has_groups && heft_str_ends(r->total, ".0")) /* Keras counts in floats */
+        r->total.n -= 2;
     heft_json_begin(&number, (struct heft_bytes){(const uint8_t *)r->total.p, r->total.n}, 0,
                     &r->mem, &ignored);
     if (heft_json_next(&number) == HEFT_JSON_NUMBER && heft_json_u64(&number, &total) &&
@@ -456,7 +558,7 @@ static bool is_tensor(const struct reader *r, struct heft_str name)
 {
     const uint32_t at = heft_strmap_get(&r->names, name);
 
-    return at != HEFT_MAP_NONE && r->map[at].found;
+    return at != HEFT_MAP_NONE && r->map[at].found && !r->map[at].is_group;
 }
 
 /* Metadata entries of the index that record a tied name: dropped → kept. */
@@ -621,7 +723,7 @@ static const char *const extensions[] = {NULL};
 extern const struct heft_format heft_format_hf_index;
 const struct heft_format heft_format_hf_index = {
     .name = "hf-index",
-    .summary = "index of a sharded Hugging Face checkpoint (*.index.json)",
+    .summary = "index of a sharded checkpoint: the hub's *.index.json, Keras' *.weights.json",
     .probe = probe,
     .open = open_index,
     .plan = plan_index,

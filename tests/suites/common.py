@@ -132,6 +132,7 @@ def golden_inputs():
 def index_of(folder):
     """The file of a checkpoint's folder that names the others; None where the folder is none."""
     return (next(folder.glob("saved_model.pb*"), None)
-            or next(folder.glob("*.index.json"), None) or next(folder.glob(".metadata"), None)
+            or next(folder.glob("*.index.json"), None) or next(folder.glob("*.weights.json"), None)
+            or next(folder.glob(".metadata"), None)
             or next(reversed(sorted(folder.glob("*.index"))), None)  # TensorFlow's: the latest
             or next(folder.glob("model.ckpt-3*"), None))  # … of version 1

@@ -137,6 +137,8 @@ def main():
         legacy_h5_format.save_weights_to_hdf5_group(file, nested())
     made.save(HERE / "model.keras")
     made.save_weights(HERE / "three.weights.h5")
+    (HERE / "sharded").mkdir(exist_ok=True)
+    made.save_weights(HERE / "sharded" / "three.weights.json", max_shard_size=13 / 1024**3)
 
 
 main()

@@ -120,8 +120,31 @@ def disagreements():
     sample("unknown-keys", '{"x": [1], ' + index("a", "b", "c")[1:], "ok")
 
 
+def groups():
+    """Keras': where the variables of a group are."""
+    held = {"s1.safetensors": shard(["g/vars/0", "g/vars/1"]), "s2.safetensors": shard(["g/vars/2", "vars/0"])}
+
+    def group(why, files, *rest, root='"s2.safetensors"', shards=held, total="4.0"):
+        sample("group-" + why, f'{{"metadata": {{"total_size": {total}}}, "weight_map": {{"/vars": {root}, '
+               f'"/g/vars": {files}}}}}', *rest, shards=shards, offset="*" if rest[0] == "finding" or why == "file-twice" else None)
+    both = '["s1.safetensors", "s2.safetensors"]'
+    group("good", both, "ok")
+    group("alone", '"s1.safetensors"', "finding", "tensor g/vars/2: not where the index says, but in s2")
+    group("nowhere", both, "finding", "tensor vars: the index has it in s1.safetensors",
+          root='["s1.safetensors", "s2.safetensors"]')
+    group("unknown", both, "finding", "tensor h/vars/0: not in the index, but in s1",
+          shards={**held, "s1.safetensors": shard(["g/vars/0", "h/vars/0"])})
+    group("file-twice", '["s1.safetensors", "s1.safetensors"]', "malformed",
+          "group g/vars: is twice in one file, s1.safetensors")
+    group("no-file", "[^]", "malformed", "group g/vars: its file in weight_map is the end of an array")
+    group("number", '["s1.safetensors", ^3]', "malformed", "group g/vars: its file in weight_map is a number")
+    group("object", "^{}", "malformed", "group g/vars: its file in weight_map is an object")
+    sample("tensor-in-files", '{"weight_map": {"a": ^["s1.safetensors"]}}', "malformed",
+           "tensor a: its file in weight_map is an array, must be a string")
+
+
 def main():
-    for part in (text, paths, shards, disagreements):
+    for part in (text, paths, shards, disagreements, groups):
         part()
     (HERE / "expect.tsv").write_text(
         "# made by make.py: file, code, offset, part of the message\n"
