@@ -38,14 +38,21 @@ static bool is_code(const uint16_t *count)
     return left == 0 || words == 0 || (words == 1 && count[1] == 1);
 }
 
+/* Whether the next eight symbols have no words: most blocks use few of all symbols. */
+static bool are_unused(const uint8_t *lengths, uint32_t i, uint32_t n)
+{
+    return i + 8 <= n && heft_le64(lengths + i) == 0;
+}
+
 bool heft_inflate_code_init(struct heft_inflate_code *code, const uint8_t *lengths, uint32_t n)
 {
     uint16_t next[HEFT_INFLATE_MOST + 2] = {0};
     uint32_t word = 0;
 
     memset(code->count, 0, sizeof code->count);
-    for (uint32_t i = 0; i < n; i++)
-        code->count[lengths[i]]++;
+    for (uint32_t i = 0; i < n; i += 8)
+        for (uint32_t k = i; k < n && k < i + 8 && !are_unused(lengths, i, n); k++)
+            code->count[lengths[k]]++;
     code->count[0] = 0;
     if (!is_code(code->count))
         return false;
@@ -56,9 +63,10 @@ bool heft_inflate_code_init(struct heft_inflate_code *code, const uint8_t *lengt
         code->limit[k] = (uint16_t)(word << (HEFT_INFLATE_MOST - k));
         next[k + 1] = (uint16_t)(next[k] + code->count[k]);
     }
-    for (uint32_t i = 0; i < n; i++)
-        if (lengths[i])
-            code->symbols[next[lengths[i]]++] = (uint16_t)i;
+    for (uint32_t i = 0; i < n; i += 8)
+        for (uint32_t k = i; k < n && k < i + 8 && !are_unused(lengths, i, n); k++)
+            if (lengths[k])
+                code->symbols[next[lengths[k]]++] = (uint16_t)k;
     return true;
 }
 
