@@ -1,6 +1,8 @@
 /* text.c: UTF-8, text made safe for terminals, JSON strings. */
 #include "base/text.h"
 
+#include "base/endian.h"
+
 /* ---- UTF-8 ---------------------------------------------------------------------------------
  *
  * lead      bytes  second byte   (what it rules out)
@@ -86,13 +88,48 @@ static size_t ascii_run(const uint8_t *p, size_t n)
     return at;
 }
 
+/* Whether a character of three bytes begins at the low end, with a lead that takes any second byte. */
+static bool is_three(uint64_t bytes)
+{
+    return (bytes & 0xc0c0f0) == 0x8080e0 && (bytes & 0xff) != 0xe0 && (bytes & 0xff) != 0xed;
+}
+
+/* Of the bytes from the first on, those of such characters, as far as words can be read: most text of
+ * East Asia is runs of them. */
+static size_t three_run(const uint8_t *p, size_t n)
+{
+    size_t at = 0;
+
+    while (n - at >= 8) {
+        const uint64_t bytes = heft_le64(p + at);
+
+        if (!is_three(bytes))
+            break;
+        at += is_three(bytes >> 24) ? 6 : 3;
+    }
+    return at;
+}
+
+/* Of the bytes from the first on, those of valid characters beyond ASCII. */
+static size_t wide_run(const uint8_t *p, size_t n)
+{
+    size_t at = 0, length;
+
+    do {
+        at += three_run(p + at, n - at);
+        if (at == n || p[at] < 0x80)
+            return at;
+        length = character_length(p + at, n - at);
+        at += length;
+    } while (length > 0 && at < n);
+    return at;
+}
+
 size_t heft_utf8_check(struct heft_bytes text)
 {
     size_t at = 0;
 
     while (at < text.n) {
-        size_t length;
-
         at += ascii_run(text.p + at, text.n - at);
         if (at == text.n)
             break;
@@ -102,10 +139,9 @@ size_t heft_utf8_check(struct heft_bytes text)
             at++;
             continue;
         }
-        length = character_length(text.p + at, text.n - at);
-        if (length == 0)
+        at += wide_run(text.p + at, text.n - at);
+        if (at < text.n && text.p[at] >= 0x80)
             return at;
-        at += length;
     }
     return at;
 }

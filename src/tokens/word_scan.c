@@ -62,44 +62,51 @@ static bool is_joint_free(const struct place *at, unsigned i)
     return at->joints && !heft_can_join(at->joints, before, at->text[i]);
 }
 
-static void put_character(const struct place *at, struct block *b, struct carry *next, unsigned i)
-{
-    unsigned width;
-    const uint32_t c = heft_utf8_at(at->text + i, &width);
-    const uint64_t bits = (UINT64_C(1) << width) - 1;
+/* The characters beyond ASCII of a block, by their class: their bits in it, and in the next one. */
+struct wide {
+    uint64_t in[4], beyond[4]; /* by enum heft_class */
+    uint64_t tail, tail_beyond;
+};
 
-    put(&b->tail, &next->tail, bits & ~UINT64_C(1), i);
-    switch (heft_class_of(at->classes, c)) {
-    case HEFT_CLASS_LETTER:
-        put(&b->m.letter, &next->letter, bits, i);
-        if (width > 2 && is_joint_free(at, i))
-            b->extra |= UINT64_C(1) << i;
-        break;
-    case HEFT_CLASS_NUMBER:
-        put(&b->m.number, &next->number, bits, i);
-        break;
-    case HEFT_CLASS_SPACE:
-        put(&b->m.space, &next->space, bits, i);
-        put(&b->hush, &next->hush, bits, i);
-        if (i + width < at->left && !is_space_at(at->classes, at->text + i + width))
-            b->extra |= UINT64_C(1) << i;
-        break;
-    default:
-        put(&b->other, &next->other, bits, i);
-        break;
-    }
+/* Most are letters, but not so many that a processor could guess which. */
+static void put_character(const struct place *at, struct block *b, struct wide *wide, unsigned i,
+                          unsigned *width)
+{
+    const uint32_t c = heft_utf8_at(at->text + i, width);
+    const uint64_t bits = (UINT64_C(1) << *width) - 1;
+    const unsigned class = heft_class_of(at->classes, c);
+
+    put(&wide->tail, &wide->tail_beyond, bits & ~UINT64_C(1), i);
+    put(&wide->in[class], &wide->beyond[class], bits, i);
+    if (class == HEFT_CLASS_SPACE && i + *width < at->left &&
+        !is_space_at(at->classes, at->text + i + *width))
+        b->extra |= UINT64_C(1) << i;
+    b->extra |= (uint64_t)(class == HEFT_CLASS_LETTER && *width > 2 && is_joint_free(at, i)) << i;
 }
 
 static void put_wide(const struct place *at, struct block *b, struct carry *next)
 {
-    uint64_t leads = b->m.wide & ~b->tail;
+    struct wide wide = {0};
+    unsigned width;
 
-    while (leads) {
+    for (uint64_t leads = b->m.wide & ~b->tail; leads;) {
         const unsigned i = heft_lowest_bit(leads);
 
-        put_character(at, b, next, i);
-        leads &= ~(((UINT64_C(2) << (heft_utf8_width(at->text[i]) - 1)) - 1) << i);
+        put_character(at, b, &wide, i, &width);
+        leads &= ~(((UINT64_C(2) << (width - 1)) - 1) << i);
     }
+    b->m.letter |= wide.in[HEFT_CLASS_LETTER];
+    b->m.number |= wide.in[HEFT_CLASS_NUMBER];
+    b->m.space |= wide.in[HEFT_CLASS_SPACE];
+    b->hush |= wide.in[HEFT_CLASS_SPACE];
+    b->other |= wide.in[HEFT_CLASS_OTHER];
+    b->tail |= wide.tail;
+    next->letter |= wide.beyond[HEFT_CLASS_LETTER];
+    next->number |= wide.beyond[HEFT_CLASS_NUMBER];
+    next->space |= wide.beyond[HEFT_CLASS_SPACE];
+    next->hush |= wide.beyond[HEFT_CLASS_SPACE];
+    next->other |= wide.beyond[HEFT_CLASS_OTHER];
+    next->tail |= wide.tail_beyond;
 }
 
 /* ---- short forms ------------------------------------------------------------------------- */

@@ -61,6 +61,36 @@ static void every_code_point_but_surrogates_is_valid(void **state)
     }
 }
 
+/* By checks of a character each: too short for what takes several at once. */
+static size_t check_slowly(const char *text, size_t n)
+{
+    size_t at = 0, length = 1;
+
+    for (; at < n && length <= 4; length++)
+        if (at + length <= n && check(text + at, length) == length) {
+            at += length;
+            length = 0;
+        }
+    return at;
+}
+
+static void three_bytes_within_a_run_are_judged_as_alone(void **state)
+{
+    char text[] =
+        "\xe5\xad\x97\xe5\xad\x97\xe5\xad\x97 \xe5\xad\x97\xe3\x81\x82\xef\xbc\x8c\xe4\xba\xba";
+    const size_t n = sizeof text - 1;
+
+    (void)state;
+    for (uint32_t bytes = 0xdf7f7f; bytes < 0x1000000; bytes += bytes & 0x10 ? 7 : 1)
+        for (size_t at = 3; at <= 6; at += 3) {
+            text[at] = (char)(bytes >> 16);
+            text[at + 1] = (char)(bytes >> 8);
+            text[at + 2] = (char)bytes;
+            assert_int_equal(check(text, n), check_slowly(text, n));
+            memcpy(text + at, "\xe5\xad\x97", 3);
+        }
+}
+
 static void bad_bytes_are_found_where_they_stand(void **state)
 {
     static const char *const bad[] = {
@@ -387,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_point_but_surrogates_is_valid),
+        cmocka_unit_test(three_bytes_within_a_run_are_judged_as_alone),
         cmocka_unit_test(bad_bytes_are_found_where_they_stand),
         cmocka_unit_test(nothing_that_moves_the_cursor_passes),
         cmocka_unit_test(ascii_json_is_as_python_writes_it),
