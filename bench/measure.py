@@ -106,6 +106,11 @@ class Table:
         print(f"{work}: heft {heft}, {against} {peer}: {ratio} (wanted {wanted}): "
               f"{'reached' if reached else 'NOT REACHED'}", flush=True)
 
+    def told(self, work, against, heft, peer, ratio):
+        """What nothing is asked of: how far a limit is."""
+        self.rows.append((work, against, heft, peer, ratio, "–", "–"))
+        print(f"{work}: heft {heft}, {against} {peer}: {ratio}", flush=True)
+
     def faster(self, work, against, heft, peer, wanted):
         """`wanted` times as fast as the peer, at least."""
         self.add(work, against, text_of(heft), text_of(peer), f"{peer / heft:.1f}×", f"≥ {wanted}×",

@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import texts
 from measure import HEFT, LIBRARY, ROOT, STORE, Peer, alternate, bytes_of, command, median
@@ -139,6 +141,22 @@ def part_tokens_command(table, quick):
     for work, against, wanted, one, other in pairs:
         mine, theirs = alternate(rounds, one, other)
         row(table, f"{work}, {size / 1e6:.0f} MB, the command", against, size, mine, theirs, wanted)
+    limit_of_cores(table, path, rounds)
+
+
+def limit_of_cores(table, path, rounds):
+    """What two cores give to two commands that share nothing, beside what one gives to one."""
+    def two():
+        start = time.perf_counter()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda out: encode_command(path, "-j1", out=out), ("out.bin", "other.bin")))
+        return time.perf_counter() - start
+
+    size = path.stat().st_size
+    one, both = (median(times) for times in alternate(rounds, lambda: encode_command(path, "-j1"), two))
+    table.told(f"two encode -j1 at once, {size / 1e6:.0f} MB each: the limit of -j2", "encode -j1",
+               rate(2 * size, both), rate(size, one), f"{2 * one / both:.2f}×")
+    os.unlink(STORE / "other.bin")
 
 
 def script(table, peer, path):
