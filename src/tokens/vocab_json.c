@@ -156,6 +156,8 @@ static bool read_added_member(struct walk *w, struct heft_listed *item, bool *ha
     const enum heft_json_token token = heft_json_next(&w->json);
     uint64_t id;
 
+    if (token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY)
+        return refuse(w, token);
     if (is_id) {
         *has_id = token == HEFT_JSON_NUMBER && heft_json_u64(&w->json, &id) && id < HEFT_MOST_IDS;
         item->id = *has_id ? (uint32_t)id : 0;
@@ -164,8 +166,6 @@ static bool read_added_member(struct walk *w, struct heft_listed *item, bool *ha
         item->word.p = heft_arena_text(&w->r->v->mem, w->json.text, w->r->err);
     } else if (is_special) {
         item->is_special = token == HEFT_JSON_TRUE;
-    } else if (token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY) {
-        return refuse(w, token);
     }
     return token != HEFT_JSON_ERROR && w->r->err->code == HEFT_OK;
 }
@@ -185,7 +185,7 @@ static bool read_added(struct walk *w)
             !heft_vocab_add(w->r, &w->added, &item))
             return false;
     }
-    return token == HEFT_JSON_ARRAY_END || refuse(w, token);
+    return token == HEFT_JSON_ARRAY_END || (token != HEFT_JSON_ERROR && refuse(w, token));
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */

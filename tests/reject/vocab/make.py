@@ -143,6 +143,8 @@ def json_samples():
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
             ("taken", [{"id": 257, "content": "<pad>", "special": True}], "malformed", "id 257 belongs to another token"),
             ("not-special", [{"id": 300, "content": "<pad>", "special": False}], "unsupported", "id 300 is not special"),
+            ("list-id", [{"id": [57], "content": "<pad>", "special": True}], "unsupported", "added_tokens: only"),
+            ("list-special", [{"id": 300, "content": "<pad>", "special": [True]}], "unsupported", "added_tokens: only"),
             ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id below 2^20, or content"),
             ("twice", [{"id": n, "content": "x", "special": True} for n in (300, 301)], "malformed", "stands there twice")]:
         tokenizer(f"json-added-{name}", added(*tokens), code, text)
