@@ -1,6 +1,8 @@
 """Conversions and reading beside cp and cat: what the parts that move gigabytes share."""
 
+import contextlib
 import os
+import pathlib
 import shutil
 import time
 
@@ -53,6 +55,22 @@ def settle_disk():
     time.sleep(1)
 
 
+@contextlib.contextmanager
+def held_writes():
+    """Nothing is written to the disk before it is asked for, or old: what is not synced is compared
+    in memory, whatever the disk does. The system's limits are put back at the end."""
+    limits = pathlib.Path("/proc/sys/vm")
+    names = ("dirty_ratio", "dirty_background_ratio")
+    before = {name: (limits / name).read_text() for name in names}
+    try:
+        for name, percent in zip(names, ("70", "60")):
+            (limits / name).write_text(percent)
+        yield
+    finally:
+        for name in reversed(names):
+            (limits / name).write_text(before[name])
+
+
 def source(quick):
     with Peer() as peer:
         path = inputs.real(peer, convert_size(quick))
@@ -64,7 +82,7 @@ def against_cp(table, work, source, convert, quick, wanted=1.15):
     """Rows of `convert`, a command's (seconds, peak), beside cp of the source, both not synced."""
     inputs.warm(source)
     alternate(1, convert, lambda: copy(source, False))
-    runs, cp = alternate(5 if quick else 9, convert, lambda: copy(source, False), settle_disk)
+    runs, cp = alternate(5 if quick else 15, convert, lambda: copy(source, False), settle_disk)
     table.within(f"{work}, `--no-sync`", "cp", median([run[0] for run in runs]), median(cp), wanted)
     table.below(f"{work}: peak RSS", max(run[1] for run in runs), 64 * 2**20, bytes_of)
     fresh()
