@@ -354,8 +354,7 @@ static bool may_drop(const struct untier *u, const struct alias *alias, const st
     const struct heft_row *row = u->cargo->items[alias->item].row;
     const struct heft_row *other = u->cargo->items[kept->item].row;
 
-    return ((row->flags ^ other->flags) & (HEFT_ROW_CONJ | HEFT_ROW_NEG)) == 0 &&
-           (!u->cargo->model->storages[row->storage].is_pooled || same_view(row, other));
+    return ((row->flags ^ other->flags) & (HEFT_ROW_CONJ | HEFT_ROW_NEG)) == 0;
 }
 
 /* One run of overlapping names: keep the first complete one by name; drop and record the others in
@@ -416,6 +415,12 @@ static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_
     return true;
 }
 
+/* What is shared by chance stays, a copy for each name. */
+static bool has_ties(const struct heft_storage *storage)
+{
+    return storage->len > 0 && !storage->is_pooled;
+}
+
 /* Storages in the order in which the items first name them. */
 static bool untie_all(struct untier *u, struct heft_error *err)
 {
@@ -425,7 +430,7 @@ static bool untie_all(struct untier *u, struct heft_error *err)
     for (uint32_t i = 0; i < cargo->n_items; i++) {
         const uint32_t storage = cargo->items[i].row->storage;
 
-        if (u->head[storage] == i && cargo->model->storages[storage].len > 0 &&
+        if (u->head[storage] == i && has_ties(&cargo->model->storages[storage]) &&
             !untie_group(u, storage, err))
             return false;
     }

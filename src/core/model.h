@@ -51,8 +51,7 @@ struct heft_storage {
     uint64_t count;                   /* for both: elements that lie here */
     uint8_t coding;
     uint8_t sum;    /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
-    bool is_pooled; /* names may share it because their bytes happen to be equal: one is dropped for
-                        another's sake only where they have one layout, too */
+    bool is_pooled; /* names may share it because their bytes happen to be equal: no tie */
     bool is_within; /* a part of another storage, which has its line in the map */
     bool is_other;  /* a record that is known to be no tensor's: code, say */
     bool is_missing; /* its file is not there, or ends before it: it may be listed, reading it is an
