@@ -496,11 +496,14 @@ bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_option
  * names is one it refuses, and each of them is written by itself. */
 static uint64_t storage_id(const struct heft_cargo *cargo, const struct heft_item *item)
 {
+    const struct heft_storage *storage;
+
     if (item->row->parts)
         return UINT64_MAX;
-    if (cargo->model->storages[item->row->storage].len == 0 || (cargo->untied && item->bytes == 0))
+    storage = &cargo->model->storages[item->row->storage];
+    if (storage->len == 0 || (cargo->untied && item->bytes == 0))
         return EMPTY_STORAGE;
-    return cargo->untied ? UINT64_MAX : item->row->storage;
+    return cargo->untied || storage->is_pooled ? UINT64_MAX : item->row->storage;
 }
 
 struct split_arrays {

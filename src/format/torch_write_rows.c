@@ -8,7 +8,8 @@
  * Only the hull of what is taken is written. Rows of one storage share a piece while they are of one
  * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
  * dtype. Strides stay, offsets count from the hull's begin. A row in parts is put together, into a
- * piece of its own. */
+ * piece of its own; and a row whose storage is another's only because their bytes are equal has its
+ * own, as who trains one of them does not mean the other. */
 #include "format/torch_write.h"
 
 #define NAMES_SHOWN 8 /* in a note */
@@ -39,8 +40,9 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
                        struct heft_error *err)
 {
     struct heft_torch_out *out = g->out;
-    const bool whole = !item->row->parts;
-    const uint32_t first = whole ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
+    const bool shares =
+        !item->row->parts && !out->cargo->model->storages[item->row->storage].is_pooled;
+    const uint32_t first = shares ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
     struct heft_torch_piece *piece;
 
     for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
@@ -49,7 +51,7 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
     *piece = (struct heft_torch_piece){.like = item->row, .as = item->as, .next = HEFT_NONE};
-    if (!whole)
+    if (!shares)
         return true;
     if (first == HEFT_MAP_NONE)
         return heft_u32map_set(&g->first, item->row->storage, *number, err);
