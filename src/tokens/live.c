@@ -16,9 +16,10 @@
 /* The code of what two merge into; NONE: they do not. */
 static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 {
-    const uint32_t rank = *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
-                              ? heft_vocab_pair(l->pairs->v, l->tokens[left].id, l->tokens[right].id)
-                              : HEFT_NO_RANK;
+    const uint32_t rank =
+        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
+            ? heft_vocab_pair(l->pairs->v, l->tokens[left].id, l->tokens[right].id)
+            : HEFT_NO_RANK;
 
     return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
 }
@@ -181,7 +182,8 @@ static bool add_bytes(struct filling *f)
 
         is_live = is_live && f->codes[ids[byte]] == NONE;
         f->codes[ids[byte]] = byte;
-        f->live->tokens[byte] = (struct heft_live_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
+        f->live->tokens[byte] =
+            (struct heft_live_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
         f->live->joins[i] = NONE;

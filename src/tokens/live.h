@@ -39,8 +39,9 @@ struct heft_live {
     uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
     /* An encoder's own. */
     struct heft_trie trie;
-    uint32_t *shorter; /* by code: the longest that its bytes begin with, but itself, and 1; 0: unknown */
-    uint64_t *kept;    /* pairs of codes and whether they fit, as far as remembered; 0: none, as two
+    uint32_t *
+        shorter; /* by code: the longest that its bytes begin with, but itself, and 1; 0: unknown */
+    uint64_t *kept; /* pairs of codes and whether they fit, as far as remembered; 0: none, as two
                         * bytes are not asked for */
 };
 
