@@ -59,7 +59,7 @@ static bool continue_giant(struct heft_encoder *e, const uint8_t *text, size_t n
                            size_t *at, uint8_t **out, struct heft_error *err)
 {
     size_t last = *at;
-    size_t end = heft_run_end(&e->classes, text, n, *at, e->giant, &last);
+    size_t end = heft_long_run_end(e->scan.kernel, &e->classes, text, n, *at, e->giant, &last);
     const bool is_over = end < n || is_last;
 
     if (e->giant == HEFT_CLASS_SPACE && (end < n || !is_last))

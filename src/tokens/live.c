@@ -1,6 +1,8 @@
 /* live.c: merges → live tokens, one rank after the other, and the trie of them. */
 #include "tokens/live.h"
 
+#include "io/pool.h"
+
 #define NONE       HEFT_LIVE_NONE
 #define BYTES      HEFT_LIVE_BYTES
 #define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
@@ -14,9 +16,10 @@
 /* The code of what two merge into; NONE: they do not. */
 static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 {
-    const uint32_t rank = *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
-                              ? heft_vocab_pair(l->pairs->v, l->ids[left], l->ids[right])
-                              : HEFT_NO_RANK;
+    const uint32_t rank =
+        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
+            ? heft_vocab_pair(l->pairs->v, l->tokens[left].id, l->tokens[right].id)
+            : HEFT_NO_RANK;
 
     return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
 }
@@ -52,14 +55,17 @@ bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
 
 uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
 {
-    struct heft_live_token *token = &l->tokens[code];
+    const struct heft_live_token *token = &l->tokens[code];
 
-    if (code >= BYTES && token->shorter == NONE)
-        token->shorter =
-            heft_trie_longest(&l->trie, (const uint8_t *)l->pairs->v->tokens[l->ids[code]].p,
+    if (code < BYTES)
+        return NONE;
+    if (l->shorter[code] == 0)
+        l->shorter[code] =
+            heft_trie_longest(&l->trie, (const uint8_t *)l->pairs->v->tokens[token->id].p,
                               (size_t)token->length - 1)
-                .code;
-    return token->shorter;
+                .code +
+            1;
+    return l->shorter[code] - 1;
 }
 
 /* ---- which tokens are live --------------------------------------------------------------- */
@@ -91,11 +97,9 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
     l->ages_shift = 32 - bits;
     l->ages = heft_alloc((size_t)1 << bits, err);
     l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
-    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
     l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
-    l->ids = heft_alloc((BYTES + v->n_merges) * sizeof *l->ids, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    return l->ages && l->joins && l->kept && l->tokens && l->ids && f->codes &&
+    return l->ages && l->joins && l->tokens && f->codes &&
            heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
 }
 
@@ -124,7 +128,7 @@ static struct heft_live_token joined(const struct heft_live *l, uint32_t left, u
     return (struct heft_live_token){
         .left = left,
         .right = right,
-        .shorter = NONE,
+        .id = l->pairs->v->merges[code - BYTES].id,
         .by_left = left < BYTES ? code : a->by_left,
         .by_right = right < BYTES ? code : b->by_right,
         .length = (uint16_t)(a->length + b->length),
@@ -162,7 +166,6 @@ static bool add_merge(struct filling *f, uint32_t rank)
         return false;
     f->codes[merge->id] = code;
     l->tokens[code] = joined(l, left, right, code);
-    l->ids[code] = merge->id;
     if (l->tokens[code].length > l->longest)
         l->longest = l->tokens[code].length;
     heft_trie_add(&l->trie, merge->id, code);
@@ -179,8 +182,8 @@ static bool add_bytes(struct filling *f)
 
         is_live = is_live && f->codes[ids[byte]] == NONE;
         f->codes[ids[byte]] = byte;
-        f->live->tokens[byte] = (struct heft_live_token){byte, byte, NONE, NONE, NONE, 1, b, b};
-        f->live->ids[byte] = ids[byte];
+        f->live->tokens[byte] =
+            (struct heft_live_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
         f->live->joins[i] = NONE;
@@ -204,28 +207,89 @@ static bool fill(struct filling *f)
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
+struct heft_lives {
+    struct heft_lock *lock;
+    bool is_made, is_live;
+    struct heft_live first; /* of which encoders have copies */
+};
+
+struct heft_lives *heft_lives_new(struct heft_error *err)
+{
+    struct heft_lives *lives = heft_calloc(1, sizeof *lives, err);
+
+    if (lives && (lives->lock = heft_lock_new(err)) != NULL)
+        return lives;
+    heft_lives_free(lives);
+    return NULL;
+}
+
+static void release_first(struct heft_live *l)
+{
+    heft_trie_release(&l->trie);
+    heft_free(l->tokens);
+    heft_free(l->ages);
+    heft_free(l->joins);
+    *l = (struct heft_live){0};
+}
+
+void heft_lives_free(struct heft_lives *lives)
+{
+    if (!lives)
+        return;
+    release_first(&lives->first);
+    heft_lock_free(lives->lock);
+    heft_free(lives);
+}
+
+static bool make(struct heft_lives *lives, const struct heft_pairs *pairs, struct heft_error *err)
+{
+    struct filling f = {.live = &lives->first};
+    bool ok;
+
+    lives->first = (struct heft_live){.pairs = pairs};
+    ok = reserve(&f, &lives->is_live, err);
+    lives->is_live = ok && lives->is_live && fill(&f);
+    heft_free(f.codes);
+    if (!lives->is_live)
+        release_first(&lives->first);
+    return ok;
+}
+
+/* What was made is not changed any more. */
+static const struct heft_live *first_of(const struct heft_pairs *pairs, bool *is_live,
+                                        struct heft_error *err)
+{
+    struct heft_lives *const lives = pairs->lives;
+    bool ok;
+
+    heft_lock_take(lives->lock);
+    ok = lives->is_made = lives->is_made || make(lives, pairs, err);
+    *is_live = lives->is_live;
+    heft_lock_drop(lives->lock);
+    return ok ? &lives->first : NULL;
+}
+
 bool heft_live_init(struct heft_live *l, const struct heft_pairs *pairs, bool *is_live,
                     struct heft_error *err)
 {
-    struct filling f = {.live = l};
-    bool ok;
+    const struct heft_live *const first = first_of(pairs, is_live, err);
 
     *l = (struct heft_live){.pairs = pairs};
-    ok = reserve(&f, is_live, err);
-    *is_live = ok && *is_live && fill(&f);
-    heft_free(f.codes);
-    if (!ok || !*is_live)
-        heft_live_release(l);
-    return ok;
+    if (!first || !*is_live)
+        return first != NULL;
+    *l = *first;
+    l->shorter = heft_calloc(BYTES + (size_t)pairs->v->n_merges, sizeof *l->shorter, err);
+    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
+    if (heft_trie_copy(&l->trie, &first->trie, err) && l->shorter && l->kept)
+        return true;
+    heft_live_release(l);
+    return false;
 }
 
 void heft_live_release(struct heft_live *l)
 {
     heft_trie_release(&l->trie);
-    heft_free(l->tokens);
-    heft_free(l->ids);
-    heft_free(l->ages);
-    heft_free(l->joins);
+    heft_free(l->shorter);
     heft_free(l->kept);
     *l = (struct heft_live){0};
 }

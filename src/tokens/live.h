@@ -23,26 +23,30 @@
 /* A token's code: a byte's is the byte, else 256 and its merge's rank. */
 struct heft_live_token {
     uint32_t left, right; /* codes */
-    uint32_t shorter;     /* the longest that its bytes begin with, but itself; unknown: NONE */
+    uint32_t id;
     uint32_t by_left, by_right; /* the merge that its first byte comes into first, and its last */
     uint16_t length;            /* in bytes */
     uint8_t first, last;        /* bytes */
 };
+/* What follows from the vocabulary is made once, what is learnt from texts each encoder has its own. */
 struct heft_live {
     const struct heft_pairs *pairs;
     struct heft_live_token *tokens; /* by code */
-    uint32_t *ids;                  /* the same */
     uint32_t longest;
-    struct heft_trie trie;
     uint8_t *ages; /* by a pair's hash: the age of the first merge there; NEVER: there is none */
     unsigned ages_shift;
     unsigned age_shift; /* code >> age_shift: its age */
     uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
-    uint64_t *kept;  /* pairs of codes and whether they fit, as far as remembered; 0: none,
-                      * as two bytes are not asked for */
+    /* An encoder's own. */
+    struct heft_trie trie;
+    uint32_t *
+        shorter; /* by code: the longest that its bytes begin with, but itself, and 1; 0: unknown */
+    uint64_t *kept; /* pairs of codes and whether they fit, as far as remembered; 0: none, as two
+                        * bytes are not asked for */
 };
 
-/* *is_live: whether the vocabulary can be read so; the tables are there only if it can. */
+/* *is_live: whether the vocabulary can be read so; the tables are there only if it can. They die with
+ * the pairs. */
 HEFT_CHECKED bool heft_live_init(struct heft_live *live, const struct heft_pairs *pairs,
                                  bool *is_live, struct heft_error *err);
 void heft_live_release(struct heft_live *live);

@@ -117,7 +117,7 @@ static void hand_over(struct heft_long *l, size_t count)
     l->before = count ? l->room[count - 1] : l->before;
     for (size_t i = 0; i < count; i++) {
         bytes += l->live.tokens[l->room[i]].length;
-        l->room[i] = l->live.ids[l->room[i]];
+        l->room[i] = l->live.tokens[l->room[i]].id;
     }
     l->ids = l->room;
     l->n_ids = count;

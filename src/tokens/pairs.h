@@ -7,6 +7,11 @@
 #include "tokens/kernels.h"
 #include "tokens/vocab.h"
 
+struct heft_lives;
+/* Tables of a vocabulary, made when they are asked for (live.c): an encoder's own are copies. */
+HEFT_CHECKED struct heft_lives *heft_lives_new(struct heft_error *err);
+void heft_lives_free(struct heft_lives *lives);
+
 struct heft_pairs {
     const struct heft_vocab *v;
     const struct heft_kernel *kernel;
@@ -15,6 +20,7 @@ struct heft_pairs {
     unsigned bits;      /* log2 of how many */
     uint32_t first_made;
     bool is_counted; /* merges make ids that count up, from the first one's on */
+    struct heft_lives *lives;
 };
 
 HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,

@@ -20,6 +20,31 @@ size_t heft_run_end(const struct heft_classes *classes, const uint8_t *text, siz
     return at;
 }
 
+static uint64_t of_class(const struct heft_masks *m, unsigned class)
+{
+    const uint64_t of[] = {~(m->letter | m->number | m->space), m->letter, m->number, m->space};
+
+    return of[class] & ~m->wide;
+}
+
+size_t heft_long_run_end(const struct heft_kernel *kernel, const struct heft_classes *classes,
+                         const uint8_t *text, size_t n, size_t at, unsigned class, size_t *last)
+{
+    const size_t from = at;
+    struct heft_masks m;
+    uint64_t others = 0;
+
+    for (; others == 0 && n - at >= HEFT_SCAN_BLOCK; at += HEFT_SCAN_BLOCK) {
+        kernel->masks(text + at, &m);
+        others = ~of_class(&m, class);
+    }
+    if (others)
+        at -= HEFT_SCAN_BLOCK - heft_lowest_bit(others);
+    if (at > from)
+        *last = at - 1;
+    return heft_run_end(classes, text, n, at, class, last);
+}
+
 /* 's, 't, 're …: bytes that it takes, 0 where it is none. */
 static size_t contraction(const uint8_t *p, size_t n)
 {

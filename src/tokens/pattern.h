@@ -8,6 +8,7 @@
 #define HEFT_PATTERN_H
 
 #include "tokens/classes.h"
+#include "tokens/kernels.h"
 
 /* Behind the text that is split there must be so many readable bytes. */
 #define HEFT_SPLIT_PAD 8
@@ -19,5 +20,8 @@ size_t heft_split_word(const struct heft_classes *classes, const uint8_t *text, 
  * begins, untouched where there is none. */
 size_t heft_run_end(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at,
                     unsigned class, size_t *last);
+/* The same of one that is expected to be long: what is ASCII, many bytes at a time. */
+size_t heft_long_run_end(const struct heft_kernel *kernel, const struct heft_classes *classes,
+                         const uint8_t *text, size_t n, size_t at, unsigned class, size_t *last);
 
 #endif

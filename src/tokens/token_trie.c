@@ -12,12 +12,26 @@ struct heft_trie_item {
 bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, size_t tokens,
                     size_t nodes, struct heft_error *err)
 {
-    *trie = (struct heft_trie){.words = words, .n_nodes = 1, .n_items = 1};
+    *trie = (struct heft_trie){.words = words,
+                               .n_nodes = 1,
+                               .n_items = 1,
+                               .cap_nodes = nodes + 1,
+                               .cap_items = tokens + 1};
     trie->starts = heft_calloc(STARTS, sizeof *trie->starts, err);
-    trie->nodes = heft_calloc(nodes + 1, sizeof *trie->nodes, err);
-    trie->twins = heft_calloc(nodes + 1, sizeof *trie->twins, err);
-    trie->items = heft_alloc((tokens + 1) * sizeof *trie->items, err);
+    trie->nodes = heft_calloc(trie->cap_nodes, sizeof *trie->nodes, err);
+    trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
+    trie->items = heft_alloc(trie->cap_items * sizeof *trie->items, err);
     return trie->starts && trie->nodes && trie->twins && trie->items;
+}
+
+bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from, struct heft_error *err)
+{
+    if (!heft_trie_init(trie, from->words, from->cap_items - 1, from->cap_nodes - 1, err))
+        return false;
+    memcpy(trie->starts, from->starts, STARTS * sizeof *trie->starts);
+    memcpy(trie->items, from->items, from->n_items * sizeof *trie->items);
+    trie->n_items = from->n_items;
+    return true;
 }
 
 static uint64_t bit_of(uint8_t byte)

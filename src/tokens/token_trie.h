@@ -28,6 +28,7 @@ struct heft_trie {
     uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
     struct heft_trie_item *items;  /* [0]: none */
     uint32_t n_nodes, n_items;
+    size_t cap_nodes, cap_items;
 };
 struct heft_trie_match {
     uint32_t code;
@@ -38,6 +39,9 @@ struct heft_trie_match {
  * behind the second that no token before it has brought. words[] is asked as long as the trie is. */
 HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
                                  size_t tokens, size_t nodes, struct heft_error *err);
+/* A trie of its own, equal to one in which nothing has been looked for. */
+HEFT_CHECKED bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from,
+                                 struct heft_error *err);
 /* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
  * the same bytes. */
 void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code);

@@ -11,6 +11,9 @@
 #define LONG_PLACES 4                 /* for a long word to be in, one behind the other */
 #define MOST_HEAP   ((size_t)1 << 15) /* bytes: as long as making the tables takes */
 #define LEAST       ((size_t)1 << 20)
+#define FIRST_LINES 14 /* bits, at least: a line for each token */
+#define FIRST_LONGS 8  /* the same, of groups of places; they grow by so many … */
+#define MORE_LONGS  4
 
 struct entry {
     uint64_t low, high;         /* the word; all zero: free */
@@ -193,6 +196,7 @@ static void remember(struct heft_words *w, struct key key, const uint32_t *ids, 
 {
     struct entry *e = open_entry(w, key);
 
+    w->n_new++;
     heft_words_put(w, ids, heft_min_u64(count, most_ids(w)), e->value);
     heft_put_le16(e->value + VALUE_BYTES - 2, (uint16_t)count);
 }
@@ -224,6 +228,38 @@ static struct heft_long_word *find_long(struct heft_long_word *places, const uin
     return NULL;
 }
 
+/* Places of more bits: what was in a group goes to the groups that follow one another there. */
+static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsigned bits)
+{
+    for (size_t i = LONG_PLACES << w->long_bits; i-- > 0;) {
+        const struct heft_long_word *const known = &w->longs[i];
+        struct heft_long_word *const places = to + (known->hash >> (64 - bits)) * LONG_PLACES;
+
+        if (known->hash == 0)
+            continue;
+        memmove(places + 1, places, (LONG_PLACES - 1) * sizeof *places);
+        *places = *known;
+    }
+    heft_free(w->longs);
+    w->longs = to;
+    w->long_bits = bits;
+}
+
+/* Where there is no memory for more it stays as it is. */
+static void grow_longs(struct heft_words *w)
+{
+    const unsigned bits = w->long_bits + MORE_LONGS < w->most_long_bits ? w->long_bits + MORE_LONGS
+                                                                        : w->most_long_bits;
+    struct heft_error unused = {0};
+    struct heft_long_word *to = heft_calloc((size_t)LONG_PLACES << bits, sizeof *w->longs, &unused);
+
+    w->n_new_longs = 0;
+    if (to)
+        spread_longs(w, to, bits);
+    else
+        w->most_long_bits = w->long_bits;
+}
+
 static void forget_longs(struct heft_words *w)
 {
     memset(w->longs, 0, LONG_PLACES * sizeof *w->longs << w->long_bits);
@@ -245,6 +281,8 @@ static void remember_long(struct heft_words *w, struct heft_long_word *places, u
     memmove(places + 1, places, (LONG_PLACES - 1) * sizeof *places);
     *places = (struct heft_long_word){hash, (uint32_t)w->store_used, (uint16_t)n, (uint16_t)count};
     w->store_used += bytes;
+    if (++w->n_new_longs >> w->long_bits && w->long_bits < w->most_long_bits)
+        grow_longs(w);
 }
 
 uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uint8_t *out,
@@ -268,6 +306,42 @@ uint8_t *heft_words_one(struct heft_words *w, const uint8_t *word, size_t n, uin
     if (hash)
         remember_long(w, places, hash, word, n, ids, count);
     return heft_words_put(w, ids, count, out);
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+/* More lines: what was in one goes to lines that follow one another there, in its order. */
+static void spread_lines(struct heft_words *w, struct heft_word_line *to, unsigned bits)
+{
+    const size_t n = (size_t)1 << w->line_bits;
+    const struct heft_word_line *const from = w->lines;
+
+    w->lines = to;
+    w->line_bits = bits;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = HEFT_COUNT(from->entries); k-- > 0;) {
+            const struct entry *const e = &from[i].entries[k];
+
+            if (e->low | e->high)
+                *open_entry(w, (struct key){e->low, e->high}) = *e;
+        }
+}
+
+/* Once it is known that the text has many words. Where there is no memory it stays as it is. */
+static void grow_lines(struct heft_words *w)
+{
+    struct heft_error unused = {0};
+    void *const old = w->lines_block, *block = NULL;
+    struct heft_word_line *to =
+        heft_pages_zero(sizeof *w->lines << w->most_line_bits, &block, &unused);
+
+    if (!to) {
+        w->most_line_bits = w->line_bits;
+        return;
+    }
+    spread_lines(w, to, w->most_line_bits);
+    w->lines_block = block;
+    heft_free(old);
 }
 
 /* ---- batches ----------------------------------------------------------------------------- */
@@ -374,6 +448,8 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
         const size_t batch = heft_min_u64(n - from, BATCH);
         const uint32_t *s = starts + from;
 
+        if (HEFT_UNLIKELY(w->n_new >> w->line_bits) && w->line_bits < w->most_line_bits)
+            grow_lines(w);
         ask(w, text, s, batch, asked);
         for (size_t i = 0; i < batch; i++) {
             const struct entry *known = find(asked[i].line, asked[i].key);
@@ -442,14 +518,25 @@ static unsigned bits_below(size_t bytes, size_t each)
     return bits;
 }
 
+static unsigned first_line_bits(const struct heft_vocab *v, unsigned most)
+{
+    unsigned bits = FIRST_LINES;
+
+    while (v->n_ids >> bits && bits < most)
+        bits++;
+    return bits < most ? bits : most;
+}
+
 bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache,
                      struct heft_error *err)
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
 
     *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
-    w->line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
-    w->long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);
+    w->most_line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
+    w->line_bits = first_line_bits(v, w->most_line_bits);
+    w->most_long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);
+    w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
     heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
     w->longs = heft_calloc((size_t)LONG_PLACES << w->long_bits, sizeof *w->longs, err);

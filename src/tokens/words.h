@@ -4,8 +4,8 @@
  *
  * An entry's last 16 bytes go to the output as they are, and the output moves on by what they count:
  * 7 ids of 2 bytes, or 3 of 4 where the vocabulary needs them. Words that are longer, or have more
- * ids, are kept apart, up to 256 bytes. Both tables are bounded, and forget; what they hold never
- * changes the ids, only the time. */
+ * ids, are kept apart, up to 256 bytes. Both tables begin small, as a short text would not pay for more;
+ * they are bounded, and forget; what they hold never changes the ids, only the time. */
 #ifndef HEFT_WORDS_H
 #define HEFT_WORDS_H
 
@@ -22,10 +22,12 @@ struct heft_words {
     struct heft_long longer;
     void *lines_block; /* in which the lines are, aligned */
     struct heft_word_line *lines;
-    unsigned line_bits;
+    unsigned line_bits, most_line_bits;
+    size_t n_new; /* words that were merged for a line, until the lines have grown */
     unsigned width; /* log2 of the bytes of an id: 1 or 2 */
     struct heft_long_word *longs;
-    unsigned long_bits;
+    unsigned long_bits, most_long_bits;
+    size_t n_new_longs; /* since they have grown */
     uint8_t *store; /* of long words: bytes, then ids */
     size_t store_used, store_cap;
     uint32_t *ids;  /* of the word being merged; room for HEFT_LONG_WHOLE */
