@@ -123,9 +123,10 @@ static bool note_rest(struct archive *a, const struct heft_numpy_array *array,
     const uint64_t end = array->npy.data + array->npy.bytes;
 
     return array->npy.type.each == 0 || end >= entry->size ||
-           heft_model_note(a->model, HEFT_FINDING, a->source, entry->data, err,
-                           "%.200s has %" PRIu64 " bytes behind its array", entry->name.p,
-                           entry->size - end);
+           heft_model_leave(a->model, a->source, entry->data, err,
+                            "%.200s has %" PRIu64 " bytes behind its array: not read, as by "
+                            "numpy.load",
+                            entry->name.p, entry->size - end);
 }
 
 static bool add_array(struct archive *a, const struct heft_zip_entry *entry, struct heft_error *err)
