@@ -180,8 +180,15 @@ def archives():
     good = npy(DICT, b"abcdefghijkl")
     whole = npz(("x.npy", good))
     sample("npz-other-members.npz", "ok", "*", "", npz(("x.npy", good), ("notes.txt", b"hello")))
-    sample("npz-no-array.npz", "malformed", LOCAL, "array x: no NumPy array", npz(("x.npy", b"abc")))
-    sample("npz-empty-member.npz", "malformed", LOCAL, "array x: no NumPy array", npz(("x.npy", b"")))
+    sample("npz-no-array.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"abc")))
+    sample("npz-empty-member.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"")))
+    sample("npz-damaged-magic.npz", "malformed", LOCAL, "array x: no NumPy array", flip(whole, LOCAL))
+    sample("npz-deflated-no-array.npz", "note", LOCAL, "x.npy is no array",
+           npz(("x.npy", b"abc" * 1000), method=zipfile.ZIP_DEFLATED))
+    sample("npz-much-no-array.npz", "malformed", LOCAL, "array x: no NumPy array",
+           npz(("x.npy", bytes(2**20 + 1)), method=zipfile.ZIP_DEFLATED))
+    flagged = npz(("é.npy", good)).replace("é".encode(), b"\x82\x82")
+    sample("npz-flagged-name.npz", "malformed", "*", "a name that is not UTF-8", flagged)
     sample("npz-bad-header.npz", "malformed", LOCAL + 10, "array x: npy header: what it begins with",
            npz(("x.npy", npy("[" + DICT))))
     sample("npz-deflated-bad-header.npz", "malformed", LOCAL, "array x: npy header: what it begins with",
