@@ -294,6 +294,8 @@ int cmd_get(const struct options *options, struct out *out)
 
     request.c = open_inputs(options, 1, &err);
     fine = request.c && get(&request, &err);
+    if (fine)
+        report_left(options, request.c);
     heft_close(request.c);
     return fine ? EXIT_SOUND : report_error(&err);
 }

@@ -409,6 +409,8 @@ int cmd_info(const struct options *options, struct out *out)
     if (fine &&
         !(options->json ? info_json(out, c, &summary) : info_text(out, c, &summary, options->all)))
         fine = no_memory(&err, "the values");
+    if (fine)
+        report_left(options, c);
     free(summary.views);
     rows_release(&rows);
     heft_close(c);

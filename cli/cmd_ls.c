@@ -462,8 +462,10 @@ int cmd_ls(const struct options *options, struct out *out)
     const bool fine = c && rows_select(&rows, c, options, &err) && list(options, out, &rows, &err);
     const int status = fine ? EXIT_SOUND : report_error(&err);
 
-    if (fine)
+    if (fine) {
         tell_unread(options, c);
+        report_left(options, c);
+    }
     rows_release(&rows);
     heft_close(c);
     return status;

@@ -3,6 +3,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,13 @@ void report_note(const struct options *options, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
+}
+
+void report_left(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_finding left;
+    for (size_t i = 0; heft_left_at(c, i, &left); i++)
+        report_note(options, "%s: offset 0x%" PRIx64 ": %s", left.file, left.offset, left.text);
 }
 
 bool usage_error(struct heft_error *err, const char *format, ...)

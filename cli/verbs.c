@@ -146,7 +146,7 @@ static const struct option_spec convert_own[] = {
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
-    FLAG(0, "strict", strict, "strings that FORMAT cannot hold are an error, not left out"),
+    FLAG(0, "strict", strict, "strings that FORMAT cannot hold, bytes behind an array: an error"),
     TEXT(0, "into", into, "MODELDIR", NULL, "a copy of that SavedModel, with INPUT as its weights"),
     FLAG(0, "keep-missing", keep_missing, "into: the model's own weights where INPUT has none"),
     END,

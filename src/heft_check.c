@@ -279,6 +279,12 @@ bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *exp
     return source->expected > source->source.size;
 }
 
+static struct heft_finding finding_of(const struct heft_checkpoint *c, const struct heft_note *note)
+{
+    return (struct heft_finding){note->severity, path_of(&c->model, note->source), note->offset,
+                                 note->text};
+}
+
 bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
 {
     for (size_t i = 0; i < c->model.n_notes; i++) {
@@ -286,8 +292,20 @@ bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_f
 
         if (!note->is_damage || index-- > 0)
             continue;
-        *out = (struct heft_finding){note->severity, path_of(&c->model, note->source), note->offset,
-                                     note->text};
+        *out = finding_of(c, note);
+        return true;
+    }
+    return false;
+}
+
+bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
+{
+    for (size_t i = 0; i < c->model.n_notes; i++) {
+        const struct heft_note *note = &c->model.notes[i];
+
+        if (!note->is_left || index-- > 0)
+            continue;
+        *out = finding_of(c, note);
         return true;
     }
     return false;

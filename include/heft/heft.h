@@ -332,6 +332,11 @@ HEFT_API bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint
 HEFT_API bool heft_damage_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_finding *out);
 
+/* Bytes that are no tensor's and might have been meant for one: a second array behind the one of a
+ * .npy, which numpy.load does not read either. heft_verify finds them; a conversion has them among
+ * its notes. */
+HEFT_API bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out);
+
 enum heft_danger { HEFT_ALLOWED, HEFT_UNKNOWN, HEFT_DANGER };
 struct heft_scan_item {
     enum heft_danger danger;
@@ -612,7 +617,8 @@ struct heft_convert_options {
     bool overwrite;   /* else an output that exists is HEFT_USAGE */
     bool no_sync;     /* does not wait until the bytes are on the disk */
     bool no_verify;   /* does not compare stored checksums */
-    bool strict;      /* strings that the target cannot hold are an error; else they are left out */
+    bool strict; /* strings that the target cannot hold, and what heft_left_at has, are an error;
+                         else they are left out */
     /* Tensors that are lost or cannot be read are left out and named by heft_convert_lost_at. Stored
      * checksums are compared while planning, which reads all that is to be converted: tensors whose
      * bytes differ are lost, too (no_verify: they are not looked at). For checkpoints that were

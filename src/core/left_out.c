@@ -94,6 +94,29 @@ static bool note_orders(struct heft_conversion *c, struct heft_error *err)
     return note_names(c, &left, "made row-major, dim_order is lost (torch would keep it)", err);
 }
 
+/* Bytes that may have been meant for tensors. */
+static bool note_left(struct heft_conversion *c, bool strict, struct heft_error *err)
+{
+    for (size_t i = 0; i < c->model->n_notes; i++) {
+        const struct heft_note *note = &c->model->notes[i];
+        const char *path;
+
+        if (!note->is_left)
+            continue;
+        path = c->model->sources[note->source].path;
+        if (strict) {
+            heft_fail(err, HEFT_UNSUPPORTED, note->offset, "%s", note->text);
+            return heft_error_file(err, path);
+        }
+        if (!heft_conversion_note(c,
+                                  heft_arena_printf(&c->mem, err, "%s: offset 0x%" PRIx64 ": %s",
+                                                    path, note->offset, note->text),
+                                  err))
+            return false;
+    }
+    return true;
+}
+
 bool heft_conversion_leave_values(struct heft_conversion *c,
                                   const struct heft_convert_options *options,
                                   struct heft_error *err)
@@ -112,7 +135,8 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
-    return note_names(c, &left, "left out, not tensors", err) &&
+    return note_left(c, options->strict, err) &&
+           note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }
 

@@ -363,25 +363,49 @@ bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struc
     return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, dropped, kept, err);
 }
 
-bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint32_t source,
-                     uint64_t offset, struct heft_error *err, const char *format, ...)
+/* The note takes its text from the list. */
+static bool add_note(struct heft_model *model, struct heft_note note, const char *format,
+                     va_list args, struct heft_error *err)
 {
     struct heft_error text = {0};
     char line[1024];
-    const char *copy;
-    va_list args;
 
-    va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    heft_fail(&text, HEFT_OK, offset, "%s", line); /* the one place that escapes lines */
-    copy = heft_arena_text(&model->mem, heft_str_of(text.text), err);
-    if (!copy ||
+    heft_fail(&text, HEFT_OK, note.offset, "%s", line); /* the one place that escapes lines */
+    note.text = heft_arena_text(&model->mem, heft_str_of(text.text), err);
+    if (!note.text ||
         !heft_grow(&model->notes, &model->cap_notes, model->n_notes, 1, sizeof *model->notes, err))
         return false;
-    translate(model, &source, &offset);
-    model->notes[model->n_notes++] = (struct heft_note){severity, source, offset, copy, false};
+    translate(model, &note.source, &note.offset);
+    model->notes[model->n_notes++] = note;
     return true;
+}
+
+bool heft_model_note(struct heft_model *model, enum heft_severity severity, uint32_t source,
+                     uint64_t offset, struct heft_error *err, const char *format, ...)
+{
+    const struct heft_note note = {.severity = severity, .source = source, .offset = offset};
+    va_list args;
+    bool ok;
+
+    va_start(args, format);
+    ok = add_note(model, note, format, args, err);
+    va_end(args);
+    return ok;
+}
+
+bool heft_model_leave(struct heft_model *model, uint32_t source, uint64_t offset,
+                      struct heft_error *err, const char *format, ...)
+{
+    const struct heft_note note = {
+        .severity = HEFT_FINDING, .source = source, .offset = offset, .is_left = true};
+    va_list args;
+    bool ok;
+
+    va_start(args, format);
+    ok = add_note(model, note, format, args, err);
+    va_end(args);
+    return ok;
 }
 
 /* Many may be lost for one reason: those that follow each other have one text. */

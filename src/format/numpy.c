@@ -49,6 +49,26 @@ static bool name_version(struct heft_model *model, const struct heft_npy *npy,
     return model->version != NULL;
 }
 
+/* numpy.save may be called again with the same open file. numpy.load gives the first array then, and
+ * so does this. */
+static bool leave_rest(struct heft_model *model, uint32_t source, const struct heft_source *src,
+                       const struct heft_npy *npy, struct heft_error *err)
+{
+    const uint64_t end = npy->data + npy->bytes, rest = src->size - heft_min_u64(end, src->size);
+    uint8_t magic[6] = {0};
+    bool is_array;
+
+    if (npy->type.each == 0 || rest == 0)
+        return true;
+    if (!heft_source_read(src, end, magic, (size_t)heft_min_u64(rest, sizeof magic), err))
+        return false;
+    is_array = memcmp(magic, "\x93NUMPY", 6) == 0;
+    return heft_model_claim(model, source, end, rest, "bytes behind the array", err) &&
+           heft_model_leave(model, source, end, err,
+                            "%" PRIu64 " bytes behind the array%s: not read, as by numpy.load",
+                            rest, is_array ? ", which begin as another one does" : "");
+}
+
 static bool open_npy(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_source src = model->sources[source].source;
@@ -69,7 +89,8 @@ static bool open_npy(struct heft_model *model, uint32_t source, struct heft_erro
         array.storage.packed = array.storage.len;
         ok = name_version(model, &array.npy, err) &&
              heft_model_claim(model, source, 0, array.npy.data, "npy header", err) &&
-             heft_numpy_add(model, &array, &texts, err);
+             heft_numpy_add(model, &array, &texts, err) &&
+             leave_rest(model, source, &src, &array.npy, err);
     }
     if (ok)
         heft_numpy_give_texts(model, &texts);

@@ -13,6 +13,7 @@
 
 #define DIRECTORY (UINT64_C(256) << 20)
 #define HEADERS   (UINT64_C(64) << 20) /* bytes of headers beyond what the file has: deflated ones */
+#define OTHER     (UINT64_C(1) << 20)  /* bytes of a member that is called an array, and is none */
 #define HEAD      256 /* bytes of a member that are read at once: most headers have 128 */
 
 struct archive {
@@ -123,9 +124,10 @@ static bool note_rest(struct archive *a, const struct heft_numpy_array *array,
     const uint64_t end = array->npy.data + array->npy.bytes;
 
     return array->npy.type.each == 0 || end >= entry->size ||
-           heft_model_note(a->model, HEFT_FINDING, a->source, entry->data, err,
-                           "%.200s has %" PRIu64 " bytes behind its array", entry->name.p,
-                           entry->size - end);
+           heft_model_leave(a->model, a->source, entry->data, err,
+                            "%.200s has %" PRIu64 " bytes behind its array: not read, as by "
+                            "numpy.load",
+                            entry->name.p, entry->size - end);
 }
 
 static bool add_array(struct archive *a, const struct heft_zip_entry *entry, struct heft_error *err)
@@ -164,6 +166,28 @@ static bool add_other(struct archive *a, const struct heft_zip_entry *entry, str
            heft_model_add_blob(a->model, entry->name, index, "member", err);
 }
 
+/* numpy.load tells arrays by their first bytes, whatever they are called: `__MACOSX/._x.npy` is none. An
+ * array whose first bytes are damaged must not pass for bytes, so the checksum has to be right. */
+static bool is_no_array(struct archive *a, const struct heft_zip_entry *entry, bool *yes,
+                        struct heft_error *err)
+{
+    struct heft_error found = {0};
+    struct heft_arena mem = {0};
+    struct heft_bytes bytes;
+
+    *yes = false;
+    if (entry->fault != HEFT_ZIP_SOUND || entry->size > heft_min_u64(a->headers, OTHER) ||
+        (entry->crc == 0 && entry->size > 0))
+        return true;
+    a->headers -= entry->size;
+    if (heft_zip_fetch(&a->src, entry, OTHER, true, &mem, &bytes, &found))
+        *yes = bytes.n < 6 || memcmp(bytes.p, "\x93NUMPY", 6) != 0;
+    else if (found.code == HEFT_NOMEM || found.code == HEFT_IO)
+        *err = found;
+    heft_arena_release(&mem);
+    return found.code != HEFT_NOMEM && found.code != HEFT_IO;
+}
+
 /* An array that cannot be read is lost, where that is asked for. */
 static bool lose_array(struct archive *a, const struct heft_zip_entry *entry,
                        struct heft_error *found, struct heft_error *err)
@@ -196,6 +220,7 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
 {
     const uint64_t end = entry->data + entry->packed;
     struct heft_error found = {0};
+    bool is_other = false;
 
     if (entry->fault != HEFT_ZIP_LOST &&
         (!heft_model_claim_of(a->model, a->source, entry->header, entry->data - entry->header,
@@ -207,7 +232,13 @@ static bool add_member(struct archive *a, const struct heft_zip_entry *entry,
         return add_other(a, entry, err);
     if (check_whole(entry, &found) && add_array(a, entry, &found))
         return true;
-    return lose_array(a, entry, &found, err);
+    if (found.code == HEFT_MALFORMED && !is_no_array(a, entry, &is_other, err))
+        return false;
+    if (!is_other)
+        return lose_array(a, entry, &found, err);
+    return heft_model_note(a->model, HEFT_NOTE, a->source, entry->data, err,
+                           "%.200s is no array, but other bytes", entry->name.p) &&
+           add_other(a, entry, err);
 }
 
 /* ---- verify ---------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  *     shape   ( ) ( 3 , ) ( 3 , 4 )                numbers: 2 +2 -0 2L 0x2 1_000
  *     text    '…' "…" u'…' r'…' with escapes, several side by side
  *
- * White space and comments stand between all of these, as Python has it. What Python takes beside
- * this and nothing writes is refused: brackets around single values, \N{NAME}. */
+ * White space and comments stand between all of these, as Python has it, and brackets around any of
+ * them: ('<f4') is '<f4'. What Python takes beside this and nothing writes is refused: \N{NAME}. */
 #include "base/endian.h"
 #include "base/text.h"
 #include "wire/npy.h"
@@ -29,6 +29,7 @@ struct reader {
     size_t n, at;
     uint64_t base; /* of p in the file */
     bool has_long; /* numbers may end in L */
+    bool is_named; /* \N{ was met */
     struct heft_error *err;
     /* The last token: */
     size_t where;
@@ -131,6 +132,7 @@ static bool take_escape(struct reader *r)
         keep(r, '\\');
         keep(r, (uint8_t)c);
     }
+    r->is_named = c == 'N' && peek(r) == '{';
     return c != '\0' && c != 'N';
 }
 
@@ -289,6 +291,10 @@ static uint64_t offset_of(const struct reader *r)
 
 static bool wrong(const struct reader *r, enum token found, const char *what, const char *allowed)
 {
+    if (found == BAD && r->is_named)
+        return heft_fail(r->err, HEFT_UNSUPPORTED, offset_of(r),
+                         "npy header: a character by its name, \\N{NAME}: the character itself is "
+                         "read");
     return heft_fail(r->err, HEFT_MALFORMED, offset_of(r), "npy header: %s is %s, must be %s", what,
                      token_names[found], allowed);
 }
@@ -303,71 +309,133 @@ static char partner(char open)
     return open == '(' ? ')' : open == '[' ? ']' : '}';
 }
 
-/* Fields and sub-arrays, behind their first bracket: only looked through. */
-static bool pass_brackets(struct reader *r)
+static bool is_close(const struct reader *r, enum token token, char bracket)
 {
-    char open[DEEP] = {r->bracket};
+    return token == CLOSE && r->bracket == bracket;
+}
+
+static bool too_deep(const struct reader *r)
+{
+    return heft_fail(r->err, HEFT_LIMIT, offset_of(r),
+                     "npy header: more than %d brackets within each other", DEEP);
+}
+
+/* What comes behind brackets that hold nothing else: *around of them. */
+static bool next_within(struct reader *r, enum token *token, size_t *around)
+{
+    *around = 0;
+    while (*token = next(r), is_open(r, *token, '('))
+        if (++*around > DEEP)
+            return too_deep(r);
+    return true;
+}
+
+static bool end_around(struct reader *r, size_t around)
+{
+    while (around-- > 0) {
+        const enum token token = next(r);
+
+        if (!is_close(r, token, ')'))
+            return wrong(r, token, "what follows a value in brackets", "the end of these");
+    }
+    return true;
+}
+
+/* What has been read of what a bracket opened. */
+struct level {
+    char open;
+    bool has_comma, has_value; /* has_value: a comma or a closing bracket comes next */
+};
+
+/* (v) is v, not a tuple of it. */
+static bool is_around(const struct level *level)
+{
+    return level->open == '(' && level->has_value && !level->has_comma;
+}
+
+/* Fields and sub-arrays, behind their first bracket: only looked through. *kind: OPEN, or the only
+ * value's, which is the last token then but for brackets; *begin, *end: where the last text is. */
+static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, size_t *end)
+{
+    struct level levels[DEEP] = {{.open = r->bracket}}, *top = levels;
     size_t depth = 1;
-    bool has_value = false; /* a comma or a closing bracket comes next */
-    bool is_first = true;
 
     while (depth > 0) {
         const enum token token = next(r);
 
-        if (token == OPEN && r->bracket != '{' && !has_value) {
+        top = &levels[depth - 1];
+        if (token == OPEN && r->bracket != '{' && !top->has_value) {
             if (depth == DEEP)
-                return heft_fail(r->err, HEFT_LIMIT, offset_of(r),
-                                 "npy header: more than %d brackets within each other", DEEP);
-            open[depth++] = r->bracket;
-            is_first = true;
-        } else if (token == CLOSE && r->bracket == partner(open[depth - 1])) {
-            depth--;
-            has_value = true;
-        } else if (token == COMMA && has_value) {
-            has_value = false;
-            is_first = false;
-        } else if (!has_value && (token == TEXT || token == NUMBER || token == WORD)) {
-            has_value = true;
+                return too_deep(r);
+            levels[depth++] = (struct level){.open = r->bracket};
+        } else if (is_close(r, token, partner(top->open))) {
+            *kind = is_around(top) ? *kind : OPEN;
+            if (--depth > 0)
+                levels[depth - 1].has_value = true;
+        } else if (token == COMMA && top->has_value) {
+            top->has_value = false;
+            top->has_comma = true;
+        } else if (!top->has_value && (token == TEXT || token == NUMBER || token == WORD)) {
+            top->has_value = true;
+            *kind = token;
+            *begin = r->where;
+            *end = r->at;
         } else {
-            return wrong(r, token, is_first ? "what a bracket begins with" : "a field",
+            return wrong(r, token,
+                         top->has_value || top->has_comma ? "a field"
+                                                          : "what a bracket begins with",
                          "a text, a number, or brackets of these");
         }
     }
     return true;
 }
 
+/* Without the quotes of a text. */
+static struct heft_str shown_descr(const struct reader *r, size_t begin, size_t end, bool is_text)
+{
+    struct heft_str descr = {(const char *)r->p + begin, end - begin};
+
+    while (descr.n && descr.p[descr.n - 1] == ' ')
+        descr.n--;
+    if (is_text && descr.n >= 2 && descr.p[0] == descr.p[descr.n - 1])
+        descr = (struct heft_str){descr.p + 1, descr.n - 2};
+    return descr;
+}
+
 static bool read_descr(struct reader *r, struct heft_npy *out)
 {
     const enum token token = next(r);
-    const size_t begin = r->where;
+    const size_t first = r->where;
+    enum token kind = token;
+    size_t begin = first, end = r->at;
 
-    if (token == TEXT && r->length <= ROOM) {
+    if ((is_open(r, token, '[') || is_open(r, token, '(')) &&
+        !pass_brackets(r, &kind, &begin, &end))
+        return false;
+    if (kind == TEXT && r->length <= ROOM)
         out->type = heft_npy_type_of((struct heft_str){r->text, r->length});
-    } else if (token == TEXT) {
+    else if (kind == TEXT)
         out->type = (struct heft_npy_type){.kind = HEFT_NPY_UNKNOWN};
-    } else if (is_open(r, token, '[') || is_open(r, token, '(')) {
-        if (!pass_brackets(r))
-            return false;
+    else if (kind == OPEN && token == OPEN && r->p[first] != '{')
         out->type = (struct heft_npy_type){.kind = HEFT_NPY_RECORDS};
-    } else {
-        return wrong(r, token, "descr", "a text, a list or a tuple");
-    }
-    out->descr = (struct heft_str){(const char *)r->p + begin, r->at - begin};
-    while (out->descr.n && out->descr.p[out->descr.n - 1] == ' ')
-        out->descr.n--;
-    if (token == TEXT && out->descr.n >= 2 && out->descr.p[0] == out->descr.p[out->descr.n - 1])
-        out->descr = (struct heft_str){out->descr.p + 1, out->descr.n - 2};
+    else
+        return wrong(r, kind, "descr", "a text, a list or a tuple");
+    out->descr =
+        kind == TEXT ? shown_descr(r, begin, end, true) : shown_descr(r, first, r->at, false);
     return true;
 }
 
 static bool read_order(struct reader *r, struct heft_npy *out)
 {
-    const enum token token = next(r);
+    enum token token;
+    size_t around;
 
+    if (!next_within(r, &token, &around))
+        return false;
     if (token != WORD || (!r->is_true && r->p[r->where] == 'N'))
         return wrong(r, token, "fortran_order", "True or False");
     out->is_fortran = r->is_true;
-    return true;
+    return end_around(r, around);
 }
 
 static bool add_dimension(struct reader *r, struct heft_npy *out)
@@ -383,23 +451,52 @@ static bool add_dimension(struct reader *r, struct heft_npy *out)
     return true;
 }
 
+/* Ends a bracket of a shape. *is_tuple: that was the tuple; what is around it, or goes on behind it,
+ * may hold nothing else. */
+static bool end_level(struct reader *r, struct level *levels, size_t depth, bool *is_tuple)
+{
+    const struct level *top = &levels[depth - 1];
+
+    if (r->bracket != ')' || (*is_tuple && top->has_comma) ||
+        (depth > 1 && levels[depth - 2].has_comma && (*is_tuple || !is_around(top))))
+        return wrong(r, CLOSE, "a dimension", "a whole number from 0 on, then a comma");
+    *is_tuple = *is_tuple || !is_around(top);
+    if (depth == 1)
+        return *is_tuple ||
+               wrong(r, CLOSE, "what follows a dimension", "a comma: (3,) is a tuple, (3) is none");
+    levels[depth - 2].has_value = true;
+    return true;
+}
+
 static bool read_shape(struct reader *r, struct heft_npy *out)
 {
+    struct level levels[DEEP] = {{.open = '('}}, *top = levels;
     enum token token = next(r);
-    bool has_comma = true; /* a number may come */
+    bool is_tuple = false;
+    size_t depth = 1;
 
     if (!is_open(r, token, '('))
         return wrong(r, token, "shape", "a tuple");
-    for (out->rank = 0; (token = next(r)) != CLOSE; has_comma = token == COMMA) {
-        if (token == NUMBER && has_comma && !r->is_negative) {
+    for (out->rank = 0; depth > 0; top = &levels[depth - (depth > 0)]) {
+        token = next(r);
+        if (token == CLOSE) {
+            if (!end_level(r, levels, depth--, &is_tuple))
+                return false;
+        } else if (token == COMMA && top->has_value && !is_tuple) {
+            top->has_value = false;
+            top->has_comma = true;
+        } else if (is_open(r, token, '(') && !top->has_value && !is_tuple) {
+            if (depth == DEEP)
+                return too_deep(r);
+            levels[depth++] = (struct level){.open = '('};
+        } else if (token == NUMBER && !top->has_value && !r->is_negative && !is_tuple) {
             if (!add_dimension(r, out))
                 return false;
-        } else if (token != COMMA || has_comma) {
+            top->has_value = true;
+        } else {
             return wrong(r, token, "a dimension", "a whole number from 0 on, then a comma");
         }
     }
-    if (r->bracket != ')' || (out->rank == 1 && !has_comma))
-        return wrong(r, token, "what follows a dimension", "a comma: (3,) is a tuple, (3) is none");
     return true;
 }
 
@@ -410,7 +507,8 @@ static const struct {
     bool (*read)(struct reader *r, struct heft_npy *out);
 } keys[] = {{"descr", read_descr}, {"fortran_order", read_order}, {"shape", read_shape}};
 
-static bool read_pair(struct reader *r, struct heft_npy *out, unsigned *seen)
+/* Behind its text, which stood in so many brackets. */
+static bool read_pair(struct reader *r, struct heft_npy *out, size_t around, unsigned *seen)
 {
     const struct heft_str key = {r->text, heft_min_u64(r->length, ROOM)};
     enum token token;
@@ -424,6 +522,8 @@ static bool read_pair(struct reader *r, struct heft_npy *out, unsigned *seen)
                          (int)key.n, key.p);
     out->repeats = out->repeats || *seen >> i & 1;
     *seen |= 1U << i;
+    if (!end_around(r, around))
+        return false;
     token = next(r);
     if (token != COLON)
         return wrong(r, token, "what follows a key", "a colon");
@@ -432,20 +532,27 @@ static bool read_pair(struct reader *r, struct heft_npy *out, unsigned *seen)
 
 static bool read_pairs(struct reader *r, struct heft_npy *out, unsigned *seen)
 {
-    enum token token = next(r);
+    size_t outside, around;
+    enum token token;
 
+    if (!next_within(r, &token, &outside))
+        return false;
     if (!is_open(r, token, '{'))
         return wrong(r, token, "what it begins with", "{, a dictionary's begin");
-    for (token = next(r); token == TEXT;) {
-        if (!read_pair(r, out, seen))
+    do {
+        if (!next_within(r, &token, &around))
             return false;
-        token = next(r);
-        if (token != COMMA)
+        if (token != TEXT)
             break;
+        if (!read_pair(r, out, around, seen))
+            return false;
+        around = 0;
         token = next(r);
-    }
-    if (token != CLOSE || r->bracket != '}')
+    } while (token == COMMA);
+    if (!is_close(r, token, '}') || around > 0)
         return wrong(r, token, "what follows", "a key, or } behind the last value");
+    if (!end_around(r, outside))
+        return false;
     token = next(r);
     return token == END || wrong(r, token, "what follows the dictionary", "white space");
 }

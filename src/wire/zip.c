@@ -106,7 +106,8 @@ static bool check_path(uint64_t where, struct heft_str name, struct heft_error *
            bad_name(err, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
 }
 
-bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label, struct heft_error *err)
+bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label, unsigned flags,
+                         struct heft_error *err)
 {
     if (name.n == 0)
         return heft_fail(err, HEFT_MALFORMED, where, "a record without a name");
@@ -114,6 +115,8 @@ bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label, struc
         return bad_name(err, HEFT_UNSAFE, where, name, "a NUL in a name");
     if (!label && !check_path(where, name, err))
         return false;
+    if (label && !(flags & HEFT_ZIP_UTF8))
+        return true;
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
         return bad_name(err, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
     return true;
@@ -321,7 +324,8 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
                                  .is_folder = name.n && name.p[name.n - 1] == '/'};
     o->names += name.n + 1;
     plain = is_plain(e->name);
-    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->limits.labels, o->err)) ||
+    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->limits.labels,
+                                        heft_le16(p + 8), o->err)) ||
         !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
         !check_whole(o, where, e) || !check_kind(o, where, p, e) ||
         !add_name(o, where + CENTRAL, e->name, plain, index))
@@ -423,6 +427,20 @@ struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits)
     return l;
 }
 
+static bool decode_names(struct opening *o)
+{
+    uint64_t room = HEFT_ZIP_FOREIGN;
+
+    for (size_t i = 0; o->limits.labels && i < o->zip->count; i++) {
+        const struct heft_zip_place *place = &o->places[i];
+
+        if (!heft_zip_decode(&o->zip->entries[place->index], place->flags, &room, o->for_names,
+                             o->err))
+            return false;
+    }
+    return true;
+}
+
 bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
                    const struct heft_zip_limits *limits, bool mending, struct heft_arena *arena,
                    struct heft_arena *names, struct heft_error *err)
@@ -443,7 +461,8 @@ bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
         out->tail_size = end.after - end.tail;
         out->trailing = src->size - end.after;
         out->zip64 = end.zip64;
-        done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, mending, err);
+        done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, mending, err) &&
+               decode_names(&o);
     }
     heft_free(o.tail.bytes);
     heft_free(o.directory);

@@ -54,7 +54,8 @@ struct heft_zip_limits {
     uint64_t entries;   /* against a directory that makes us allocate: 1 million */
     uint64_t directory; /* bytes of the central directory: 256 MiB */
     uint64_t ratio;     /* inflated : packed, against deflate bombs: 1100 */
-    bool labels; /* names are no paths and have no case: any UTF-8 without NUL, each but once */
+    bool labels; /* names are no paths and have no case: any text without NUL, each but once; where
+                    they are not flagged as UTF-8, of code page 437 */
 };
 
 HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,

@@ -1,5 +1,5 @@
-/* zip_parts.h: what zip_end.c (end records), zip.c (directory), zip_local.c (local headers,
- * payloads) and zip_salvage.c (damaged archives) share. */
+/* zip_parts.h: what zip_end.c (end records), zip.c (directory), zip_names.c, zip_local.c (local
+ * headers, payloads) and zip_salvage.c (damaged archives) share. */
 #ifndef HEFT_ZIP_PARTS_H
 #define HEFT_ZIP_PARTS_H
 
@@ -9,6 +9,7 @@
 
 /* Flag bits. Those of HEFT_ZIP_SEALED say that the payload is not what it seems. */
 #define HEFT_ZIP_DESCRIPTOR 0x0008U
+#define HEFT_ZIP_UTF8       0x0800U
 #define HEFT_ZIP_SEALED     0x2061U /* encrypted 0, patch 5, strong encryption 6, masked 13 */
 
 #define HEFT_ZIP_SIG_LOCAL   UINT32_C(0x04034B50)
@@ -75,9 +76,16 @@ HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *
                                 struct heft_error *err);
 /* Limits with the defaults filled in. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
-/* Whether a name is one that heft_zip_entry may have; as a label it is no path. */
+/* Whether a name is one that heft_zip_entry may have; as a label it is no path, and UTF-8 only where
+ * the flags say so. */
 HEFT_CHECKED bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label,
-                                      struct heft_error *err);
+                                      unsigned flags, struct heft_error *err);
+
+/* zip_names.c. Makes UTF-8 of a label: after this the name's length is no longer the record's. Takes
+ * what that had off *room, which begins with HEFT_ZIP_FOREIGN. */
+#define HEFT_ZIP_FOREIGN (8 << 20) /* bytes: they may become three times as many */
+HEFT_CHECKED bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *room,
+                                  struct heft_arena *arena, struct heft_error *err);
 
 /* zip.c. Finds the zip64 field (id 1) among the `n` bytes of extra fields at p. `field` is empty
  * where there is none. False where the fields do not fit together. */

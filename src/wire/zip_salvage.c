@@ -40,6 +40,7 @@ struct walk {
     struct heft_zip_entry *entries;
     size_t count, cap;
     struct heft_strmap names;
+    uint64_t room; /* for names that are not UTF-8 */
     bool zip64;
 };
 
@@ -237,7 +238,7 @@ static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, str
     };
     if ((s->flags & HEFT_ZIP_SEALED) ||
         (s->entry.method != HEFT_ZIP_STORED && s->entry.method != HEFT_ZIP_DEFLATED) ||
-        !heft_zip_check_name(at, s->entry.name, w->limits.labels, &ignored) ||
+        !heft_zip_check_name(at, s->entry.name, w->limits.labels, s->flags, &ignored) ||
         !heft_zip_find_zip64(p + HEFT_ZIP_LOCAL_HEAD + name, extra, &field))
         return false;
     s->is_wide = field.p != NULL;
@@ -264,6 +265,9 @@ static bool read_step(struct walk *w, uint64_t at, struct step *s, bool *there)
         return p != NULL;
     s->entry.name.p = heft_arena_text(w->arena, s->entry.name, w->err);
     *there = s->entry.name.p != NULL;
+    if (*there && w->limits.labels &&
+        !heft_zip_decode(&s->entry, s->flags, &w->room, w->arena, w->err))
+        return false;
     return *there && (!(s->flags & HEFT_ZIP_DESCRIPTOR) || find_descriptor(w, s));
 }
 
@@ -334,7 +338,11 @@ static bool walk(struct heft_zip *out, const struct heft_source *src,
                  const struct heft_zip_limits *limits, struct heft_arena *arena, bool *whole,
                  struct heft_error *err)
 {
-    struct walk w = {.src = src, .limits = heft_zip_complete(limits), .arena = arena, .err = err};
+    struct walk w = {.src = src,
+                     .limits = heft_zip_complete(limits),
+                     .arena = arena,
+                     .err = err,
+                     .room = HEFT_ZIP_FOREIGN};
     uint64_t end;
     bool ok;
 

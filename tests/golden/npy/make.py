@@ -6,12 +6,16 @@
 import io
 import pathlib
 import sys
+import zipfile
 
 import numpy
 from numpy.lib import format as npy_format
 
 HERE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
 HERE = HERE if HERE.is_dir() else HERE.parent
+
+# What macOS puts beside a file: its attributes, as another file.
+APPLE_DOUBLE = b"\0\5\x16\7\0\2\0\0Mac OS X        " + bytes(138)
 
 NUMBERS = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 
@@ -38,9 +42,31 @@ def ramp(code, *shape):
     return numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape).astype(code)
 
 
+def plain(array):
+    out = io.BytesIO()
+    numpy.save(out, array)
+    return out.getvalue()
+
+
 def save(name, array, version=None):
     with open(HERE / name, "wb") as file:
         npy_format.write_array(file, array, version=version)
+
+
+def foreign_archives():
+    """As other programs pack arrays: names of code page 437, a Mac's files beside them."""
+    with zipfile.ZipFile(HERE / "page437.npz", "w") as archive:
+        for name in ("caf__.npy", "w_.npy", "plain.npy"):
+            archive.writestr(zipfile.ZipInfo(name), plain(ramp("u1", 2)))
+    data = (HERE / "page437.npz").read_bytes()
+    data = data.replace(b"caf__.npy", b"caf\x82\xe1.npy").replace(b"w_.npy", b"w\xb0.npy")
+    (HERE / "page437.npz").write_bytes(data)
+    assert numpy.load(HERE / "page437.npz").files == ["café\xdf", "w\u2591", "plain"]
+    with zipfile.ZipFile(HERE / "mac.npz", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("x.npy"), plain(ramp("<f4", 2, 3)))
+        archive.writestr(zipfile.ZipInfo("__MACOSX/"), b"")
+        archive.writestr(zipfile.ZipInfo("__MACOSX/._x.npy"), APPLE_DOUBLE)
+    assert numpy.load(HERE / "mac.npz")["__MACOSX/._x"] == APPLE_DOUBLE
 
 
 def main():
@@ -72,6 +98,7 @@ def main():
     with open(HERE / "two.npy", "wb") as file:
         numpy.save(file, ramp("u1", 2))
         numpy.save(file, ramp("u1", 3))
+    foreign_archives()
     (HERE / "version.txt").write_text(f"numpy {numpy.__version__}, Python {sys.version.split()[0]}\n")
 
 

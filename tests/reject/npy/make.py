@@ -65,6 +65,8 @@ def what_numpy_reads():
         "line-goes-on": changed(shape="(3\\\n,)"),
         "name-of-type": changed("'float32'"),
         "letter-of-type": changed("'f'"),
+        "brackets-around": "({('descr'): (('<f4')), 'fortran_order': (False), (('shape')): (((3),))})",
+        "brackets-in-shape": changed(shape="( ((3) ) , (1))"),
         "no-comma-at-the-end": "{'descr':'<f4','fortran_order':False,'shape':(3,)}",
     }.items():
         header("ok-" + name, "ok", "*", "", text)
@@ -104,6 +106,13 @@ def grammar():
     header("second-dictionary", "malformed", len(DICT), "white space", DICT + "{}")
     header("open-text", "malformed", 10, "descr is something else", "{'descr': '<f4}")
     header("bad-escape", "malformed", 10, "descr is something else", changed("'\\x3'"))
+    header("named-descr", "unsupported", 10, "a character by its name",
+           changed("'<\\N{LATIN SMALL LETTER F}4'"))
+    header("named-field", "unsupported", 12, "a character by its name", changed("[('\\N{DEGREE SIGN}', '<f4')]"))
+    header("named-nothing", "malformed", 10, "descr is something else", changed("'\\N'"))
+    header("number-in-brackets", "malformed", 12, "descr is a number", changed("(4)"))
+    header("open-brackets", "malformed", 40, "the end of these", changed("'<f4'", "(False")[:-2])
+    header("many-around", "limit", 64, "brackets within each other", "(" * 60000)
     header("bytes-descr", "malformed", 10, "descr is", changed("b'<f4'"))
     header("number-descr", "malformed", 10, "descr is a number", changed("4"))
     header("dict-descr", "malformed", 10, "descr is a bracket", changed("{'a': '<f4'}"))
@@ -134,7 +143,9 @@ def shapes():
             ("true", "(True,)", 1, "a whole number from 0 on"),
             ("two-commas", "(3,,)", 3, "a whole number from 0 on"),
             ("no-comma", "(3 4)", 3, "a whole number from 0 on"),
-            ("nested", "((3,),)", 1, "a whole number from 0 on"),
+            ("nested", "((3,),)", 5, "a whole number from 0 on"),
+            ("within", "(3, (4,))", 7, "a whole number from 0 on"),
+            ("many-brackets", "(" * 64 + "3" + ")" * 64, 64 + 64, "(3,) is a tuple"),
             ("open", "(3,", 3, "a whole number from 0 on"),
             ("2-63", "(9223372036854775808,)", 1, "2^63 or more"),
             ("2-70", "(1180591620717411303424,)", 1, "2^63 or more")):
@@ -162,15 +173,22 @@ def types():
 def data():
     header("data-short", "malformed", len(DICT), "an array of 12 bytes, 11 are there", DICT, data=bytes(11))
     header("data-none", "malformed", len(DICT), "0 are there", DICT, data=b"")
-    header("data-goes-on", "finding", len(DICT) + 12, "nothing in the file refers to", DICT, data=bytes(13))
+    header("data-goes-on", "finding", len(DICT) + 12, "1 bytes behind the array: not read", DICT, data=bytes(13))
 
 
 def archives():
     good = npy(DICT, b"abcdefghijkl")
     whole = npz(("x.npy", good))
     sample("npz-other-members.npz", "ok", "*", "", npz(("x.npy", good), ("notes.txt", b"hello")))
-    sample("npz-no-array.npz", "malformed", LOCAL, "array x: no NumPy array", npz(("x.npy", b"abc")))
-    sample("npz-empty-member.npz", "malformed", LOCAL, "array x: no NumPy array", npz(("x.npy", b"")))
+    sample("npz-no-array.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"abc")))
+    sample("npz-empty-member.npz", "note", LOCAL, "x.npy is no array", npz(("x.npy", b"")))
+    sample("npz-damaged-magic.npz", "malformed", LOCAL, "array x: no NumPy array", flip(whole, LOCAL))
+    sample("npz-deflated-no-array.npz", "note", LOCAL, "x.npy is no array",
+           npz(("x.npy", b"abc" * 1000), method=zipfile.ZIP_DEFLATED))
+    sample("npz-much-no-array.npz", "malformed", LOCAL, "array x: no NumPy array",
+           npz(("x.npy", bytes(2**20 + 1)), method=zipfile.ZIP_DEFLATED))
+    flagged = npz(("é.npy", good)).replace("é".encode(), b"\x82\x82")
+    sample("npz-flagged-name.npz", "malformed", "*", "a name that is not UTF-8", flagged)
     sample("npz-bad-header.npz", "malformed", LOCAL + 10, "array x: npy header: what it begins with",
            npz(("x.npy", npy("[" + DICT))))
     sample("npz-deflated-bad-header.npz", "malformed", LOCAL, "array x: npy header: what it begins with",
