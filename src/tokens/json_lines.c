@@ -126,7 +126,7 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
     if (l->replace)
         replace_surrogates(p, n);
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, &l->mem, err);
-    heft_json_deepen(&json);
+    heft_json_as_python(&json);
     ok = find_text(l, &json, &text, &found, err);
     if (ok && !found)
         ok = heft_fail(err, HEFT_MALFORMED, offset, "no key \"%.*s\"", (int)l->key.n, l->key.p);

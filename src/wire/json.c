@@ -168,6 +168,12 @@ void heft_json_close(struct heft_json *json)
     json->window = NULL;
 }
 
+/* The value has a form that only Python's module takes, and is not wanted. */
+static bool is_let_pass(const struct heft_json *json)
+{
+    return json->as_python && json->skipping;
+}
+
 /* ---- containers ---- */
 
 /* What may come after a whole value: that depends on the container it stands in. */
@@ -284,7 +290,7 @@ static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t
     }
     if (low >= 0xdc00 && low < 0xe000)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-    else if (low || (c >= 0xd800 && c < 0xe000))
+    else if ((low || (c >= 0xd800 && c < 0xe000)) && !is_let_pass(json))
         return failed(json, HEFT_MALFORMED, begin, "half of a surrogate pair") != HEFT_JSON_ERROR;
     *n += heft_utf8_put(dst + *n, c);
     return true;
@@ -476,6 +482,20 @@ static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *va
     return true;
 }
 
+static enum heft_json_token literal(struct heft_json *json, const char *word,
+                                    enum heft_json_token token)
+{
+    for (size_t i = 0; word[i]; i++) {
+        const size_t at = json->at + i;
+
+        if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
+            return wrong(json, at, word);
+    }
+    json->at += strlen(word);
+    json->expect = after_value(json);
+    return token;
+}
+
 /* The number whose first byte is the next one. */
 static enum heft_json_token number(struct heft_json *json)
 {
@@ -492,6 +512,8 @@ static enum heft_json_token number(struct heft_json *json)
         end = skip_digits(json, at, &json->integer, &fits);
     else
         json->integer = 0, fits = true; /* a zero stands alone */
+    if (end == at && data.p[at] == 'I' && is_let_pass(json))
+        return literal(json, "-Infinity", HEFT_JSON_NUMBER);
     if (end == at || at >= data.n)
         return wrong(json, at, "a digit");
     plain = fits && !minus;
@@ -508,7 +530,7 @@ static enum heft_json_token number(struct heft_json *json)
     if (HEFT_UNLIKELY(end == data.n && json->left > 0))
         return wrong(json, end, "the end of a number");
     json->is_integer = plain && end == at;
-    if (!json->is_integer && !fits_double(data.p + begin, end - begin, power))
+    if (!json->is_integer && !fits_double(data.p + begin, end - begin, power) && !is_let_pass(json))
         return failed(json, HEFT_MALFORMED, begin, "number out of range");
     json->text = (struct heft_str){(const char *)data.p + begin, end - begin};
     json->at = end;
@@ -535,20 +557,6 @@ static inline int peek(struct heft_json *json)
         at++;
     json->at = at;
     return at < json->data.n ? p[at] : -1;
-}
-
-static enum heft_json_token literal(struct heft_json *json, const char *word,
-                                    enum heft_json_token token)
-{
-    for (size_t i = 0; word[i]; i++) {
-        const size_t at = json->at + i;
-
-        if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
-            return wrong(json, at, word);
-    }
-    json->at += strlen(word);
-    json->expect = after_value(json);
-    return token;
 }
 
 /* A value begins with c. */
@@ -584,6 +592,11 @@ static inline enum heft_json_token value(struct heft_json *json, int c)
         return literal(json, "false", HEFT_JSON_FALSE);
     case 'n':
         return literal(json, "null", HEFT_JSON_NULL);
+    case 'N':
+    case 'I':
+        if (is_let_pass(json))
+            return literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
+        return wrong(json, json->at, "a value");
     default:
         return wrong(json, json->at, "a value");
     }
