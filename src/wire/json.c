@@ -331,11 +331,13 @@ static bool find_quote(struct heft_json *json, size_t at, size_t *end)
     return true;
 }
 
-/* Room for n decoded bytes and a NUL. */
-static char *decoding_room(struct heft_json *json, size_t n)
+/* Room for the decoded bytes of the string at `begin`, which is n as written, and a NUL. */
+static char *decoding_room(struct heft_json *json, size_t begin, size_t n)
 {
     const size_t need = n + 1 > SPARE_PIECE ? n + 1 : SPARE_PIECE;
 
+    if (json->in_place)
+        return (char *)(uintptr_t)(json->data.p + begin); /* the caller's, who lets it be written */
     if (json->spare_n > n)
         return json->spare;
     json->spare = heft_arena_alloc(json->arena, need, json->err);
@@ -365,14 +367,14 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     if (!find_quote(json, at, &end) || (json->src && !check_utf8(json, begin, end)))
         return false;
     if (keep)
-        dst = decoding_room(json, end - begin);
+        dst = decoding_room(json, begin, end - begin);
     if (!dst)
         return give_up(json) != HEFT_JSON_ERROR;
     for (at = begin; at < end;) {
         const size_t run = plain_run(p + at, end - at, &seen);
 
         if (keep)
-            memcpy(dst + n, p + at, run);
+            memmove(dst + n, p + at, run);
         n = keep ? n + run : 0;
         at += run;
         if (at < end && !escape(json, &at, dst, &n))
@@ -383,6 +385,8 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     if (keep) {
         dst[n] = '\0';
         json->text = (struct heft_str){dst, n};
+    }
+    if (keep && !json->in_place) {
         json->spare += n + 1;
         json->spare_n -= n + 1;
     }

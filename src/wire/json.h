@@ -45,6 +45,7 @@ struct heft_json {
     uint64_t integer;     /* of the last NUMBER, where is_integer */
     bool is_integer;
     bool skipping;  /* strings are checked, but their text is thrown away */
+    bool in_place;  /* strings with escapes are decoded where they stand */
     bool as_python; /* what is skipped only has to be what json.loads takes */
     uint8_t expect; /* what may come next */
     uint32_t depth, deepest;
@@ -72,6 +73,12 @@ static inline void heft_json_as_python(struct heft_json *json)
 {
     json->deepest = HEFT_JSON_DEEPEST;
     json->as_python = true;
+}
+/* Decodes strings where they stand, so that none takes memory of the arena: data is the caller's own,
+ * and may be written to. */
+static inline void heft_json_in_place(struct heft_json *json)
+{
+    json->in_place = true;
 }
 enum heft_json_token heft_json_next(struct heft_json *json);
 /* The caller has read the value that comes next by himself: the n bytes at data.p + at. */

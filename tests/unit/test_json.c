@@ -59,16 +59,25 @@ static void expect_tokens(const char *text, const enum heft_json_token *tokens)
     end(&run);
 }
 
-static void expect_decoded(const char *text, const char *decoded, size_t n)
+static void expect_decoded_at(const char *text, const char *decoded, size_t n, bool in_place)
 {
     struct run run;
 
     begin(&run, text, strlen(text));
+    if (in_place)
+        heft_json_in_place(&run.json);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
     assert_int_equal(run.json.text.n, n);
     assert_memory_equal(run.json.text.p, decoded, n);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_END);
+    assert_true(!in_place || run.mem.total == 0);
     end(&run);
+}
+
+static void expect_decoded(const char *text, const char *decoded, size_t n)
+{
+    expect_decoded_at(text, decoded, n, false);
+    expect_decoded_at(text, decoded, n, true);
 }
 
 /* The caret stands under the byte that the error must point at. */
