@@ -18,7 +18,7 @@
 #include "base/checksum.h"
 
 #define PIECE       ((size_t)1 << 30) /* ISA-L counts in 32 bits */
-#define WINDOW_BITS 26 /* of a zstd frame: 64 MiB at most, what zstd -19 and less write is 8 */
+#define WINDOW_BITS 27                /* of a zstd frame: 128 MiB at most, as zstd -d has it */
 
 enum part { PART_FIXED, PART_LENGTH, PART_EXTRA, PART_NAME, PART_COMMENT, PART_SUM, PART_DATA };
 
@@ -214,7 +214,7 @@ static bool fail_zstd(size_t status, struct heft_error *err)
         return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "zstd: the checksum does not agree");
     case ZSTD_error_frameParameter_windowTooLarge:
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "zstd: a frame with a window of more than 64 MiB (zstd -dc --long=31 "
+                         "zstd: a frame with a window of more than 128 MiB (zstd -dc --long=31 "
                          "unpacks it into a pipe)");
     case ZSTD_error_prefix_unknown:
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,

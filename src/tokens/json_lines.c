@@ -125,16 +125,15 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
         return true;
     if (l->replace)
         replace_surrogates(p, n);
-    heft_json_begin(&json, (struct heft_bytes){p, n}, offset, &l->mem, err);
-    heft_json_deepen(&json);
+    heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
+    heft_json_as_python(&json);
+    heft_json_in_place(&json);
     ok = find_text(l, &json, &text, &found, err);
     if (ok && !found)
         ok = heft_fail(err, HEFT_MALFORMED, offset, "no key \"%.*s\"", (int)l->key.n, l->key.p);
     if (!ok)
         return fail_line(l, err);
-    ok = l->document(l->ctx, text, err);
-    heft_arena_release(&l->mem);
-    return ok;
+    return l->document(l->ctx, text, err);
 }
 
 bool heft_json_lines_put(struct heft_json_lines *l, size_t n, struct heft_error *err)
@@ -161,5 +160,4 @@ bool heft_json_lines_put(struct heft_json_lines *l, size_t n, struct heft_error 
 void heft_json_lines_release(struct heft_json_lines *l)
 {
     heft_free(l->text);
-    heft_arena_release(&l->mem);
 }

@@ -13,7 +13,6 @@ struct heft_json_lines {
     size_t n, cap;
     uint64_t offset, line; /* of text[0]; lines before it */
     uint64_t at;           /* where the line that is being taken begins */
-    struct heft_arena mem;
 };
 
 HEFT_CHECKED bool heft_json_lines_room(struct heft_json_lines *l, uint8_t **to, size_t *room,

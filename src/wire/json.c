@@ -168,6 +168,12 @@ void heft_json_close(struct heft_json *json)
     json->window = NULL;
 }
 
+/* The value has a form that only Python's module takes, and is not wanted. */
+static bool is_let_pass(const struct heft_json *json)
+{
+    return json->as_python && json->skipping;
+}
+
 /* ---- containers ---- */
 
 /* What may come after a whole value: that depends on the container it stands in. */
@@ -284,7 +290,7 @@ static bool unicode_escape(struct heft_json *json, size_t *at, char *dst, size_t
     }
     if (low >= 0xdc00 && low < 0xe000)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-    else if (low || (c >= 0xd800 && c < 0xe000))
+    else if ((low || (c >= 0xd800 && c < 0xe000)) && !is_let_pass(json))
         return failed(json, HEFT_MALFORMED, begin, "half of a surrogate pair") != HEFT_JSON_ERROR;
     *n += heft_utf8_put(dst + *n, c);
     return true;
@@ -325,11 +331,13 @@ static bool find_quote(struct heft_json *json, size_t at, size_t *end)
     return true;
 }
 
-/* Room for n decoded bytes and a NUL. */
-static char *decoding_room(struct heft_json *json, size_t n)
+/* Room for the decoded bytes of the string at `begin`, which is n as written, and a NUL. */
+static char *decoding_room(struct heft_json *json, size_t begin, size_t n)
 {
     const size_t need = n + 1 > SPARE_PIECE ? n + 1 : SPARE_PIECE;
 
+    if (json->in_place)
+        return (char *)(uintptr_t)(json->data.p + begin); /* the caller's, who lets it be written */
     if (json->spare_n > n)
         return json->spare;
     json->spare = heft_arena_alloc(json->arena, need, json->err);
@@ -359,14 +367,14 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     if (!find_quote(json, at, &end) || (json->src && !check_utf8(json, begin, end)))
         return false;
     if (keep)
-        dst = decoding_room(json, end - begin);
+        dst = decoding_room(json, begin, end - begin);
     if (!dst)
         return give_up(json) != HEFT_JSON_ERROR;
     for (at = begin; at < end;) {
         const size_t run = plain_run(p + at, end - at, &seen);
 
         if (keep)
-            memcpy(dst + n, p + at, run);
+            memmove(dst + n, p + at, run);
         n = keep ? n + run : 0;
         at += run;
         if (at < end && !escape(json, &at, dst, &n))
@@ -377,6 +385,8 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     if (keep) {
         dst[n] = '\0';
         json->text = (struct heft_str){dst, n};
+    }
+    if (keep && !json->in_place) {
         json->spare += n + 1;
         json->spare_n -= n + 1;
     }
@@ -476,6 +486,20 @@ static bool exponent(struct heft_json *json, size_t at, size_t *end, int64_t *va
     return true;
 }
 
+static enum heft_json_token literal(struct heft_json *json, const char *word,
+                                    enum heft_json_token token)
+{
+    for (size_t i = 0; word[i]; i++) {
+        const size_t at = json->at + i;
+
+        if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
+            return wrong(json, at, word);
+    }
+    json->at += strlen(word);
+    json->expect = after_value(json);
+    return token;
+}
+
 /* The number whose first byte is the next one. */
 static enum heft_json_token number(struct heft_json *json)
 {
@@ -492,6 +516,8 @@ static enum heft_json_token number(struct heft_json *json)
         end = skip_digits(json, at, &json->integer, &fits);
     else
         json->integer = 0, fits = true; /* a zero stands alone */
+    if (end == at && data.p[at] == 'I' && is_let_pass(json))
+        return literal(json, "-Infinity", HEFT_JSON_NUMBER);
     if (end == at || at >= data.n)
         return wrong(json, at, "a digit");
     plain = fits && !minus;
@@ -508,7 +534,7 @@ static enum heft_json_token number(struct heft_json *json)
     if (HEFT_UNLIKELY(end == data.n && json->left > 0))
         return wrong(json, end, "the end of a number");
     json->is_integer = plain && end == at;
-    if (!json->is_integer && !fits_double(data.p + begin, end - begin, power))
+    if (!json->is_integer && !fits_double(data.p + begin, end - begin, power) && !is_let_pass(json))
         return failed(json, HEFT_MALFORMED, begin, "number out of range");
     json->text = (struct heft_str){(const char *)data.p + begin, end - begin};
     json->at = end;
@@ -535,20 +561,6 @@ static inline int peek(struct heft_json *json)
         at++;
     json->at = at;
     return at < json->data.n ? p[at] : -1;
-}
-
-static enum heft_json_token literal(struct heft_json *json, const char *word,
-                                    enum heft_json_token token)
-{
-    for (size_t i = 0; word[i]; i++) {
-        const size_t at = json->at + i;
-
-        if (at >= json->data.n || json->data.p[at] != (uint8_t)word[i])
-            return wrong(json, at, word);
-    }
-    json->at += strlen(word);
-    json->expect = after_value(json);
-    return token;
 }
 
 /* A value begins with c. */
@@ -584,6 +596,11 @@ static inline enum heft_json_token value(struct heft_json *json, int c)
         return literal(json, "false", HEFT_JSON_FALSE);
     case 'n':
         return literal(json, "null", HEFT_JSON_NULL);
+    case 'N':
+    case 'I':
+        if (is_let_pass(json))
+            return literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
+        return wrong(json, json->at, "a value");
     default:
         return wrong(json, json->at, "a value");
     }

@@ -30,7 +30,7 @@ enum heft_json_token {
 };
 
 #define HEFT_JSON_DEPTH   127  /* as the safetensors library has it */
-#define HEFT_JSON_DEEPEST 1000 /* for those who ask, with heft_json_deepen: as Python has it */
+#define HEFT_JSON_DEEPEST 1000 /* for those who ask, with heft_json_as_python */
 #define HEFT_JSON_PAD     64   /* zero bytes behind what a window holds */
 
 struct heft_json {
@@ -45,6 +45,8 @@ struct heft_json {
     uint64_t integer;     /* of the last NUMBER, where is_integer */
     bool is_integer;
     bool skipping;  /* strings are checked, but their text is thrown away */
+    bool in_place;  /* strings with escapes are decoded where they stand */
+    bool as_python; /* what is skipped only has to be what json.loads takes */
     uint8_t expect; /* what may come next */
     uint32_t depth, deepest;
     uint8_t in_object[(HEFT_JSON_DEEPEST + 7) / 8];
@@ -65,10 +67,18 @@ HEFT_CHECKED bool heft_json_open(struct heft_json *json, const struct heft_sourc
                                  uint64_t off, uint64_t n, size_t window, struct heft_arena *arena,
                                  struct heft_error *err);
 void heft_json_close(struct heft_json *json);
-/* Takes HEFT_JSON_DEEPEST levels. */
-static inline void heft_json_deepen(struct heft_json *json)
+/* Takes what Python's json.loads takes: HEFT_JSON_DEEPEST levels; and in what is skipped, numbers
+ * beyond a double, NaN, Infinity, -Infinity, and halves of surrogate pairs. */
+static inline void heft_json_as_python(struct heft_json *json)
 {
     json->deepest = HEFT_JSON_DEEPEST;
+    json->as_python = true;
+}
+/* Decodes strings where they stand, so that none takes memory of the arena: data is the caller's own,
+ * and may be written to. */
+static inline void heft_json_in_place(struct heft_json *json)
+{
+    json->in_place = true;
 }
 enum heft_json_token heft_json_next(struct heft_json *json);
 /* The caller has read the value that comes next by himself: the n bytes at data.p + at. */

@@ -59,16 +59,25 @@ static void expect_tokens(const char *text, const enum heft_json_token *tokens)
     end(&run);
 }
 
-static void expect_decoded(const char *text, const char *decoded, size_t n)
+static void expect_decoded_at(const char *text, const char *decoded, size_t n, bool in_place)
 {
     struct run run;
 
     begin(&run, text, strlen(text));
+    if (in_place)
+        heft_json_in_place(&run.json);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_STRING);
     assert_int_equal(run.json.text.n, n);
     assert_memory_equal(run.json.text.p, decoded, n);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_END);
+    assert_true(!in_place || run.mem.total == 0);
     end(&run);
+}
+
+static void expect_decoded(const char *text, const char *decoded, size_t n)
+{
+    expect_decoded_at(text, decoded, n, false);
+    expect_decoded_at(text, decoded, n, true);
 }
 
 /* The caret stands under the byte that the error must point at. */
@@ -331,7 +340,7 @@ static void limit_depth(bool is_deep, uint32_t most)
     memset(text, '[', sizeof text);
     begin(&run, text, sizeof text);
     if (is_deep)
-        heft_json_deepen(&run.json);
+        heft_json_as_python(&run.json);
     for (size_t i = 0; i < most; i++)
         assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ARRAY);
     assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
@@ -364,8 +373,53 @@ static void containers_close_as_they_opened(void **state)
     for (size_t i = HEFT_JSON_DEEPEST; i-- > 0;)
         text[n++] = i % 3 == 1 ? '}' : ']';
     begin(&run, text, n);
-    heft_json_deepen(&run.json);
+    heft_json_as_python(&run.json);
     assert_int_equal(last_token(&run), HEFT_JSON_END);
+    end(&run);
+}
+
+static bool is_skipped(const char *text, bool as_python)
+{
+    struct run run;
+    bool ok;
+
+    begin(&run, text, strlen(text));
+    if (as_python)
+        heft_json_as_python(&run.json);
+    ok = heft_json_skip(&run.json) && heft_json_next(&run.json) == HEFT_JSON_END;
+    assert_int_equal(ok, run.err.code == HEFT_OK);
+    end(&run);
+    return ok;
+}
+
+static void python_skips_more(void **state)
+{
+    static const char *const passed[] = {
+        "1e400",
+        "[-1e400,0.1e310]",
+        "[NaN, -Infinity ,Infinity]",
+        "{\"a\":NaN}",
+        "\"\\ud800\"",
+        "[\"\\udc00\\ud800\\u0041\",1]",
+        "\"\\ud800\\ud800\\udc00\"",
+        "{\"\\ud800\":1}",
+    };
+    static const char *const refused[] = {
+        "-NaN", "+Infinity", "nan", "Inf",        "-Inf",
+        "-I",   "[NaNN]",    "1e",  "\"\\ud80\"", "\"\\ud800\\u0\"",
+    };
+    struct run run;
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(passed); i++) {
+        assert_true(is_skipped(passed[i], true));
+        assert_false(is_skipped(passed[i], false));
+    }
+    for (size_t i = 0; i < HEFT_COUNT(refused); i++)
+        assert_false(is_skipped(refused[i], true));
+    begin(&run, "1e400", 5); /* read, not skipped */
+    heft_json_as_python(&run.json);
+    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_ERROR);
     end(&run);
 }
 
@@ -566,6 +620,7 @@ int main(void)
         cmocka_unit_test(numbers_must_fit_a_double),
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(containers_close_as_they_opened),
+        cmocka_unit_test(python_skips_more),
         cmocka_unit_test(skip_passes_whole_values),
         cmocka_unit_test(skip_still_checks),
         cmocka_unit_test(decoding_takes_no_more_than_the_text),

@@ -195,6 +195,9 @@ static void test_zstd(void **unused)
     assert_int_equal(err.code, HEFT_MISMATCH);
     t.n = 0;
     put(&t, "\x28\xb5\x2f\xfd\0\x88\1\0\0", 9); /* a window of 128 MiB, an empty block */
+    assert_true(unpack(HEFT_PACK_ZSTD, &t, 9, &out, &at, &err));
+    assert_int_equal(out.n, 0);
+    t.bytes[5] = 0x89; /* 128 + 16 */
     assert_false(unpack(HEFT_PACK_ZSTD, &t, 9, &out, &at, &err));
     assert_int_equal(err.code, HEFT_LIMIT);
 }
