@@ -43,10 +43,11 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bo
 {
     const struct heft_str lines = {(const char *)text.p, text.n};
 
-    if (has_ids && heft_vocab_usual_merges(r, text))
-        return settle(r, lines);
-    return r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
-           heft_vocab_read_merges(r, lines, has_ids) && settle(r, lines);
+    if (!(has_ids && heft_vocab_usual_merges(r, text)) &&
+        !(r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
+          heft_vocab_read_merges(r, lines, has_ids)))
+        return false;
+    return (!has_ids || heft_vocab_check_end(r, lines)) && settle(r, lines);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)

@@ -59,6 +59,8 @@ HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges
 HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text,
                                          bool has_ids);
+/* That such a list was not cut off, as far as the ids tell. */
+HEFT_CHECKED bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text);
 /* Where the merge of that rank lies in such a list. */
 uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank);
 /* The next line without its end; an end of text without a newline gives the rest. */

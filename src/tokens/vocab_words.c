@@ -365,6 +365,42 @@ static bool drop_open_line(struct heft_vocab_reading *r, struct heft_str *text, 
     return true;
 }
 
+static bool is_made(const struct heft_vocab *v, uint32_t id)
+{
+    for (uint32_t rank = 0; rank < v->n_merges; rank++)
+        if (v->merges[rank].id == id)
+            return true;
+    return false;
+}
+
+static bool is_of_two(const struct heft_vocab_reading *r, struct heft_str token)
+{
+    for (size_t n = 1; n < token.n; n++)
+        if (heft_vocab_ids_get(&r->ids, (struct heft_str){token.p, n}) != HEFT_MAP_NONE &&
+            heft_vocab_ids_get(&r->ids, (struct heft_str){token.p + n, token.n - n}) !=
+                HEFT_MAP_NONE)
+            return true;
+    return false;
+}
+
+/* The id behind the last merge's is no merge's, or the list is shorter than it was: the original
+ * would go on, and encode otherwise. It drops what is behind the last newline. */
+bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text)
+{
+    const struct heft_vocab *v = r->v;
+    const bool is_open = text.n > 0 && text.p[text.n - 1] != '\n';
+    const uint32_t next = (v->n_merges ? v->merges[v->n_merges - 1].id + 1 : 256) + is_open;
+
+    if (next >= v->n_ids || !v->tokens[next].p ||
+        heft_vocab_ids_get(&r->ids, v->tokens[next]) != next || !is_of_two(r, v->tokens[next]) ||
+        is_made(v, next))
+        return true;
+    return heft_fail(r->err, HEFT_MALFORMED, text.n,
+                     "the list ends after %" PRIu32 " merges, and id %" PRIu32
+                     " would be of two others, too: it is cut off",
+                     v->n_merges, next);
+}
+
 bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text, bool has_ids)
 {
     const char *begin = text.p;

@@ -75,6 +75,11 @@ def id_samples():
     for name, lines, at in [("usual", "#version: 0.2\na b\na b\n", 18), ("other", "\na b\r\n\na b\n", 7)]:
         ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 is merge 1 once more", lines=lines)
         ROWS[-1] = (*ROWS[-1][:2], hex(at), ROWS[-1][3])
+    ids("ids-merges-cut", '"ab":256,"abc":257', at=None, text="the list ends after 1 merges")
+    ROWS[-1] = (*ROWS[-1][:2], "0x4", ROWS[-1][3])
+    ids("ids-merges-cut-open", '"ab":256,"abc":257,"abcd":258', at=None, text="1 merges, and id 258", lines="a b\nab")
+    ROWS[-1] = (*ROWS[-1][:2], "0x6", ROWS[-1][3])
+    ids("ids-of-no-merge", '"ab":256,"<pad>":257,"abc":258', "ok", "-")
     ids("ids-no-byte", '"ab":256', at="-", text="no token for the single byte 0x41", without="A")
     ids("ids-cut", '"ab":256,', at=9, text="JSON:")
 
