@@ -1,6 +1,7 @@
 /* live.c: merges → live tokens, one rank after the other, and the trie of them. */
 #include "tokens/live.h"
 
+#include "io/pages.h"
 #include "io/pool.h"
 
 #define NONE       HEFT_LIVE_NONE
@@ -95,12 +96,15 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
     while ((BYTES + v->n_merges) >> l->age_shift >= HEFT_LIVE_NEVER)
         l->age_shift++;
     l->ages_shift = 32 - bits;
-    l->ages = heft_alloc((size_t)1 << bits, err);
-    l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
-    l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
+    l->ages = heft_pages_zero(((size_t)1 << bits) + BYTES * BYTES * sizeof *l->joins +
+                                  (BYTES + v->n_merges) * sizeof *l->tokens,
+                              &l->block, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    return l->ages && l->joins && l->tokens && f->codes &&
-           heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
+    if (!l->ages || !f->codes)
+        return false;
+    l->joins = (uint32_t *)(void *)(l->ages + ((size_t)1 << bits));
+    l->tokens = (struct heft_live_token *)(void *)(l->joins + BYTES * BYTES);
+    return heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
 }
 
 #define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
@@ -226,9 +230,7 @@ struct heft_lives *heft_lives_new(struct heft_error *err)
 static void release_first(struct heft_live *l)
 {
     heft_trie_release(&l->trie);
-    heft_free(l->tokens);
-    heft_free(l->ages);
-    heft_free(l->joins);
+    heft_free(l->block);
     *l = (struct heft_live){0};
 }
 

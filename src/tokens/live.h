@@ -36,6 +36,7 @@ struct heft_live {
     uint8_t *ages; /* by a pair's hash: the age of the first merge there; NEVER: there is none */
     unsigned ages_shift;
     unsigned age_shift; /* code >> age_shift: its age */
+    void *block;        /* in which the tables are, for few and large pages */
     uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
     /* An encoder's own. */
     struct heft_trie trie;

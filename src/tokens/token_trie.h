@@ -4,7 +4,8 @@
  *     place    bits: by which bytes tokens go on, byte % 64; the first of the nodes behind
  *     nodes    a place's, in the order of its bits; of bytes with the same bit one, the others being
  *              its twins
- *     items    tokens that have no node yet: a chain at the place that they have come to
+ *     items    tokens, in the order in which they were added
+ *     next     those that have no node yet: a chain at the place that they have come to
  *
  * Nodes that are tried together lie together. They are made when a text comes to their place for the
  * first time: most texts come to few. Codes are the caller's, 256 and more and below 2^24; those below
@@ -24,11 +25,14 @@ struct heft_trie_place {
 struct heft_trie {
     const struct heft_str *words; /* the bytes of all tokens */
     struct heft_trie_place *starts;
-    struct heft_trie_place *nodes; /* [0]: none */
-    uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
-    struct heft_trie_item *items;  /* [0]: none */
+    struct heft_trie_place *nodes;      /* [0]: none */
+    uint32_t *twins;                    /* of a node: another one with the same bit; 0: none */
+    const struct heft_trie_item *items; /* [0]: none */
+    struct heft_trie_item *added;       /* these, where they are the trie's own */
+    uint32_t *next;                     /* of an item; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
+    void *block; /* in which starts and nodes are */
 };
 struct heft_trie_match {
     uint32_t code;
@@ -39,7 +43,7 @@ struct heft_trie_match {
  * behind the second that no token before it has brought. words[] is asked as long as the trie is. */
 HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
                                  size_t tokens, size_t nodes, struct heft_error *err);
-/* A trie of its own, equal to one in which nothing has been looked for. */
+/* A trie equal to one in which nothing has been looked for; its items are that one's. */
 HEFT_CHECKED bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from,
                                  struct heft_error *err);
 /* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
