@@ -54,19 +54,15 @@ bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
     return *kept & 1;
 }
 
-uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
+uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
 {
     const struct heft_live_token *token = &l->tokens[code];
+    const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
+    const uint32_t shorter =
+        code < BYTES ? NONE : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1).code;
 
-    if (code < BYTES)
-        return NONE;
-    if (l->shorter[code] == 0)
-        l->shorter[code] =
-            heft_trie_longest(&l->trie, (const uint8_t *)l->pairs->v->tokens[token->id].p,
-                              (size_t)token->length - 1)
-                .code +
-            1;
-    return l->shorter[code] - 1;
+    l->shorter[code] = shorter + 1;
+    return shorter;
 }
 
 /* ---- which tokens are live --------------------------------------------------------------- */
@@ -118,7 +114,7 @@ static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, ui
 
     if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
         return true;
-    if (!heft_live_meets(l, left, right))
+    if (!heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right))
         return false;
     limit = heft_live_part(l, &a, &b);
     return !heft_live_doubts(l, a, b, limit) || is_kept(l, left, right, code);
