@@ -38,7 +38,7 @@ struct heft_live {
     unsigned ages_shift;
     unsigned age_shift; /* code >> age_shift: its age */
     void *block;        /* in which the tables are, for few and large pages */
-    uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
+    uint32_t *joins; /* [two bytes as they stand, heft_le16]: the first merge of the left one with what begins so */
     /* An encoder's own. */
     struct heft_trie trie;
     uint32_t *
@@ -138,7 +138,7 @@ static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, u
 static inline bool heft_live_goes_on(const struct heft_live *live, uint32_t border,
                                      const uint8_t *text, size_t n)
 {
-    return border > (n < 2 ? HEFT_LIVE_NONE : live->joins[text[0] << 8 | text[1]]);
+    return border > (n < 2 ? HEFT_LIVE_NONE : live->joins[heft_le16(text)]);
 }
 
 #endif

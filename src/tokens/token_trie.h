@@ -1,6 +1,6 @@
 /* token_trie.h: which tokens of a vocabulary a text begins with, the longest above all.
  *
- *     starts   65536 places, by the first two bytes
+ *     starts   65536 places, by the first two bytes as they stand (heft_le16)
  *     place    bits: by which bytes tokens go on, byte % 64; the first of the nodes behind
  *     nodes    a place's, in the order of its bits; of bytes with the same bit one, the others being
  *              its twins
@@ -13,6 +13,7 @@
 #ifndef HEFT_TOKEN_TRIE_H
 #define HEFT_TOKEN_TRIE_H
 
+#include "base/endian.h"
 #include "base/mem.h"
 
 #define HEFT_TRIE_WAITING (UINT32_C(1) << 31)
@@ -65,7 +66,7 @@ static inline unsigned heft_count_bits(uint64_t x)
 static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
                                                       const uint8_t *text)
 {
-    return &trie->starts[text[0] << 8 | text[1]];
+    return &trie->starts[heft_le16(text)];
 }
 
 /* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. */
