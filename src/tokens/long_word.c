@@ -54,31 +54,41 @@ static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool 
 {
     const uint8_t *const text = l->text;
     const size_t n = l->n;
+    uint32_t *codes = p->codes + p->n;
+    uint32_t last = p->last, border = p->border;
+    size_t at = p->at;
 
-    while (p->at < stop) {
-        const uint8_t *const begin = text + p->at;
-        const size_t left = is_far ? SIZE_MAX : n - p->at;
-        struct heft_trie_match next = heft_trie_longest(&l->live.trie, begin, left);
+    while (at < stop) {
+        struct heft_trie_match next =
+            heft_trie_longest(&l->live.trie, text + at, is_far ? SIZE_MAX : n - at);
         uint32_t behind;
+        size_t end;
 
         for (;;) {
-            behind = heft_live_border(&l->live, next.code, text + p->at + next.length,
-                                      is_far ? SIZE_MAX : n - p->at - next.length);
-            if (heft_live_goes_on(&l->live, behind, text + p->at + next.length,
-                                  is_far ? SIZE_MAX : n - p->at - next.length) &&
-                !is_dead(l, p->at + next.length) &&
-                (p->last == NONE || heft_live_fits(&l->live, p->last, p->border, next.code)))
+            end = at + next.length;
+            behind = heft_live_border(&l->live, next.code, text + end, is_far ? SIZE_MAX : n - end);
+            if (heft_live_goes_on(&l->live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
+                !is_dead(l, end) &&
+                (last == NONE || heft_live_fits(&l->live, last, border, next.code)))
                 break;
             next.code = heft_live_shorten(&l->live, next.code);
-            if (HEFT_LIKELY(next.code != NONE))
+            if (HEFT_LIKELY(next.code != NONE)) {
                 next.length = l->live.tokens[next.code].length;
-            else if (!go_back(l, p, &next, err))
+                continue;
+            }
+            *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+            if (!go_back(l, p, &next, err))
                 return false;
+            codes = p->codes + p->n;
+            at = p->at;
+            last = p->last;
+            border = p->border;
         }
-        p->codes[p->n++] = p->last = next.code;
-        p->border = behind;
-        p->at += next.length;
+        *codes++ = last = next.code;
+        border = behind;
+        at = end;
     }
+    *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
     return true;
 }
 
