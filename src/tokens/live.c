@@ -1,6 +1,7 @@
 /* live.c: merges → live tokens, one rank after the other, and the trie of them. */
 #include "tokens/live.h"
 
+#include "io/pages.h"
 #include "io/pool.h"
 
 #define NONE       HEFT_LIVE_NONE
@@ -53,19 +54,15 @@ bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
     return *kept & 1;
 }
 
-uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
+uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
 {
     const struct heft_live_token *token = &l->tokens[code];
+    const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
+    const uint32_t shorter =
+        code < BYTES ? NONE : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1).code;
 
-    if (code < BYTES)
-        return NONE;
-    if (l->shorter[code] == 0)
-        l->shorter[code] =
-            heft_trie_longest(&l->trie, (const uint8_t *)l->pairs->v->tokens[token->id].p,
-                              (size_t)token->length - 1)
-                .code +
-            1;
-    return l->shorter[code] - 1;
+    l->shorter[code] = shorter + 1;
+    return shorter;
 }
 
 /* ---- which tokens are live --------------------------------------------------------------- */
@@ -95,12 +92,15 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
     while ((BYTES + v->n_merges) >> l->age_shift >= HEFT_LIVE_NEVER)
         l->age_shift++;
     l->ages_shift = 32 - bits;
-    l->ages = heft_alloc((size_t)1 << bits, err);
-    l->joins = heft_alloc(BYTES * BYTES * sizeof *l->joins, err);
-    l->tokens = heft_alloc((BYTES + v->n_merges) * sizeof *l->tokens, err);
+    l->ages = heft_pages_zero(((size_t)1 << bits) + BYTES * BYTES * sizeof *l->joins +
+                                  (BYTES + v->n_merges) * sizeof *l->tokens,
+                              &l->block, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    return l->ages && l->joins && l->tokens && f->codes &&
-           heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
+    if (!l->ages || !f->codes)
+        return false;
+    l->joins = (uint32_t *)(void *)(l->ages + ((size_t)1 << bits));
+    l->tokens = (struct heft_live_token *)(void *)(l->joins + BYTES * BYTES);
+    return heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
 }
 
 #define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
@@ -114,7 +114,7 @@ static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, ui
 
     if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
         return true;
-    if (!heft_live_meets(l, left, right))
+    if (!heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right))
         return false;
     limit = heft_live_part(l, &a, &b);
     return !heft_live_doubts(l, a, b, limit) || is_kept(l, left, right, code);
@@ -157,7 +157,7 @@ static bool add_merge(struct filling *f, uint32_t rank)
     if (*age == HEFT_LIVE_NEVER) /* the first one is the oldest */
         *age = (uint8_t)(code >> l->age_shift);
     if (left < BYTES) {
-        uint32_t *join = &l->joins[left << 8 | l->tokens[right].first];
+        uint32_t *join = &l->joins[l->tokens[right].first << 8 | left];
         *join = code < *join ? code : *join;
     }
     if (!is_made(l, left, right, code))
@@ -226,9 +226,7 @@ struct heft_lives *heft_lives_new(struct heft_error *err)
 static void release_first(struct heft_live *l)
 {
     heft_trie_release(&l->trie);
-    heft_free(l->tokens);
-    heft_free(l->ages);
-    heft_free(l->joins);
+    heft_free(l->block);
     *l = (struct heft_live){0};
 }
 

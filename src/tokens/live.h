@@ -16,9 +16,10 @@
 #include "tokens/pairs.h"
 #include "tokens/token_trie.h"
 
-#define HEFT_LIVE_BYTES 256               /* codes below it are single bytes */
-#define HEFT_LIVE_NONE  (UINT32_MAX >> 1) /* above all codes */
-#define HEFT_LIVE_NEVER 255               /* above all ages */
+#define HEFT_LIVE_BYTES  256               /* codes below it are single bytes */
+#define HEFT_LIVE_NONE   (UINT32_MAX >> 1) /* above all codes */
+#define HEFT_LIVE_ALWAYS UINT32_MAX        /* a border: above NONE */
+#define HEFT_LIVE_NEVER  255               /* above all ages */
 
 /* A token's code: a byte's is the byte, else 256 and its merge's rank. */
 struct heft_live_token {
@@ -36,7 +37,8 @@ struct heft_live {
     uint8_t *ages; /* by a pair's hash: the age of the first merge there; NEVER: there is none */
     unsigned ages_shift;
     unsigned age_shift; /* code >> age_shift: its age */
-    uint32_t *joins; /* [byte << 8 | byte]: the first merge of the left one with what begins so */
+    void *block;        /* in which the tables are, for few and large pages */
+    uint32_t *joins; /* [two bytes as they stand, heft_le16]: the first merge of the left one with what begins so */
     /* An encoder's own. */
     struct heft_trie trie;
     uint32_t *
@@ -52,7 +54,14 @@ HEFT_CHECKED bool heft_live_init(struct heft_live *live, const struct heft_pairs
 void heft_live_release(struct heft_live *live);
 
 /* The longest token but `code` itself that its bytes begin with; NONE: it is a byte. */
-uint32_t heft_live_shorten(struct heft_live *live, uint32_t code);
+uint32_t heft_live_find_shorter(struct heft_live *live, uint32_t code);
+static inline uint32_t heft_live_shorten(struct heft_live *live, uint32_t code)
+{
+    const uint32_t known = live->shorter[code];
+
+    return HEFT_LIKELY(known) ? known - 1 : heft_live_find_shorter(live, code);
+}
+
 /* Whether the parts of the two that meet at the border, but the bytes, all stay apart until they are
  * in the tokens: the slow way. */
 bool heft_live_asks(const struct heft_live *live, uint32_t left, uint32_t right);
@@ -65,19 +74,25 @@ static inline uint8_t *heft_live_age(const struct heft_live *live, uint32_t left
                        live->ages_shift];
 }
 
-/* The smaller one, without a branch: which it is cannot be foreseen. */
-static inline uint32_t heft_live_least(uint32_t a, uint32_t b)
+/* Until when the last byte of a token stays apart from the first one behind it, text[0]: if it is in no
+ * larger token before this merge, they merge. ALWAYS: it stays apart for good. */
+static inline uint32_t heft_live_border(const struct heft_live *live, uint32_t code,
+                                        const uint8_t *text, size_t n)
 {
-    return b ^ ((a ^ b) & -(uint32_t)(a < b));
+    const struct heft_live_token *const token = &live->tokens[code];
+    uint32_t rank;
+
+    if (n == 0)
+        return HEFT_LIVE_ALWAYS;
+    rank = live->pairs->of_bytes[token->last << 8 | text[0]];
+    return rank >= token->by_right - HEFT_LIVE_BYTES ? HEFT_LIVE_ALWAYS : rank + HEFT_LIVE_BYTES;
 }
 
-/* Whether the bytes at the border stay apart until one of them is in a larger token: what is asked
- * first, because most that do not fit fail here. */
-static inline bool heft_live_meets(const struct heft_live *live, uint32_t left, uint32_t right)
+/* Whether the byte behind the border is in a larger token in time, where `right` begins there: what is
+ * asked first, because most that do not fit fail here. */
+static inline bool heft_live_meets(const struct heft_live *live, uint32_t border, uint32_t right)
 {
-    const struct heft_live_token *a = &live->tokens[left], *b = &live->tokens[right];
-    return live->pairs->of_bytes[a->last << 8 | b->first] >=
-           heft_live_least(a->by_right, b->by_left + 1) - HEFT_LIVE_BYTES;
+    return border > live->tokens[right].by_left;
 }
 
 /* Takes the younger of the two apart: its part at the border stays. The age until which the two of
@@ -108,28 +123,22 @@ static inline bool heft_live_doubts(const struct heft_live *live, uint32_t left,
     return is_doubtful;
 }
 
-/* Whether `right` may follow `left`. Both are taken apart, the younger merge first; where no part of
+/* Whether `right` may follow `left`, `border` being the one between them. Both are taken apart, the younger merge first; where no part of
  * the one can have merged with a part of the other before that, the order need not be asked. */
-static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t right)
+static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t border,
+                                  uint32_t right)
 {
-    if (!heft_live_meets(live, left, right))
+    if (!heft_live_meets(live, border, right))
         return false;
     return HEFT_LIKELY(!heft_live_doubts(live, left, right, HEFT_LIVE_NEVER - 1)) ||
            heft_live_asks(live, left, right);
 }
 
-/* False: before these bytes nothing can follow the token. They are read as if the text ended there. */
-static inline bool heft_live_goes_on(const struct heft_live *live, uint32_t code,
+/* False: nothing that these bytes begin with can follow. They are read as if the text ended there. */
+static inline bool heft_live_goes_on(const struct heft_live *live, uint32_t border,
                                      const uint8_t *text, size_t n)
 {
-    const struct heft_live_token *token = &live->tokens[code];
-    uint32_t rank, least;
-
-    if (n == 0)
-        return true;
-    rank = live->pairs->of_bytes[token->last << 8 | text[0]];
-    least = n == 1 ? HEFT_LIVE_NONE : live->joins[text[0] << 8 | text[1]] + 1;
-    return rank >= heft_live_least(token->by_right, least) - HEFT_LIVE_BYTES;
+    return border > (n < 2 ? HEFT_LIVE_NONE : live->joins[heft_le16(text)]);
 }
 
 #endif

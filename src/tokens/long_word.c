@@ -14,41 +14,94 @@ static bool is_dead(const struct heft_long *l, size_t at)
     return l->dead[at / 64] >> at % 64 & 1;
 }
 
+/* Between a token and the text from where it ends. */
+static uint32_t border_at(const struct heft_long *l, uint32_t code, size_t end)
+{
+    return code == NONE ? HEFT_LIVE_ALWAYS
+                        : heft_live_border(&l->live, code, l->text + end, l->n - end);
+}
+
+/* A way from the beginning: tokens that fit. */
+struct path {
+    uint32_t *codes;
+    size_t n, at;          /* tokens, and where the last one ends */
+    uint32_t last, border; /* token, and what is between it and the text */
+};
+
+/* A shorter token than the path's last one, or than those before it where that is a byte. */
+static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match *next,
+                    struct heft_error *err)
+{
+    do {
+        if (p->n == 0)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "no token of the vocabulary can begin here: its merges "
+                             "contradict each other");
+        l->dead[p->at / 64] |= UINT64_C(1) << p->at % 64;
+        next->code = p->codes[--p->n];
+        p->at -= l->live.tokens[next->code].length;
+    } while ((next->code = heft_live_shorten(&l->live, next->code)) == NONE);
+    next->length = l->live.tokens[next->code].length;
+    p->last = p->n ? p->codes[p->n - 1] : l->before;
+    p->border = border_at(l, p->last, p->at);
+    return true;
+}
+
+/* Goes on to `stop`. is_far: no token that begins before it comes near the end of the text, which then
+ * is not asked for. */
+static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far,
+                         struct heft_error *err)
+{
+    const uint8_t *const text = l->text;
+    const size_t n = l->n;
+    uint32_t *codes = p->codes + p->n;
+    uint32_t last = p->last, border = p->border;
+    size_t at = p->at;
+
+    while (at < stop) {
+        struct heft_trie_match next =
+            heft_trie_longest(&l->live.trie, text + at, is_far ? SIZE_MAX : n - at);
+        uint32_t behind;
+        size_t end;
+
+        for (;;) {
+            end = at + next.length;
+            behind = heft_live_border(&l->live, next.code, text + end, is_far ? SIZE_MAX : n - end);
+            if (heft_live_goes_on(&l->live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
+                !is_dead(l, end) &&
+                (last == NONE || heft_live_fits(&l->live, last, border, next.code)))
+                break;
+            next.code = heft_live_shorten(&l->live, next.code);
+            if (HEFT_LIKELY(next.code != NONE)) {
+                next.length = l->live.tokens[next.code].length;
+                continue;
+            }
+            *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+            if (!go_back(l, p, &next, err))
+                return false;
+            codes = p->codes + p->n;
+            at = p->at;
+            last = p->last;
+            border = p->border;
+        }
+        *codes++ = last = next.code;
+        border = behind;
+        at = end;
+    }
+    *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+    return true;
+}
+
 /* The encoding of the text, behind l->before, as codes in l->room. */
 static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
 {
-    const struct heft_live_token *const tokens = l->live.tokens;
-    struct heft_trie_match next = heft_trie_longest(&l->live.trie, l->text, l->n);
-    uint32_t *const path = l->room;
-    uint32_t last = l->before;
-    size_t at = 0, n = 0;
+    const size_t most = l->live.longest + 2; /* bytes that are asked for at a place */
+    struct path p = {.codes = l->room, .last = l->before, .border = border_at(l, l->before, 0)};
+    const bool ok =
+        go_on(l, &p, l->n > most ? l->n - most : 0, true, err) && go_on(l, &p, l->n, false, err);
 
-    for (;;) {
-        const size_t end = at + next.length;
-
-        if (heft_live_goes_on(&l->live, next.code, l->text + end, l->n - end) && !is_dead(l, end) &&
-            (last == NONE || heft_live_fits(&l->live, last, next.code))) {
-            path[n++] = last = next.code;
-            at = end;
-            if (at == l->n)
-                break;
-            next = heft_trie_longest(&l->live.trie, l->text + at, l->n - at);
-            continue;
-        }
-        while ((next.code = heft_live_shorten(&l->live, next.code)) == NONE) {
-            if (n == 0)
-                return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                                 "no token of the vocabulary can begin here: its merges "
-                                 "contradict each other");
-            l->dead[at / 64] |= UINT64_C(1) << at % 64;
-            next.code = path[--n];
-            at -= tokens[next.code].length;
-            last = n ? path[n - 1] : l->before;
-        }
-        next.length = tokens[next.code].length;
-    }
-    *count = n;
-    return true;
+    *count = p.n;
+    return ok;
 }
 
 /* ---- what is final ----------------------------------------------------------------------- */
@@ -59,10 +112,10 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
 {
     const uint8_t *const text = l->text + at;
     const size_t n = l->n - at;
-    const uint32_t last = l->reached[at - from];
+    const uint32_t last = l->reached[at - from], border = border_at(l, last, at);
     struct heft_trie_place *place;
 
-    if (last != NONE && heft_live_fits(&l->live, last, text[0]))
+    if (last != NONE && heft_live_fits(&l->live, last, border, text[0]))
         l->reached[at - from + 1] = text[0];
     if (n == 1)
         return true;
@@ -70,7 +123,7 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
     for (size_t i = 2; place; i++) {
         const uint32_t code = place->token >> 8;
 
-        if (last != NONE && code && heft_live_fits(&l->live, last, code))
+        if (last != NONE && code && heft_live_fits(&l->live, last, border, code))
             l->reached[at - from + i] = code;
         if (i == n)
             return place->more != 0;

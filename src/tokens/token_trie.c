@@ -2,12 +2,25 @@
  * on by one byte. */
 #include "tokens/token_trie.h"
 
+#include "io/pages.h"
+
 #define STARTS 65536
 
 struct heft_trie_item {
     uint32_t word, code;
-    uint32_t next; /* that waits at the same place; 0: none */
+    uint16_t n;       /* bytes of the word … */
+    uint8_t third[6]; /* … and those from the third on, as far as there is room */
 };
+
+static bool init(struct heft_trie *trie, struct heft_error *err)
+{
+    trie->starts =
+        heft_pages_zero((STARTS + trie->cap_nodes) * sizeof *trie->starts, &trie->block, err);
+    trie->nodes = trie->starts ? trie->starts + STARTS : NULL;
+    trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
+    trie->next = heft_alloc(trie->cap_items * sizeof *trie->next, err);
+    return trie->starts && trie->twins && trie->next;
+}
 
 bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, size_t tokens,
                     size_t nodes, struct heft_error *err)
@@ -17,20 +30,22 @@ bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, size_t
                                .n_items = 1,
                                .cap_nodes = nodes + 1,
                                .cap_items = tokens + 1};
-    trie->starts = heft_calloc(STARTS, sizeof *trie->starts, err);
-    trie->nodes = heft_calloc(trie->cap_nodes, sizeof *trie->nodes, err);
-    trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
-    trie->items = heft_alloc(trie->cap_items * sizeof *trie->items, err);
-    return trie->starts && trie->nodes && trie->twins && trie->items;
+    trie->items = trie->added = heft_alloc(trie->cap_items * sizeof *trie->added, err);
+    return trie->added && init(trie, err);
 }
 
 bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from, struct heft_error *err)
 {
-    if (!heft_trie_init(trie, from->words, from->cap_items - 1, from->cap_nodes - 1, err))
+    *trie = (struct heft_trie){.words = from->words,
+                               .items = from->items,
+                               .n_nodes = 1,
+                               .n_items = from->n_items,
+                               .cap_nodes = from->cap_nodes,
+                               .cap_items = from->cap_items};
+    if (!init(trie, err))
         return false;
     memcpy(trie->starts, from->starts, STARTS * sizeof *trie->starts);
-    memcpy(trie->items, from->items, from->n_items * sizeof *trie->items);
-    trie->n_items = from->n_items;
+    memcpy(trie->next, from->next, from->n_items * sizeof *trie->next);
     return true;
 }
 
@@ -39,28 +54,37 @@ static uint64_t bit_of(uint8_t byte)
     return UINT64_C(1) << (byte & 63);
 }
 
+static uint8_t byte_of(const struct heft_trie *trie, const struct heft_trie_item *item,
+                       size_t depth)
+{
+    return depth < 2 + sizeof item->third ? item->third[depth - 2]
+                                          : (uint8_t)trie->words[item->word].p[depth];
+}
+
 /* An item comes to a place, by as many bytes: it ends there, or waits. */
 static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
                    size_t depth)
 {
-    struct heft_trie_item *const item = &trie->items[number];
-    const struct heft_str word = trie->words[item->word];
+    const struct heft_trie_item *const item = &trie->items[number];
 
-    if (word.n == depth) {
+    if (item->n == depth) {
         place->token |= item->code << 8;
         return;
     }
-    place->more |= bit_of((uint8_t)word.p[depth]);
-    item->next = place->first & ~HEFT_TRIE_WAITING;
+    place->more |= bit_of(byte_of(trie, item, depth));
+    trie->next[number] = place->first & ~HEFT_TRIE_WAITING;
     place->first = HEFT_TRIE_WAITING | number;
 }
 
 void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
 {
+    const struct heft_str bytes = trie->words[word];
     const uint32_t number = trie->n_items++;
+    struct heft_trie_item *const item = &trie->added[number];
 
-    trie->items[number] = (struct heft_trie_item){word, code, 0};
-    arrive(trie, heft_trie_start(trie, (const uint8_t *)trie->words[word].p), number, 2);
+    *item = (struct heft_trie_item){.word = word, .code = code, .n = (uint16_t)bytes.n};
+    memcpy(item->third, bytes.p + 2, heft_min_u64(bytes.n - 2, sizeof item->third));
+    arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
 }
 
 /* The node behind a place. One that is there has a code, or items. */
@@ -88,8 +112,8 @@ void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, siz
     trie->n_nodes += heft_count_bits(place->more);
     while (number) {
         const struct heft_trie_item *item = &trie->items[number];
-        const uint8_t byte = (uint8_t)trie->words[item->word].p[depth];
-        const uint32_t next = item->next;
+        const uint8_t byte = byte_of(trie, item, depth);
+        const uint32_t next = trie->next[number];
 
         arrive(trie, &trie->nodes[node_of(trie, place, byte)], number, depth + 1);
         number = next;
@@ -98,9 +122,9 @@ void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, siz
 
 void heft_trie_release(struct heft_trie *trie)
 {
-    heft_free(trie->starts);
-    heft_free(trie->nodes);
+    heft_free(trie->block);
     heft_free(trie->twins);
-    heft_free(trie->items);
+    heft_free(trie->next);
+    heft_free(trie->added);
     *trie = (struct heft_trie){0};
 }

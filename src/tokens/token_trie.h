@@ -1,10 +1,11 @@
 /* token_trie.h: which tokens of a vocabulary a text begins with, the longest above all.
  *
- *     starts   65536 places, by the first two bytes
+ *     starts   65536 places, by the first two bytes as they stand (heft_le16)
  *     place    bits: by which bytes tokens go on, byte % 64; the first of the nodes behind
  *     nodes    a place's, in the order of its bits; of bytes with the same bit one, the others being
  *              its twins
- *     items    tokens that have no node yet: a chain at the place that they have come to
+ *     items    tokens, in the order in which they were added
+ *     next     those that have no node yet: a chain at the place that they have come to
  *
  * Nodes that are tried together lie together. They are made when a text comes to their place for the
  * first time: most texts come to few. Codes are the caller's, 256 and more and below 2^24; those below
@@ -12,6 +13,7 @@
 #ifndef HEFT_TOKEN_TRIE_H
 #define HEFT_TOKEN_TRIE_H
 
+#include "base/endian.h"
 #include "base/mem.h"
 
 #define HEFT_TRIE_WAITING (UINT32_C(1) << 31)
@@ -24,11 +26,14 @@ struct heft_trie_place {
 struct heft_trie {
     const struct heft_str *words; /* the bytes of all tokens */
     struct heft_trie_place *starts;
-    struct heft_trie_place *nodes; /* [0]: none */
-    uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
-    struct heft_trie_item *items;  /* [0]: none */
+    struct heft_trie_place *nodes;      /* [0]: none */
+    uint32_t *twins;                    /* of a node: another one with the same bit; 0: none */
+    const struct heft_trie_item *items; /* [0]: none */
+    struct heft_trie_item *added;       /* these, where they are the trie's own */
+    uint32_t *next;                     /* of an item; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
+    void *block; /* in which starts and nodes are */
 };
 struct heft_trie_match {
     uint32_t code;
@@ -39,7 +44,7 @@ struct heft_trie_match {
  * behind the second that no token before it has brought. words[] is asked as long as the trie is. */
 HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
                                  size_t tokens, size_t nodes, struct heft_error *err);
-/* A trie of its own, equal to one in which nothing has been looked for. */
+/* A trie equal to one in which nothing has been looked for; its items are that one's. */
 HEFT_CHECKED bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from,
                                  struct heft_error *err);
 /* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
@@ -61,7 +66,7 @@ static inline unsigned heft_count_bits(uint64_t x)
 static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
                                                       const uint8_t *text)
 {
-    return &trie->starts[text[0] << 8 | text[1]];
+    return &trie->starts[heft_le16(text)];
 }
 
 /* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. */

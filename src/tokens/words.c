@@ -139,13 +139,29 @@ static uint8_t *put_entry(const struct heft_words *w, const struct entry *e, siz
                     out + (count << w->width));
 }
 
+/* Sixteen at once, which compilers make into a few instructions. */
+static uint8_t *put_narrow(const uint32_t *ids, size_t count, uint8_t *out)
+{
+    uint16_t narrow[16];
+
+    for (; count >= HEFT_COUNT(narrow); count -= HEFT_COUNT(narrow), ids += HEFT_COUNT(narrow)) {
+        for (size_t i = 0; i < HEFT_COUNT(narrow); i++)
+            narrow[i] = (uint16_t)ids[i];
+        for (size_t i = 0; i < HEFT_COUNT(narrow); i++)
+            heft_put_le16(out + 2 * i, narrow[i]);
+        out += sizeof narrow;
+    }
+    for (; count > 0; count--, ids++, out += 2)
+        heft_put_le16(out, (uint16_t)*ids);
+    return out;
+}
+
 uint8_t *heft_words_put(const struct heft_words *w, const uint32_t *ids, size_t count, uint8_t *out)
 {
-    for (size_t i = 0; i < count; i++, out += (size_t)1 << w->width)
-        if (w->width == 1)
-            heft_put_le16(out, (uint16_t)ids[i]);
-        else
-            heft_put_le32(out, ids[i]);
+    if (w->width == 1)
+        return put_narrow(ids, count, out);
+    for (size_t i = 0; i < count; i++, out += 4)
+        heft_put_le32(out, ids[i]);
     return out;
 }
 
