@@ -34,6 +34,7 @@ struct options {
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
     uint64_t threads;           /* 0: not given */
+    uint64_t max_unpacked;      /* 0: not given */
     uint64_t memory;            /* -M, bytes; 0: not given */
     uint64_t segment_alignment; /* 0: not given */
     uint64_t max_shard_size;    /* with sharded: was given */

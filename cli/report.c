@@ -91,8 +91,10 @@ static bool wants_objects(const struct options *options)
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
                                     struct heft_error *err)
 {
+    const struct heft_limits limits = {.unpacked = options->max_unpacked};
     const struct heft_open_options how = {
         .format = options->from,
+        .limits = &limits,
         .salvage = options->salvage,
         .step = options->step,
         .object_names = wants_objects(options),

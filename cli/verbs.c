@@ -49,6 +49,8 @@ static const struct option_spec choosing[] = {
     TEXT(0, "step", step, "N", NULL, "of a folder of TensorFlow checkpoints: the one of step N"),
     TEXT(0, "names", names, "KIND", "keys|objects",
          "names of a TensorFlow 2 checkpoint, read or written: keys or objects"),
+    KIND(0, "max-unpacked", OPTION_SIZE, max_unpacked, "SIZE",
+         "packed data may unpack to SIZE in all"),
     FLAG(0, "constants", constants, "constants of a SavedModel's graphs are tensors, too"),
     END,
 };

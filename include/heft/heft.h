@@ -55,11 +55,14 @@ struct heft_limits {
     uint64_t
         tensors; /* (300 000, and one more for every 50 bytes that the files have above 64 MiB); their
                     names may take 32 bytes each on average, and 1 MiB more */
-    uint64_t nodes;   /* values of one pickle (2.5 million, and one more for every 4 bytes above
+    uint64_t nodes;    /* values of one pickle (2.5 million, and one more for every 4 bytes above
                          64 MiB, up to 20 million), with two items each on average */
-    uint64_t entries; /* of a zip directory (400 000, and one more for every 64 bytes above 64 MiB,
+    uint64_t entries;  /* of a zip directory (400 000, and one more for every 64 bytes above 64 MiB,
                          up to 1 million) */
-    uint64_t ratio;   /* inflated to packed bytes (1100): deflate bombs */
+    uint64_t ratio;    /* inflated to packed bytes (1100): deflate bombs */
+    uint64_t unpacked; /* bytes that all packed data of a file become: hours of unpacking. (Zips of
+                           torch and NumPy: 64 times the file's, at least 4 GiB; HDF5: 32 times,
+                           counting chunks that are unpacked again, at least 1 GiB) */
     uint64_t expansion; /* values printed or flattened (1 million beyond the tensors): shared
                            references that multiply ("billion laughs") */
     uint64_t depth;     /* of nested values (10 000) */

@@ -40,6 +40,7 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
     full.nodes = asked->nodes;
     full.entries = asked->entries;
     full.ratio = or_default(asked->ratio, defaults.ratio);
+    full.unpacked = asked->unpacked;
     full.expansion = or_default(asked->expansion, defaults.expansion);
     full.depth = or_default(asked->depth, defaults.depth);
     full.view = or_default(asked->view, defaults.view);

@@ -118,6 +118,7 @@ static bool find_weights(struct archive *a)
     const struct heft_zip_limits limits = {
         .entries = heft_limit_entries(&a->model->limits, a->model->file_bytes),
         .ratio = a->model->limits.ratio,
+        .unpacked = a->model->limits.unpacked,
     };
 
     if (!heft_zip_open(&a->zip, &source, &limits, &a->model->mem, a->err))

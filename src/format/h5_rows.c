@@ -142,15 +142,17 @@ static bool same_object(const struct adder *a, size_t i)
 static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
 {
     const uint64_t size = a->r->model->sources[a->r->source].source.size;
-    const uint64_t most =
+    const uint64_t asked = a->r->model->limits.unpacked;
+    const uint64_t usual =
         heft_max_u64(size > UINT64_MAX / MOST_TIMES ? size : size * MOST_TIMES, ALWAYS);
+    const uint64_t most = asked ? asked : usual;
 
     if (heft_add(a->work, entry->work, &a->work) && a->work <= most)
         return true;
     heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
               "with it more than %" PRIu64 " bytes unpack from %" PRIu64
-              ", the limit: %d times the file, or 1 GiB",
-              most, size, MOST_TIMES);
+              ": limits.unpacked, --max-unpacked",
+              most, size);
     return heft_error_about(a->err, "dataset", entry->path);
 }
 

@@ -249,6 +249,7 @@ static struct heft_zip_limits limits_of(const struct heft_model *model)
         .entries = heft_limit_entries(&model->limits, model->file_bytes),
         .directory = DIRECTORY,
         .ratio = model->limits.ratio,
+        .unpacked = model->limits.unpacked,
         .labels = true,
     };
 }

@@ -296,6 +296,7 @@ static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
                                                heft_limit_entries(s->limits, place->src->size),
                                            .directory = DIRECTORY,
                                            .ratio = s->limits->ratio,
+                                           .unpacked = s->limits->unpacked,
                                            .labels = true};
     struct heft_error ignored = {0};
 
@@ -310,7 +311,7 @@ static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
 bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
     const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
-                                           DIRECTORY, s->limits->ratio, false};
+                                           DIRECTORY, s->limits->ratio, s->limits->unpacked, false};
     struct heft_arena mem = {0};
     struct heft_error why = {0};
     struct heft_zip zip;

@@ -357,7 +357,7 @@ static bool walk_zip(struct heft_tracer *tr)
 {
     const struct heft_limits *l = tr->limits;
     const struct heft_zip_limits limits = {heft_limit_entries(l, tr->src->size), DIRECTORY,
-                                           l->ratio, false};
+                                           l->ratio, l->unpacked, false};
     const char *name = tr->options->record ? tr->options->record : "data.pkl";
     const struct heft_zip_entry *entry;
 

@@ -24,7 +24,8 @@ bool heft_torch_verify(const struct heft_model *model, uint32_t source,
 {
     const struct heft_zip_limits limits = {
         .entries = heft_limit_entries(&model->limits, model->file_bytes),
-        .ratio = model->limits.ratio};
+        .ratio = model->limits.ratio,
+        .unpacked = model->limits.unpacked};
     struct telling telling = {to, source};
 
     return heft_zip_check_descriptors(&model->sources[source].source, &limits, tell, &telling, err);

@@ -341,7 +341,7 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
 {
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
-                                           l->ratio, false};
+                                           l->ratio, l->unpacked, false};
     struct heft_error why = {0};
 
     if (z->model->salvage

@@ -24,7 +24,7 @@
 enum { MOST_TIMES = 64 }; /* an archive's bytes, that its deflated records unpack to in all … */
 #define ALWAYS (UINT64_C(4) << 30) /* … or this: seconds of inflating */
 
-static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, false};
+static const struct heft_zip_limits defaults = {1000000, 256 << 20, 1100, 0, false};
 
 /* While it is being opened. What is not the caller's lives on the heap. */
 struct opening {
@@ -280,14 +280,16 @@ static bool check_coding(struct opening *o, uint64_t where, const uint8_t *p,
 static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip_entry *e)
 {
     const uint64_t size = o->tail.src->size;
-    const uint64_t most =
+    const uint64_t usual =
         heft_max_u64(size > UINT64_MAX / MOST_TIMES ? size : size * MOST_TIMES, ALWAYS);
+    const uint64_t most = o->limits.unpacked ? o->limits.unpacked : usual;
 
     if (e->method != HEFT_ZIP_DEFLATED)
         return true;
     return (heft_add(o->unpacked, e->size, &o->unpacked) && o->unpacked <= most) ||
            heft_fail(o->err, HEFT_LIMIT, where + 24,
-                     "record \"%.*s\": with it more than %" PRIu64 " bytes unpack from %" PRIu64,
+                     "record \"%.*s\": with it more than %" PRIu64 " bytes unpack from %" PRIu64
+                     ": limits.unpacked, --max-unpacked",
                      heft_zip_shown(e->name), e->name.p, most, size);
 }
 

@@ -54,7 +54,9 @@ struct heft_zip_limits {
     uint64_t entries;   /* against a directory that makes us allocate: 1 million */
     uint64_t directory; /* bytes of the central directory: 256 MiB */
     uint64_t ratio;     /* inflated : packed, against deflate bombs: 1100 */
-    bool labels; /* names are no paths and have no case: any text without NUL, each but once; where
+    uint64_t
+        unpacked; /* bytes that deflated entries have in all: 64 times the file, at least 4 GiB */
+    bool labels;  /* names are no paths and have no case: any text without NUL, each but once; where
                     they are not flagged as UTF-8, of code page 437 */
 };
 
