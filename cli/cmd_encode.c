@@ -147,13 +147,17 @@ static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
     out_char(out, '\n');
 }
 
-static void tell_done(struct out *out, const struct heft_encoding *e, bool json,
+static void tell_done(const struct options *options, struct out *out, const struct heft_encoding *e,
                       const struct progress *progress)
 {
     struct heft_encode_summary sum;
 
     heft_encode_summarize(e, &sum);
-    if (!json) {
+    if (options->val_fraction && strtod(options->val_fraction, NULL) > 0 && sum.val_tokens == 0)
+        report_note(options, "nothing is there for validation: documents (with --eot text and in "
+                             "npz arrays of --combine characters) stay whole, and there are too "
+                             "few");
+    if (!options->json) {
         list_files(out, e, false, heft_encode_output);
         return;
     }
@@ -165,6 +169,8 @@ static void tell_done(struct out *out, const struct heft_encoding *e, bool json,
     json_member_u64(out, "inputs", sum.inputs);
     json_member_u64(out, "documents", sum.documents);
     json_member_u64(out, "tokens", sum.tokens);
+    if (options->val_fraction)
+        json_member_u64(out, "val_tokens", sum.val_tokens);
     json_member_u64(out, "bytes", sum.bytes);
     json_member_u64(out, "resumed", sum.resumed);
     json_key(out, "seconds");
@@ -186,7 +192,7 @@ static bool encode(const struct options *options, struct out *out, const struct 
         fine = heft_encode_run(e, err);
         progress_end(progress);
         if (fine)
-            tell_done(out, e, options->json, progress);
+            tell_done(options, out, e, progress);
     }
     heft_encode_free(e);
     return fine;

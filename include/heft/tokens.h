@@ -155,7 +155,8 @@ struct heft_encode_options {
     bool resume;           /* goes on where a run that was interrupted stood, else begins */
     uint64_t checkpoint;   /* bytes of input between places to go on from; 0: 256 MiB */
     uint64_t shard_tokens; /* a new file after so many; 0: one file */
-    double val_fraction;   /* of the documents (or arrays), into a file of their own; 0: none */
+    double val_fraction;   /* of the documents (or arrays), into a file of their own, from two on
+                              not less than one on each side; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
     /* Bytes read so far and in all, 0 where a pipe does not say it. False ends the run (HEFT_USAGE, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
@@ -166,6 +167,7 @@ struct heft_encode_summary {
     uint64_t inputs, documents, arrays; /* arrays: written by npz */
     uint64_t tokens, bytes;             /* bytes: read */
     uint64_t resumed;                   /* of these, read by a run before */
+    uint64_t val_tokens;                /* of the tokens, in the file for validation */
 };
 
 struct heft_encoding;

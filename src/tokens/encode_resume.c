@@ -171,6 +171,7 @@ bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err)
               (!e->resume.journal || put_record(e, &none, true, err)) &&
               heft_token_out_commit(e->out, err);
 
+    e->sum.val_tokens = heft_token_out_val(e->out);
     heft_journal_close(e->resume.journal, ok || !e->options.resume);
     e->resume.journal = NULL;
     return ok;

@@ -14,53 +14,6 @@
 
 #define RAW ((size_t)64 << 10)
 
-struct encoding_name {
-    const char *name;
-    enum heft_charset encoding;
-};
-static const struct encoding_name NAMES[] = {
-    {"utf-8", HEFT_CHARSET_UTF8},          {"utf8", HEFT_CHARSET_UTF8},
-    {"utf-8-sig", HEFT_CHARSET_UTF8_SIG},  {"ascii", HEFT_CHARSET_ASCII},
-    {"us-ascii", HEFT_CHARSET_ASCII},      {"latin-1", HEFT_CHARSET_LATIN1},
-    {"latin1", HEFT_CHARSET_LATIN1},       {"iso-8859-1", HEFT_CHARSET_LATIN1},
-    {"iso8859-1", HEFT_CHARSET_LATIN1},    {"cp1252", HEFT_CHARSET_CP1252},
-    {"windows-1252", HEFT_CHARSET_CP1252}, {"utf-16", HEFT_CHARSET_UTF16},
-    {"utf16", HEFT_CHARSET_UTF16},         {"utf-16-le", HEFT_CHARSET_UTF16_LE},
-    {"utf-16-be", HEFT_CHARSET_UTF16_BE},
-};
-
-/* 0x80 … 0x9F of code page 1252; 0: none. */
-static const uint16_t CP1252[32] = {
-    0x20AC, 0,      0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
-    0x2039, 0x0152, 0,      0x017D, 0,      0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
-    0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0,      0x017E, 0x0178,
-};
-
-static bool same_name(const char *given, const char *name)
-{
-    for (; *given && *name; given++, name++) {
-        const char c = *given == '_'                    ? '-'
-                       : *given >= 'A' && *given <= 'Z' ? (char)(*given + 32)
-                                                        : *given;
-        if (c != *name)
-            return false;
-    }
-    return *given == *name;
-}
-
-bool heft_charset_of(const char *name, enum heft_charset *out, struct heft_error *err)
-{
-    for (size_t i = 0; i < HEFT_COUNT(NAMES); i++)
-        if (same_name(name, NAMES[i].name)) {
-            *out = NAMES[i].encoding;
-            return true;
-        }
-    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "encoding %s: utf-8, utf-8-sig, ascii, latin-1, cp1252, utf-16, utf-16-le "
-                     "and utf-16-be are read",
-                     name);
-}
-
 uint64_t heft_count_characters(const uint8_t *text, size_t n)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -79,15 +32,21 @@ uint64_t heft_count_characters(const uint8_t *text, size_t n)
 
 /* ---- what cannot be decoded ---------------------------------------------------------------- */
 
-static bool fail_at(const struct heft_input_text *in, const uint8_t *p, size_t n, uint64_t offset,
-                    const char *what, struct heft_error *err)
+static bool fail_bytes(const struct heft_input_text *in, const uint8_t *p, size_t n,
+                       uint64_t offset, struct heft_str what, struct heft_error *err)
 {
     char bytes[16] = "";
 
     for (size_t i = 0; i < n && i < 4; i++)
         snprintf(bytes + 3 * i, 4, " %02x", p[i]);
-    heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no %s", bytes, what);
+    heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no %.*s", bytes, (int)what.n, what.p);
     return heft_error_file(err, in->bytes.path);
+}
+
+static bool fail_at(const struct heft_input_text *in, const uint8_t *p, size_t n, uint64_t offset,
+                    struct heft_error *err)
+{
+    return fail_bytes(in, p, n, offset, heft_charset_name(in->encoding), err);
 }
 
 /* How many of the bytes of a bad sequence one U+FFFD stands for: as long as they could begin a
@@ -212,7 +171,7 @@ static bool read_utf8(struct heft_input_text *in, uint8_t *to, size_t room, size
     good = heft_utf8_check((struct heft_bytes){to, whole});
     if (good < whole)
         return fail_at(in, to + good, bad_length(to + good, got - good, &more), in->offset + good,
-                       "UTF-8", err);
+                       err);
     keep_raw(in, to + whole, got - whole);
     in->offset += whole;
     *n = whole;
@@ -276,19 +235,15 @@ static size_t put_character(uint8_t *to, uint32_t c)
 
 #define BAD UINT32_MAX
 
-static uint32_t byte_character(const struct heft_input_text *in, uint8_t c)
+static uint32_t byte_character(const struct heft_input_text *in, uint8_t byte)
 {
-    if (c < 0x80 || in->encoding == HEFT_CHARSET_LATIN1)
-        return c;
-    if (in->encoding != HEFT_CHARSET_CP1252)
-        return BAD;
-    if (c >= 0xA0)
-        return c;
-    return CP1252[c - 0x80] ? CP1252[c - 0x80] : BAD;
+    const uint32_t c = byte < 0x80 ? byte : heft_charset_character(in->encoding, byte);
+
+    return c || byte == 0 ? c : BAD;
 }
 
 /* The character at p and its bytes; 0 bytes: not all of it is there yet. */
-static uint32_t wide_character(const struct heft_input_text *in, const uint8_t *p, size_t n,
+static uint32_t pair_character(const struct heft_input_text *in, const uint8_t *p, size_t n,
                                size_t *bytes)
 {
     const bool is_big = in->encoding == HEFT_CHARSET_UTF16_BE;
@@ -311,23 +266,42 @@ static uint32_t wide_character(const struct heft_input_text *in, const uint8_t *
     return 0x10000 + (high - 0xD800) * 0x400 + (low - 0xDC00);
 }
 
+static uint32_t quad_character(const struct heft_input_text *in, const uint8_t *p, size_t n,
+                               size_t *bytes)
+{
+    uint32_t c;
+
+    *bytes = n < 4 ? in->ended ? n : 0 : 4;
+    if (n < 4)
+        return BAD;
+    c = in->encoding == HEFT_CHARSET_UTF32_BE
+            ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]
+            : heft_le32(p);
+    return c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF) ? BAD : c;
+}
+
+static uint32_t character_at(const struct heft_input_text *in, size_t at, size_t *bytes)
+{
+    if (in->encoding >= HEFT_CHARSET_BYTES)
+        return byte_character(in, in->raw[at]);
+    return (in->encoding >= HEFT_CHARSET_UTF32 ? quad_character : pair_character)(
+        in, in->raw + at, in->n_raw - at, bytes);
+}
+
 static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, size_t *n,
                         struct heft_error *err)
 {
-    static const char *const what[] = {"UTF-8",  "UTF-8",  "ASCII",  "Latin-1",
-                                       "cp1252", "UTF-16", "UTF-16", "UTF-16"};
-    const bool is_wide = in->encoding >= HEFT_CHARSET_UTF16;
     size_t at = 0, out = 0, bytes = 1;
 
     if (!fill_raw(in, err))
         return false;
     for (; at < in->n_raw && room - out >= 4; at += bytes) {
-        uint32_t c = is_wide ? wide_character(in, in->raw + at, in->n_raw - at, &bytes)
-                             : byte_character(in, in->raw[at]);
+        const uint32_t c = character_at(in, at, &bytes);
+
         if (bytes == 0)
             break;
         if (c == BAD && !in->how.replace)
-            return fail_at(in, in->raw + at, bytes, in->offset + at, what[in->encoding], err);
+            return fail_at(in, in->raw + at, bytes, in->offset + at, err);
         out += put_character(to + out, c == BAD ? 0xFFFD : c);
     }
     use_raw(in, at);
@@ -337,35 +311,56 @@ static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, si
 
 /* ---- a text -------------------------------------------------------------------------------- */
 
-/* Byte order marks. Python's files, too, are no utf-16 without one. */
-static bool begin(struct heft_input_text *in, struct heft_error *err)
+struct order_mark {
+    enum heft_charset encoding, then;
+    uint8_t n, bytes[4];
+};
+static const struct order_mark MARKS[] = {
+    {HEFT_CHARSET_UTF8_SIG, HEFT_CHARSET_UTF8, 3, {0xEF, 0xBB, 0xBF}},
+    {HEFT_CHARSET_UTF16, HEFT_CHARSET_UTF16_LE, 2, {0xFF, 0xFE}},
+    {HEFT_CHARSET_UTF16, HEFT_CHARSET_UTF16_BE, 2, {0xFE, 0xFF}},
+    {HEFT_CHARSET_UTF32, HEFT_CHARSET_UTF32_LE, 4, {0xFF, 0xFE, 0, 0}},
+    {HEFT_CHARSET_UTF32, HEFT_CHARSET_UTF32_BE, 4, {0, 0, 0xFE, 0xFF}},
+};
+
+/* At least n bytes in raw, where the text has them. */
+static bool fill_head(struct heft_input_text *in, size_t n, struct heft_error *err)
 {
     size_t got = 1;
 
-    in->begun = true;
-    in->encoding = in->how.encoding;
-    if (in->encoding != HEFT_CHARSET_UTF8_SIG && in->encoding != HEFT_CHARSET_UTF16)
-        return true;
-    while (in->n_raw < 3 && got > 0) {
-        if (!heft_input_read(&in->bytes, in->raw + in->n_raw, 3 - in->n_raw, &got, err))
+    while (in->n_raw < n && got > 0) {
+        if (!heft_input_read(&in->bytes, in->raw + in->n_raw, n - in->n_raw, &got, err))
             return false;
         in->n_raw += got;
     }
-    if (in->encoding == HEFT_CHARSET_UTF8_SIG) {
-        in->encoding = HEFT_CHARSET_UTF8;
-        if (in->n_raw >= 3 && memcmp(in->raw, "\xEF\xBB\xBF", 3) == 0)
-            use_raw(in, 3);
-        return true;
+    return true;
+}
+
+/* Byte order marks. Python's files, too, are no utf-16 without one, and no utf-32. */
+static bool begin(struct heft_input_text *in, struct heft_error *err)
+{
+    const struct order_mark *mark = NULL;
+
+    in->begun = true;
+    in->encoding = in->how.encoding;
+    for (size_t i = 0; i < HEFT_COUNT(MARKS); i++) {
+        if (MARKS[i].encoding != in->how.encoding)
+            continue;
+        mark = &MARKS[i];
+        if (!fill_head(in, mark->n, err))
+            return false;
+        if (in->n_raw >= mark->n && memcmp(in->raw, mark->bytes, mark->n) == 0) {
+            in->encoding = mark->then;
+            use_raw(in, mark->n);
+            return true;
+        }
     }
-    in->encoding = HEFT_CHARSET_UTF16_LE;
-    if (in->n_raw < 2)
+    if (!mark)
         return true;
-    if (memcmp(in->raw, "\xFE\xFF", 2) == 0)
-        in->encoding = HEFT_CHARSET_UTF16_BE;
-    else if (memcmp(in->raw, "\xFF\xFE", 2) != 0)
-        return fail_at(in, in->raw, 2, 0, "byte order mark; utf-16-le and utf-16-be need none",
-                       err);
-    use_raw(in, 2);
+    if (mark->then != HEFT_CHARSET_UTF8 && in->n_raw >= mark->n)
+        return fail_bytes(in, in->raw, mark->n, 0,
+                          HEFT_STR("byte order mark; -le and -be need none"), err);
+    in->encoding = mark->then == HEFT_CHARSET_UTF8 ? mark->then : mark[-1].then; /* little-endian */
     return true;
 }
 
@@ -406,6 +401,8 @@ struct heft_text_place heft_text_place(const struct heft_input_text *in)
 bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *place,
                     struct heft_error *err)
 {
+    if ((size_t)place->encoding >= HEFT_CHARSET_BYTES + HEFT_CHARSET_TABLES)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "a journal's encoding");
     in->offset = place->offset;
     in->encoding = place->encoding;
     in->begun = place->begun;

@@ -3,20 +3,8 @@
 #ifndef HEFT_INPUT_TEXT_H
 #define HEFT_INPUT_TEXT_H
 
+#include "tokens/charsets.h"
 #include "tokens/input_bytes.h"
-
-enum heft_charset {
-    HEFT_CHARSET_UTF8,
-    HEFT_CHARSET_UTF8_SIG, /* a byte order mark at the beginning is left out */
-    HEFT_CHARSET_ASCII,
-    HEFT_CHARSET_LATIN1,
-    HEFT_CHARSET_CP1252,
-    HEFT_CHARSET_UTF16, /* by its byte order mark, else little-endian */
-    HEFT_CHARSET_UTF16_LE,
-    HEFT_CHARSET_UTF16_BE
-};
-/* Spelled as Python does, in any case, `_` for `-`. HEFT_UNSUPPORTED for others. */
-HEFT_CHECKED bool heft_charset_of(const char *name, enum heft_charset *out, struct heft_error *err);
 
 struct heft_text_how {
     enum heft_charset encoding;

@@ -112,6 +112,11 @@ static bool is_blank(const uint8_t *p, size_t n)
     return true;
 }
 
+static bool is_marked(const uint8_t *p, size_t n)
+{
+    return n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0;
+}
+
 static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t offset,
                       struct heft_error *err)
 {
@@ -125,6 +130,9 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
         return true;
     if (l->replace)
         replace_surrogates(p, n);
+    if (l->line == 1 && is_marked(p, n))
+        return heft_fail(err, HEFT_MALFORMED, offset,
+                         "a byte order mark, which --encoding utf-8-sig leaves out");
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
     heft_json_as_python(&json);
     heft_json_in_place(&json);

@@ -138,11 +138,16 @@ static bool is_full(const struct heft_token_out *out, const struct heft_token_fi
     return out->how.shard_tokens > 0 && f->tokens >= out->how.shard_tokens;
 }
 
-/* Units are dealt by their number, so that the same inputs are always dealt alike. */
+/* Units are dealt by their number, so that the same inputs are always dealt alike: the first is for
+ * training and the second for validation, so that of two and more neither has none. */
 static struct heft_token_track *track_of(struct heft_token_out *out)
 {
     uint64_t z = (out->units + 1) * UINT64_C(0x9E3779B97F4A7C15);
 
+    if (out->how.val_fraction == 0)
+        return &out->tracks[0];
+    if (out->units < 2)
+        return &out->tracks[out->units];
     z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
     z ^= z >> 31;
@@ -168,6 +173,7 @@ static bool put_ids(struct heft_token_out *out, struct heft_token_track *track, 
             return false;
         f->tokens += some;
         f->unit_tokens += some;
+        track->tokens += some;
         ids += some * width;
         n -= some;
     }
@@ -201,6 +207,7 @@ bool heft_token_out_piece(struct heft_token_out *out, const struct heft_job *job
         return false;
     track->file.tokens += piece->n_ids;
     track->file.unit_tokens += piece->n_ids;
+    track->tokens += piece->n_ids;
     return out->how.format->piece(&track->file, (const uint8_t *)job->packed.p + begin,
                                   piece->end - begin, piece, err);
 }
@@ -269,6 +276,11 @@ bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err)
 {
     return (!out->how.sink.overwrite || heft_token_out_stale(out, err)) &&
            heft_sink_commit(out->sink, err);
+}
+
+uint64_t heft_token_out_val(const struct heft_token_out *out)
+{
+    return out->tracks[1].tokens;
 }
 
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i)

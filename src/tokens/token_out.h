@@ -96,6 +96,8 @@ HEFT_CHECKED bool heft_token_out_arrays(struct heft_token_out *out, const char *
 /* The last file's end; then, in a step of its own, their final names. */
 HEFT_CHECKED bool heft_token_out_end(struct heft_token_out *out, struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_commit(struct heft_token_out *out, struct heft_error *err);
+/* Ids that went to the files for validation. */
+uint64_t heft_token_out_val(const struct heft_token_out *out);
 /* The i-th file written, NULL past the last. */
 const char *heft_token_out_path(const struct heft_token_out *out, size_t i);
 void heft_token_out_free(struct heft_token_out *out);

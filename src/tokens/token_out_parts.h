@@ -10,6 +10,7 @@ struct heft_token_track {
     struct heft_token_file file;
     const char *suffix; /* "", "train" or "val" */
     uint32_t files;
+    uint64_t tokens; /* of all files */
 };
 
 struct heft_token_out {

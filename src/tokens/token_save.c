@@ -1,8 +1,9 @@
 /* token_save.c: a record of where the output stands, and the output as a record says it stood.
  *
  *     files of the sink (io/sink.c) | u64 units | two tracks
- *     a track:  u64 files | u64 is open | u64 index | u64 beside | u64 bytes | u64 tokens |
- *               u64 units | u64 tokens of the open unit | what the format adds, where it is open */
+ *     a track:  u64 files | u64 tokens of all | u64 is open | u64 index | u64 beside | u64 bytes |
+ *               u64 tokens | u64 units | u64 tokens of the open unit | what the format adds, where
+ *               it is open */
 #include "io/journal.h"
 #include "tokens/token_out_parts.h"
 
@@ -12,6 +13,7 @@ static void save_track(const struct heft_token_out *out, struct heft_token_track
     struct heft_token_file *f = &track->file;
 
     heft_journal_u64(record, track->files);
+    heft_journal_u64(record, track->tokens);
     heft_journal_u64(record, f->is_open);
     heft_journal_u64(record, f->index);
     heft_journal_u64(record, f->beside);
@@ -40,6 +42,7 @@ static bool load_track(const struct heft_token_out *out, struct heft_token_track
     struct heft_token_file *f = &track->file;
 
     track->files = (uint32_t)heft_cur_u64(record);
+    track->tokens = heft_cur_u64(record);
     f->is_open = heft_cur_u64(record) != 0;
     f->index = (uint32_t)heft_cur_u64(record);
     f->beside = (uint32_t)heft_cur_u64(record);

@@ -17,7 +17,8 @@ SMALL = ROOT / "tests" / "golden" / "tokens" / "small"
 PARTS = ["the ", "Hello", " world", "\n", "\r\n", "\r", "  ", "'s", "I'd", "été", "中文", "12", ".", "!",
          "\u00a0", "\u2028", "\U0001f600", "<|endoftext|>", "\t", "\0", "\ufeff", "e\u0301", "x" * 30]
 TREES = 40
-ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "ascii"]
+ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be", "ascii",
+             "utf-32", "utf-32-le", "utf-32-be", "iso-8859-15", "cp1250"]
 NAMES = ["B", "a", "A", "b", ".hid", "Z\u00e9", "\u00e9", "e\u0301", "中文", "x y", "[1]", "1", "*", "?", "a*b", "~",
          "-", "--", "ß", "\U0001d518", "..a", "...", "a.", "a.npz.txt", "#", "$HOME", '"', "\\", "\\x", "\n"]
 PATTERNS = """* .* ** */* [a-z]* [!a-z]* ? ?? [[]* []1]* *[1]* [*] [?] a*/* */.* */*/* é* [é] [A-é] [!é]
