@@ -60,6 +60,11 @@ struct reader {
     uint8_t front[LONGEST_FRONT];
     size_t front_n; /* 0: none is known */
 
+    /* The last shape and dtype that were multiplied: NULL if none. */
+    const uint64_t *sized_shape;
+    uint8_t sized_dtype;
+    uint64_t size; /* bytes */
+
     /* What all tensors have in common. */
     struct heft_storage storage;
     struct heft_row row;
@@ -297,14 +302,15 @@ static bool read_compact(struct reader *r, struct entry *entry)
 
 /* ---- a tensor's check ------------------------------------------------------------------------- */
 
-/* dtype × shape must be whole bytes, and as many as the offsets have. Zeros do not excuse an
- * overflow before them: the reference multiplies from left to right. */
-static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
+/* dtype × shape, which must be whole bytes. Zeros do not excuse an overflow before them: the
+ * reference multiplies from left to right. */
+static bool find_size(struct reader *r, const struct heft_row *row, uint64_t where)
 {
     const unsigned bits = heft_dtype_width((enum heft_dtype)row->dtype);
     bool fits = true;
     uint64_t n = 1;
 
+    r->sized_shape = NULL;
     for (unsigned i = 0; i < row->rank; i++)
         fits = fits && heft_mul(n, row->shape[i], &n);
     if (!fits || !heft_mul(n, bits, &n))
@@ -312,9 +318,21 @@ static bool check_size(struct reader *r, const struct heft_row *row, uint64_t le
                          "shape times %u bits is more than 64 bits can count", bits);
     if (n % 8 != 0)
         return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
-    return n / 8 == len ||
+    r->sized_shape = row->shape;
+    r->sized_dtype = row->dtype;
+    r->size = n / 8;
+    return true;
+}
+
+/* … and as many as the offsets have. */
+static inline bool check_size(struct reader *r, const struct heft_row *row, uint64_t len,
+                              uint64_t where)
+{
+    if ((row->shape != r->sized_shape || row->dtype != r->sized_dtype) && !find_size(r, row, where))
+        return false;
+    return r->size == len ||
            heft_fail(r->err, HEFT_MALFORMED, where,
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, n / 8,
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, r->size,
                      len);
 }
 
