@@ -274,6 +274,18 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
     return true;
 }
 
+bool heft_model_add_more(struct heft_model *model, struct heft_storage *storage,
+                         const struct heft_storage_more *more, struct heft_error *err)
+{
+    struct heft_storage_more *const copy = heft_arena_alloc(&model->mem, sizeof *copy, err);
+
+    if (!copy)
+        return false;
+    *copy = *more;
+    storage->more = copy;
+    return true;
+}
+
 /* A conversion holds each name and shape two or three times. */
 static inline bool weigh_name(struct heft_model *model, struct heft_str name, unsigned rank,
                               uint64_t tensors, struct heft_error *err)

@@ -158,29 +158,36 @@ uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name)
     return heft_strmap_get(&z->records, name);
 }
 
+/* What a record is that is never a tensor's; NULL: it may be one's. */
+static const char *other_record(const struct heft_torch_zip *z, uint32_t index)
+{
+    if (z->marks[index] == HEFT_TORCH_CODE)
+        return z->code;
+    return z->marks[index] == HEFT_TORCH_EXTRA ? "extra file " : NULL;
+}
+
 bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t *storage,
                              struct heft_error *err)
 {
+    const struct heft_storage_more more = {.what = other_record(z, index)};
     const struct heft_zip_entry *entry = &z->zip.entries[index];
-    const struct heft_storage s = {.off = entry->data,
-                                   .packed = entry->packed,
-                                   .len = entry->size,
-                                   .label = heft_torch_inner_name(z, entry),
-                                   .what = z->marks[index] == HEFT_TORCH_CODE    ? z->code
-                                           : z->marks[index] == HEFT_TORCH_EXTRA ? "extra file "
-                                                                                 : NULL,
-                                   .source = z->source,
-                                   .crc = entry->crc,
-                                   .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
-                                                                              : HEFT_CODING_DEFLATE,
-                                   .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
+    struct heft_storage s = {.off = entry->data,
+                             .packed = entry->packed,
+                             .len = entry->size,
+                             .label = heft_torch_inner_name(z, entry),
+                             .source = z->source,
+                             .crc = entry->crc,
+                             .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
+                                                                        : HEFT_CODING_DEFLATE,
+                             .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
 
     if (z->marks[index] == HEFT_TORCH_STORED) {
         *storage = z->stored[index];
         return true;
     }
     z->marks[index] = HEFT_TORCH_STORED;
-    return heft_model_add_storage(z->model, &s, storage, err) &&
+    return (!more.what || heft_model_add_more(z->model, &s, &more, err)) &&
+           heft_model_add_storage(z->model, &s, storage, err) &&
            ((z->stored[index] = *storage), true);
 }
 
