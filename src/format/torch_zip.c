@@ -425,13 +425,15 @@ bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, ui
 
 bool heft_torch_mentions(struct heft_bytes bytes, const char *text)
 {
-    const size_t n = strlen(text);
+    const size_t n = strlen(text), usual = strspn(text, "archive/data/"); /* in each name */
+    const size_t rare = usual < n ? usual : 0;
     const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
 
     while ((size_t)(end - p) >= n) {
-        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
+        p = memchr(p + rare, text[rare], (size_t)(end - p) - n + 1);
         if (!p)
             return false;
+        p -= rare;
         if (memcmp(p, text, n) == 0)
             return true;
         p++;
