@@ -221,6 +221,20 @@ bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, stru
     return heft_error_file(err, model->sources[slice->origin].path);
 }
 
+struct heft_bytes heft_model_tail(const struct heft_model *model, uint32_t index)
+{
+    return (struct heft_bytes){model->sources[index].tail, model->sources[index].tail_n};
+}
+
+void heft_model_drop_tail(struct heft_model *model, uint32_t index)
+{
+    struct heft_model_source *const file = &model->sources[index];
+
+    heft_free(file->tail);
+    file->tail = NULL;
+    file->tail_n = 0;
+}
+
 void heft_model_drop_slice(struct heft_model *model, uint32_t index)
 {
     if (index + 1 == model->n_sources && model->sources[index].is_slice)

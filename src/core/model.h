@@ -122,6 +122,8 @@ struct heft_node;
 
 struct heft_model_source {
     struct heft_source source;
+    uint8_t *tail; /* its last bytes, only while it is opened: probing has read them. On the heap */
+    size_t tail_n;
     const struct heft_format *format; /* that read it; NULL: of memory */
     const char *path;                 /* as the user can open it; memory: what to call it */
     uint32_t number; /* of the file among the files, as ls counts them; of memory: its origin's */
@@ -281,6 +283,9 @@ HEFT_CHECKED bool heft_model_add_slice(struct heft_model *model, uint32_t origin
 /* Gives an error that was found in a slice the offset in the file, and the file's name. Always
  * returns false. */
 bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, struct heft_error *err);
+/* A file's last bytes, for a reader that wants them; they live until the next call. */
+struct heft_bytes heft_model_tail(const struct heft_model *model, uint32_t index);
+void heft_model_drop_tail(struct heft_model *model, uint32_t index);
 /* Forgets a slice that nothing needs any more, where it is the newest source. */
 void heft_model_drop_slice(struct heft_model *model, uint32_t index);
 /* Room for so many more storages and rows, for readers that know how many may come. */

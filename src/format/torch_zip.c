@@ -343,22 +343,29 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* Names become labels: where none are kept for several archives, all stay in the model. */
-static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
                            struct heft_error *err)
 {
+    const struct heft_source *const source = &z->model->sources[z->source].source;
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
                                            l->ratio, false};
+    struct heft_arena *const names = kept ? &z->scratch : &z->model->mem;
     struct heft_error why = {0};
 
-    if (z->model->salvage
-            ? !heft_zip_salvage(&z->zip, &z->model->sources[z->source].source, &limits,
-                                kept ? &z->scratch : &z->model->mem, &why, err)
-            : !heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits,
-                                   &z->scratch, kept ? &z->scratch : &z->model->mem,
-                                   err)) /* names become labels */
-        return false;
-    return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
+    if (z->model->salvage)
+        return heft_zip_salvage(&z->zip, source, &limits, names, &why, err);
+    return heft_zip_open_apart(&z->zip, source, heft_model_tail(z->model, z->source), &limits,
+                               &z->scratch, names, err);
+}
+
+static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+                           struct heft_error *err)
+{
+    const bool ok = read_directory(z, kept, err);
+
+    heft_model_drop_tail(z->model, z->source); /* before more memory is wanted */
+    return ok && (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive"));
 }
 
 static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
