@@ -40,8 +40,7 @@ struct reader {
     size_t first_metadata;
     struct heft_json json;
     struct heft_buf key; /* of the metadata entry whose value is being read */
-    uint32_t *wheres;    /* a tensor: of its name, in the header */
-    size_t n, cap;
+    size_t n;            /* tensors */
     uint64_t last_begin;
     struct heft_error ignored; /* of checks that are made once more */
     struct progress at;        /* of the checks */
@@ -302,6 +301,12 @@ static bool read_compact(struct reader *r, struct entry *entry)
 
 /* ---- a tensor's check ------------------------------------------------------------------------- */
 
+/* Where a tensor's name is: in the header, as an array of its own would take 4 KiB pages. */
+static uint64_t where_of(const struct reader *r, size_t i)
+{
+    return PREFIX + (uint64_t)r->model->storages[r->first_storage + i].crc;
+}
+
 /* dtype × shape, which must be whole bytes. Zeros do not excuse an overflow before them: the
  * reference multiplies from left to right. */
 static bool find_size(struct reader *r, const struct heft_row *row, uint64_t where)
@@ -344,7 +349,7 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
     const struct heft_row *row = &r->model->rows[r->first + i];
     struct heft_storage *storage = &r->model->storages[r->first_storage + i];
     const uint64_t begin = storage->off, end = storage->len;
-    const uint64_t where = PREFIX + (uint64_t)r->wheres[i];
+    const uint64_t where = where_of(r, i);
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
         heft_fail(r->err, HEFT_MALFORMED, where,
@@ -397,12 +402,12 @@ static void check_early(struct reader *r)
 }
 
 /* Until check_tensor has seen it, the storage holds the offsets as the header has them: `off` is
- * the begin, `len` the end. */
+ * the begin, `len` the end. There is no checksum: in its place, see where_of. */
 static bool add_tensor(struct reader *r, struct heft_str name, const struct entry *entry)
 {
-    if ((!entry->is_last && !keep_shape(r, entry)) ||
-        !heft_grow(&r->wheres, &r->cap, r->n, 1, sizeof *r->wheres, r->err))
+    if (!entry->is_last && !keep_shape(r, entry))
         return false;
+    r->storage.crc = entry->where;
     r->storage.off = entry->begin;
     r->storage.len = entry->end;
     r->row.name = name;
@@ -411,7 +416,7 @@ static bool add_tensor(struct reader *r, struct heft_str name, const struct entr
     r->row.dtype = r->dtype;
     r->in_order = r->in_order && r->last_begin <= entry->begin;
     r->last_begin = entry->begin;
-    r->wheres[r->n++] = entry->where;
+    r->n++;
     if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
         !heft_model_add_row(r->model, &r->row, r->err))
         return false;
@@ -496,8 +501,7 @@ static bool make_room(struct reader *r)
 
     return heft_model_reserve(r->model, most, most, r->err) &&
            (r->header_n < MANY_TEXTS ||
-            heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err)) &&
-           heft_grow(&r->wheres, &r->cap, 0, most, sizeof *r->wheres, r->err);
+            heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err));
 }
 
 /* The header's length, against the limit and the file. */
@@ -637,8 +641,8 @@ static bool index_names(struct reader *r)
         return false;
     if (twice == r->n)
         return true;
-    heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)r->wheres[twice],
-              "is named twice, first at offset 0x%" PRIx64, PREFIX + (uint64_t)r->wheres[other]);
+    heft_fail(r->err, HEFT_MALFORMED, where_of(r, twice),
+              "is named twice, first at offset 0x%" PRIx64, where_of(r, other));
     return heft_error_about(r->err, "tensor", rows[twice].name);
 }
 
@@ -731,7 +735,6 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
 
     if (ok && !model->format)
         model->format = "safetensors";
-    heft_free(r.wheres);
     heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);
