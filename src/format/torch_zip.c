@@ -430,24 +430,6 @@ bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, ui
     return map_records(z, err) && keep_root(z, err);
 }
 
-bool heft_torch_mentions(struct heft_bytes bytes, const char *text)
-{
-    const size_t n = strlen(text), usual = strspn(text, "archive/data/"); /* in each name */
-    const size_t rare = usual < n ? usual : 0;
-    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
-
-    while ((size_t)(end - p) >= n) {
-        p = memchr(p + rare, text[rare], (size_t)(end - p) - n + 1);
-        if (!p)
-            return false;
-        p -= rare;
-        if (memcmp(p, text, n) == 0)
-            return true;
-        p++;
-    }
-    return false;
-}
-
 void heft_torch_release_zip(struct heft_torch_zip *z)
 {
     heft_strmap_release(&z->records);
