@@ -16,6 +16,7 @@ enum { SHORT_TEXT = 1024 }; /* names and paths up to it are put down in place */
 struct widths {
     size_t name, dtype, shape, bytes, path, offset;
     bool plain; /* no name has anything that is shown otherwise */
+    bool whole; /* no tensor lies in parts */
 };
 
 /* The most that put_dims writes. */
@@ -75,13 +76,14 @@ static void put_parts(struct out *out, size_t parts)
 
 static struct widths measure(const struct rows *rows)
 {
-    struct widths w = {.plain = true};
+    struct widths w = {.plain = true, .whole = true};
     struct heft_tensor t, last = {.dtype = HEFT_DTYPE_COUNT};
     uint64_t most_bytes = 0, last_offset = 0;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const bool plain = name_is_plain(t.name, t.name_len);
         const size_t parts = rows_parts(rows, k);
         w.plain &= plain;
+        w.whole &= parts == 0;
         w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
         w.path = larger(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
         if (!alike(&t, &last)) {
@@ -210,7 +212,7 @@ static void list_people(struct out *out, const struct rows *rows)
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
         const struct rows_path *const path = &rows->paths[t.file];
-        const size_t parts = rows_parts(rows, k);
+        const size_t parts = w.whole ? 0 : rows_parts(rows, k);
         if (!parts && w.plain && path->plain && t.name_len <= SHORT_TEXT && path->n <= SHORT_TEXT)
             put_line(out, &t, path, &w, &kept);
         else

@@ -102,13 +102,39 @@ char *put_u64_in(char *to, uint64_t number, size_t width)
     return put_digits(digits < width ? put_blank(to, width - digits) : to, number, digits);
 }
 
+/* The lowest byte first. Written out, it becomes one store. */
+static void put_four(char *to, uint64_t bytes)
+{
+    to[0] = (char)bytes;
+    to[1] = (char)(bytes >> 8);
+    to[2] = (char)(bytes >> 16);
+    to[3] = (char)(bytes >> 24);
+}
+
+/* The eight digits of 32 bits at once: a half byte goes to each byte, the last to the highest. */
+static void put_eight_hex(char *to, uint64_t number)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t x = (number >> 16 & 0xffff) | (number & 0xffff) << 32;
+    x = (x >> 8 & 0x000000ff000000ffu) | (x & 0x000000ff000000ffu) << 16;
+    x = (x >> 4 & 0x000f000f000f000fu) | (x & 0x000f000f000f000fu) << 8;
+    x += each * '0' + (((x + each * 6) >> 4) & each) * ('a' - '0' - 10);
+    put_four(to, x);
+    put_four(to + 4, x >> 32);
+}
+
 char *put_hex(char *to, uint64_t number, size_t digits)
 {
     const size_t n = digits < 16 && number >> (4 * digits) ? hex_digits(number) : digits;
+    char *const end = to + 2 + n;
     memcpy(to, "0x", 2);
-    for (char *p = to + 2 + n; p > to + 2; number >>= 4)
-        *--p = "0123456789abcdef"[number & 15];
-    return to + 2 + n;
+    if (n > 8) {
+        put_eight_hex(to + 2, number >> 32 << 4 * (16 - n));
+        put_eight_hex(end - 8, number);
+    } else {
+        put_eight_hex(to + 2, number << 4 * (8 - n));
+    }
+    return end;
 }
 
 void out_u64(struct out *out, uint64_t number)
@@ -204,25 +230,38 @@ static bool hostile(int32_t code)
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Eight bytes, none of them a control character, DEL or beyond ASCII? A borrow or a carry begins
- * only at a byte that is. */
-static bool plain_eight(const char *text)
+/* Some high bit of a byte is set where one is a control character, DEL or beyond ASCII. A borrow or
+ * a carry begins only at a byte that is. */
+static uint64_t odd_eight(const char *text)
 {
     uint64_t w;
     memcpy(&w, text, sizeof w);
-    return !((w | (w - 0x2020202020202020u) | (w + 0x0101010101010101u)) & 0x8080808080808080u);
+    return w | (w - 0x2020202020202020u) | (w + 0x0101010101010101u);
+}
+
+static bool is_plain(uint64_t odd)
+{
+    return (odd & 0x8080808080808080u) == 0;
+}
+
+static bool plain_eight(const char *text)
+{
+    return is_plain(odd_eight(text));
 }
 
 bool name_is_plain(const char *text, size_t n)
 {
+    uint64_t odd;
     size_t i = 0;
-    while (n - i >= 8 && plain_eight(text + i))
-        i += 8;
-    if (n - i < 8 && n >= 8)
-        i = plain_eight(text + n - 8) ? n : i; /* the last eight, some of them once more */
-    while (i < n && text[i] >= 0x20 && text[i] < 0x7f)
-        i++;
-    return i == n;
+    if (n < 8) {
+        while (i < n && text[i] >= 0x20 && text[i] < 0x7f)
+            i++;
+        return i == n;
+    }
+    odd = odd_eight(text + n - 8); /* some of them once more */
+    for (; i + 8 < n; i += 8)
+        odd |= odd_eight(text + i);
+    return is_plain(odd);
 }
 
 /* Bytes of plain printable ASCII at the begin of text: the ordinary name has no others. */

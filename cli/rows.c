@@ -148,19 +148,9 @@ void rows_release(struct rows *rows)
     free(rows->paths);
 }
 
-size_t rows_parts(const struct rows *rows, size_t k)
-{
-    return heft_tensor_part_count(rows->c, rows->order ? rows->order[k] : k);
-}
-
 bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out)
 {
     return heft_tensor_part_at(rows->c, rows->order ? rows->order[k] : k, part, out);
-}
-
-size_t rows_path_width(const struct rows *rows, size_t file)
-{
-    return rows->paths[file].width;
 }
 
 size_t rows_put_path(struct out *out, const struct rows *rows, size_t file)

@@ -35,10 +35,16 @@ static inline bool rows_at(const struct rows *rows, size_t k, struct heft_tensor
     return true;
 }
 /* In how many parts it lies (0: whole), and one of them. */
-size_t rows_parts(const struct rows *rows, size_t k);
+static inline size_t rows_parts(const struct rows *rows, size_t k)
+{
+    return heft_tensor_part_count(rows->c, rows->order ? rows->order[k] : k);
+}
 bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out);
 
-size_t rows_path_width(const struct rows *rows, size_t file);
+static inline size_t rows_path_width(const struct rows *rows, size_t file)
+{
+    return rows->paths[file].width;
+}
 /* Returns its width. */
 size_t rows_put_path(struct out *out, const struct rows *rows, size_t file);
 

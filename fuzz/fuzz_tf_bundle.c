@@ -75,7 +75,8 @@ static bool count_string(void *ctx, const char *text, size_t n)
 
 static void read_strings(const uint8_t *data, size_t size)
 {
-    struct heft_storage storage = {.len = size - 1, .packed = size - 1, .count = data[0]};
+    const struct heft_storage_more more = {.count = data[0]};
+    struct heft_storage storage = {.len = size - 1, .packed = size - 1, .more = &more};
     struct heft_error err = {0}, again = {0};
     struct heft_source source;
     struct heft_model model;

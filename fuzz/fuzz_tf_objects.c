@@ -27,14 +27,15 @@ static bool is_fine(const struct heft_model *model, const struct heft_storage *s
 static bool add(struct heft_model *model, struct heft_str name, enum heft_dtype dtype,
                 struct heft_str bytes, struct heft_error *err)
 {
-    struct heft_storage s = {.packed = bytes.n, .len = bytes.n, .count = 1};
+    static const struct heft_storage_more string = {.check = is_fine, .count = 1};
+    struct heft_storage s = {.packed = bytes.n, .len = bytes.n};
     const struct heft_bytes memory = {(const uint8_t *)bytes.p, bytes.n};
     struct heft_row row = {.name = name, .dtype = (uint8_t)dtype};
     struct heft_source source;
 
     if (dtype == HEFT_STRING) {
         s.sum = HEFT_SUM_OWN;
-        s.check = is_fine;
+        s.more = &string;
     }
     heft_source_open_memory(&source, memory, "input");
     return heft_model_add_file(model, &source, "input", &s.source, err) &&

@@ -464,10 +464,10 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
     storage = &c->model.storages[row->storage];
     if (storage->is_missing) {
         heft_reader_refuse_missing(&c->model, row->storage, err);
-    } else if (row->dtype != HEFT_STRING || !storage->strings) {
+    } else if (row->dtype != HEFT_STRING || !heft_storage_strings(storage)) {
         heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: it holds no strings",
                   heft_dtype_name((enum heft_dtype)row->dtype));
-    } else if (storage->strings(&c->model, storage, each, ctx, err)) {
+    } else if (heft_storage_strings(storage)(&c->model, storage, each, ctx, err)) {
         return true;
     } else {
         heft_error_file(err, c->model.sources[storage->source].path);

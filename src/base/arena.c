@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define ALIGNMENT   ((size_t)16) /* of pieces that may hold anything */
-#define FIRST_BLOCK ((size_t)64 << 10)
+#define FIRST_BLOCK ((size_t)32 << 10)
 #define LAST_BLOCK  ((size_t)4 << 20)
 #define LARGE_PAGE  ((size_t)2 << 20)
 

@@ -146,6 +146,24 @@ size_t heft_utf8_check(struct heft_bytes text)
     return at;
 }
 
+bool heft_text_mentions(struct heft_bytes part, const char *word)
+{
+    const size_t n = strlen(word), usual = strspn(word, "archive/data/model");
+    const size_t rare = usual < n ? usual : 0; /* a letter that not each name has */
+    const uint8_t *p = part.p, *const end = part.p + part.n;
+
+    while ((size_t)(end - p) >= n) {
+        p = memchr(p + rare, word[rare], (size_t)(end - p) - n + 1);
+        if (!p)
+            return false;
+        p -= rare;
+        if (memcmp(p, word, n) == 0)
+            return true;
+        p++;
+    }
+    return false;
+}
+
 size_t heft_utf8_put(char *out, uint32_t point)
 {
     size_t n = 0;

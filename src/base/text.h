@@ -6,6 +6,9 @@
 
 /* Index of the first byte that is not valid UTF-8 (surrogates are not), or n. Fast on ASCII. */
 size_t heft_utf8_check(struct heft_bytes text);
+/* Whether a word stands somewhere in a part of a file: for probes, and fast where the part is full of
+ * names like "archive/data/12". */
+bool heft_text_mentions(struct heft_bytes part, const char *word);
 /* Writes a code point below 2^21, 1 to 4 bytes, and returns how many; surrogates as if they were
  * characters. */
 size_t heft_utf8_put(char *out, uint32_t point);

@@ -163,7 +163,8 @@ static const char *describe_storage(struct layout *layout, uint32_t storage, str
 {
     const struct heft_model *model = layout->model;
     const struct heft_str label = model->storages[storage].label;
-    const char *what = model->storages[storage].what;
+    const struct heft_storage_more *const more = model->storages[storage].more;
+    const char *const what = more ? more->what : NULL;
     struct heft_buf text = {0};
     struct heft_str out;
     unsigned shown = 0;

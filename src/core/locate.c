@@ -126,12 +126,14 @@ static const char *folder_of(const char *given, struct heft_arena *mem, struct h
 const char *heft_locate(const char *given, const char *step, struct heft_arena *mem,
                         struct heft_error *err)
 {
-    if (heft_path_kind(given) == HEFT_PATH_DIR)
+    const enum heft_path_kind kind = heft_path_kind(given);
+
+    if (kind == HEFT_PATH_DIR)
         return inside(given, step, mem, err);
     if (step) {
         const char *folder = folder_of(given, mem, err);
 
         return folder ? inside(folder, step, mem, err) : NULL;
     }
-    return heft_locate_prefix(given, mem, err);
+    return heft_locate_known(given, kind, mem, err);
 }

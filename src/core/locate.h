@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "io/source.h"
 
 /* The path to open, in `mem` or `given` itself; NULL where the input means nothing, or several
  * things. `step` (or NULL) chooses among the TensorFlow checkpoints of a folder. */
@@ -17,6 +18,9 @@ HEFT_CHECKED const char *heft_locate(const char *given, const char *step, struct
  * `given` itself where it is a file, or nothing. */
 HEFT_CHECKED const char *heft_locate_prefix(const char *given, struct heft_arena *mem,
                                             struct heft_error *err);
+/* The same where what stands under the path is known. */
+HEFT_CHECKED const char *heft_locate_known(const char *given, enum heft_path_kind kind,
+                                           struct heft_arena *mem, struct heft_error *err);
 /* The one of a folder's names that is of a checkpoint of that step. */
 HEFT_CHECKED const char *heft_locate_step(const char *const *names, size_t n, const char *step,
                                           struct heft_error *err);

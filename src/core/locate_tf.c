@@ -104,7 +104,8 @@ static const char *shard_of_pattern(const char *given, size_t prefix, struct hef
         heft_arena_printf(mem, err, "%.*s-00000%s", (int)prefix, given, given + prefix + 6));
 }
 
-const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
+const char *heft_locate_known(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
+                              struct heft_error *err)
 {
     const size_t data = data_prefix(heft_str_of(given));
     const size_t pattern = pattern_prefix(heft_str_of(given));
@@ -112,7 +113,7 @@ const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct
 
     if (data > 0)
         return index_of_data(given, data, mem, err);
-    if (heft_path_kind(given) != HEFT_PATH_NONE)
+    if (kind != HEFT_PATH_NONE)
         return given;
     if (pattern > 0)
         path = shard_of_pattern(given, pattern, mem, err);
@@ -123,6 +124,11 @@ const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct
     if (err->code != HEFT_OK)
         return NULL;
     return path ? path : given; /* which opening will say is not there */
+}
+
+const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
+{
+    return heft_locate_known(given, heft_path_kind(given), mem, err);
 }
 
 /* ---- folders ----------------------------------------------------------------------------- */

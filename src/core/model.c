@@ -222,6 +222,20 @@ bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, stru
     return heft_error_file(err, model->sources[slice->origin].path);
 }
 
+struct heft_bytes heft_model_tail(const struct heft_model *model, uint32_t index)
+{
+    return (struct heft_bytes){model->sources[index].tail, model->sources[index].tail_n};
+}
+
+void heft_model_drop_tail(struct heft_model *model, uint32_t index)
+{
+    struct heft_model_source *const file = &model->sources[index];
+
+    heft_free(file->tail);
+    file->tail = NULL;
+    file->tail_n = 0;
+}
+
 void heft_model_drop_slice(struct heft_model *model, uint32_t index)
 {
     if (index + 1 == model->n_sources && model->sources[index].is_slice)
@@ -272,6 +286,18 @@ bool heft_model_add_storage(struct heft_model *model, const struct heft_storage 
     *added = *storage;
     translate(model, &added->source, &added->off);
     model->has_deflated |= storage->coding == HEFT_CODING_DEFLATE;
+    return true;
+}
+
+bool heft_model_add_more(struct heft_model *model, struct heft_storage *storage,
+                         const struct heft_storage_more *more, struct heft_error *err)
+{
+    struct heft_storage_more *const copy = heft_arena_alloc(&model->mem, sizeof *copy, err);
+
+    if (!copy)
+        return false;
+    *copy = *more;
+    storage->more = copy;
     return true;
 }
 
@@ -574,7 +600,20 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     return true;
 }
 
-bool heft_model_check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+/* Whether the row is all of its storage, and has shape and dtype of the one before, so that what was
+ * found of that one's extent holds for it, too. Mostly it does: equal shapes stand in runs, and the
+ * readers let them share one. */
+static inline bool is_alike(const struct heft_row *row, const struct heft_row *before,
+                            const struct heft_storage *storage)
+{
+    return before && row->shape == before->shape && row->rank == before->rank &&
+           row->dtype == before->dtype && row->flags == before->flags && !before->parts &&
+           !row->stride && row->offset == 0 && storage->len == before->bytes;
+}
+
+/* `before`: the row in front of it, checked; or NULL. */
+static inline bool check_row(struct heft_model *model, struct heft_row *row,
+                             const struct heft_row *before, struct heft_error *err)
 {
     const struct heft_storage *storage;
 
@@ -593,12 +632,22 @@ bool heft_model_check_row(struct heft_model *model, struct heft_row *row, struct
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)row->name.p, row->name.n}) !=
         row->name.n)
         return heft_fail(err, HEFT_MALFORMED, storage->off, "the name is not valid UTF-8");
-    return row->parts ? heft_parts_settle(model, row, err)
-                      : heft_model_check_geometry(model, row, err);
+    if (row->parts)
+        return heft_parts_settle(model, row, err);
+    if (!is_alike(row, before, storage))
+        return heft_model_check_geometry(model, row, err);
+    row->given = NULL;
+    row->bytes = before->bytes;
+    return true;
 }
 
-bool heft_model_check_storage(const struct heft_model *model, const struct heft_storage *storage,
-                              struct heft_error *err)
+bool heft_model_check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+{
+    return check_row(model, row, NULL, err);
+}
+
+static inline bool check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                                 struct heft_error *err)
 {
     const struct heft_source *source;
 
@@ -613,6 +662,12 @@ bool heft_model_check_storage(const struct heft_model *model, const struct heft_
     }
     return storage->coding != HEFT_CODING_RAW || storage->len == storage->packed ||
            heft_fail(err, HEFT_MALFORMED, storage->off, "a plain storage of two lengths");
+}
+
+bool heft_model_check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                              struct heft_error *err)
+{
+    return check_storage(model, storage, err);
 }
 
 /* Adds what the detecting function could not know: which tensor, which file. */
@@ -643,7 +698,16 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
     return blame_row(model, &rows[twice], err);
 }
 
-/* Checks each row, and sees on the way what most files are like. */
+static bool check_storages(const struct heft_model *model, size_t from, struct heft_error *err)
+{
+    for (size_t i = from; i < model->n_storages; i++)
+        if (!check_storage(model, &model->storages[i], err))
+            return false;
+    return true;
+}
+
+/* Checks each row, with the storage of its number while that is at hand, and sees on the way what
+ * most files are like. */
 static bool check_rows(struct heft_model *model, struct heft_error *err)
 {
     bool ascend = true, apart = true;
@@ -651,25 +715,35 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
     for (size_t i = 0; i < model->n_rows; i++) {
         struct heft_row *row = &model->rows[i];
 
-        if (!heft_model_check_row(model, row, err))
+        if (i < model->n_storages && !check_storage(model, &model->storages[i], err))
+            return false;
+        if (!check_row(model, row, i > 0 ? row - 1 : NULL, err))
             return blame_row(model, row, err);
         ascend = ascend && (i == 0 || heft_str_cmp(row[-1].name, row->name) < 0);
         apart = apart && !row->parts && row->storage == i;
     }
     model->names_ascend = ascend;
     model->apart = apart;
-    return true;
+    return check_storages(model, heft_min_u64(model->n_rows, model->n_storages), err);
+}
+
+/* Where a storage is wrong, that is told before anything about rows. */
+static bool check_all(struct heft_model *model, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (check_rows(model, &found))
+        return true;
+    if (check_storages(model, 0, err))
+        *err = found;
+    return false;
 }
 
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
 {
     if (model->salvage && !heft_model_drop_lost(model, err))
         return false;
-    for (size_t i = 0; i < model->n_storages; i++)
-        if (!heft_model_check_storage(model, &model->storages[i], err))
-            return false;
-    if (!check_rows(model, err) || !check_unique(model, err) ||
-        !heft_model_settle_blobs(model, err))
+    if (!check_all(model, err) || !check_unique(model, err) || !heft_model_settle_blobs(model, err))
         return false;
     for (uint32_t i = 0; i < model->n_ties; i++)
         if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))

@@ -38,25 +38,32 @@ typedef bool heft_storage_strings_fn(const struct heft_model *model,
                                      bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
                                      struct heft_error *err);
 
+/* What few storages have. */
+struct heft_storage_more {
+    const char *what;             /* "extra file ": bytes that are never a tensor's; else NULL */
+    heft_storage_check_fn *check; /* where sum is HEFT_SUM_OWN; RAW only */
+    heft_storage_strings_fn *strings; /* of strings, where they can be told apart; else NULL */
+    uint64_t count;                   /* for both: elements that lie here */
+};
+
+/* 64 bytes: there may be a million, and most of the time of listing them goes to memory. */
 struct heft_storage {
     uint64_t off;          /* in its source */
     uint64_t packed;       /* bytes there */
     uint64_t len;          /* bytes when unpacked; equal to packed where RAW */
     struct heft_str label; /* "data/0": the record it is, for errors and claims; may be empty */
-    const char *what;      /* "extra file ": bytes that are never a tensor's; else NULL */
+    const struct heft_storage_more *more; /* NULL: nothing; see heft_model_add_more */
     uint32_t source;
-    uint32_t crc;                     /* of the unpacked bytes, where sum is a CRC */
-    heft_storage_check_fn *check;     /* where sum is HEFT_SUM_OWN; RAW only */
-    heft_storage_strings_fn *strings; /* of strings, where they can be told apart; else NULL */
-    uint64_t count;                   /* for both: elements that lie here */
+    uint32_t crc;   /* of the unpacked bytes, where sum is a CRC */
+    uint32_t front; /* bytes in front of the data that are a header (of a deflated array) */
     uint8_t coding;
-    uint8_t sum;    /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
-    bool is_pooled; /* names may share it because their bytes happen to be equal: no tie */
-    bool is_within; /* a part of another storage, which has its line in the map */
-    bool is_other;  /* a record that is known to be no tensor's: code, say */
-    bool is_missing; /* its file is not there, or ends before it: it may be listed, reading it is an
-                        error; RAW, without a checksum */
-    uint32_t front;  /* bytes in front of the data that are a header (of a deflated array) */
+    uint8_t sum;        /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
+    bool is_pooled : 1; /* names may share it because their bytes happen to be equal: one is dropped
+                           for another's sake only where they have one layout, too */
+    bool is_within : 1; /* a part of another storage, which has its line in the map */
+    bool is_other : 1;  /* a record that is known to be no tensor's: code, say */
+    bool is_missing : 1; /* its file is not there, or ends before it: it may be listed, reading it
+                            is an error; RAW, without a checksum */
 };
 
 /* A part of a row: the box of the tensor that it fills, and where the elements of that box are. */
@@ -115,6 +122,8 @@ struct heft_node;
 
 struct heft_model_source {
     struct heft_source source;
+    uint8_t *tail; /* its last bytes, only while it is opened: probing has read them. On the heap */
+    size_t tail_n;
     const struct heft_format *format; /* that read it; NULL: of memory */
     const char *path;                 /* as the user can open it; memory: what to call it */
     uint32_t number; /* of the file among the files, as ls counts them; of memory: its origin's */
@@ -186,6 +195,17 @@ struct heft_partial {
     size_t unreadable;       /* that it cannot be read */
     uint8_t rank, dtype;
 };
+
+/* NULL where its checksum is simply of its bytes. */
+static inline heft_storage_check_fn *heft_storage_check(const struct heft_storage *storage)
+{
+    return storage->more ? storage->more->check : NULL;
+}
+/* NULL where it holds no strings, or none that can be told apart. */
+static inline heft_storage_strings_fn *heft_storage_strings(const struct heft_storage *storage)
+{
+    return storage->more ? storage->more->strings : NULL;
+}
 
 #define HEFT_NONE UINT32_MAX
 
@@ -264,6 +284,9 @@ HEFT_CHECKED bool heft_model_add_slice(struct heft_model *model, uint32_t origin
 /* Gives an error that was found in a slice the offset in the file, and the file's name. Always
  * returns false. */
 bool heft_model_blame_slice(const struct heft_model *model, uint32_t index, struct heft_error *err);
+/* A file's last bytes, for a reader that wants them; they live until the next call. */
+struct heft_bytes heft_model_tail(const struct heft_model *model, uint32_t index);
+void heft_model_drop_tail(struct heft_model *model, uint32_t index);
 /* Forgets a slice that nothing needs any more, where it is the newest source. */
 void heft_model_drop_slice(struct heft_model *model, uint32_t index);
 /* Room for so many more storages and rows, for readers that know how many may come. */
@@ -277,6 +300,9 @@ HEFT_CHECKED bool heft_model_reserve_claims(struct heft_model *model, size_t cla
 HEFT_CHECKED bool heft_model_add_storage(struct heft_model *model,
                                          const struct heft_storage *storage, uint32_t *index,
                                          struct heft_error *err);
+/* Puts a copy of `more` into the model's memory, and the storage, still to be added, has it. */
+HEFT_CHECKED bool heft_model_add_more(struct heft_model *model, struct heft_storage *storage,
+                                      const struct heft_storage_more *more, struct heft_error *err);
 /* name, shape and stride must live in model->mem (or be static). */
 HEFT_CHECKED bool heft_model_add_row(struct heft_model *model, const struct heft_row *row,
                                      struct heft_error *err);

@@ -148,7 +148,7 @@ bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft
     const struct heft_stream stream = stream_of(reader, storage);
 
     if (st->sum == HEFT_SUM_OWN)
-        return st->check(reader->model, st, err) || blame(reader, storage, err);
+        return heft_storage_check(st)(reader->model, st, err) || blame(reader, storage, err);
     if (st->coding != HEFT_CODING_DEFLATE)
         return true;
     return heft_stream_check(&stream, err) || blame(reader, storage, err);

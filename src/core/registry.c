@@ -139,16 +139,24 @@ static bool refuse_stranger(const struct heft_probe *probe, struct heft_error *e
 
 /* ---- probe and open ---------------------------------------------------------------------- */
 
-static bool read_probe(const struct heft_source *source, struct heft_arena *mem,
-                       struct heft_probe *out, struct heft_error *err)
+/* The tail, on the heap, is the model's. */
+static bool read_probe(struct heft_model_source *file, uint8_t *head, struct heft_probe *out,
+                       struct heft_error *err)
 {
-    const uint64_t head = heft_min_u64(source->size, HEFT_PROBE_HEAD);
-    const uint64_t tail = heft_min_u64(source->size, HEFT_PROBE_TAIL);
+    const struct heft_source source = file->source;
+    const size_t head_n = (size_t)heft_min_u64(source.size, HEFT_PROBE_HEAD);
+    const size_t tail_n = (size_t)heft_min_u64(source.size, HEFT_PROBE_TAIL);
 
-    out->size = source->size;
-    out->path = source->label;
-    return heft_source_fetch(source, 0, head, mem, &out->head, err) &&
-           heft_source_fetch(source, source->size - tail, tail, mem, &out->tail, err);
+    file->tail = heft_alloc(tail_n, err);
+    if (!file->tail)
+        return false;
+    file->tail_n = tail_n;
+    *out = (struct heft_probe){.head = {head, head_n},
+                               .tail = {file->tail, tail_n},
+                               .size = source.size,
+                               .path = source.label};
+    return heft_source_read(&source, 0, head, head_n, err) &&
+           heft_source_read(&source, source.size - tail_n, file->tail, tail_n, err);
 }
 
 /* The format of which no probe saw the mark; *best stays NULL where there is none. */
@@ -165,18 +173,18 @@ static bool seek(const struct heft_source *source, const struct heft_format **be
     return true;
 }
 
-static const struct heft_format *probe(const struct heft_source *source, struct heft_error *err)
+static const struct heft_format *probe(struct heft_model_source *file, struct heft_error *err)
 {
     const struct heft_format *best = NULL;
-    struct heft_arena mem = {0};
+    uint8_t head[HEFT_PROBE_HEAD];
     struct heft_probe sample;
     int score = 0;
 
-    if (source->size == 0) {
+    if (file->source.size == 0) {
         heft_fail(err, HEFT_MALFORMED, 0, "the file is empty");
         return NULL;
     }
-    if (read_probe(source, &mem, &sample, err)) {
+    if (read_probe(file, head, &sample, err)) {
         for (size_t i = 0; i < HEFT_COUNT(formats) && score < SURE; i++) {
             const int bid = formats[i]->probe ? formats[i]->probe(&sample) : 0;
 
@@ -185,25 +193,34 @@ static const struct heft_format *probe(const struct heft_source *source, struct 
                 best = formats[i];
             }
         }
-        if (!best && seek(source, &best, err) && !best)
+        if (!best && seek(&file->source, &best, err) && !best)
             refuse_stranger(&sample, err);
     }
-    heft_arena_release(&mem);
     return best;
+}
+
+static bool open_as(struct heft_model *model, uint32_t index, const struct heft_format *format,
+                    struct heft_error *err)
+{
+    if (!format || !format->open(model, index, err))
+        return heft_error_file(err, model->sources[index].path);
+    model->sources[index].format = format;
+    return true;
 }
 
 bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,
                                struct heft_error *err)
 {
-    const struct heft_source source = model->sources[index].source;
-    const struct heft_format *found = format ? heft_registry_find(format) : probe(&source, err);
+    const struct heft_format *found = format ? heft_registry_find(format) : NULL;
+    bool ok;
 
     if (format && (!found || !found->open))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format \"%s\" can be read", format);
-    if (!found || !found->open(model, index, err))
-        return heft_error_file(err, model->sources[index].path);
-    model->sources[index].format = found;
-    return true;
+    if (!format)
+        found = probe(&model->sources[index], err);
+    ok = open_as(model, index, found, err);
+    heft_model_drop_tail(model, index);
+    return ok;
 }
 
 static bool open_path(struct heft_model *model, const char *path, const char *format,

@@ -8,7 +8,7 @@
 #include "core/model.h"
 
 #define HEFT_PROBE_HEAD 4096
-#define HEFT_PROBE_TAIL 65536
+#define HEFT_PROBE_TAIL 65557 /* where the end of a zip may be: its record, and a comment */
 
 /* The first 4 KiB and the last 64 KiB of a file, or all of it where it is smaller (then tail ==
  * head region). */

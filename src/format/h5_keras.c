@@ -22,27 +22,11 @@ struct archive {
     struct heft_error *err;
 };
 
-static bool mentions(struct heft_bytes in, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (size_t i = 0; i + n <= in.n; i++) {
-        const uint8_t *p = memchr(in.p + i, word[0], in.n - n + 1 - i);
-
-        if (!p)
-            return false;
-        i = (size_t)(p - in.p);
-        if (memcmp(p, word, n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    return mentions(sample->tail, WEIGHTS) ? 95 : 0;
+    return heft_text_mentions(sample->tail, WEIGHTS) ? 95 : 0;
 }
 
 /* ---- records ----------------------------------------------------------------------------- */

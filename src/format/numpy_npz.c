@@ -283,7 +283,8 @@ static bool open_directory(struct archive *a, struct heft_error *err)
     struct heft_error why = {0};
 
     if (!a->model->salvage)
-        return heft_zip_open_apart(&a->zip, &a->src, &limits, &a->mem, &a->model->mem, err);
+        return heft_zip_open_apart(&a->zip, &a->src, heft_model_tail(a->model, a->source), &limits,
+                                   &a->mem, &a->model->mem, err);
     return heft_zip_salvage(&a->zip, &a->src, &limits, &a->model->mem, &why, err) &&
            (why.code == HEFT_OK ||
             heft_model_damage(a->model, a->source, "members may be missing", &why, err));

@@ -40,8 +40,7 @@ struct reader {
     size_t first_metadata;
     struct heft_json json;
     struct heft_buf key; /* of the metadata entry whose value is being read */
-    uint32_t *wheres;    /* a tensor: of its name, in the header */
-    size_t n, cap;
+    size_t n;            /* tensors */
     uint64_t last_begin;
     struct heft_error ignored; /* of checks that are made once more */
     struct progress at;        /* of the checks */
@@ -59,6 +58,11 @@ struct reader {
     const uint64_t *shape;
     uint8_t front[LONGEST_FRONT];
     size_t front_n; /* 0: none is known */
+
+    /* The last shape and dtype that were multiplied: NULL if none. */
+    const uint64_t *sized_shape;
+    uint8_t sized_dtype;
+    uint64_t size; /* bytes */
 
     /* What all tensors have in common. */
     struct heft_storage storage;
@@ -297,14 +301,21 @@ static bool read_compact(struct reader *r, struct entry *entry)
 
 /* ---- a tensor's check ------------------------------------------------------------------------- */
 
-/* dtype × shape must be whole bytes, and as many as the offsets have. Zeros do not excuse an
- * overflow before them: the reference multiplies from left to right. */
-static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
+/* Where a tensor's name is: in the header, as an array of its own would take 4 KiB pages. */
+static uint64_t where_of(const struct reader *r, size_t i)
+{
+    return PREFIX + (uint64_t)r->model->storages[r->first_storage + i].crc;
+}
+
+/* dtype × shape, which must be whole bytes. Zeros do not excuse an overflow before them: the
+ * reference multiplies from left to right. */
+static bool find_size(struct reader *r, const struct heft_row *row, uint64_t where)
 {
     const unsigned bits = heft_dtype_width((enum heft_dtype)row->dtype);
     bool fits = true;
     uint64_t n = 1;
 
+    r->sized_shape = NULL;
     for (unsigned i = 0; i < row->rank; i++)
         fits = fits && heft_mul(n, row->shape[i], &n);
     if (!fits || !heft_mul(n, bits, &n))
@@ -312,9 +323,21 @@ static bool check_size(struct reader *r, const struct heft_row *row, uint64_t le
                          "shape times %u bits is more than 64 bits can count", bits);
     if (n % 8 != 0)
         return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
-    return n / 8 == len ||
+    r->sized_shape = row->shape;
+    r->sized_dtype = row->dtype;
+    r->size = n / 8;
+    return true;
+}
+
+/* … and as many as the offsets have. */
+static inline bool check_size(struct reader *r, const struct heft_row *row, uint64_t len,
+                              uint64_t where)
+{
+    if ((row->shape != r->sized_shape || row->dtype != r->sized_dtype) && !find_size(r, row, where))
+        return false;
+    return r->size == len ||
            heft_fail(r->err, HEFT_MALFORMED, where,
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, n / 8,
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, r->size,
                      len);
 }
 
@@ -326,7 +349,7 @@ static bool check_tensor(struct reader *r, size_t i, struct progress *at)
     const struct heft_row *row = &r->model->rows[r->first + i];
     struct heft_storage *storage = &r->model->storages[r->first_storage + i];
     const uint64_t begin = storage->off, end = storage->len;
-    const uint64_t where = PREFIX + (uint64_t)r->wheres[i];
+    const uint64_t where = where_of(r, i);
 
     if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
         heft_fail(r->err, HEFT_MALFORMED, where,
@@ -379,12 +402,12 @@ static void check_early(struct reader *r)
 }
 
 /* Until check_tensor has seen it, the storage holds the offsets as the header has them: `off` is
- * the begin, `len` the end. */
+ * the begin, `len` the end. There is no checksum: in its place, see where_of. */
 static bool add_tensor(struct reader *r, struct heft_str name, const struct entry *entry)
 {
-    if ((!entry->is_last && !keep_shape(r, entry)) ||
-        !heft_grow(&r->wheres, &r->cap, r->n, 1, sizeof *r->wheres, r->err))
+    if (!entry->is_last && !keep_shape(r, entry))
         return false;
+    r->storage.crc = entry->where;
     r->storage.off = entry->begin;
     r->storage.len = entry->end;
     r->row.name = name;
@@ -393,7 +416,7 @@ static bool add_tensor(struct reader *r, struct heft_str name, const struct entr
     r->row.dtype = r->dtype;
     r->in_order = r->in_order && r->last_begin <= entry->begin;
     r->last_begin = entry->begin;
-    r->wheres[r->n++] = entry->where;
+    r->n++;
     if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
         !heft_model_add_row(r->model, &r->row, r->err))
         return false;
@@ -478,8 +501,7 @@ static bool make_room(struct reader *r)
 
     return heft_model_reserve(r->model, most, most, r->err) &&
            (r->header_n < MANY_TEXTS ||
-            heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err)) &&
-           heft_grow(&r->wheres, &r->cap, 0, most, sizeof *r->wheres, r->err);
+            heft_model_reserve_texts(r->model, (size_t)r->header_n / 2, r->err));
 }
 
 /* The header's length, against the limit and the file. */
@@ -619,8 +641,8 @@ static bool index_names(struct reader *r)
         return false;
     if (twice == r->n)
         return true;
-    heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)r->wheres[twice],
-              "is named twice, first at offset 0x%" PRIx64, PREFIX + (uint64_t)r->wheres[other]);
+    heft_fail(r->err, HEFT_MALFORMED, where_of(r, twice),
+              "is named twice, first at offset 0x%" PRIx64, where_of(r, other));
     return heft_error_about(r->err, "tensor", rows[twice].name);
 }
 
@@ -713,7 +735,6 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
 
     if (ok && !model->format)
         model->format = "safetensors";
-    heft_free(r.wheres);
     heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);

@@ -115,22 +115,24 @@ static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entr
                      entry->size, entry->elements, entry->dtype->name);
 }
 
-static void choose_check(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
+static bool choose_check(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                          struct heft_storage *storage)
 {
     const bool big = b->header.is_big_endian;
+    struct heft_storage_more more = {.count = entry->elements};
 
     storage->crc = heft_crc_unmask(entry->crc);
     storage->sum = HEFT_SUM_CRC32C;
-    storage->count = entry->elements;
     if (entry->dtype && entry->dtype->dtype == HEFT_STRING) {
-        storage->check = big ? heft_tf_check_strings_big : heft_tf_check_strings;
-        storage->strings = heft_tf_strings;
+        more.check = big ? heft_tf_check_strings_big : heft_tf_check_strings;
+        more.strings = heft_tf_strings;
     } else if (entry->dtype && entry->dtype->dtype == HEFT_VARIANT) {
-        storage->check = big ? heft_tf_check_variants_big : heft_tf_check_variants;
+        more.check = big ? heft_tf_check_variants_big : heft_tf_check_variants;
     }
-    if (storage->check)
-        storage->sum = HEFT_SUM_OWN;
+    if (!more.check)
+        return true;
+    storage->sum = HEFT_SUM_OWN;
+    return heft_model_add_more(b->model, storage, &more, b->err);
 }
 
 /* Checksums are looked at where there are bytes; that of none is a constant. */
@@ -161,7 +163,8 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
         return false;
     storage.source = shard->source;
     file = &b->model->sources[shard->source];
-    choose_check(b, entry, &storage);
+    if (!choose_check(b, entry, &storage))
+        return false;
     shard->wanted = heft_max_u64(shard->wanted, entry->size ? end : 0);
     if ((file->is_pointer || end > file->source.size) && !b->model->salvage) {
         storage.is_missing = true;

@@ -107,6 +107,7 @@ static void put_strings(struct heft_buf *out, const struct heft_str *strings, si
 static bool place_strings(struct reader *r, const struct heft_tf_tensor *t, uint64_t count,
                           struct heft_storage *out, struct heft_error *err)
 {
+    const struct heft_storage_more more = {.check = heft_tf_check_strings, .count = count};
     struct heft_buf laid = {0};
     struct heft_str *strings, bytes;
 
@@ -126,11 +127,10 @@ static bool place_strings(struct reader *r, const struct heft_tf_tensor *t, uint
         return false;
     out->len = bytes.n;
     out->sum = HEFT_SUM_OWN;
-    out->check = heft_tf_check_strings;
-    out->count = count;
-    return heft_model_add_memory(
-        r->s->model, (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, "a constant",
-        r->s->source, t->at.off, t->at.len, &out->source, err);
+    return heft_model_add_more(r->s->model, out, &more, err) &&
+           heft_model_add_memory(
+               r->s->model, (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, "a constant",
+               r->s->source, t->at.off, t->at.len, &out->source, err);
 }
 
 /* ---- rows ---- */

@@ -120,7 +120,7 @@ static bool fetch_graph(struct graph *g, const struct heft_storage *storage, str
     if (storage->len > MOST_BYTES)
         return heft_fail(g->err, HEFT_LIMIT, storage->off,
                          "an object graph of %" PRIu64 " bytes, the limit is 64 MiB", storage->len);
-    if (!storage->check(g->b->model, storage, g->err) ||
+    if (!heft_storage_check(storage)(g->b->model, storage, g->err) ||
         !heft_source_fetch(src, storage->off, storage->len, &g->b->scratch, &bytes, g->err))
         return false;
     *out = heft_cur_of(bytes, storage->off);
@@ -291,9 +291,9 @@ bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
     storage = &model->storages[b->graph];
     if (storage->is_missing && !model->object_names)
         return true; /* which was said */
-    ok = storage->check ? use_graph(&g, storage)
-                        : heft_fail(&found, HEFT_MALFORMED, storage->off,
-                                    "the object graph is no string, or not there");
+    ok = heft_storage_check(storage) ? use_graph(&g, storage)
+                                     : heft_fail(&found, HEFT_MALFORMED, storage->off,
+                                                 "the object graph is no string, or not there");
     heft_strmap_release(&g.keys);
     if (ok)
         return true;

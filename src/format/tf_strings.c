@@ -138,7 +138,7 @@ static bool sum_strings(struct feed *f, const struct heft_storage *storage)
     uint64_t length, total = 0;
     uint32_t crc = 0;
 
-    for (uint64_t i = 0; i < storage->count; i++) { /* at most storage->len: settled */
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
@@ -158,7 +158,7 @@ static bool sum_variants(struct feed *f, const struct heft_storage *storage)
 {
     uint32_t crc = 0;
 
-    for (uint64_t i = 0; i < storage->count; i++) {
+    for (uint64_t i = 0; i < storage->more->count; i++) {
         uint64_t length;
 
         if (!take_length(f, &length))
@@ -223,7 +223,7 @@ static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint
 
     *big = *little = 0;
     *total = 0;
-    for (uint64_t i = 0; i < storage->count; i++) { /* at most storage->len: settled */
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
         unsigned width;
 
         if (!take_length(f, &length))
@@ -284,7 +284,7 @@ static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uin
 {
     uint64_t length, total = 0;
 
-    for (uint64_t i = 0; i < storage->count; i++) {
+    for (uint64_t i = 0; i < storage->more->count; i++) {
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
@@ -333,7 +333,7 @@ bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *
     ok = pass_lengths(f, storage, &at);
     f->n = f->used = 0;
     begin(f, model, storage, err);
-    for (uint64_t i = 0; ok && i < storage->count && !g.stopped; i++) {
+    for (uint64_t i = 0; ok && i < storage->more->count && !g.stopped; i++) {
         ok = take_length(f, &length) && give(&g, f, at, length);
         at += ok ? length : 0;
     }

@@ -186,10 +186,9 @@ static bool put_strings(struct decoder *d, struct heft_cur proto, struct heft_bu
 
 static bool add_strings(struct decoder *d, struct heft_cur proto, uint32_t *out)
 {
-    struct heft_storage storage = {.sum = HEFT_SUM_OWN,
-                                   .check = heft_tf_check_strings,
-                                   .strings = heft_tf_strings,
-                                   .count = d->entry->elements};
+    const struct heft_storage_more more = {
+        .check = heft_tf_check_strings, .strings = heft_tf_strings, .count = d->entry->elements};
+    struct heft_storage storage = {.sum = HEFT_SUM_OWN};
     struct heft_buf text = {0};
     struct heft_str bytes;
 
@@ -198,6 +197,7 @@ static bool add_strings(struct decoder *d, struct heft_cur proto, uint32_t *out)
         return false;
     }
     return heft_buf_take(&text, &d->r->b.model->mem, &bytes, d->r->b.err) &&
+           heft_model_add_more(d->r->b.model, &storage, &more, d->r->b.err) &&
            add_memory(d->r, (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, proto, &storage,
                       out);
 }

@@ -111,7 +111,7 @@ bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *r
         return heft_fail(err, HEFT_LIMIT, s->off,
                          "the graph of objects has %" PRIu64 " bytes, the limit is %u", s->len,
                          MAX_GRAPH);
-    if ((s->check && !s->check(model, s, err)) ||
+    if ((heft_storage_check(s) && !heft_storage_check(s)(model, s, err)) ||
         !heft_source_fetch(source, s->off, s->len, mem, &stored, err))
         return false;
     cur = heft_cur_of(stored, s->off);

@@ -11,6 +11,7 @@
  * "archive" may be any name: it is the folder of data.pkl. The steps: directory, root, records,
  * pickle (nodes only, nothing is executed), storages, rows and values, claims. doc/format/torch.md
  * tells the whole story. */
+#include "base/text.h"
 #include "core/registry.h"
 #include "format/torch_parts.h"
 #include "format/torch_write.h"
@@ -23,12 +24,12 @@ static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    if (heft_torch_mentions(sample->tail, "/data.pkl") ||
-        heft_torch_mentions(sample->head, "/data.pkl"))
+    if (heft_text_mentions(sample->tail, "/data.pkl") ||
+        heft_text_mentions(sample->head, "/data.pkl"))
         return 90;
     /* A directory of more than 64 KiB with data.pkl in its middle; or a zip that no format knows,
      * for opening it to say what it is. */
-    return heft_torch_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
+    return heft_text_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */

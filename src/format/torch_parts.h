@@ -203,8 +203,6 @@ HEFT_CHECKED bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_mode
 /* The same for archives that have no data.pkl: the root is the folder of the first record. */
 HEFT_CHECKED bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model,
                                        uint32_t source, struct heft_error *err);
-/* Whether a name or its end stands somewhere in a part of a file: for probes. */
-bool heft_torch_mentions(struct heft_bytes bytes, const char *text);
 void heft_torch_release_zip(struct heft_torch_zip *z);
 /* The same of one of many archives: the model keeps each name once, however many have it. */
 struct heft_torch_kept {

@@ -336,8 +336,8 @@ static int probe(const struct heft_probe *sample)
 
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    return heft_torch_mentions(sample->tail, name) || heft_torch_mentions(sample->head, name) ? 95
-                                                                                              : 0;
+    return heft_text_mentions(sample->tail, name) || heft_text_mentions(sample->head, name) ? 95
+                                                                                            : 0;
 }
 
 static bool open_script(struct heft_model *model, uint32_t source, struct heft_error *err)

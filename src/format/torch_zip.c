@@ -158,29 +158,36 @@ uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name)
     return heft_strmap_get(&z->records, name);
 }
 
+/* What a record is that is never a tensor's; NULL: it may be one's. */
+static const char *other_record(const struct heft_torch_zip *z, uint32_t index)
+{
+    if (z->marks[index] == HEFT_TORCH_CODE)
+        return z->code;
+    return z->marks[index] == HEFT_TORCH_EXTRA ? "extra file " : NULL;
+}
+
 bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t *storage,
                              struct heft_error *err)
 {
+    const struct heft_storage_more more = {.what = other_record(z, index)};
     const struct heft_zip_entry *entry = &z->zip.entries[index];
-    const struct heft_storage s = {.off = entry->data,
-                                   .packed = entry->packed,
-                                   .len = entry->size,
-                                   .label = heft_torch_inner_name(z, entry),
-                                   .what = z->marks[index] == HEFT_TORCH_CODE    ? z->code
-                                           : z->marks[index] == HEFT_TORCH_EXTRA ? "extra file "
-                                                                                 : NULL,
-                                   .source = z->source,
-                                   .crc = entry->crc,
-                                   .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
-                                                                              : HEFT_CODING_DEFLATE,
-                                   .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
+    struct heft_storage s = {.off = entry->data,
+                             .packed = entry->packed,
+                             .len = entry->size,
+                             .label = heft_torch_inner_name(z, entry),
+                             .source = z->source,
+                             .crc = entry->crc,
+                             .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
+                                                                        : HEFT_CODING_DEFLATE,
+                             .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
 
     if (z->marks[index] == HEFT_TORCH_STORED) {
         *storage = z->stored[index];
         return true;
     }
     z->marks[index] = HEFT_TORCH_STORED;
-    return heft_model_add_storage(z->model, &s, storage, err) &&
+    return (!more.what || heft_model_add_more(z->model, &s, &more, err)) &&
+           heft_model_add_storage(z->model, &s, storage, err) &&
            ((z->stored[index] = *storage), true);
 }
 
@@ -336,22 +343,29 @@ bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* Names become labels: where none are kept for several archives, all stay in the model. */
-static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
                            struct heft_error *err)
 {
+    const struct heft_source *const source = &z->model->sources[z->source].source;
     const struct heft_limits *l = &z->model->limits;
     const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
                                            l->ratio, l->unpacked, false};
+    struct heft_arena *const names = kept ? &z->scratch : &z->model->mem;
     struct heft_error why = {0};
 
-    if (z->model->salvage
-            ? !heft_zip_salvage(&z->zip, &z->model->sources[z->source].source, &limits,
-                                kept ? &z->scratch : &z->model->mem, &why, err)
-            : !heft_zip_open_apart(&z->zip, &z->model->sources[z->source].source, &limits,
-                                   &z->scratch, kept ? &z->scratch : &z->model->mem,
-                                   err)) /* names become labels */
-        return false;
-    return z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive");
+    if (z->model->salvage)
+        return heft_zip_salvage(&z->zip, source, &limits, names, &why, err);
+    return heft_zip_open_apart(&z->zip, source, heft_model_tail(z->model, z->source), &limits,
+                               &z->scratch, names, err);
+}
+
+static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+                           struct heft_error *err)
+{
+    const bool ok = read_directory(z, kept, err);
+
+    heft_model_drop_tail(z->model, z->source); /* before more memory is wanted */
+    return ok && (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive"));
 }
 
 static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
@@ -414,22 +428,6 @@ bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, ui
         return heft_fail(err, HEFT_MALFORMED, z->zip.entries[0].header,
                          "the first record stands in no folder");
     return map_records(z, err) && keep_root(z, err);
-}
-
-bool heft_torch_mentions(struct heft_bytes bytes, const char *text)
-{
-    const size_t n = strlen(text);
-    const uint8_t *p = bytes.p, *end = bytes.p + bytes.n;
-
-    while ((size_t)(end - p) >= n) {
-        p = memchr(p, text[0], (size_t)(end - p) - n + 1);
-        if (!p)
-            return false;
-        if (memcmp(p, text, n) == 0)
-            return true;
-        p++;
-    }
-    return false;
 }
 
 void heft_torch_release_zip(struct heft_torch_zip *z)

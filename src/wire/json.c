@@ -393,20 +393,56 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     return true;
 }
 
-/* The string whose opening quote is the next byte. */
-static inline bool string(struct heft_json *json)
+/* The string that begins at `begin`, of whatever kind. */
+static bool any_string(struct heft_json *json, size_t begin)
 {
     const uint8_t *p = json->data.p;
-    const size_t begin = json->at + 1;
     uint64_t seen = 0;
     const size_t at = begin + plain_run(p + begin, json->data.n - begin, &seen);
 
-    if (HEFT_UNLIKELY(at >= json->data.n || p[at] != '"'))
+    if (at >= json->data.n || p[at] != '"')
         return slow_string(json, begin, at);
-    if (HEFT_UNLIKELY(seen & EACH_BYTE(0x80)) && json->src && !check_utf8(json, begin, at))
+    if ((seen & EACH_BYTE(0x80)) && json->src && !check_utf8(json, begin, at))
         return false;
     json->text = (struct heft_str){(const char *)p + begin, at - begin};
     json->at = at + 1;
+    return true;
+}
+
+/* Some high bit of a byte is set where one is a backslash, a control character or beyond ASCII. A
+ * borrow can mark bytes wrongly, but none where there is none to mark. */
+static inline uint64_t odd_bytes(uint64_t word)
+{
+    return word | (word - EACH_BYTE(0x20)) | ((word ^ EACH_BYTE('\\')) - EACH_BYTE(1));
+}
+
+/* How many bytes stand before the quote that ends a string of eight bytes or more with nothing odd
+ * in it. 0: it may be any other. */
+static inline size_t usual_string(const uint8_t *p, size_t n)
+{
+    const uint8_t *const quote = memchr(p, '"', n);
+    const size_t run = quote ? (size_t)(quote - p) : 0;
+    uint64_t odd;
+
+    if (run < 8)
+        return 0;
+    odd = odd_bytes(heft_le64(quote - 8));
+    for (size_t at = 0; at + 8 < run; at += 8)
+        odd |= odd_bytes(heft_le64(p + at));
+    return odd & EACH_BYTE(0x80) ? 0 : run;
+}
+
+/* The string whose opening quote is the next byte. */
+static inline bool string(struct heft_json *json)
+{
+    const size_t begin = json->at + 1;
+    const uint8_t *const p = json->data.p + begin;
+    const size_t run = usual_string(p, json->data.n - begin);
+
+    if (run == 0)
+        return any_string(json, begin);
+    json->text = (struct heft_str){(const char *)p, run};
+    json->at = begin + run + 1;
     return true;
 }
 
@@ -659,10 +695,32 @@ static inline enum heft_json_token next_token(struct heft_json *json, int c)
     }
 }
 
+/* A further member's key as most writers put it, ,"some.name": and all of it in the window. False,
+ * with nothing read, where it is anything else. */
+static inline bool usual_key(struct heft_json *json)
+{
+    const size_t n = json->data.n - json->at;
+    const uint8_t *const p = json->data.p + json->at;
+    size_t run;
+
+    if (json->expect != AFTER_MEMBER || n < json->low || n < 4 || p[0] != ',' || p[1] != '"')
+        return false;
+    run = usual_string(p + 2, n - 2);
+    if (run == 0 || n - run < 4 || p[run + 3] != ':')
+        return false;
+    json->where = json->base + json->at + 1;
+    json->text = (struct heft_str){(const char *)p + 2, run};
+    json->at += run + 4;
+    json->expect = VALUE;
+    return true;
+}
+
 enum heft_json_token heft_json_next(struct heft_json *json)
 {
     enum heft_json_token token;
 
+    if (usual_key(json))
+        return HEFT_JSON_KEY;
     do {
         uint8_t expect;
         size_t at;

@@ -443,7 +443,7 @@ static bool decode_names(struct opening *o)
     return true;
 }
 
-bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
+bool heft_zip_read(struct heft_zip *out, const struct heft_source *src, struct heft_bytes tail,
                    const struct heft_zip_limits *limits, bool mending, struct heft_arena *arena,
                    struct heft_arena *names, struct heft_error *err)
 {
@@ -456,7 +456,7 @@ bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
     bool done = false;
 
     *out = (struct heft_zip){0};
-    if (heft_zip_find_end(&o.tail, src, &end, err) && check_limits(&o, &end)) {
+    if (heft_zip_find_end(&o.tail, src, tail, &end, err) && check_limits(&o, &end)) {
         out->directory = end.directory;
         out->directory_size = end.size;
         out->tail = end.tail;
@@ -466,7 +466,7 @@ bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
         done = read_directory(&o, &end) && heft_zip_locals(out, src, o.places, mending, err) &&
                decode_names(&o);
     }
-    heft_free(o.tail.bytes);
+    heft_free(o.tail.read);
     heft_free(o.directory);
     heft_free(o.places);
     heft_free(o.numbered);
@@ -478,14 +478,14 @@ bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
                    const struct heft_zip_limits *limits, struct heft_arena *arena,
                    struct heft_error *err)
 {
-    return heft_zip_read(out, src, limits, false, arena, arena, err);
+    return heft_zip_read(out, src, (struct heft_bytes){NULL, 0}, limits, false, arena, arena, err);
 }
 
 bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
-                         const struct heft_zip_limits *limits, struct heft_arena *arena,
-                         struct heft_arena *names, struct heft_error *err)
+                         struct heft_bytes tail, const struct heft_zip_limits *limits,
+                         struct heft_arena *arena, struct heft_arena *names, struct heft_error *err)
 {
-    return heft_zip_read(out, src, limits, false, arena, names, err);
+    return heft_zip_read(out, src, tail, limits, false, arena, names, err);
 }
 
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name)

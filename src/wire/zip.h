@@ -63,9 +63,11 @@ struct heft_zip_limits {
 HEFT_CHECKED bool heft_zip_open(struct heft_zip *out, const struct heft_source *src,
                                 const struct heft_zip_limits *limits, struct heft_arena *arena,
                                 struct heft_error *err);
-/* The same with the names in an arena of their own, for callers that keep them longer. */
+/* The same with the names in an arena of their own, for callers that keep them longer; and with the
+ * last bytes of the source, for those that have them: what is missing of the 65557 in which an archive
+ * must end is read. */
 HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_source *src,
-                                      const struct heft_zip_limits *limits,
+                                      struct heft_bytes tail, const struct heft_zip_limits *limits,
                                       struct heft_arena *arena, struct heft_arena *names,
                                       struct heft_error *err);
 /* Opens an archive that may be cut off or damaged. By its directory, where that is whole: then

@@ -200,16 +200,17 @@ static bool is_grave(const struct heft_error *err)
     return err->code == HEFT_IO || err->code == HEFT_NOMEM;
 }
 
-/* The next place at or behind *at that bears the signature; false where there is none. */
+/* The next place at or behind *at that bears the signature; false where there is none. Its last byte
+ * is looked for: the others are in each entry of the directory. */
 static bool next_place(const struct heft_zip_tail *t, size_t *at)
 {
     while (t->n >= END && *at <= t->n - END) {
-        const uint8_t *p = memchr(t->bytes + *at, 0x50, t->n - END + 1 - *at);
+        const uint8_t *p = memchr(t->bytes + *at + 3, SIG_END >> 24, t->n - END + 1 - *at);
 
         if (!p)
             return false;
-        *at = (size_t)(p - t->bytes);
-        if (heft_le32(p) == SIG_END)
+        *at = (size_t)(p - 3 - t->bytes);
+        if (heft_le32(p - 3) == SIG_END)
             return true;
         ++*at;
     }
@@ -245,13 +246,21 @@ static bool pick_end(const struct heft_zip_tail *t, struct heft_zip_end *found,
     return good || no_end(t, err);
 }
 
+static bool read_tail(struct heft_zip_tail *tail, struct heft_error *err)
+{
+    tail->bytes = tail->read = heft_alloc(tail->n, err);
+    return tail->read && heft_source_read(tail->src, tail->at, tail->read, tail->n, err);
+}
+
 bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src,
-                       struct heft_zip_end *end, struct heft_error *err)
+                       struct heft_bytes known, struct heft_zip_end *end, struct heft_error *err)
 {
     tail->src = src;
     tail->n = (size_t)heft_min_u64(src->size, REACH);
     tail->at = src->size - tail->n;
-    tail->bytes = heft_alloc(tail->n, err);
-    return tail->bytes && heft_source_read(src, tail->at, tail->bytes, tail->n, err) &&
-           pick_end(tail, end, err);
+    if (known.n >= tail->n && known.n > 0)
+        tail->bytes = known.p + (known.n - tail->n);
+    else if (!read_tail(tail, err))
+        return false;
+    return pick_end(tail, end, err);
 }

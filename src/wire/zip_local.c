@@ -23,7 +23,7 @@
 
 #define SMALL      (UINT64_C(1) << 20) /* an archive that is read whole … */
 #define SMALL_EACH 4096                /* … where its records are about this far apart */
-#define GUESS      128                 /* bytes of extra fields that come along: torch's fit */
+#define GUESS      32 /* bytes of extra fields that come along: all but torch's padding */
 #define PIECE      ((size_t)64 << 10)
 
 struct locals {
@@ -105,23 +105,42 @@ static const uint8_t *load_extra(struct locals *l, const struct local *h)
     return l->extra;
 }
 
-/* Whether there is a zip64 field, and what it holds. torch puts its own field first and padding
- * last, so the long padding of a large alignment need not be read. */
+/* Whether the last of n bytes of extra fields, of which the first `have` are at p, begins there and
+ * is no zip64 field: then what is in it need not be read. torch's padding is, and may be long. */
+static bool ends_in_padding(const uint8_t *p, size_t have, size_t n, size_t *begin)
+{
+    size_t at = 0;
+
+    while (have - at >= 4) {
+        const size_t len = heft_le16(p + at + 2);
+
+        *begin = at;
+        if (len == n - at - 4)
+            return heft_le16(p + at) != 1;
+        if (len > have - at - 4)
+            return false;
+        at += 4 + len;
+    }
+    return false;
+}
+
+/* Whether there is a zip64 field, and what it holds. */
 static bool local_zip64(struct locals *l, const struct local *h, struct heft_bytes *field)
 {
-    const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
+    const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n, have = h->n - before;
     const uint8_t *p = h->p + before;
+    size_t n = h->extra_n, padding;
 
     *field = (struct heft_bytes){NULL, 0};
-    if (h->extra_n < 4)
+    if (n < 4)
         return true;
-    if (h->n - before >= 4 && h->extra_n > h->n - before && heft_le16(p) != 1 &&
-        heft_le16(p + 2) + (size_t)4 == h->extra_n)
-        return true;
-    p = load_extra(l, h);
+    if (n > have && ends_in_padding(p, have, n, &padding))
+        n = padding;
+    else
+        p = load_extra(l, h);
     if (!p)
         return false;
-    if (heft_zip_find_zip64(p, h->extra_n, field))
+    if (heft_zip_find_zip64(p, n, field))
         return true;
     return heft_fail(l->err, HEFT_MALFORMED, h->e->header + before,
                      "record \"%.*s\": extra fields of the local header that do not fit together",

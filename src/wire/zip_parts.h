@@ -24,7 +24,8 @@
  * often the whole directory. */
 struct heft_zip_tail {
     const struct heft_source *src;
-    uint8_t *bytes; /* on the heap, the opener frees it */
+    const uint8_t *bytes;
+    uint8_t *read; /* they, on the heap: the opener frees it. NULL: the caller had them */
     size_t n;
     uint64_t at; /* of bytes[0] in the file */
 };
@@ -39,9 +40,11 @@ struct heft_zip_end {
     bool zip64;
 };
 
-/* zip_end.c. Reads the tail and finds the one end record that holds up. */
+/* zip_end.c. Reads the tail, where it is not among the last bytes that are `known`, and finds the one
+ * end record that holds up. */
 HEFT_CHECKED bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src,
-                                    struct heft_zip_end *end, struct heft_error *err);
+                                    struct heft_bytes known, struct heft_zip_end *end,
+                                    struct heft_error *err);
 /* n bytes at off: from the tail where they are there, else read into `room`. NULL on failure. */
 HEFT_CHECKED const uint8_t *heft_zip_bytes(const struct heft_zip_tail *tail, uint64_t off, size_t n,
                                            uint8_t *room, struct heft_error *err);
@@ -71,8 +74,8 @@ HEFT_CHECKED bool heft_zip_mend(const struct heft_source *src, struct heft_zip_e
 
 /* zip.c. Opens by the directory. */
 HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *src,
-                                const struct heft_zip_limits *limits, bool mending,
-                                struct heft_arena *arena, struct heft_arena *names,
+                                struct heft_bytes tail, const struct heft_zip_limits *limits,
+                                bool mending, struct heft_arena *arena, struct heft_arena *names,
                                 struct heft_error *err);
 /* Limits with the defaults filled in. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);

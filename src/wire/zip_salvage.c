@@ -544,7 +544,8 @@ bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
                       const struct heft_zip_limits *limits, struct heft_arena *arena,
                       struct heft_error *why, struct heft_error *err)
 {
-    const bool has_directory = heft_zip_read(out, src, limits, true, arena, arena, why);
+    const bool has_directory =
+        heft_zip_read(out, src, (struct heft_bytes){NULL, 0}, limits, true, arena, arena, why);
     struct heft_zip walked;
     bool whole;
 

@@ -290,14 +290,21 @@ static bool ends_well(const struct heft_model *model, const struct heft_storage 
            (last != 0 || heft_fail(err, HEFT_MISMATCH, storage->off, "ends in zero"));
 }
 
+static void check_by_end(struct heft_storage *storage)
+{
+    static const struct heft_storage_more more = {.check = ends_well};
+
+    storage->sum = HEFT_SUM_OWN;
+    storage->more = &more;
+}
+
 static void expect_own(struct bench *b, bool good, bool no_verify)
 {
     const struct heft_exec_options options = {.no_sync = true, .no_verify = no_verify};
 
     begin(b);
     item(b, add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL), HEFT_U8);
-    b->model.storages[0].sum = HEFT_SUM_OWN;
-    b->model.storages[0].check = ends_well;
+    check_by_end(&b->model.storages[0]);
     b->data[BIG - 1] = good;
     assert_int_equal(run(b, &options), good || no_verify);
     assert_int_equal(files_left(b), good || no_verify);
@@ -343,8 +350,7 @@ static void verify_hears_of_every_kind(void **state)
     b->stored = HEFT_SUM_CRC32C;
     (void)add(b, 1000, 1000, true, 0, 1000, HEFT_U8, NULL);
     (void)add(b, 2000, 1000, true, 0, 1000, HEFT_U8, NULL);
-    b->model.storages[2].sum = HEFT_SUM_OWN;
-    b->model.storages[2].check = ends_well;
+    check_by_end(&b->model.storages[2]);
     b->data[2999] = 1;
     assert_true(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
     assert_int_equal(bad, 0);
@@ -378,10 +384,8 @@ static void verify_reads_no_more_than_twice_the_file(void **state)
     b->data[BIG - 1] = 1;
     for (unsigned i = 0; i < 5; i++)
         (void)add(b, 0, BIG, true, 0, BIG, HEFT_U8, NULL);
-    b->model.storages[1].sum = HEFT_SUM_OWN;
-    b->model.storages[1].check = ends_well;
-    b->model.storages[4].sum = HEFT_SUM_OWN;
-    b->model.storages[4].check = ends_well;
+    check_by_end(&b->model.storages[1]);
+    check_by_end(&b->model.storages[4]);
     assert_true(heft_exec_verify(&b->model, NULL, &options, count_unread, &unread, &b->err));
     assert_int_equal(unread, 3);
 }
@@ -401,8 +405,7 @@ static void verify_stops_where_all_is_bad(void **state)
     unsigned bad = 0;
 
     (void)add(b, 0, 1000, true, 0, 1000, HEFT_U8, NULL);
-    b->model.storages[0].sum = HEFT_SUM_OWN;
-    b->model.storages[0].check = ends_well;
+    check_by_end(&b->model.storages[0]);
     b->data[999] = 0;
     assert_false(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
     assert_int_equal(b->err.code, HEFT_USAGE);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -222,6 +223,36 @@ static void json_escapes_are_found_wherever_they_stand(void **state)
 
 /* ---- globs ---- */
 
+static void words_are_found_wherever_they_stand(void **state)
+{
+    static const struct {
+        const char *part, *word;
+        bool found;
+    } cases[] = {
+        {"", "/data.pkl", false},
+        {"/data.pkl", "/data.pkl", true},
+        {"archive/data.pkx archive/data.pkl", "/data.pkl", true},
+        {"archive/data/0archive/data/1", "/data/", true}, /* no letter is rare */
+        {"archive/data", "/data/", false},
+        {"ooo/constants.pk", "/constants.pkl", false}, /* the rare letter is near the begin … */
+        {"/c/constants.pkl", "/constants.pkl", true},
+        {"a__/archive_format", "/archive_format", true},
+        {"a__/archive_forma", "/archive_format", false}, /* … and near the end */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t n = strlen(cases[i].part);
+        uint8_t *const part = malloc(n ? n : 1); /* a sanitizer sees one byte too far */
+
+        assert_non_null(part);
+        memcpy(part, cases[i].part, n);
+        assert_int_equal(heft_text_mentions((struct heft_bytes){part, n}, cases[i].word),
+                         cases[i].found);
+        free(part);
+    }
+}
+
 static void globs_match_what_they_say(void **state)
 {
     static const struct {
@@ -423,6 +454,7 @@ int main(void)
         cmocka_unit_test(ascii_json_is_as_python_writes_it),
         cmocka_unit_test(other_json_is_as_serde_writes_it),
         cmocka_unit_test(json_escapes_are_found_wherever_they_stand),
+        cmocka_unit_test(words_are_found_wherever_they_stand),
         cmocka_unit_test(globs_match_what_they_say),
         cmocka_unit_test(hostile_globs_end),
         cmocka_unit_test(sizes_are_the_hubs),

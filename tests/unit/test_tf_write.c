@@ -37,7 +37,8 @@ static bool is_fine(const struct heft_model *model, const struct heft_storage *s
 static void add(struct bench *b, struct heft_str name, enum heft_dtype dtype, unsigned rank,
                 uint64_t extent, struct heft_str bytes)
 {
-    struct heft_storage s = {.packed = bytes.n, .len = bytes.n, .count = 1};
+    static const struct heft_storage_more string = {.check = is_fine, .count = 1};
+    struct heft_storage s = {.packed = bytes.n, .len = bytes.n};
     uint64_t *shape = heft_arena_u64(&b->model.mem, 1, &b->err);
     struct heft_row row = {.name = name, .rank = (uint8_t)rank, .dtype = (uint8_t)dtype};
     const struct heft_bytes memory = {(const uint8_t *)bytes.p, bytes.n};
@@ -47,7 +48,7 @@ static void add(struct bench *b, struct heft_str name, enum heft_dtype dtype, un
     assert_true(heft_model_add_file(&b->model, &source, "memory", &s.source, &b->err));
     if (dtype == HEFT_STRING) {
         s.sum = HEFT_SUM_OWN;
-        s.check = is_fine;
+        s.more = &string;
     }
     *shape = extent;
     row.shape = shape;
@@ -299,13 +300,13 @@ static struct heft_str put_big(struct bench *b, uint32_t *crc)
 /* A bundle's row of strings on these bytes, all else of the bench gone. */
 static struct heft_storage *add_big(struct bench *b, struct heft_str bytes, uint32_t crc)
 {
+    static const struct heft_storage_more big = {.check = heft_tf_check_strings_big, .count = 3};
     struct heft_storage *s;
 
     b->err = (struct heft_error){0};
     add(b, HEFT_STR("words"), HEFT_STRING, 1, 3, bytes);
     s = &b->model.storages[b->model.n_storages - 1];
-    s->check = heft_tf_check_strings_big;
-    s->count = 3;
+    s->more = &big;
     s->crc = crc;
     return s;
 }

@@ -370,6 +370,112 @@ static void records_beyond_four_gigabytes(void **state)
     heft_arena_release(&b.arena);
 }
 
+/* An archive that is not read whole: one stored record of ZEROS bytes, sized by a descriptor, whose
+ * local header has these extra fields: pairs of id and length, up to an id of 0. Of `stray` bytes
+ * the last field is short, or there are as many behind it. */
+#define ZEROS 9000
+
+struct extra {
+    uint16_t id, n;
+};
+
+static void put_record(struct heft_buf *out, uint32_t signature, uint64_t extra_n)
+{
+    static const uint8_t zeros[64] = {0};
+    const size_t head = signature == 0x04034B50 ? 30 : 46, at = out->n;
+    const size_t shift = head > 30 ? 2 : 0; /* the directory has "made by" first */
+
+    heft_buf_put(out, zeros, head);
+    heft_put_le32((uint8_t *)out->p + at, signature);
+    heft_put_le16((uint8_t *)out->p + at + 6 + shift, 8); /* a descriptor follows */
+    if (shift) {
+        heft_put_le32((uint8_t *)out->p + at + 20, ZEROS);
+        heft_put_le32((uint8_t *)out->p + at + 24, ZEROS);
+    }
+    heft_put_le16((uint8_t *)out->p + at + 26 + shift, 1);
+    heft_put_le16((uint8_t *)out->p + at + 28 + shift, (uint16_t)extra_n);
+    heft_buf_char(out, 'r');
+}
+
+static void put_extra(struct heft_buf *out, const struct extra *fields, int stray)
+{
+    uint8_t head[4];
+
+    for (; fields->id; fields++) {
+        const bool last = fields[1].id == 0;
+
+        heft_put_le16(head, fields->id);
+        heft_put_le16(head + 2, fields->n);
+        heft_buf_put(out, head, 4);
+        for (int i = 0; i < fields->n + (last ? stray : 0); i++)
+            heft_buf_char(out, 0);
+    }
+}
+
+static void make_extra(struct bench *b, const struct extra *fields, int stray)
+{
+    struct heft_buf out = {0}, extra = {0};
+    uint8_t end[22] = {0x50, 0x4B, 5, 6};
+
+    put_extra(&extra, fields, stray);
+    put_record(&out, 0x04034B50, extra.n);
+    heft_buf_put(&out, extra.p, extra.n);
+    for (int i = 0; i < ZEROS + 24; i++)
+        heft_buf_char(&out, 0);
+    heft_put_le16(end + 8, 1);
+    heft_put_le16(end + 10, 1);
+    heft_put_le32(end + 12, 47);
+    heft_put_le32(end + 16, (uint32_t)out.n);
+    put_record(&out, 0x02014B50, 0);
+    heft_buf_put(&out, end, sizeof end);
+    assert_true(heft_buf_ok(&out, &b->err));
+    bench_take(b, (const uint8_t *)out.p, out.n);
+    heft_buf_release(&out);
+    heft_buf_release(&extra);
+}
+
+/* What is behind the payload is 24 bytes where the local header has a zip64 field, else 16. */
+static void extra_fields_of_any_length(void **state)
+{
+    static const struct {
+        struct extra fields[4];
+        int stray;
+        unsigned after; /* 0: they do not fit together */
+    } cases[] = {
+        {{{0x4246, 100}}, 0, 16},
+        {{{0x4246, 20}, {0x4246, 3}}, 0, 16},
+        {{{1, 8}, {0x4246, 100}}, 0, 24},
+        {{{1, 24}, {0x4246, 0}}, 0, 24},
+        {{{1, 24}, {0x4246, 8000}}, 0, 24},
+        {{{0x4246, 100}, {1, 8}}, 0, 24},
+        {{{0x4246, 20}, {1, 16}}, 0, 24},
+        {{{0x4246, 20}, {7, 1}, {1, 16}}, 0, 24},
+        {{{7, 40}, {0x4246, 100}}, 3, 16},
+        {{{1, 8}, {0x4246, 100}}, 3, 24},
+        {{{1, 40}}, 0, 24},
+        {{{0x4246, 100}}, 4, 16}, /* an empty field */
+        {{{0x4246, 100}}, -1, 0},
+        {{{1, 8}, {0x4246, 100}}, -1, 0},
+        {{{1, 8}, {1, 8}, {0x4246, 100}}, 0, 0},
+        {{{1, 8}, {0x4246, 100}, {1, 8}}, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        struct bench b = {0};
+
+        make_extra(&b, cases[i].fields, cases[i].stray);
+        assert_int_equal(bench_open(&b, NULL), cases[i].after > 0);
+        if (cases[i].after) {
+            assert_int_equal(b.zip.entries[0].end, b.zip.entries[0].data + ZEROS + cases[i].after);
+        } else {
+            assert_int_equal(b.err.code, HEFT_MALFORMED);
+            assert_int_equal(b.err.offset, 31);
+        }
+        bench_leave(&b);
+    }
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     bool done = false;
@@ -405,6 +511,7 @@ int main(void)
         cmocka_unit_test(fetching_checks_size_and_checksum),
         cmocka_unit_test(bad_deflate_streams),
         cmocka_unit_test(records_beyond_four_gigabytes),
+        cmocka_unit_test(extra_fields_of_any_length),
         cmocka_unit_test(every_failing_allocation_is_reported),
     };
 
