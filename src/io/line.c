@@ -5,10 +5,11 @@
 
 #include "base/mem.h"
 
-enum stage { FREE, FILLED, WORKED };
+enum stage { FREE, FILLED, STARTED, WORKED };
 
 struct slot {
     enum stage stage;
+    unsigned worker; /* the last one: the slot's memory is near it */
     bool is_next;
     bool failed;
     struct heft_error err;
@@ -20,15 +21,15 @@ struct hand {
     pthread_t thread;
 };
 
-/* Jobs are counted from 0 and job n lies in slot n % slots: taken <= worked on <= submitted. */
+/* Jobs are counted from 0 and job n lies in slot n % slots. */
 struct heft_line {
     struct heft_line_work work;
     struct slot *slots;
     struct hand *hands;
     unsigned n_hands; /* threads that were started */
     pthread_mutex_t mutex;
-    pthread_cond_t filled; /* workers wait for jobs … */
-    pthread_cond_t freed;  /* … and the caller for their end */
+    pthread_cond_t filled; /* hands wait for jobs … */
+    pthread_cond_t freed;  /* … and the caller, where there is none for it, for their end */
     uint64_t submitted, started, taken;
     bool taking, stopping, failed;
     struct heft_error first;
@@ -74,27 +75,37 @@ static void take_ready(struct heft_line *line)
     line->taking = false;
 }
 
-static bool may_start(struct heft_line *line)
+/* The first that may be worked on, rather one whose slot the worker has had; NULL: there is none. */
+static struct slot *next_for(struct heft_line *line, unsigned worker)
 {
-    const uint64_t job = line->started;
+    struct slot *best = NULL;
+    bool all_worked = true;
 
-    if (job == line->submitted)
-        return false;
-    for (uint64_t i = line->taken; i < job && slot_of(line, job)->is_next; i++)
-        if (slot_of(line, i)->stage != WORKED)
-            return false;
-    return true;
+    for (uint64_t job = line->taken; job < line->submitted; job++) {
+        struct slot *slot = slot_of(line, job);
+
+        if (slot->stage == FILLED && slot->is_next && !all_worked)
+            break;
+        if (slot->stage == FILLED && (!best || (slot->worker == worker && best->worker != worker)))
+            best = slot;
+        all_worked = all_worked && slot->stage == WORKED;
+    }
+    return best;
 }
 
-static void work_on_next(struct heft_line *line, unsigned worker)
+static bool work_on_next(struct heft_line *line, unsigned worker)
 {
-    const unsigned index = (unsigned)(line->started++ % line->work.slots);
-    struct slot *slot = &line->slots[index];
+    struct slot *slot = next_for(line, worker);
     struct heft_error err = {0};
     bool ok;
 
+    if (!slot)
+        return false;
+    slot->stage = STARTED;
+    slot->worker = worker;
+    line->started++;
     pthread_mutex_unlock(&line->mutex);
-    ok = line->work.work(line->work.ctx, worker, index, &err);
+    ok = line->work.work(line->work.ctx, worker, (unsigned)(slot - line->slots), &err);
     pthread_mutex_lock(&line->mutex);
     slot->failed = !ok;
     slot->err = err;
@@ -102,6 +113,7 @@ static void work_on_next(struct heft_line *line, unsigned worker)
     if (line->started < line->submitted) /* it may have waited for this one */
         pthread_cond_broadcast(&line->filled);
     take_ready(line);
+    return true;
 }
 
 static void *labour(void *ctx)
@@ -111,9 +123,7 @@ static void *labour(void *ctx)
 
     pthread_mutex_lock(&line->mutex);
     while (!line->stopping && !line->failed) {
-        if (may_start(line))
-            work_on_next(line, hand->worker);
-        else
+        if (!work_on_next(line, hand->worker))
             pthread_cond_wait(&line->filled, &line->mutex);
     }
     pthread_mutex_unlock(&line->mutex);
@@ -122,10 +132,11 @@ static void *labour(void *ctx)
 
 /* ---- the caller ---------------------------------------------------------------------------- */
 
+/* The caller is worker 0. Where a thread cannot be had it goes without. */
 static void start_hands(struct heft_line *line)
 {
-    for (unsigned i = 0; line->work.threads > 1 && i < line->work.threads; i++) {
-        line->hands[i] = (struct hand){.line = line, .worker = i};
+    for (unsigned i = 0; i + 1 < line->work.threads; i++) {
+        line->hands[i] = (struct hand){.line = line, .worker = i + 1};
         if (pthread_create(&line->hands[i].thread, NULL, labour, &line->hands[i]) != 0)
             break;
         line->n_hands++;
@@ -165,11 +176,18 @@ static bool answer(struct heft_line *line, struct heft_error *err)
     return ok;
 }
 
+/* Instead of waiting. */
+static void lend_hand(struct heft_line *line)
+{
+    if (!work_on_next(line, 0))
+        pthread_cond_wait(&line->freed, &line->mutex);
+}
+
 bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *err)
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->submitted - line->taken == line->work.slots)
-        pthread_cond_wait(&line->freed, &line->mutex);
+        lend_hand(line);
     *slot = (unsigned)(line->submitted % line->work.slots);
     return answer(line, err);
 }
@@ -180,10 +198,9 @@ bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *e
 
     pthread_mutex_lock(&line->mutex);
     slot = slot_of(line, line->submitted++);
-    *slot = (struct slot){.stage = FILLED, .is_next = is_next};
+    slot->stage = FILLED;
+    slot->is_next = is_next;
     pthread_cond_signal(&line->filled);
-    if (line->n_hands == 0)
-        work_on_next(line, 0);
     return answer(line, err);
 }
 
@@ -191,7 +208,7 @@ bool heft_line_finish(struct heft_line *line, struct heft_error *err)
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->taken < line->submitted)
-        pthread_cond_wait(&line->freed, &line->mutex);
+        lend_hand(line);
     return answer(line, err);
 }
 

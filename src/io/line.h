@@ -1,7 +1,7 @@
-/* line.h: an assembly line: one thread hands in jobs, some threads work on them side by side, and
- * the results are taken in the order in which the jobs came.
+/* line.h: an assembly line: one thread hands in jobs, some threads work on them side by side, it among
+ * them, and the results are taken in the order in which the jobs came.
  *
- *     caller    fill slot 0 | fill slot 1 | …              waits where all slots are in use
+ *     caller    fill slot 0 | fill slot 1 | …              works where all slots are in use
  *     workers         work(0)   work(1)                    any number at a time, any order
  *     …               take(0) then take(1)                 one at a time, in order
  *
@@ -16,7 +16,7 @@ struct heft_line_work {
     bool (*work)(void *ctx, unsigned worker, unsigned slot, struct heft_error *err);
     bool (*take)(void *ctx, unsigned slot, struct heft_error *err);
     void *ctx;
-    unsigned threads; /* workers; 1: the calling thread does it all */
+    unsigned threads; /* workers, of which the calling thread is number 0 */
     unsigned slots;
 };
 

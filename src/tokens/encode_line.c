@@ -1,6 +1,6 @@
-/* encode_line.c: text is filled into jobs of about a megabyte, cut where ids do not depend on what is
- * on the other side; workers encode them; ids are taken in order. A text without such a place goes on
- * from job to job through one encoder of its own. */
+/* encode_line.c: text is filled into jobs of a quarter of a megabyte, cut where ids do not depend on
+ * what is on the other side; workers encode them; ids are taken in order. A text without such a place
+ * goes on from job to job through one encoder of its own. */
 #include "tokens/encode_front.h"
 
 #include "base/text.h"
@@ -8,8 +8,9 @@
 #include "io/pool.h"
 #include "tokens/utf8.h"
 
-#define JOB       ((size_t)1 << 20)
+#define JOB       ((size_t)256 << 10)
 #define FULL      (JOB + 8) /* so that how a text is cut at JOB does not depend on how it was read */
+#define SHARE     ((size_t)1 << 20) /* of a worker: less is done before another one has begun */
 #define JOB_ROOM  (JOB + ((size_t)64 << 10))
 #define CACHES    ((size_t)96 << 20) /* of all workers together */
 #define CACHE     ((size_t)48 << 20)
@@ -174,7 +175,8 @@ bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
     if (!turn(l, MARKS, err))
         return false;
     *to = l->job->text + l->job->n;
-    *room = JOB_ROOM - l->job->n;
+    /* What is behind the cut is moved: no more of it than is wanted. */
+    *room = (l->job->n < JOB ? JOB_ROOM : FULL + HEFT_TEXT_ROOM) - l->job->n;
     return true;
 }
 
@@ -217,10 +219,10 @@ bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *pla
                            struct heft_error *err)
 {
     struct heft_line_work how = {.work = work, .take = take, .ctx = l};
-    const uint64_t jobs = plan->list.bytes / JOB + 1;
+    const uint64_t shares = plan->list.bytes / SHARE + 1;
 
     *l = (struct heft_encode_line){.plan = plan};
-    l->n_workers = heft_pool_threads(plan->options.threads, plan->list.bytes ? jobs : UINT64_MAX);
+    l->n_workers = heft_pool_threads(plan->options.threads, plan->list.bytes ? shares : UINT64_MAX);
     l->n_slots = l->n_workers > 1 ? 2 * l->n_workers + 1 : 1;
     how.threads = l->n_workers;
     how.slots = l->n_slots;

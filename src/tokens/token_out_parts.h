@@ -4,7 +4,7 @@
 
 #include "tokens/token_out.h"
 
-#define HEFT_TOKEN_BUFFER ((size_t)256 << 10)
+#define HEFT_TOKEN_BUFFER ((size_t)64 << 10)
 
 struct heft_token_track {
     struct heft_token_file file;

@@ -547,6 +547,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
                      struct heft_error *err)
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
+    size_t lines, longs;
 
     *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
     w->most_line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
@@ -555,12 +556,14 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
     heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
-    w->longs = heft_calloc((size_t)LONG_PLACES << w->long_bits, sizeof *w->longs, err);
+    lines = sizeof *w->lines << w->line_bits;
+    longs = LONG_PLACES * sizeof *w->longs << w->long_bits;
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
-    w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);
-    if (!w->ids || !w->longs || !w->store || !w->lines)
+    w->lines = heft_pages_zero(lines + longs, &w->tables_block, err);
+    if (!w->ids || !w->store || !w->lines)
         return false;
+    w->longs = (struct heft_long_word *)((uint8_t *)w->lines + lines);
     seed(w);
     return true;
 }
@@ -568,8 +571,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
 void heft_words_release(struct heft_words *w)
 {
     heft_merger_release(&w->merger);
-    heft_free(w->lines_block);
-    heft_free(w->longs);
+    heft_free(w->tables_block);
     heft_free(w->ids);
     heft_free(w->store);
     heft_long_release(&w->longer);

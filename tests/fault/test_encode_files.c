@@ -116,13 +116,15 @@ static void test_deflate(void **state)
 
 /* ---- jobs in order -------------------------------------------------------------------------- */
 
-#define JOBS  400
-#define SLOTS 5
+#define JOBS         400
+#define SLOTS        5
+#define MOST_WORKERS 4
 
 struct counting {
     uint64_t given[SLOTS];  /* job in each slot */
     uint64_t worked[SLOTS]; /* what work made of it */
-    atomic_uint_fast64_t done, too_early;
+    atomic_uint_fast64_t done, too_early, together;
+    atomic_bool busy[MOST_WORKERS];
     uint64_t taken, fail_at;
 };
 
@@ -142,12 +144,14 @@ static bool count_work(void *ctx, unsigned worker, unsigned slot, struct heft_er
 {
     struct counting *c = ctx;
 
-    (void)worker;
+    if (atomic_exchange(&c->busy[worker], true))
+        c->together++;
     if (waits(c->given[slot]) && c->done < c->given[slot])
         c->too_early++;
     tarry(c->given[slot]);
     c->worked[slot] = c->given[slot] * 3;
     c->done++;
+    atomic_store(&c->busy[worker], false);
     return c->given[slot] < c->fail_at ||
            heft_fail(err, HEFT_LIMIT, c->given[slot], "job of the test");
 }
@@ -179,6 +183,7 @@ static void run_line(unsigned threads, uint64_t fail_at)
     ok = ok && heft_line_finish(line, &err);
     heft_line_free(line);
     assert_int_equal(c.too_early, 0);
+    assert_int_equal(c.together, 0);
     assert_int_equal(ok, fail_at > JOBS);
     assert_int_equal(c.taken, fail_at > JOBS ? JOBS : fail_at);
     if (!ok)
@@ -188,7 +193,7 @@ static void run_line(unsigned threads, uint64_t fail_at)
 static void test_line(void **state)
 {
     (void)state;
-    for (unsigned threads = 1; threads <= 4; threads++) {
+    for (unsigned threads = 1; threads <= MOST_WORKERS; threads++) {
         run_line(threads, UINT64_MAX);
         run_line(threads, 0);
         run_line(threads, 137);
