@@ -256,7 +256,6 @@ static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsign
         memmove(places + 1, places, (LONG_PLACES - 1) * sizeof *places);
         *places = *known;
     }
-    heft_free(w->longs);
     w->longs = to;
     w->long_bits = bits;
 }
@@ -267,13 +266,17 @@ static void grow_longs(struct heft_words *w)
     const unsigned bits = w->long_bits + MORE_LONGS < w->most_long_bits ? w->long_bits + MORE_LONGS
                                                                         : w->most_long_bits;
     struct heft_error unused = {0};
-    struct heft_long_word *to = heft_calloc((size_t)LONG_PLACES << bits, sizeof *w->longs, &unused);
+    void *const old = w->longs_block, *block = NULL;
+    struct heft_long_word *to = heft_pages_zero(LONG_PLACES * sizeof *to << bits, &block, &unused);
 
     w->n_new_longs = 0;
-    if (to)
-        spread_longs(w, to, bits);
-    else
+    if (!to) {
         w->most_long_bits = w->long_bits;
+        return;
+    }
+    spread_longs(w, to, bits);
+    w->longs_block = block;
+    heft_free(old);
 }
 
 static void forget_longs(struct heft_words *w)
@@ -547,7 +550,6 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
                      struct heft_error *err)
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
-    size_t lines, longs;
 
     *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
     w->most_line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
@@ -556,14 +558,13 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
     heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
-    lines = sizeof *w->lines << w->line_bits;
-    longs = LONG_PLACES * sizeof *w->longs << w->long_bits;
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
-    w->lines = heft_pages_zero(lines + longs, &w->tables_block, err);
-    if (!w->ids || !w->store || !w->lines)
+    w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);
+    w->longs =
+        heft_pages_zero(LONG_PLACES * sizeof *w->longs << w->long_bits, &w->longs_block, err);
+    if (!w->ids || !w->store || !w->lines || !w->longs)
         return false;
-    w->longs = (struct heft_long_word *)((uint8_t *)w->lines + lines);
     seed(w);
     return true;
 }
@@ -571,7 +572,8 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
 void heft_words_release(struct heft_words *w)
 {
     heft_merger_release(&w->merger);
-    heft_free(w->tables_block);
+    heft_free(w->lines_block);
+    heft_free(w->longs_block);
     heft_free(w->ids);
     heft_free(w->store);
     heft_long_release(&w->longer);

@@ -20,7 +20,7 @@ struct heft_words {
     const struct heft_vocab *v;
     struct heft_merger merger;
     struct heft_long longer;
-    void *tables_block; /* in which lines and long words are, aligned */
+    void *lines_block, *longs_block; /* in which they are, aligned */
     struct heft_word_line *lines;
     unsigned line_bits, most_line_bits;
     size_t n_new; /* words that were merged for a line, until the lines have grown */
