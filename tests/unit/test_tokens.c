@@ -353,6 +353,73 @@ static void test_long_words(void **unused)
     heft_vocab_close(v);
 }
 
+/* ---- what encoders remember --------------------------------------------------------------- */
+
+#define SHORT_WORDS 40000
+#define LONG_WORDS  6000
+#define MANY        (SHORT_WORDS * 8 + LONG_WORDS * 32)
+
+/* More different words than an encoder has room for at first, each twice. */
+static size_t many_words(uint8_t *text)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < SHORT_WORDS / 2 + LONG_WORDS / 2; i++) {
+        const size_t begin = n, repeated = i % 8 == 0 ? 20 : 0;
+
+        text[n++] = ' ';
+        for (unsigned rest = i + 1; rest > 0; rest /= 5)
+            text[n++] = (uint8_t)("abcht"[rest % 5]);
+        for (size_t k = 0; k < repeated; k++)
+            text[n++] = (uint8_t)("abcht"[(i >> k % 16) % 5]);
+        memcpy(text + n, text + begin, n - begin);
+        n += n - begin;
+    }
+    memset(text + n, 0, HEFT_SPLIT_PAD);
+    return n;
+}
+
+/* The memory may fail at the nth piece from the beginning; 0: at none. */
+static bool check_many(const struct heft_vocab *v, size_t cache, unsigned nth, const uint8_t *text,
+                       size_t n, const uint32_t *wanted, size_t n_wanted)
+{
+    static uint32_t ids[MANY];
+    const struct heft_encoder_options options = {.cache = cache};
+    struct heft_error err = {0};
+    struct heft_encoder *e = heft_encoder_new(v, &options, &err);
+    size_t count = 0;
+    bool ok;
+
+    heft_alloc_fail_at(nth);
+    ok = heft_encode(e, text, n, ids, MANY, &count, &err);
+    heft_alloc_fail_at(0);
+    assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
+    if (ok) {
+        assert_int_equal(count, n_wanted);
+        assert_memory_equal(ids, wanted, count * sizeof *ids);
+    }
+    heft_encoder_free(e);
+    return ok;
+}
+
+static void test_many_words(void **unused)
+{
+    static uint8_t text[MANY + HEFT_SPLIT_PAD];
+    static uint32_t wanted[MANY];
+    struct heft_vocab *v = small_vocab();
+    const size_t n = many_words(text), count = encode_plainly(v, text, n, wanted);
+    unsigned good = 0;
+
+    (void)unused;
+    assert_true(n <= MANY);
+    assert_true(check_many(v, 0, 0, text, n, wanted, count));
+    assert_true(check_many(v, 1, 0, text, n, wanted, count)); /* never more than at first */
+    for (unsigned nth = 1; nth <= 12; nth++)
+        good += check_many(v, 0, nth, text, n, wanted, count);
+    assert_true(good > 3); /* to remember less is no failure */
+    heft_vocab_close(v);
+}
+
 /* Each allocation fails once: it is told, nothing is lost, and a new text may begin. */
 static void test_no_memory(void **unused)
 {
@@ -424,7 +491,7 @@ int main(void)
         cmocka_unit_test(test_small_vocabulary), cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_bad_text),         cmocka_unit_test(test_giant_words),
         cmocka_unit_test(test_blanks),           cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_long_words),       cmocka_unit_test(test_many_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
