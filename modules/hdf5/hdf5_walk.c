@@ -1,4 +1,5 @@
-/* hdf5_walk.c: from the root through all groups, in the order of names, without recursion:
+/* hdf5_walk.c: from the root through all groups, without recursion, in the order of names, or of
+ * creation where a group keeps that, as h5py goes through them:
  *
  *     stack of what is to be told ──► group: its attributes are told, its links go on the stack
  *                                 ──► dataset: told, with attributes
@@ -206,6 +207,18 @@ static void reverse(struct link *links, size_t n)
     }
 }
 
+static H5_index_t order_of(hid_t group)
+{
+    const hid_t list = H5Gget_create_plist(group);
+    unsigned flags = 0;
+
+    if (list >= 0 && H5Pget_link_creation_order(list, &flags) < 0)
+        flags = 0;
+    if (list >= 0)
+        (void)H5Pclose(list);
+    return flags & H5P_CRT_ORDER_TRACKED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
 static bool tell_group(struct walker *w, const struct link *link, hid_t object)
 {
     const size_t before = w->n_stack;
@@ -219,7 +232,7 @@ static bool tell_group(struct walker *w, const struct link *link, hid_t object)
     if (!hdf5_tell_attributes(w->file, object, path_of(link), w->visitor, &w->left, w->err))
         return false;
     w->parent = *link;
-    if (H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, &at, each_link, w) < 0 && !w->failed)
+    if (H5Literate(object, order_of(object), H5_ITER_INC, &at, each_link, w) < 0 && !w->failed)
         return hdf5_blame(w->file, w->err, "the links of a group");
     reverse(w->stack + before, w->n_stack - before);
     return !w->failed;

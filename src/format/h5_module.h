@@ -61,7 +61,8 @@ struct heft_h5_dataset {
     uint64_t offset; /* in the file, where it lies there plainly; else HEFT_H5_NOWHERE: read it */
 };
 
-/* Whom a walk tells what it meets, in the order of names. False ends it. */
+/* Whom a walk tells what it meets, in the order of names, or of creation where a group
+ * keeps that. False ends it. */
 struct heft_h5_visitor {
     void *ctx;
     bool (*dataset)(void *ctx, const struct heft_h5_dataset *dataset, struct heft_error *err);

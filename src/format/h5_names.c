@@ -6,7 +6,7 @@
  *
  * A name of weight_names is a path from its group, and what Keras calls the tensor. Datasets that no
  * list names are called by their paths. Rows come as the lists have them, all others behind them in
- * the order of paths. Where two rows would get one name (models within models have such), all are
+ * the order of the walk. Where two rows would get one name (models within models have such), all are
  * called by their paths; so are those of files that heft wrote, which say so. */
 #include "base/text.h"
 #include "format/h5_parts.h"

@@ -105,6 +105,24 @@ def cut_lists(file):
     file.attrs["layer_names"] = np.array([b"layer"])
 
 
+def ordered(file):
+    """Groups that keep the order in which their links were made, and one that does not."""
+    file["z"] = ramp(1)
+    kept = file.create_group("m", track_order=True)
+    kept["q"] = ramp(2)
+    kept["b"] = ramp(3)
+    named = file.create_group("k", track_order=False)
+    for name in "yx":
+        named[name] = ramp(1)
+    file["a"] = ramp(1)
+    file["again"] = file["z"]
+
+
+def h5py_order(group):
+    for name, item in group.items():
+        yield from h5py_order(item) if isinstance(item, h5py.Group) else [item.name if name != "again" else "/again"]
+
+
 def model():
     keras.utils.set_random_seed(1)
     made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="first"),
@@ -128,6 +146,9 @@ def main():
         file["g/x"] = ramp(2, 3)
         for i in range(10):
             file.attrs[f"a{i}"] = i
+    with h5py.File(HERE / "creation.h5", "w", track_order=True) as file:
+        ordered(file)
+        assert list(h5py_order(file)) == ["/z", "/m/q", "/m/b", "/k/x", "/k/y", "/a", "/again"]
     with h5py.File(HERE / "user-block.h5", "w", userblock_size=512) as file:
         file["x"] = ramp(4)
     made = model()
