@@ -136,8 +136,12 @@ static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
 /* A path in weight_map, the last token: one entry more. */
 static bool add_file(struct reader *r, const struct mapping *map)
 {
+    const uint64_t limit = heft_limit_entries(&r->model->limits, UINT64_MAX);
     struct mapping entry = *map;
 
+    if (r->n_map >= limit)
+        return heft_fail(r->err, HEFT_LIMIT, map->where,
+                         "more than %" PRIu64 " tensors in the index, which is the limit", limit);
     if (!find_shard(r, r->json.text, &entry.shard) ||
         !heft_grow(&r->map, &r->cap_map, r->n_map, 1, sizeof *r->map, r->err))
         return false;
@@ -188,7 +192,6 @@ static bool add_entry(struct reader *r, const struct mapping *map)
 
 static bool add_mapping(struct reader *r)
 {
-    const uint64_t limit = heft_limit_entries(&r->model->limits, UINT64_MAX);
     struct mapping map = {.name = r->json.text,
                           .where = (uint32_t)r->json.where,
                           .first = (uint32_t)r->n_map,
@@ -200,9 +203,6 @@ static bool add_mapping(struct reader *r)
         map.name = (struct heft_str){map.name.p + 1, map.name.n - 1};
         r->has_groups = true;
     }
-    if (r->n_map >= limit)
-        return heft_fail(r->err, HEFT_LIMIT, map.where,
-                         "more than %" PRIu64 " tensors in the index, which is the limit", limit);
     if (!heft_strmap_add(&r->names, map.name, map.first, &other, r->err))
         return false;
     if (other != HEFT_MAP_NONE)

@@ -230,6 +230,13 @@ def npz():
     yield "text-bombs.npz", members((b"%x.npy" % i, *texts) for i in range(3000))
     wide = b"\x93NUMPY\1\0" + struct.pack("<H", 60) + b"{'descr':'<U1','fortran_order':False,'shape':(1,)}".ljust(59) + b"\n" + bytes(4)
     yield "texts.npz", members((b"%x.npy" % i, wide, 0, len(wide), zlib.crc32(wide)) for i in range(250000))
+    yield "page-437.npz", members((b"\xb0" * 15 + b"%x.npy" % i, one, 0, len(one), crc) for i in range(300000))
+    yield "long-page-437.npz", members((b"%d" % i + b"\xb0" * 60000 + b".npy", one, 0, len(one), crc) for i in range(550))
+    other = bytes((1 << 20) - 1)
+    pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+    other = pack.compress(other) + pack.flush(), 8, len(other), zlib.crc32(other)
+    yield "no-arrays.npz", members((b"%x.npy" % i, *other) for i in range(4000))
+    yield "small-no-arrays.npz", members((b"%x.npy" % i, b"x", 0, 1, zlib.crc32(b"x")) for i in range(300000))
     with io.BytesIO() as out:
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("a.npy", npy_header(npy_text(b"'|u1'", b"(%d,)" % SIZE), bytes(range(256)) * (SIZE // 256)))
