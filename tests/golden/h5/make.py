@@ -146,7 +146,7 @@ def main():
         file["g/x"] = ramp(2, 3)
         for i in range(10):
             file.attrs[f"a{i}"] = i
-    with h5py.File(HERE / "ordered.h5", "w", track_order=True) as file:
+    with h5py.File(HERE / "creation.h5", "w", track_order=True) as file:
         ordered(file)
         assert list(h5py_order(file)) == ["/z", "/m/q", "/m/b", "/k/x", "/k/y", "/a", "/again"]
     with h5py.File(HERE / "user-block.h5", "w", userblock_size=512) as file:
