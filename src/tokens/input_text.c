@@ -280,12 +280,13 @@ static uint32_t quad_character(const struct heft_input_text *in, const uint8_t *
     return c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF) ? BAD : c;
 }
 
-static uint32_t character_at(const struct heft_input_text *in, size_t at, size_t *bytes)
+static inline uint32_t character_at(const struct heft_input_text *in, size_t at, size_t *bytes)
 {
     if (in->encoding >= HEFT_CHARSET_BYTES)
         return byte_character(in, in->raw[at]);
-    return (in->encoding >= HEFT_CHARSET_UTF32 ? quad_character : pair_character)(
-        in, in->raw + at, in->n_raw - at, bytes);
+    if (in->encoding >= HEFT_CHARSET_UTF32)
+        return quad_character(in, in->raw + at, in->n_raw - at, bytes);
+    return pair_character(in, in->raw + at, in->n_raw - at, bytes);
 }
 
 static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, size_t *n,
