@@ -57,11 +57,10 @@ struct heft_storage {
     uint32_t crc;   /* of the unpacked bytes, where sum is a CRC */
     uint32_t front; /* bytes in front of the data that are a header (of a deflated array) */
     uint8_t coding;
-    uint8_t sum;        /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
-    bool is_pooled : 1; /* names may share it because their bytes happen to be equal: one is dropped
-                           for another's sake only where they have one layout, too */
-    bool is_within : 1; /* a part of another storage, which has its line in the map */
-    bool is_other : 1;  /* a record that is known to be no tensor's: code, say */
+    uint8_t sum;         /* enum heft_sum: what the file stores; deflated: CRC-32 or none */
+    bool is_pooled : 1;  /* names may share it because their bytes happen to be equal: no tie */
+    bool is_within : 1;  /* a part of another storage, which has its line in the map */
+    bool is_other : 1;   /* a record that is known to be no tensor's: code, say */
     bool is_missing : 1; /* its file is not there, or ends before it: it may be listed, reading it
                             is an error; RAW, without a checksum */
 };

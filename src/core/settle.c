@@ -1,0 +1,257 @@
+/* settle.c: the customs house: after heft_model_settle every row of a model is true. */
+#include "base/text.h"
+#include "core/model.h"
+#include "core/parts.h"
+
+static inline bool row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
+                            uint64_t *bytes)
+{
+    uint64_t n = 1;
+    bool fits = true, empty = false;
+
+    for (unsigned i = 0; i < rank; i++) {
+        empty |= shape[i] == 0;
+        fits = fits && heft_mul(n, shape[i], &n);
+    }
+    if (empty) {
+        *bytes = 0;
+        return true;
+    }
+    if (!fits || !heft_mul(n, heft_dtype_width(dtype), &n) || n % 8 != 0)
+        return false;
+    *bytes = n / 8;
+    return true;
+}
+
+bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
+{
+    return row_size(dtype, rank, shape, bytes);
+}
+
+/* What varies in length is all of its storage. */
+static bool check_varying(struct heft_row *row, const struct heft_storage *storage,
+                          struct heft_error *err)
+{
+    uint64_t n = 1;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        if (!heft_mul(n, row->shape[i], &n))
+            return heft_fail(err, HEFT_MALFORMED, storage->off,
+                             "the shape's product is not below 2^64");
+    row->bytes = storage->len;
+    return (row->offset == 0 && !row->stride && row->flags == 0) ||
+           heft_fail(err, HEFT_MALFORMED, storage->off, "a part of what varies in length");
+}
+
+/* Row-major means: every dimension longer than 1 has the stride of a packed array. */
+static bool is_row_major(const struct heft_row *row)
+{
+    uint64_t want = 1;
+
+    for (unsigned i = row->rank; i-- > 0;) {
+        if (row->shape[i] == 1)
+            continue;
+        if (row->stride[i] != want)
+            return false;
+        want *= row->shape[i]; /* the product was checked */
+    }
+    return true;
+}
+
+/* Bytes from the first element to the end of the last one. */
+static bool strided_extent(const struct heft_row *row, uint64_t *extent)
+{
+    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    uint64_t last = 0, step;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        if (!heft_mul(row->shape[i] - 1, row->stride[i], &step) || !heft_add(last, step, &last))
+            return false;
+    return heft_add(last, 1, &last) && heft_mul(last, each, extent) && each != 0;
+}
+
+bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *row,
+                               struct heft_error *err)
+{
+    const struct heft_storage *const storage = &model->storages[row->storage];
+    uint64_t extent;
+
+    row->given = row->stride;
+    if (heft_dtype_width((enum heft_dtype)row->dtype) == 0)
+        return check_varying(row, storage, err);
+    if (!row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
+        return heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "shape times element size is no whole number of bytes below 2^64");
+    if (row->bytes == 0) {
+        row->stride = NULL;
+        return row->offset <= storage->len ||
+               heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "begins at byte %" PRIu64 " of a storage of %" PRIu64, row->offset,
+                         storage->len);
+    }
+    extent = row->bytes;
+    if (row->stride && is_row_major(row))
+        row->stride = NULL;
+    if (row->stride && !strided_extent(row, &extent))
+        return heft_fail(err, HEFT_MALFORMED, storage->off, "strides overflow 64 bits");
+    if (!heft_within(row->offset, extent, storage->len))
+        return heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "reaches byte %" PRIu64 "+%" PRIu64 " of a storage of %" PRIu64,
+                         row->offset, extent, storage->len);
+    if (row->bytes / 16 > storage->len && row->bytes > model->limits.view)
+        return heft_fail(err, HEFT_LIMIT, storage->off,
+                         "expands %" PRIu64 " stored bytes to %" PRIu64 ", the limit is %" PRIu64,
+                         storage->len, row->bytes, model->limits.view);
+    return true;
+}
+
+/* Whether the row is all of its storage, and has shape and dtype of the one before, so that what was
+ * found of that one's extent holds for it, too. Mostly it does: equal shapes stand in runs, and the
+ * readers let them share one. */
+static inline bool is_alike(const struct heft_row *row, const struct heft_row *before,
+                            const struct heft_storage *storage)
+{
+    return before && row->shape == before->shape && row->rank == before->rank &&
+           row->dtype == before->dtype && row->flags == before->flags && !before->parts &&
+           !row->stride && row->offset == 0 && storage->len == before->bytes;
+}
+
+/* `before`: the row in front of it, checked; or NULL. */
+static inline bool check_row(struct heft_model *model, struct heft_row *row,
+                             const struct heft_row *before, struct heft_error *err)
+{
+    const struct heft_storage *storage;
+
+    if (row->parts && row->parts->n > 0)
+        row->storage = row->parts->list[0].storage; /* for blame */
+    if (row->storage >= model->n_storages || (unsigned)row->dtype >= HEFT_DTYPE_COUNT)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "row without storage or dtype");
+    storage = &model->storages[row->storage];
+    if (row->rank > model->limits.rank)
+        return heft_fail(err, HEFT_LIMIT, storage->off, "%u dimensions, the limit is %" PRIu64,
+                         row->rank, model->limits.rank);
+    if (row->name.n > model->limits.name)
+        return heft_fail(err, HEFT_LIMIT, storage->off,
+                         "a name of %zu bytes, the limit is %" PRIu64, row->name.n,
+                         model->limits.name);
+    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)row->name.p, row->name.n}) !=
+        row->name.n)
+        return heft_fail(err, HEFT_MALFORMED, storage->off, "the name is not valid UTF-8");
+    if (row->parts)
+        return heft_parts_settle(model, row, err);
+    if (!is_alike(row, before, storage))
+        return heft_model_check_geometry(model, row, err);
+    row->given = NULL;
+    row->bytes = before->bytes;
+    return true;
+}
+
+bool heft_model_check_row(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+{
+    return check_row(model, row, NULL, err);
+}
+
+static inline bool check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                                 struct heft_error *err)
+{
+    const struct heft_source *source;
+
+    if (storage->source >= model->n_sources)
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "storage without a source");
+    source = &model->sources[storage->source].source;
+    if (!storage->is_missing && !heft_within(storage->off, storage->packed, source->size)) {
+        heft_fail(err, HEFT_MALFORMED, storage->off,
+                  "%" PRIu64 " bytes of tensor data begin here, the file ends at %" PRIu64,
+                  storage->packed, source->size);
+        return heft_error_file(err, source->label);
+    }
+    return storage->coding != HEFT_CODING_RAW || storage->len == storage->packed ||
+           heft_fail(err, HEFT_MALFORMED, storage->off, "a plain storage of two lengths");
+}
+
+bool heft_model_check_storage(const struct heft_model *model, const struct heft_storage *storage,
+                              struct heft_error *err)
+{
+    return check_storage(model, storage, err);
+}
+
+/* Adds what the detecting function could not know: which tensor, which file. */
+static bool blame_row(const struct heft_model *model, const struct heft_row *row,
+                      struct heft_error *err)
+{
+    heft_error_about(err, "tensor", row->name);
+    if (row->storage < model->n_storages)
+        heft_error_file(err, model->sources[model->storages[row->storage].source].path);
+    return false;
+}
+
+static bool check_unique(struct heft_model *model, struct heft_error *err)
+{
+    const struct heft_row *rows = model->rows;
+    size_t twice;
+    uint32_t first;
+
+    if (model->names_ascend)
+        return true;
+    if (!heft_strmap_add_column(&model->names, &rows->name, sizeof *rows, model->n_rows, 0, &twice,
+                                &first, err))
+        return false;
+    if (twice == model->n_rows)
+        return true;
+    heft_fail(err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
+              "a second tensor of this name; names must be unique");
+    return blame_row(model, &rows[twice], err);
+}
+
+static bool check_storages(const struct heft_model *model, size_t from, struct heft_error *err)
+{
+    for (size_t i = from; i < model->n_storages; i++)
+        if (!check_storage(model, &model->storages[i], err))
+            return false;
+    return true;
+}
+
+/* Checks each row, with the storage of its number while that is at hand, and sees on the way what
+ * most files are like. */
+static bool check_rows(struct heft_model *model, struct heft_error *err)
+{
+    bool ascend = true, apart = true;
+
+    for (size_t i = 0; i < model->n_rows; i++) {
+        struct heft_row *row = &model->rows[i];
+
+        if (i < model->n_storages && !check_storage(model, &model->storages[i], err))
+            return false;
+        if (!check_row(model, row, i > 0 ? row - 1 : NULL, err))
+            return blame_row(model, row, err);
+        ascend = ascend && (i == 0 || heft_str_cmp(row[-1].name, row->name) < 0);
+        apart = apart && !row->parts && row->storage == i;
+    }
+    model->names_ascend = ascend;
+    model->apart = apart;
+    return check_storages(model, heft_min_u64(model->n_rows, model->n_storages), err);
+}
+
+/* Where a storage is wrong, that is told before anything about rows. */
+static bool check_all(struct heft_model *model, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (check_rows(model, &found))
+        return true;
+    if (check_storages(model, 0, err))
+        *err = found;
+    return false;
+}
+
+bool heft_model_settle(struct heft_model *model, struct heft_error *err)
+{
+    if (model->salvage && !heft_model_drop_lost(model, err))
+        return false;
+    if (!check_all(model, err) || !check_unique(model, err) || !heft_model_settle_blobs(model, err))
+        return false;
+    for (uint32_t i = 0; i < model->n_ties; i++)
+        if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
+            return false;
+    return true;
+}
