@@ -157,7 +157,7 @@ static bool add_merge(struct filling *f, uint32_t rank)
     if (*age == HEFT_LIVE_NEVER) /* the first one is the oldest */
         *age = (uint8_t)(code >> l->age_shift);
     if (left < BYTES) {
-        uint32_t *join = &l->joins[l->tokens[right].first << 8 | left];
+        uint32_t *join = &l->joins[(uint32_t)l->tokens[right].first << 8 | left];
         *join = code < *join ? code : *join;
     }
     if (!is_made(l, left, right, code))

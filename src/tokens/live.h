@@ -38,11 +38,12 @@ struct heft_live {
     unsigned ages_shift;
     unsigned age_shift; /* code >> age_shift: its age */
     void *block;        /* in which the tables are, for few and large pages */
-    uint32_t *joins; /* [two bytes as they stand, heft_le16]: the first merge of the left one with what begins so */
+    /* By two bytes as they stand (heft_le16): the first merge of the left one with what begins so. */
+    uint32_t *joins;
     /* An encoder's own. */
     struct heft_trie trie;
-    uint32_t *
-        shorter; /* by code: the longest that its bytes begin with, but itself, and 1; 0: unknown */
+    /* By code: the longest that its bytes begin with, but itself, and 1; 0: unknown. */
+    uint32_t *shorter;
     uint64_t *kept; /* pairs of codes and whether they fit, as far as remembered; 0: none, as two
                         * bytes are not asked for */
 };

@@ -23,12 +23,12 @@ struct heft_words {
     void *lines_block, *longs_block; /* in which they are, aligned */
     struct heft_word_line *lines;
     unsigned line_bits, most_line_bits;
-    size_t n_new; /* words that were merged for a line, until the lines have grown */
+    size_t n_new;   /* words that were merged for a line, until the lines have grown */
     unsigned width; /* log2 of the bytes of an id: 1 or 2 */
     struct heft_long_word *longs;
     unsigned long_bits, most_long_bits;
     size_t n_new_longs; /* since they have grown */
-    uint8_t *store; /* of long words: bytes, then ids */
+    uint8_t *store;     /* of long words: bytes, then ids */
     size_t store_used, store_cap;
     uint32_t *ids;  /* of the word being merged; room for HEFT_LONG_WHOLE */
     size_t by_heap; /* bytes of long words so far, as long as merging them is by the heap */
