@@ -247,7 +247,7 @@ static struct heft_long_word *find_long(struct heft_long_word *places, const uin
 /* Places of more bits: what was in a group goes to the groups that follow one another there. */
 static void spread_longs(struct heft_words *w, struct heft_long_word *to, unsigned bits)
 {
-    for (size_t i = LONG_PLACES << w->long_bits; i-- > 0;) {
+    for (size_t i = (size_t)LONG_PLACES << w->long_bits; i-- > 0;) {
         const struct heft_long_word *const known = &w->longs[i];
         struct heft_long_word *const places = to + (known->hash >> (64 - bits)) * LONG_PLACES;
 
