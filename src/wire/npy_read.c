@@ -357,13 +357,13 @@ static bool is_around(const struct level *level)
  * value's, which is the last token then but for brackets; *begin, *end: where the last text is. */
 static bool pass_brackets(struct reader *r, enum token *kind, size_t *begin, size_t *end)
 {
-    struct level levels[DEEP] = {{.open = r->bracket}}, *top = levels;
+    struct level levels[DEEP] = {{.open = r->bracket}};
     size_t depth = 1;
 
     while (depth > 0) {
+        struct level *const top = &levels[depth - 1];
         const enum token token = next(r);
 
-        top = &levels[depth - 1];
         if (token == OPEN && r->bracket != '{' && !top->has_value) {
             if (depth == DEEP)
                 return too_deep(r);
