@@ -59,6 +59,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
 
     if (!c)
         return NULL;
+    heft_error_begin(err);
     heft_model_init(&c->model, o->limits);
     c->model.trail = trail;
     c->model.salvage = o->salvage;

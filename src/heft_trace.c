@@ -158,6 +158,7 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
     bool ok;
 
     *total = (struct heft_trace_total){0};
+    heft_error_begin(err);
     if (!heft_source_open_file(&source, path, err))
         return heft_error_file(err, path);
     heft_model_init(&model, tr.options->limits);

@@ -20,7 +20,8 @@ extern "C" {
  *
  * A function that can fail takes a `struct heft_error *` last (never NULL) and returns false or
  * NULL after filling it; on success it leaves it untouched, so calls chain with &&. The caller owns
- * it and starts it zeroed. The codes are never confused with one another: */
+ * it and starts it zeroed; after a failure the next call may have it as it is. The codes are never
+ * confused with one another: */
 enum heft_code {
     HEFT_OK = 0,
     HEFT_NOMEM,       /* memory ran out */

@@ -18,6 +18,11 @@ bool heft_fail_args(struct heft_error *err, enum heft_code code, uint64_t offset
                     const char *format, va_list args) HEFT_PRINTF(4, 0);
 /* The same for errno: code HEFT_IO, "what: strerror". */
 bool heft_fail_errno(struct heft_error *err, const char *what);
+/* At a door behind which it is asked whether something failed: what an earlier call left is gone. */
+static inline void heft_error_begin(struct heft_error *err)
+{
+    err->code = HEFT_OK;
+}
 /* Names the file where none is named yet. Always returns false. */
 bool heft_error_file(struct heft_error *err, const char *path);
 /* Puts "tensor NAME: " (kind = "tensor") before the text. Always returns false. */

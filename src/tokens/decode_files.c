@@ -396,6 +396,7 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stre
 bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
                    struct heft_error *err)
 {
+    heft_error_begin(err);
     *r = (struct heft_ids_reader){.where = HEFT_NO_OFFSET};
     r->bytes = heft_alloc((size_t)HEFT_IDS_BATCH * 8, err);
     return r->bytes && heft_source_open_file(&r->file, path, err) &&

@@ -121,16 +121,20 @@ static struct heft_vocab *finish(struct heft_vocab *v, bool ok)
 
 struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
 {
-    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+    struct heft_vocab *v;
 
+    heft_error_begin(err);
+    v = heft_calloc(1, sizeof *v, err);
     return finish(v, v && (path ? heft_vocab_read(v, path, err) : heft_vocab_builtin(v, err)));
 }
 
 struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
                                    struct heft_error *err)
 {
-    struct heft_vocab *v = heft_calloc(1, sizeof *v, err);
+    struct heft_vocab *v;
 
+    heft_error_begin(err);
+    v = heft_calloc(1, sizeof *v, err);
     return finish(v, v && heft_vocab_parse(v, text, ids, err));
 }
 

@@ -381,6 +381,20 @@ static void test_lines(void **unused)
     heft_vocab_close(v);
 }
 
+static void test_error_of_an_earlier_call(void **unused)
+{
+    struct heft_error err = {.code = HEFT_MALFORMED, .text = "an earlier one"};
+    struct heft_buf text = {0}, ids = {0};
+    struct heft_vocab *v;
+
+    (void)unused;
+    heft_buf_text(&text, "a b\n");
+    put_ids(&ids, 256, "\"ab\":256");
+    v = open_buf(&text, &ids, &err);
+    assert_non_null(v);
+    heft_vocab_close(v);
+}
+
 /* "ab" ranks before "bc": "abcd" is merged from "ab" and "cd", never reached through "bc". "xyz" has
  * no way at all, and is a token only where it is a word. */
 static void test_ranks(void **unused)
@@ -689,6 +703,7 @@ int main(void)
         cmocka_unit_test(test_damaged_merges), cmocka_unit_test(test_damaged_ids),
         cmocka_unit_test(test_missing_byte),   cmocka_unit_test(test_damaged_ranks),
         cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_error_of_an_earlier_call),
         cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
         cmocka_unit_test(test_foreign_words),  cmocka_unit_test(test_other_pattern),
         cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
