@@ -124,8 +124,9 @@ static inline bool heft_live_doubts(const struct heft_live *live, uint32_t left,
     return is_doubtful;
 }
 
-/* Whether `right` may follow `left`, `border` being the one between them. Both are taken apart, the younger merge first; where no part of
- * the one can have merged with a part of the other before that, the order need not be asked. */
+/* Whether `right` may follow `left`, `border` being the one between them. Both are taken apart, the
+ * younger merge first; where no part of the one can have merged with a part of the other before that,
+ * the order need not be asked. */
 static inline bool heft_live_fits(const struct heft_live *live, uint32_t left, uint32_t border,
                                   uint32_t right)
 {

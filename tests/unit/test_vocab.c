@@ -700,14 +700,21 @@ static void test_vocab_ids(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_damaged_merges), cmocka_unit_test(test_damaged_ids),
-        cmocka_unit_test(test_missing_byte),   cmocka_unit_test(test_damaged_ranks),
-        cmocka_unit_test(test_tokenizer_json), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_damaged_merges),
+        cmocka_unit_test(test_damaged_ids),
+        cmocka_unit_test(test_missing_byte),
+        cmocka_unit_test(test_damaged_ranks),
+        cmocka_unit_test(test_tokenizer_json),
+        cmocka_unit_test(test_lines),
         cmocka_unit_test(test_error_of_an_earlier_call),
-        cmocka_unit_test(test_ranks),          cmocka_unit_test(test_ignore_merges),
-        cmocka_unit_test(test_foreign_words),  cmocka_unit_test(test_other_pattern),
-        cmocka_unit_test(test_wide_ids),       cmocka_unit_test(test_builtin),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_ignore_merges),
+        cmocka_unit_test(test_foreign_words),
+        cmocka_unit_test(test_other_pattern),
+        cmocka_unit_test(test_wide_ids),
+        cmocka_unit_test(test_builtin),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_vocab_ids),
     };
 
