@@ -55,20 +55,24 @@ def settle_disk():
     time.sleep(1)
 
 
+# Files: what they say while memory is held. A virtual machine gives blocks of that order back to its
+# host when they are free, and waits for the host when it wants them again; there is none so large.
+HELD = {"/proc/sys/vm/dirty_ratio": "70", "/proc/sys/vm/dirty_background_ratio": "60",
+        "/sys/module/page_reporting/parameters/page_reporting_order": "11"}
+
+
 @contextlib.contextmanager
-def held_writes():
-    """Nothing is written to the disk before it is asked for, or old: what is not synced is compared
-    in memory, whatever the disk does. The system's limits are put back at the end."""
-    limits = pathlib.Path("/proc/sys/vm")
-    names = ("dirty_ratio", "dirty_background_ratio")
-    before = {name: (limits / name).read_text() for name in names}
+def held_memory():
+    """Nothing is written to the disk before it is asked for, or old, and freed pages stay: what is not
+    synced is compared in memory, whatever disk and host do. All is put back at the end."""
+    before = {path: path.read_text() for path in map(pathlib.Path, HELD) if path.exists()}
     try:
-        for name, percent in zip(names, ("70", "60")):
-            (limits / name).write_text(percent)
+        for path in before:
+            path.write_text(HELD[str(path)])
         yield
     finally:
-        for name in reversed(names):
-            (limits / name).write_text(before[name])
+        for path in reversed(before):
+            path.write_text(before[path])
 
 
 def source(quick):

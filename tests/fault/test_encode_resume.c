@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #define MOST 4000
-#define TEXT ((size_t)5 << 18) /* more than a job, so that there is a place to go on from */
+#define TEXT ((size_t)3 << 17) /* more than a job, so that there is a place to go on from */
 
 struct trial {
     struct heft_vocab *v;
