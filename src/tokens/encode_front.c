@@ -332,7 +332,7 @@ static bool pass_arrays(struct front *f, size_t item, struct heft_error *err)
     return mark(f, HEFT_MARK_ARRAYS, item, err);
 }
 
-static bool is_npz(const char *path)
+bool heft_encode_is_npz(const char *path)
 {
     const size_t n = strlen(path);
 
@@ -350,7 +350,7 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
         const struct heft_input_item *item = &plan->list.items[f.item];
 
         f.path = item->path;
-        if (!(is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
+        if (!(heft_encode_is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
             return false;
         if ((f.item + 1 == plan->list.n || item[1].word != item->word) &&
             !mark(&f, HEFT_MARK_INPUT, item->word, err))
