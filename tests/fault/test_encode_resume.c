@@ -26,7 +26,7 @@
 struct trial {
     struct heft_vocab *v;
     char *folder, *input, *output;
-    const char *format;
+    const char *format, *jsonl_key;
     uint64_t shard_tokens, combine;
     bool syncs; /* which is what takes time */
     struct heft_encode_summary sum;
@@ -38,6 +38,7 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
     const struct heft_encode_options how = {
         .output = t->output,
         .format = t->format,
+        .jsonl_key = t->jsonl_key,
         .combine = t->combine,
         .threads = 1,
         .shard_tokens = t->shard_tokens,
@@ -252,6 +253,32 @@ static void test_megatron(void **state)
     end(&t);
 }
 
+/* A line that is longer than a job, of characters of two and three bytes: a job may end within it, but
+ * not within one of them. */
+static void test_lines(void **state)
+{
+    struct trial t = begin();
+    struct heft_error err = {0};
+    char *const text = malloc(TEXT + 16);
+    size_t n = 7;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, "{\"t\":\"x", 7);
+    while (n < TEXT) {
+        memcpy(text + n, "\xC3\xA9 \xE4\xB8\xAD\xC3\xA9", 8);
+        n += 8;
+    }
+    memcpy(text + n, "\"}\n", 3);
+    heft_scratch_write(t.folder, "in", text, n + 3);
+    free(text);
+    t.jsonl_key = "t";
+    t.format = "bin";
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    end(&t);
+}
+
 /* ---- a journal ------------------------------------------------------------------------------ */
 
 static bool count_record(void *ctx, struct heft_cur *record, struct heft_error *err)
@@ -311,10 +338,8 @@ static void test_journal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_journal),
-        cmocka_unit_test(test_npz),
-        cmocka_unit_test(test_bin),
-        cmocka_unit_test(test_megatron),
+        cmocka_unit_test(test_journal),  cmocka_unit_test(test_npz),   cmocka_unit_test(test_bin),
+        cmocka_unit_test(test_megatron), cmocka_unit_test(test_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
