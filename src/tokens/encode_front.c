@@ -350,6 +350,8 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
         return heft_error_file(err, plan->resume.path);
+    if (!tell(&f, f.saved - f.before, err))
+        return false;
     for (; f.item < plan->list.n; f.item++) {
         const struct heft_input_item *item = &plan->list.items[f.item];
 

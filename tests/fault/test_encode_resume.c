@@ -30,7 +30,18 @@ struct trial {
     uint64_t shard_tokens, combine;
     bool syncs; /* which is what takes time */
     struct heft_encode_summary sum;
+    uint64_t first; /* that was told of progress */
 };
+
+static bool note_first(void *ctx, uint64_t done, uint64_t total)
+{
+    struct trial *t = ctx;
+
+    assert_true(total == 0 || done <= total); /* 0: a stat that failed */
+    if (t->first == UINT64_MAX)
+        t->first = done;
+    return true;
+}
 
 static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
 {
@@ -45,12 +56,18 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
         .resume = resume,
         .checkpoint = 1,
         .no_sync = !t->syncs,
+        .progress = note_first,
+        .progress_ctx = t,
     };
     struct heft_encoding *e = heft_encode_plan(t->v, inputs, 1, &how, err);
-    const bool ok = e && heft_encode_run(e, err);
+    bool ok;
 
-    if (ok)
+    t->first = UINT64_MAX; /* as where nothing is left to be read */
+    ok = e && heft_encode_run(e, err);
+    if (ok) {
         heft_encode_summarize(e, &t->sum);
+        assert_true(t->first == UINT64_MAX || t->first == t->sum.resumed);
+    }
     heft_encode_free(e);
     return ok;
 }
