@@ -100,7 +100,7 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
         .resume = options->resume,
         .checkpoint = options->checkpoint,
         .threads = options_threads(options),
-        .progress = progress_step,
+        .progress = progress_step_on,
         .progress_ctx = progress,
     };
 

@@ -88,7 +88,7 @@ void progress_begin(struct progress *progress, const struct options *options, co
 static void draw(struct progress *progress, double seconds)
 {
     char line[160], done[32], total[32], rate[32];
-    const double speed = seconds > 0 ? (double)progress->done / seconds : 0;
+    const double speed = seconds > 0 ? (double)(progress->done - progress->from) / seconds : 0;
     double left;
 
     format_size(done, sizeof done, progress->done);
@@ -122,6 +122,16 @@ bool progress_step(void *ctx, uint64_t done, uint64_t total)
         }
     }
     return !progress_interrupted();
+}
+
+bool progress_step_on(void *ctx, uint64_t done, uint64_t total)
+{
+    struct progress *const progress = ctx;
+
+    if (!progress->has_from)
+        progress->from = done < total || total == 0 ? done : total;
+    progress->has_from = true;
+    return progress_step(progress, done, total);
 }
 
 void progress_end(struct progress *progress)

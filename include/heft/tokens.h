@@ -158,7 +158,8 @@ struct heft_encode_options {
     double val_fraction;   /* of the documents (or arrays), into a file of their own, from two on
                               not less than one on each side; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
-    /* Bytes read so far and in all, 0 where a pipe does not say it. False ends the run (HEFT_USAGE, "interrupted"). */
+    /* Bytes read so far and in all, 0 where a pipe does not say it; first, those that a run before
+     * has read. False ends the run (HEFT_USAGE, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "tokens/json_lines.h"
+#include "tokens/utf8.h"
 
 #define READ ((size_t)256 << 10) /* at a time: it is looked at while the processor has it near */
 
@@ -110,6 +111,7 @@ static void count_characters(struct front *f, const void *text, size_t n)
         f->characters += heft_count_characters(text, n);
 }
 
+/* What is put is whole characters: it may be what a place says the job had. */
 static bool put_text(struct front *f, const char *text, size_t n, struct heft_error *err)
 {
     while (n > 0) {
@@ -119,6 +121,8 @@ static bool put_text(struct front *f, const char *text, size_t n, struct heft_er
         if (!room_for(f, text, &to, &room, err))
             return false;
         some = (size_t)heft_min_u64(n, room);
+        while (some < n && heft_utf8_is_tail((uint8_t)text[some]))
+            some--;
         memcpy(to, text, some);
         f->line->job->n += some;
         text += some;
@@ -332,7 +336,7 @@ static bool pass_arrays(struct front *f, size_t item, struct heft_error *err)
     return mark(f, HEFT_MARK_ARRAYS, item, err);
 }
 
-static bool is_npz(const char *path)
+bool heft_encode_is_npz(const char *path)
 {
     const size_t n = strlen(path);
 
@@ -345,12 +349,14 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
     struct front f = {.plan = plan, .line = l};
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
+        return heft_error_file(err, plan->resume.path);
+    if (!tell(&f, f.saved - f.before, err))
         return false;
     for (; f.item < plan->list.n; f.item++) {
         const struct heft_input_item *item = &plan->list.items[f.item];
 
         f.path = item->path;
-        if (!(is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
+        if (!(heft_encode_is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
             return false;
         if ((f.item + 1 == plan->list.n || item[1].word != item->word) &&
             !mark(&f, HEFT_MARK_INPUT, item->word, err))

@@ -92,6 +92,8 @@ void heft_encode_resume_release(struct heft_encode_resume *r, bool keep);
 
 /* ---- encode_front.c ------------------------------------------------------------------------- */
 
+/* Its arrays are passed on: by the name alone, as in the original, which takes ".npz" itself, too. */
+bool heft_encode_is_npz(const char *path);
 /* All inputs through the line. */
 HEFT_CHECKED bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
                                      struct heft_error *err);

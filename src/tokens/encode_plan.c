@@ -98,7 +98,7 @@ static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size
         if (!heft_input_list_add(&e->list, inputs[i], (uint32_t)i, &how, err))
             return false;
     for (size_t i = 0; i < e->list.n; i++)
-        e->has_arrays |= strcmp(extension_of(e->list.items[i].path), ".npz") == 0;
+        e->has_arrays |= heft_encode_is_npz(e->list.items[i].path);
     e->sum.inputs = e->list.n;
     return true;
 }

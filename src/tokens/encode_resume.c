@@ -289,16 +289,18 @@ static bool open_journal(struct heft_encoding *e, struct heft_error *err)
     return !e->options.resume && said.code != HEFT_NOMEM;
 }
 
-/* A long run has its journal before it has files, so that none stays behind unknown. */
+/* A run that is long, or is to be resumed, has its journal before it has files, so that none stays
+ * behind unknown. */
 static bool begin_anew(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_buf none = {0};
-    const bool is_long = e->resume.path && e->list.bytes >= e->options.checkpoint;
+    const bool is_kept =
+        e->resume.path && (e->options.resume || e->list.bytes >= e->options.checkpoint);
 
     if (e->options.resume)
         heft_token_out_keep(e->out, 0);
-    return (!is_long || make_journal(e, err)) && heft_token_out_begin(e->out, err) &&
-           (!is_long || heft_encode_record(e, &none, err));
+    return (!is_kept || make_journal(e, err)) && heft_token_out_begin(e->out, err) &&
+           (!is_kept || heft_encode_record(e, &none, err));
 }
 
 static bool go_on(struct heft_encoding *e, struct heft_error *err)

@@ -58,6 +58,9 @@ static bool read_ids(struct heft_bytes header, struct heft_npy *npy, struct heft
         return false;
     if (!is_whole(npy, &is_signed))
         return refuse_type(header, npy, err);
+    if (npy->is_fortran && npy->rank > 1)
+        return heft_fail(err, HEFT_UNSUPPORTED, descr_at(header, npy),
+                         "an array of several dimensions in Fortran order");
     *out = (struct heft_npy_ids){.count = npy->count,
                                  .data = (uint32_t)npy->data,
                                  .width = (uint8_t)npy->type.each,
@@ -80,9 +83,5 @@ bool heft_npy_plain_ids(struct heft_bytes header, struct heft_npy_ids *out, stru
 
     if (!read_ids(header, &npy, out, err))
         return false;
-    if (out->is_big)
-        return refuse_type(header, &npy, err);
-    return !(npy.is_fortran && npy.rank > 1) ||
-           heft_fail(err, HEFT_UNSUPPORTED, descr_at(header, &npy),
-                     "an array of several dimensions in Fortran order");
+    return !out->is_big || refuse_type(header, &npy, err);
 }

@@ -12,11 +12,11 @@ struct heft_npy_ids {
     bool is_signed, is_big;
 };
 
-/* The header of an array of whole numbers. Offsets in errors are in the array. HEFT_UNSAFE: of Python
+/* The header of an array of whole numbers that lie in their order. Offsets in errors are in the array. HEFT_UNSAFE: of Python
  * objects. */
 HEFT_CHECKED bool heft_npy_ids(struct heft_bytes header, struct heft_npy_ids *out,
                                struct heft_error *err);
-/* The same where they are to be read as they lie: little-endian, and in one order. */
+/* The same where they are to be read as they lie: little-endian. */
 HEFT_CHECKED bool heft_npy_plain_ids(struct heft_bytes header, struct heft_npy_ids *out,
                                      struct heft_error *err);
 /* Whether an array may be handed on unread: one of objects is a pickle, records may hold some. */

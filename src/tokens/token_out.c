@@ -54,6 +54,12 @@ bool heft_token_put(struct heft_token_file *f, const void *p, size_t n, struct h
 bool heft_token_patch(struct heft_token_file *f, uint64_t at, const void *p, size_t n,
                       struct heft_error *err)
 {
+    const uint64_t written = f->at - f->n_buffer;
+
+    if (at >= written && n <= f->at - at) {
+        memcpy(f->buffer + (at - written), p, n);
+        return true;
+    }
     return flush(f, err) && heft_sink_write(f->sink, f->index, at, p, n, err);
 }
 

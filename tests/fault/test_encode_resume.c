@@ -26,11 +26,22 @@
 struct trial {
     struct heft_vocab *v;
     char *folder, *input, *output;
-    const char *format;
+    const char *format, *jsonl_key;
     uint64_t shard_tokens, combine;
     bool syncs; /* which is what takes time */
     struct heft_encode_summary sum;
+    uint64_t first; /* that was told of progress */
 };
+
+static bool note_first(void *ctx, uint64_t done, uint64_t total)
+{
+    struct trial *t = ctx;
+
+    assert_true(total == 0 || done <= total); /* 0: a stat that failed */
+    if (t->first == UINT64_MAX)
+        t->first = done;
+    return true;
+}
 
 static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
 {
@@ -38,18 +49,25 @@ static bool encode_once(struct trial *t, bool resume, struct heft_error *err)
     const struct heft_encode_options how = {
         .output = t->output,
         .format = t->format,
+        .jsonl_key = t->jsonl_key,
         .combine = t->combine,
         .threads = 1,
         .shard_tokens = t->shard_tokens,
         .resume = resume,
         .checkpoint = 1,
         .no_sync = !t->syncs,
+        .progress = note_first,
+        .progress_ctx = t,
     };
     struct heft_encoding *e = heft_encode_plan(t->v, inputs, 1, &how, err);
-    const bool ok = e && heft_encode_run(e, err);
+    bool ok;
 
-    if (ok)
+    t->first = UINT64_MAX; /* as where nothing is left to be read */
+    ok = e && heft_encode_run(e, err);
+    if (ok) {
         heft_encode_summarize(e, &t->sum);
+        assert_true(t->first == UINT64_MAX || t->first == t->sum.resumed);
+    }
     heft_encode_free(e);
     return ok;
 }
@@ -252,6 +270,32 @@ static void test_megatron(void **state)
     end(&t);
 }
 
+/* A line that is longer than a job, of characters of two and three bytes: a job may end within it, but
+ * not within one of them. */
+static void test_lines(void **state)
+{
+    struct trial t = begin();
+    struct heft_error err = {0};
+    char *const text = malloc(TEXT + 16);
+    size_t n = 7;
+
+    (void)state;
+    assert_non_null(text);
+    memcpy(text, "{\"t\":\"x", 7);
+    while (n < TEXT) {
+        memcpy(text + n, "\xC3\xA9 \xE4\xB8\xAD\xC3\xA9", 8);
+        n += 8;
+    }
+    memcpy(text + n, "\"}\n", 3);
+    heft_scratch_write(t.folder, "in", text, n + 3);
+    free(text);
+    t.jsonl_key = "t";
+    t.format = "bin";
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    end(&t);
+}
+
 /* ---- a journal ------------------------------------------------------------------------------ */
 
 static bool count_record(void *ctx, struct heft_cur *record, struct heft_error *err)
@@ -311,10 +355,8 @@ static void test_journal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_journal),
-        cmocka_unit_test(test_npz),
-        cmocka_unit_test(test_bin),
-        cmocka_unit_test(test_megatron),
+        cmocka_unit_test(test_journal),  cmocka_unit_test(test_npz),   cmocka_unit_test(test_bin),
+        cmocka_unit_test(test_megatron), cmocka_unit_test(test_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
