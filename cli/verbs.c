@@ -316,10 +316,9 @@ const struct verb verbs[] = {
      "  heft decode book.npz | head\n"
      "  heft decode train.bin -o train.txt\n"
      "  heft decode --vocab tokenizer.json corpus.idx\n",
-     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, or a stream "
-     "of\n"
-     "ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells. Arrays are\n"
-     "joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
+     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, decimals, or\n"
+     "a stream of ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells.\n"
+     "- is standard input. Arrays are joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
      {writing_text, vocabulary, common},
      1,
      ANY,

@@ -210,8 +210,11 @@ HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, vo
                                   struct heft_error *err);
 
 /* The text of a file of ids, in constant memory: .npz and .npy of whole numbers, llm.c's .bin,
- * Megatron's .idx or .bin (by the other beside it), and streams of nothing but ids, little-endian, of
- * 2 bytes, or 4 where the vocabulary has ids above 65535. Arrays and sequences are joined. */
+ * Megatron's .idx or .bin (by the other beside it), decimals with white space between, and streams of
+ * nothing but ids, little-endian, of 2 bytes, or 4 where the vocabulary has ids above 65535; "-" is
+ * standard input, which a temporary file holds meanwhile. Arrays and sequences are joined. HEFT_MALFORMED
+ * at an id that stands for nothing, with its offset in the file; HEFT_MISMATCH where a stored checksum is
+ * another. */
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
 
@@ -266,8 +269,9 @@ struct heft_sampler_options {
     uint32_t seed;
     unsigned width; /* bytes of an id where the file does not say it: 2 or 4; 0: 2 */
 };
-/* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids. Each array,
- * and each stream, is a text of its own, which no window leaves. options may be NULL. */
+/* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids; but decimals
+ * and an index of Megatron's, whose .bin is meant, are HEFT_UNSUPPORTED. Each array, and each stream,
+ * is a text of its own, which no window leaves. options may be NULL. NULL on failure. */
 HEFT_API struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
                                                 const struct heft_sampler_options *options,
                                                 struct heft_error *err);

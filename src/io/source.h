@@ -32,6 +32,9 @@ struct heft_source {
 /* A regular file. HEFT_IO where it is missing or unreadable, HEFT_USAGE where it is a directory. */
 HEFT_CHECKED bool heft_source_open_file(struct heft_source *out, const char *path,
                                         struct heft_error *err);
+/* Standard input, read to its end into a temporary file that nothing else sees. */
+HEFT_CHECKED bool heft_source_open_stdin(struct heft_source *out, const char *label,
+                                         struct heft_error *err);
 /* An open descriptor of `size` bytes, which the source takes over. */
 void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const char *label);
 /* Borrowed memory. */

@@ -1,6 +1,7 @@
 /* decode.h: files of ids, in portions.
  *
  *     decode_files.c   which kind a file is; its parts; bytes → ids
+ *     decimals.c       decimals → ids
  *     decode.c         ids → text */
 #ifndef HEFT_DECODE_H
 #define HEFT_DECODE_H
@@ -26,7 +27,8 @@ enum heft_ids_kind {
     HEFT_IDS_NPY,
     HEFT_IDS_NPZ,
     HEFT_IDS_LLMC,
-    HEFT_IDS_MEGATRON
+    HEFT_IDS_MEGATRON,
+    HEFT_IDS_DECIMALS /* parts of the file come through range.in, as deflated ones do */
 };
 
 struct heft_ids_reader {
@@ -43,10 +45,12 @@ struct heft_ids_reader {
     uint64_t where;   /* of the first id of the last batch, HEFT_NO_OFFSET in a deflated part */
     const char *name; /* of the part, NULL where it has none */
     const char *data_path;
-    uint8_t *bytes; /* of a batch */
+    uint8_t *bytes; /* of a batch; of decimals where each begins, 8 bytes */
 };
 
-#define HEFT_IDS_BATCH 8192
+#define HEFT_IDS_BATCH      8192
+#define HEFT_IDS_HEAD       64 /* bytes that tell what a file is */
+#define HEFT_MEGATRON_MAGIC "MMIDIDX\0\0"
 
 /* stream_width: of ids in a file that is nothing but ids. */
 HEFT_CHECKED bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
@@ -57,6 +61,19 @@ HEFT_CHECKED bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t
 /* Fails about the i-th id of the last batch. Always false. */
 bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
                    const char *what);
+/* Bytes of the range wait to be taken, unless it has ended. */
+HEFT_CHECKED bool heft_ids_refill(struct heft_ids_range *range, struct heft_error *err);
 void heft_ids_close(struct heft_ids_reader *r);
+
+/* ---- decimals.c -------------------------------------------------------------------------- */
+
+/* Whether a file that begins so is decimals with white space between, not a stream of ids of `width`
+ * bytes: in a few bytes that could be either; there its name tells, X.ids. */
+bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, unsigned width);
+HEFT_CHECKED bool heft_decimals_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count,
+                                     struct heft_error *err);
+/* As heft_ids_fail. */
+bool heft_decimals_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
+                        const char *what);
 
 #endif

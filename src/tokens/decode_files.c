@@ -6,6 +6,7 @@
  *     u32 20240801         the same with version 7 and ids of 4 bytes
  *     MMIDIDX\0\0          Megatron's index: u64 1 | u8 type | u64 sequences | u64 documents |
  *                          lengths, 4 bytes each | where they begin in X.bin, 8 bytes each | …
+ *     0-9 and white space  decimals
  *     anything else        ids and nothing else, of 2 or 4 bytes
  *
  * X.bin with such an index beside it is read by it. */
@@ -14,10 +15,9 @@
 #include "tokens/decode.h"
 #include "tokens/npy_ids.h"
 
-#define LLMC_HEAD      1024
-#define MEGATRON_HEAD  34
-#define MEGATRON_MAGIC "MMIDIDX\0\0"
-#define PIECE          ((size_t)1 << 16) /* of a deflated part, read at once */
+#define LLMC_HEAD     1024
+#define MEGATRON_HEAD 34
+#define PIECE         ((size_t)1 << 16) /* of a deflated part or of decimals, read at once */
 
 /* ---- ranges ------------------------------------------------------------------------------ */
 
@@ -28,7 +28,7 @@ static void range_end(struct heft_ids_range *range)
     *range = (struct heft_ids_range){0};
 }
 
-static bool refill(struct heft_ids_range *range, struct heft_error *err)
+bool heft_ids_refill(struct heft_ids_range *range, struct heft_error *err)
 {
     const size_t n = heft_min_u64(range->packed, PIECE);
 
@@ -48,7 +48,7 @@ static bool inflate(struct heft_ids_range *range, uint8_t *out, size_t n, struct
     while (n > 0) {
         const size_t before = n;
 
-        if (!refill(range, err))
+        if (!heft_ids_refill(range, err))
             return false;
         if (!range->is_done &&
             !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
@@ -188,6 +188,8 @@ bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error 
     const uint64_t where = r->where == HEFT_NO_OFFSET ? r->where : r->where + i * r->width;
     uint64_t id = 0;
 
+    if (r->kind == HEFT_IDS_DECIMALS)
+        return heft_decimals_fail(r, i, err, what);
     for (unsigned k = r->width; k-- > 0;)
         id = id << 8 | p[k];
     if (r->is_signed && r->width < 8 && id >> (8 * r->width - 1))
@@ -222,6 +224,8 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
     size_t n;
 
     *count = 0;
+    if (r->kind == HEFT_IDS_DECIMALS)
+        return heft_decimals_next(r, ids, count, err);
     while (r->left == 0) {
         if (r->part == r->parts)
             return true;
@@ -339,6 +343,14 @@ static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_e
                            width);
 }
 
+static bool open_decimals(struct heft_ids_reader *r, struct heft_error *err)
+{
+    r->kind = HEFT_IDS_DECIMALS;
+    r->range = (struct heft_ids_range){
+        .source = &r->file, .packed = r->file.size, .in = heft_alloc(PIECE, err)};
+    return r->range.in != NULL;
+}
+
 /* X.idx where path is X.bin and such an index is there; it takes the place of the file. */
 static bool find_index(struct heft_ids_reader *r, const char *path, const char **index,
                        struct heft_error *err)
@@ -357,7 +369,7 @@ static bool find_index(struct heft_ids_reader *r, const char *path, const char *
         *index = NULL;
     else if (source.size < sizeof magic ||
              !heft_source_read(&source, 0, magic, sizeof magic, err) ||
-             memcmp(magic, MEGATRON_MAGIC, sizeof magic) != 0)
+             memcmp(magic, HEFT_MEGATRON_MAGIC, sizeof magic) != 0)
         *index = NULL;
     if (*index) {
         heft_source_close(&r->file);
@@ -371,10 +383,11 @@ static bool find_index(struct heft_ids_reader *r, const char *path, const char *
 static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stream_width,
                       struct heft_error *err)
 {
-    uint8_t head[HEFT_NPY_HEAD] = {0};
+    uint8_t head[HEFT_IDS_HEAD] = {0};
+    const size_t n = heft_min_u64(r->file.size, sizeof head);
     const char *index;
 
-    if (!heft_source_read(&r->file, 0, head, heft_min_u64(r->file.size, sizeof head), err))
+    if (!heft_source_read(&r->file, 0, head, n, err))
         return false;
     if (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0)
         return open_npz(r, err);
@@ -384,13 +397,17 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stre
         r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
         return begin_array(r, err);
     }
-    if (memcmp(head, MEGATRON_MAGIC, 9) == 0)
+    if (memcmp(head, HEFT_MEGATRON_MAGIC, 9) == 0)
         return open_megatron(r, path, err);
     if (heft_le32(head) == 20240520 || heft_le32(head) == 20240801)
         return open_llmc(r, heft_le32(head) == 20240520 ? 2 : 4, err);
     if (!find_index(r, path, &index, err))
         return false;
-    return index ? open_megatron(r, index, err) : open_stream(r, stream_width, err);
+    if (index)
+        return open_megatron(r, index, err);
+    return heft_decimals_are((struct heft_bytes){head, n}, r->file.size, path, stream_width)
+               ? open_decimals(r, err)
+               : open_stream(r, stream_width, err);
 }
 
 bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
@@ -399,7 +416,9 @@ bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_
     heft_error_begin(err);
     *r = (struct heft_ids_reader){.where = HEFT_NO_OFFSET};
     r->bytes = heft_alloc((size_t)HEFT_IDS_BATCH * 8, err);
-    return r->bytes && heft_source_open_file(&r->file, path, err) &&
+    return r->bytes &&
+           (strcmp(path, "-") == 0 ? heft_source_open_stdin(&r->file, path, err)
+                                   : heft_source_open_file(&r->file, path, err)) &&
            open_kind(r, path, stream_width, err);
 }
 

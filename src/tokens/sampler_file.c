@@ -4,8 +4,11 @@
  *     .npz    a zip of .npy, in the order of its directory
  *     .npy    "\x93NUMPY" version header, then integers of 1 to 8 bytes, one dimension
  *     llm.c   256 × i32: 20240520, 1, count (u16 follow), or 20240801, 7, count (u32)
- *     else    a stream of u16 (or u32, where the caller says so) */
+ *     else    a stream of u16 (or u32, where the caller says so)
+ *
+ * Decimals, and Megatron's index, are no stream, though any bytes could be one: they are refused. */
 #include "base/endian.h"
+#include "tokens/decode.h"
 #include "tokens/npy_ids.h"
 #include "tokens/sampler.h"
 #include "wire/zip.h"
@@ -167,7 +170,11 @@ static bool read_stream(struct heft_id_array *a, uint64_t size, unsigned width,
 
     a->width = (uint8_t)width;
     a->n = size / width;
-    if ((magic == 20240520 && version == 1) || (magic == 20240801 && version == 7)) {
+    if (magic == 20240520 || magic == 20240801) {
+        if (version != (magic == 20240520 ? 1 : 7))
+            return heft_fail(err, HEFT_UNSUPPORTED, 4,
+                             "version %" PRIu32 " of llm.c's format; 1 has ids of 2 bytes, 7 of 4",
+                             version);
         a->off = LLMC_BYTES;
         a->width = version == 1 ? 2 : 4;
         a->n = heft_le32(head + 8);
@@ -192,12 +199,26 @@ static bool add_plain(struct heft_sampler *s, const struct heft_source *source, 
     return ok;
 }
 
+/* What windows of ids cannot be drawn from, though its bytes could be taken for ids. */
+static bool check_stream(const struct heft_source *source, struct heft_bytes head, unsigned width,
+                         struct heft_error *err)
+{
+    if (head.n >= 9 && !memcmp(head.p, HEFT_MEGATRON_MAGIC, 9))
+        return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                         "an index of Megatron's; the ids are in the .bin beside it");
+    if (heft_decimals_are(head, source->size, source->label, width))
+        return heft_fail(err, HEFT_UNSUPPORTED, 0, "decimals; ids of 2 or 4 bytes are wanted");
+    return true;
+}
+
 bool heft_sampler_add_source(struct heft_sampler *s, const struct heft_source *source,
                              unsigned width, struct heft_error *err)
 {
-    uint8_t head[6] = {0};
+    uint8_t head[HEFT_IDS_HEAD] = {0};
+    const size_t n = (size_t)heft_min_u64(sizeof head, source->size);
 
-    if (!heft_source_read(source, 0, head, (size_t)heft_min_u64(sizeof head, source->size), err))
+    if (!heft_source_read(source, 0, head, n, err) ||
+        !check_stream(source, (struct heft_bytes){head, n}, width, err))
         return false;
     if (!memcmp(head, "PK\3\4", 4) || !memcmp(head, "PK\5\6", 4))
         return add_npz(s, source, err);

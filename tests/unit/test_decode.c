@@ -47,6 +47,13 @@ static bool append(void *ctx, const char *text, size_t n)
     return true;
 }
 
+static bool forget(void *ctx, const char *text, size_t n)
+{
+    (void)text;
+    ((struct text *)ctx)->n += n;
+    return true;
+}
+
 static bool refuse(void *ctx, const char *text, size_t n)
 {
     (void)ctx;
@@ -219,6 +226,59 @@ static void test_streams(void **unused)
     expect_refusal("l.bin", HEFT_UNSUPPORTED, 4, "version 2 of llm.c");
 }
 
+static void test_decimals(void **unused)
+{
+    static const struct {
+        const char *name, *bytes, *text;
+    } files[] = {
+        {"d.ids", "256 257 64\n", "éaba"},
+        {"d.txt", "\n 256\r\n\t257  000064", "éaba"}, /* content tells */
+        {"d.bin", "256 257 64\n", "éaba"},
+        {"e.txt", "257\n64\n", "aba"}, /* no stream: 7 bytes */
+        {"s.ids", "64", "a"},
+        {"e.ids", "\n", ""},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < HEFT_COUNT(files); i++) {
+        put_file(files[i].name, files[i].bytes, strlen(files[i].bytes));
+        expect_text(files[i].name, files[i].text);
+        unlink(path_of(files[i].name));
+    }
+    put_file("few.bin", "64", 2); /* could be either, and is not called .ids */
+    expect_refusal("few.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
+    put_file("d.ids", "64 64 0259 64\n", 14);
+    expect_refusal("d.ids", HEFT_MALFORMED, 6, "id 0259 stands for nothing");
+    put_file("d.ids", "64 99999999999999999999999999", 29);
+    expect_refusal("d.ids", HEFT_MALFORMED, 3, "id 99999999999999999999 stands for nothing");
+    put_file("d.ids", "64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64 64-1", 70);
+    expect_refusal("d.ids", HEFT_MALFORMED, 68, "byte 0x2d");
+}
+
+/* More of them than a batch, and more bytes than are read at once. */
+static void test_many_decimals(void **unused)
+{
+    const size_t n = 50000;
+    char *bytes = malloc(n * 3);
+    struct heft_error err;
+    struct text out;
+
+    (void)unused;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < n; i++)
+        memcpy(bytes + 3 * i, i % 9 ? "64 " : "65\n", 3);
+    memcpy(bytes + 3 * (n - 1), "9\n\n", 3);
+    bytes[3 * (n - 2) + 2] = '9'; /* 649, over the end of what is read at once or not */
+    put_file("m.ids", bytes, n * 3);
+    out.n = 0;
+    err = (struct heft_error){0};
+    assert_false(heft_decode_file(vocab, path_of("m.ids"), forget, &out, &err));
+    assert_int_equal(err.offset, 3 * (n - 2));
+    assert_int_equal(out.n % 8192, 0);
+    unlink(path_of("m.ids"));
+    free(bytes);
+}
+
 static size_t put_npy(uint8_t *to, const char *dict, const void *data, size_t n)
 {
     const size_t length = strlen(dict);
@@ -369,9 +429,10 @@ static int drop_folder(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replacement), cmocka_unit_test(test_decoder_errors),
-        cmocka_unit_test(test_streams),     cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_megatron),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_replacement),   cmocka_unit_test(test_decoder_errors),
+        cmocka_unit_test(test_streams),       cmocka_unit_test(test_decimals),
+        cmocka_unit_test(test_many_decimals), cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_megatron),      cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests_name("decode", tests, make_folder, drop_folder);

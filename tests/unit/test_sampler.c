@@ -106,7 +106,8 @@ static void test_several(void **unused)
 
 static void test_refused(void **unused)
 {
-    static const struct {
+    static const char llmc[1024] = "\x88\xD8\x34\1";
+    const struct {
         const char *bytes;
         size_t n;
         enum heft_code code;
@@ -123,6 +124,9 @@ static void test_refused(void **unused)
         {DICT("<i8", "0,1"), DICT_BYTES, HEFT_UNSUPPORTED}, /* two dimensions */
         {NPY("\1", "\x20", "{'descr': '<i8', 'shape': (1,) }"), 42, HEFT_MALFORMED},
         {"PK\3\4", 4, HEFT_MALFORMED},
+        {"15496 995\n", 10, HEFT_UNSUPPORTED},
+        {"MMIDIDX\0\0\1\0\0\0\0\0\0", 16, HEFT_UNSUPPORTED},
+        {llmc, sizeof llmc, HEFT_UNSUPPORTED}, /* of no version */
     };
 
     (void)unused;

@@ -1,0 +1,56 @@
+/* source_stream.c: what can only be read once, from front to end, becomes bytes by position: it is
+ * copied into an unlinked temporary file. */
+#include "io/os.h"
+#include "io/source.h"
+
+#define PIECE ((size_t)256 << 10)
+
+static bool put(int fd, const uint8_t *p, size_t n, uint64_t at, struct heft_error *err)
+{
+    while (n > 0) {
+        const int64_t done = heft_os->pwrite(fd, p, n, at);
+
+        if (done < 0)
+            return heft_fail_errno(err, "its temporary file cannot be written");
+        if (done == 0)
+            return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
+                             "its temporary file takes no more than %" PRIu64 " bytes", at);
+        p += done;
+        at += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
+{
+    uint8_t *piece = heft_alloc(PIECE, err);
+    int64_t got = piece ? 1 : 0;
+    bool ok = piece != NULL;
+
+    for (*size = 0; ok && got > 0;) {
+        got = heft_os->read(from, piece, PIECE);
+        ok = got >= 0 || heft_fail_errno(err, "read failed");
+        ok = ok && put(to, piece, (size_t)got, *size, err);
+        *size += ok ? (uint64_t)got : 0;
+    }
+    heft_free(piece);
+    return ok;
+}
+
+bool heft_source_open_stdin(struct heft_source *out, const char *label, struct heft_error *err)
+{
+    const int fd = heft_os->temp();
+    uint64_t size;
+
+    if (fd < 0) {
+        heft_fail_errno(err, "no temporary file for it");
+        return heft_error_file(err, label);
+    }
+    if (!copy(0, fd, &size, err)) {
+        (void)heft_os->close(fd);
+        return heft_error_file(err, label);
+    }
+    heft_source_open_fd(out, fd, size, label);
+    return true;
+}
