@@ -72,7 +72,7 @@ HEFT_API void heft_encoder_free(struct heft_encoder *e);
 
 /* A whole text of n bytes. ids gets at most `room` of them, *count says how many; n is always room
  * enough. HEFT_MALFORMED where the text is no UTF-8, with the offset; HEFT_USAGE where the room is
- * not enough. */
+ * not enough. What was fed before, and not finished, is dropped. */
 HEFT_API bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids,
                           size_t room, size_t *count, struct heft_error *err);
 
@@ -244,7 +244,8 @@ struct heft_train_report {
  * into the file `output`. The result depends neither on the order of files nor on the threads; of
  * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the
  * largest text). HEFT_MALFORMED where a text is no UTF-8, HEFT_USAGE where there is nothing to learn
- * from, HEFT_LIMIT where words need more memory. report may be NULL. */
+ * from, or `output` is there and not to be overwritten; HEFT_LIMIT where words need more memory. options
+ * say the size; report may be NULL. */
 HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
                          const struct heft_train_options *options, struct heft_train_report *report,
                          struct heft_error *err);

@@ -363,13 +363,15 @@ struct collected {
     uint32_t *ids;
     size_t room, n;
     unsigned width;
+    bool is_full;
 };
 
 static bool collect(void *ctx, const void *ids, size_t count)
 {
     struct collected *c = ctx;
 
-    if (count > c->room - c->n)
+    c->is_full = count > c->room - c->n;
+    if (c->is_full)
         return false;
     widen_ids(ids, count, c->width, c->ids + c->n);
     c->n += count;
@@ -379,12 +381,14 @@ static bool collect(void *ctx, const void *ids, size_t count)
 bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids, size_t room,
                  size_t *count, struct heft_error *err)
 {
-    struct collected c = {ids, room, 0, heft_encoder_width(e)};
+    struct collected c = {.ids = ids, .room = room, .width = heft_encoder_width(e)};
     const struct heft_taker taker = {.take = collect, .ctx = &c};
 
     begin_again(e);
     if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
-        return false;
+        return c.is_full ? heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                     "the text has more ids than the %zu there is room for", room)
+                         : false;
     *count = c.n;
     return true;
 }

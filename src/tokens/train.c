@@ -139,7 +139,8 @@ static bool check_options(const struct heft_train_options *o, struct heft_error 
                          o->size);
     if (o->size >= HEFT_MOST_IDS)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a vocabulary of %" PRIu32 " ids; fewer than 2^24 are allowed", o->size);
+                         "%" PRIu32 " %s; fewer than %u are allowed", o->size,
+                         o->style == HEFT_TRAIN_BYTES ? "ids" : "merges", HEFT_MOST_IDS);
     return true;
 }
 
