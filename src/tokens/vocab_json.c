@@ -76,6 +76,7 @@ struct walk {
     size_t starts[HEFT_JSON_DEPTH + 1];
     uint32_t indexes[HEFT_JSON_DEPTH + 1]; /* UINT32_MAX: an object */
     size_t depth;
+    bool is_empty; /* of the container that was opened last nothing has been read */
 };
 
 static bool refuse(struct walk *w, enum heft_json_token token)
@@ -208,6 +209,25 @@ static void name_element(struct walk *w)
     name_value(w, heft_str_of(text));
 }
 
+/* A dot or NUL within a name would make it look like another path. */
+static bool is_plain(struct heft_str name)
+{
+    return name.n == 0 || (!memchr(name.p, '.', name.n) && !memchr(name.p, 0, name.n));
+}
+
+/* Whether a rule says what may be in the container at w->path. */
+static bool is_known(const struct walk *w)
+{
+    const size_t n = strlen(w->path);
+
+    if (n == 0)
+        return true;
+    for (size_t i = 0; i < HEFT_COUNT(RULES); i++)
+        if (strncmp(RULES[i].path, w->path, n) == 0 && RULES[i].path[n] == '.')
+            return true;
+    return false;
+}
+
 static bool take_merges(struct walk *w)
 {
     const size_t from = w->json.at - 1;
@@ -229,6 +249,9 @@ static bool take_merges(struct walk *w)
 /* One token of the walk; *is_done once the document has ended. */
 static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
 {
+    const bool was_empty = w->is_empty;
+
+    w->is_empty = false;
     switch (token) {
     case HEFT_JSON_ERROR:
         return false;
@@ -237,11 +260,11 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
         return true;
     case HEFT_JSON_KEY:
         name_value(w, w->json.text);
-        return true;
+        return is_plain(w->json.text) || refuse(w, token);
     case HEFT_JSON_OBJECT_END:
     case HEFT_JSON_ARRAY_END:
         w->depth--;
-        return true;
+        return !was_empty || is_known(w) || refuse(w, token);
     default:
         break;
     }
@@ -255,6 +278,7 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
         return read_added(w);
     if (token != HEFT_JSON_OBJECT && token != HEFT_JSON_ARRAY)
         return check_scalar(w, token);
+    w->is_empty = true;
     w->depth++; /* below HEFT_JSON_DEPTH: the parser sees to it */
     w->starts[w->depth] = w->path_n;
     w->indexes[w->depth] = token == HEFT_JSON_ARRAY ? 0 : UINT32_MAX;

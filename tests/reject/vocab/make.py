@@ -123,6 +123,7 @@ def json_samples():
             ("post", "post_processor", {"type": "TemplateProcessing"}, 'post_processor.type "TemplateProcessing"'),
             ("decoder", "decoder", {"type": "Metaspace"}, 'decoder.type "Metaspace"'),
             ("field", "speed", "high", 'speed "high"'),
+            ("field-empty", "normalizer", {}, "normalizer:"),
             ("pre-null", "pre_tokenizer", None, "pre_tokenizer:"),
             ("pre-type", "pre_tokenizer", {"type": "Whitespace"}, 'pre_tokenizer.type "Whitespace"'),
             ("pre-missing", "pre_tokenizer", {"type": "ByteLevel"}, "no pre_tokenizer.add_prefix_space"),
@@ -133,6 +134,8 @@ def json_samples():
             ("byte-fallback", "model.byte_fallback", True, "model.byte_fallback true"),
             ("suffix", "model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix "</w>"')]:
         tokenizer(f"json-{name}", put(path, value), text=text)
+    tokenizer("json-field-dotted", lambda whole: whole.update({"model.ignore_merges": True}),
+              text="model.ignore_merges:")
     tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
     tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
     tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
