@@ -21,10 +21,9 @@ static bool each_text(void *ctx, const char *text, size_t n)
 static bool decode_all(const struct options *options, const struct heft_vocab *v, struct out *out,
                        struct heft_error *err)
 {
-    for (size_t i = 0; i < options->inputs.n && out->error == 0; i++)
-        if (!heft_decode_file(v, options->inputs.items[i], each_text, out, err) && out->error == 0)
-            return false;
-    return true;
+    return heft_decode_files(v, (const char *const *)options->inputs.items, options->inputs.n,
+                             each_text, out, err) ||
+           out->error != 0;
 }
 
 static bool decode(const struct options *options, const struct heft_vocab *v, struct out *out,

@@ -217,6 +217,9 @@ HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, vo
  * another. */
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
+/* The one text of n files, as shards are: a character may begin in one and end in the next. */
+HEFT_API bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, size_t n,
+                                heft_text_fn *each, void *ctx, struct heft_error *err);
 
 /* ---- training ---------------------------------------------------------------------------- */
 

@@ -173,7 +173,7 @@ static bool check_ids(const struct heft_vocab *v, const struct heft_ids_reader *
     return true;
 }
 
-static bool decode_all(struct heft_ids_reader *r, struct heft_decoder *d, heft_text_fn *each,
+static bool decode_ids(struct heft_ids_reader *r, struct heft_decoder *d, heft_text_fn *each,
                        void *ctx, struct heft_error *err)
 {
     uint32_t ids[HEFT_IDS_BATCH];
@@ -183,20 +183,37 @@ static bool decode_all(struct heft_ids_reader *r, struct heft_decoder *d, heft_t
         if (!heft_ids_next(r, ids, &n, err) || !check_ids(d->v, r, ids, n, err) ||
             !heft_decoder_feed(d, ids, n, each, ctx, err))
             return false;
-    return heft_decoder_finish(d, each, ctx, err);
+    return true;
+}
+
+static bool decode_path(struct heft_decoder *d, const char *path, heft_text_fn *each, void *ctx,
+                        struct heft_error *err)
+{
+    struct heft_ids_reader r = {0};
+    const bool ok = heft_ids_open(&r, path, d->v->n_ids <= 65536 ? 2 : 4, err) &&
+                    decode_ids(&r, d, each, ctx, err);
+
+    if (!ok && err->code != HEFT_USAGE && err->code != HEFT_NOMEM)
+        heft_error_file(err, path);
+    heft_ids_close(&r);
+    return ok;
+}
+
+bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, size_t n,
+                       heft_text_fn *each, void *ctx, struct heft_error *err)
+{
+    struct heft_decoder *d = heft_decoder_new(v, err);
+    bool ok = d != NULL;
+
+    for (size_t i = 0; ok && i < n; i++)
+        ok = decode_path(d, paths[i], each, ctx, err);
+    ok = ok && heft_decoder_finish(d, each, ctx, err);
+    heft_decoder_free(d);
+    return ok;
 }
 
 bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each, void *ctx,
                       struct heft_error *err)
 {
-    struct heft_decoder *d = heft_decoder_new(v, err);
-    struct heft_ids_reader r = {0};
-    bool ok = d && heft_ids_open(&r, path, v->n_ids <= 65536 ? 2 : 4, err) &&
-              decode_all(&r, d, each, ctx, err);
-
-    if (d && !ok && err->code != HEFT_USAGE && err->code != HEFT_NOMEM)
-        heft_error_file(err, path);
-    heft_ids_close(&r);
-    heft_decoder_free(d);
-    return ok;
+    return heft_decode_files(v, &path, 1, each, ctx, err);
 }
