@@ -14,8 +14,9 @@
  *     heft_encoder_free(e);
  *     heft_vocab_close(v);
  *
- * Threads. A vocabulary never changes once it is open: any number of threads may use it. An encoder
- * belongs to one thread; its cache makes it faster with time, never different.
+ * Threads. A vocabulary never changes once it is open: any number of threads may use it. All else
+ * (encoders, decoders, encodings, samplers) is used by one thread at a time. An encoder's cache makes
+ * it faster with time, never different.
  * Errors. See types.h.
  */
 #ifndef HEFT_TOKENS_H
@@ -200,7 +201,7 @@ HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_
  * longest beginning of a character, as Python's errors="replace" has it. `text` lives until each()
  * returns, which ends it all by returning false (HEFT_USAGE). After finish, and after a failure, a
  * new text may begin. An unknown id: as heft_decode. */
-struct heft_decoder;
+struct heft_decoder; /* the vocabulary must outlive it; NULL on failure */
 typedef bool heft_text_fn(void *ctx, const char *text, size_t n);
 HEFT_API struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err);
 HEFT_API void heft_decoder_free(struct heft_decoder *d);
