@@ -17,6 +17,8 @@ static bool read_options(const struct options *o, struct heft_train_options *how
     if (!o->output)
         return usage_error(err, "train: say where the vocabulary goes: -o %s",
                            is_subword ? "FILE" : "DIR");
+    if (!strcmp(o->output, "-"))
+        return usage_error(err, "train: a vocabulary goes to files, not to standard output");
     if (is_subword && o->vocab_size)
         return usage_error(err, "train: --vocab-size is for bytes; subword-nmt takes --symbols");
     if (!is_subword && o->symbols)
