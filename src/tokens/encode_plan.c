@@ -11,18 +11,40 @@ static const char *extension_of(const char *path)
     return dot && dot != name ? dot : "";
 }
 
+/* "." and ".." are folders without a slash behind them, too. */
+static bool is_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static bool choose_output(struct heft_encoding *e, struct heft_error *err)
+{
+    const char *path = e->options.output;
+
+    if (!*path)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a name of nothing, to write to");
+    e->output = is_folder(path) ? heft_arena_printf(&e->mem, err, "%s/", path) : path;
+    return e->output != NULL;
+}
+
 /* A name without an extension gets that of the format; .npz is the default. */
 static bool choose_format(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
-    const char *extension = extension_of(o->output);
-    const size_t n = strlen(o->output);
+    const char *extension;
+    size_t n;
 
+    if (!choose_output(e, err))
+        return false;
+    extension = extension_of(e->output);
+    n = strlen(e->output);
     if (strcmp(o->output, "-") == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "tokens go to files, not to standard output");
     if (o->format || *extension)
-        e->format = heft_token_format_of(o->format, o->output);
+        e->format = heft_token_format_of(o->format, e->output);
     else
         e->format = &heft_tokens_npz;
     if (!e->format)
@@ -31,12 +53,11 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
                          o->format ? o->format : extension);
     if (n > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a path of 2 GiB");
-    e->output = o->output;
-    if (!*extension && n > 0 && o->output[n - 1] != '/')
+    if (!*extension && e->output[n - 1] != '/')
         e->output =
-            heft_arena_printf(&e->mem, err, "%s%s", o->output, heft_token_extension(e->format));
+            heft_arena_printf(&e->mem, err, "%s%s", e->output, heft_token_extension(e->format));
     else if (e->format == &heft_tokens_megatron && strcmp(extension, ".idx") == 0)
-        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)(n - 4), o->output);
+        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)(n - 4), e->output);
     return e->output != NULL;
 }
 
