@@ -1,9 +1,8 @@
 /* line.c: jobs worked on side by side, and taken in order. */
 #include "io/line.h"
 
-#include <pthread.h>
-
 #include "base/mem.h"
+#include "io/thread.h"
 
 enum stage { FREE, FILLED, STARTED, WORKED };
 
@@ -137,7 +136,7 @@ static void start_hands(struct heft_line *line)
 {
     for (unsigned i = 0; i + 1 < line->work.threads; i++) {
         line->hands[i] = (struct hand){.line = line, .worker = i + 1};
-        if (pthread_create(&line->hands[i].thread, NULL, labour, &line->hands[i]) != 0)
+        if (!heft_thread_start(&line->hands[i].thread, labour, &line->hands[i]))
             break;
         line->n_hands++;
     }

@@ -1,11 +1,11 @@
-/* pool.c: threads over numbered jobs, and the lock. The only file that names pthreads. */
+/* pool.c: threads over numbered jobs, and the lock. */
 #include "io/pool.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/mem.h"
 #include "io/os.h"
+#include "io/thread.h"
 
 struct heft_lock {
     pthread_mutex_t mutex;
@@ -102,8 +102,7 @@ static void run_crew(struct member *members, unsigned n)
 {
     unsigned started = 1;
 
-    while (started < n &&
-           pthread_create(&members[started].thread, NULL, labour, &members[started]) == 0)
+    while (started < n && heft_thread_start(&members[started].thread, labour, &members[started]))
         started++;
     labour(&members[0]);
     for (unsigned i = 1; i < started; i++)

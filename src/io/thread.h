@@ -1,0 +1,13 @@
+/* thread.h: threads that signals pass by: these are for the caller's thread, which may be waiting in the
+ * system (to open a FIFO, say) and is to be woken. */
+#ifndef HEFT_THREAD_H
+#define HEFT_THREAD_H
+
+#include <pthread.h>
+
+#include "base/base.h"
+
+/* False: the system has none left. */
+HEFT_CHECKED bool heft_thread_start(pthread_t *thread, void *(*work)(void *), void *ctx);
+
+#endif
