@@ -47,11 +47,14 @@ static bool is_kept(const struct heft_live *l, uint32_t left, uint32_t right, ui
 bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
 {
     const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* codes have 25 bits */
-    uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
+    _Atomic uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
+    uint64_t known = atomic_load_explicit(kept, memory_order_relaxed);
 
-    if ((*kept & ~UINT64_C(1)) != key)
-        *kept = key | is_kept(l, left, right, NONE);
-    return *kept & 1;
+    if ((known & ~UINT64_C(1)) != key) {
+        known = key | is_kept(l, left, right, NONE);
+        atomic_store_explicit(kept, known, memory_order_relaxed);
+    }
+    return known & 1;
 }
 
 uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
@@ -61,7 +64,7 @@ uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
     const uint32_t shorter =
         code < BYTES ? NONE : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1).code;
 
-    l->shorter[code] = shorter + 1;
+    atomic_store_explicit(&l->shorter[code], shorter + 1, memory_order_relaxed);
     return shorter;
 }
 
@@ -73,7 +76,8 @@ struct filling {
 };
 
 /* A token brings as many nodes as its right part has bytes, at most: its left part is there. */
-static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
+static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
+                    struct heft_error *err)
 {
     struct heft_live *const l = f->live;
     const struct heft_vocab *v = l->pairs->v;
@@ -96,11 +100,13 @@ static bool reserve(struct filling *f, bool *is_live, struct heft_error *err)
                                   (BYTES + v->n_merges) * sizeof *l->tokens,
                               &l->block, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    if (!l->ages || !f->codes)
+    l->shorter = heft_calloc(BYTES + (size_t)v->n_merges, sizeof *l->shorter, err);
+    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
+    if (!l->ages || !f->codes || !l->shorter || !l->kept)
         return false;
     l->joins = (uint32_t *)(void *)(l->ages + ((size_t)1 << bits));
     l->tokens = (struct heft_live_token *)(void *)(l->joins + BYTES * BYTES);
-    return heft_trie_init(&l->trie, v->tokens, v->n_merges, nodes, err);
+    return heft_trie_init(&l->trie, v->tokens, lock, v->n_merges, nodes, err);
 }
 
 #define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
@@ -210,7 +216,7 @@ static bool fill(struct filling *f)
 struct heft_lives {
     struct heft_lock *lock;
     bool is_made, is_live;
-    struct heft_live first; /* of which encoders have copies */
+    struct heft_live live;
 };
 
 struct heft_lives *heft_lives_new(struct heft_error *err)
@@ -223,10 +229,12 @@ struct heft_lives *heft_lives_new(struct heft_error *err)
     return NULL;
 }
 
-static void release_first(struct heft_live *l)
+static void release(struct heft_live *l)
 {
     heft_trie_release(&l->trie);
     heft_free(l->block);
+    heft_free(l->shorter);
+    heft_free(l->kept);
     *l = (struct heft_live){0};
 }
 
@@ -234,60 +242,33 @@ void heft_lives_free(struct heft_lives *lives)
 {
     if (!lives)
         return;
-    release_first(&lives->first);
+    release(&lives->live);
     heft_lock_free(lives->lock);
     heft_free(lives);
 }
 
 static bool make(struct heft_lives *lives, const struct heft_pairs *pairs, struct heft_error *err)
 {
-    struct filling f = {.live = &lives->first};
+    struct filling f = {.live = &lives->live};
     bool ok;
 
-    lives->first = (struct heft_live){.pairs = pairs};
-    ok = reserve(&f, &lives->is_live, err);
+    lives->live = (struct heft_live){.pairs = pairs};
+    ok = reserve(&f, lives->lock, &lives->is_live, err);
     lives->is_live = ok && lives->is_live && fill(&f);
     heft_free(f.codes);
     if (!lives->is_live)
-        release_first(&lives->first);
+        release(&lives->live);
     return ok;
 }
 
-/* What was made is not changed any more. */
-static const struct heft_live *first_of(const struct heft_pairs *pairs, bool *is_live,
-                                        struct heft_error *err)
+bool heft_live_of(const struct heft_pairs *pairs, struct heft_live **live, struct heft_error *err)
 {
     struct heft_lives *const lives = pairs->lives;
     bool ok;
 
     heft_lock_take(lives->lock);
     ok = lives->is_made = lives->is_made || make(lives, pairs, err);
-    *is_live = lives->is_live;
+    *live = lives->is_live ? &lives->live : NULL;
     heft_lock_drop(lives->lock);
-    return ok ? &lives->first : NULL;
-}
-
-bool heft_live_init(struct heft_live *l, const struct heft_pairs *pairs, bool *is_live,
-                    struct heft_error *err)
-{
-    const struct heft_live *const first = first_of(pairs, is_live, err);
-
-    *l = (struct heft_live){.pairs = pairs};
-    if (!first || !*is_live)
-        return first != NULL;
-    *l = *first;
-    l->shorter = heft_calloc(BYTES + (size_t)pairs->v->n_merges, sizeof *l->shorter, err);
-    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
-    if (heft_trie_copy(&l->trie, &first->trie, err) && l->shorter && l->kept)
-        return true;
-    heft_live_release(l);
-    return false;
-}
-
-void heft_live_release(struct heft_live *l)
-{
-    heft_trie_release(&l->trie);
-    heft_free(l->shorter);
-    heft_free(l->kept);
-    *l = (struct heft_live){0};
+    return ok;
 }

@@ -29,7 +29,8 @@ struct heft_live_token {
     uint16_t length;            /* in bytes */
     uint8_t first, last;        /* bytes */
 };
-/* What follows from the vocabulary is made once, what is learnt from texts each encoder has its own. */
+/* Made once for a vocabulary, for any number of threads. What is learnt from texts is the same whoever
+ * learns it. */
 struct heft_live {
     const struct heft_pairs *pairs;
     struct heft_live_token *tokens; /* by code */
@@ -40,25 +41,23 @@ struct heft_live {
     void *block;        /* in which the tables are, for few and large pages */
     /* By two bytes as they stand (heft_le16): the first merge of the left one with what begins so. */
     uint32_t *joins;
-    /* An encoder's own. */
     struct heft_trie trie;
     /* By code: the longest that its bytes begin with, but itself, and 1; 0: unknown. */
-    uint32_t *shorter;
-    uint64_t *kept; /* pairs of codes and whether they fit, as far as remembered; 0: none, as two
-                        * bytes are not asked for */
+    _Atomic uint32_t *shorter;
+    _Atomic uint64_t
+        *kept; /* pairs of codes and whether they fit, as far as remembered; 0: none, as
+                               two bytes are not asked for */
 };
 
-/* *is_live: whether the vocabulary can be read so; the tables are there only if it can. They die with
- * the pairs. */
-HEFT_CHECKED bool heft_live_init(struct heft_live *live, const struct heft_pairs *pairs,
-                                 bool *is_live, struct heft_error *err);
-void heft_live_release(struct heft_live *live);
+/* *live: NULL where the vocabulary cannot be read so. It dies with the pairs. */
+HEFT_CHECKED bool heft_live_of(const struct heft_pairs *pairs, struct heft_live **live,
+                               struct heft_error *err);
 
 /* The longest token but `code` itself that its bytes begin with; NONE: it is a byte. */
 uint32_t heft_live_find_shorter(struct heft_live *live, uint32_t code);
 static inline uint32_t heft_live_shorten(struct heft_live *live, uint32_t code)
 {
-    const uint32_t known = live->shorter[code];
+    const uint32_t known = atomic_load_explicit(&live->shorter[code], memory_order_relaxed);
 
     return HEFT_LIKELY(known) ? known - 1 : heft_live_find_shorter(live, code);
 }

@@ -18,7 +18,7 @@ static bool is_dead(const struct heft_long *l, size_t at)
 static uint32_t border_at(const struct heft_long *l, uint32_t code, size_t end)
 {
     return code == NONE ? HEFT_LIVE_ALWAYS
-                        : heft_live_border(&l->live, code, l->text + end, l->n - end);
+                        : heft_live_border(l->live, code, l->text + end, l->n - end);
 }
 
 /* A way from the beginning: tokens that fit. */
@@ -39,9 +39,9 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
                              "contradict each other");
         l->dead[p->at / 64] |= UINT64_C(1) << p->at % 64;
         next->code = p->codes[--p->n];
-        p->at -= l->live.tokens[next->code].length;
-    } while ((next->code = heft_live_shorten(&l->live, next->code)) == NONE);
-    next->length = l->live.tokens[next->code].length;
+        p->at -= l->live->tokens[next->code].length;
+    } while ((next->code = heft_live_shorten(l->live, next->code)) == NONE);
+    next->length = l->live->tokens[next->code].length;
     p->last = p->n ? p->codes[p->n - 1] : l->before;
     p->border = border_at(l, p->last, p->at);
     return true;
@@ -52,6 +52,7 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
 static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far,
                          struct heft_error *err)
 {
+    struct heft_live *const live = l->live;
     const uint8_t *const text = l->text;
     const size_t n = l->n;
     uint32_t *codes = p->codes + p->n;
@@ -60,20 +61,19 @@ static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool 
 
     while (at < stop) {
         struct heft_trie_match next =
-            heft_trie_longest(&l->live.trie, text + at, is_far ? SIZE_MAX : n - at);
+            heft_trie_longest(&live->trie, text + at, is_far ? SIZE_MAX : n - at);
         uint32_t behind;
         size_t end;
 
         for (;;) {
             end = at + next.length;
-            behind = heft_live_border(&l->live, next.code, text + end, is_far ? SIZE_MAX : n - end);
-            if (heft_live_goes_on(&l->live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
-                !is_dead(l, end) &&
-                (last == NONE || heft_live_fits(&l->live, last, border, next.code)))
+            behind = heft_live_border(live, next.code, text + end, is_far ? SIZE_MAX : n - end);
+            if (heft_live_goes_on(live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
+                !is_dead(l, end) && (last == NONE || heft_live_fits(live, last, border, next.code)))
                 break;
-            next.code = heft_live_shorten(&l->live, next.code);
+            next.code = heft_live_shorten(live, next.code);
             if (HEFT_LIKELY(next.code != NONE)) {
-                next.length = l->live.tokens[next.code].length;
+                next.length = live->tokens[next.code].length;
                 continue;
             }
             *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
@@ -95,7 +95,7 @@ static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool 
 /* The encoding of the text, behind l->before, as codes in l->room. */
 static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
 {
-    const size_t most = l->live.longest + 2; /* bytes that are asked for at a place */
+    const size_t most = l->live->longest + 2; /* bytes that are asked for at a place */
     struct path p = {.codes = l->room, .last = l->before, .border = border_at(l, l->before, 0)};
     const bool ok =
         go_on(l, &p, l->n > most ? l->n - most : 0, true, err) && go_on(l, &p, l->n, false, err);
@@ -115,19 +115,19 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
     const uint32_t last = l->reached[at - from], border = border_at(l, last, at);
     struct heft_trie_place *place;
 
-    if (last != NONE && heft_live_fits(&l->live, last, border, text[0]))
+    if (last != NONE && heft_live_fits(l->live, last, border, text[0]))
         l->reached[at - from + 1] = text[0];
     if (n == 1)
         return true;
-    place = heft_trie_start(&l->live.trie, text);
+    place = heft_trie_start(&l->live->trie, text);
     for (size_t i = 2; place; i++) {
         const uint32_t code = place->token >> 8;
 
-        if (last != NONE && code && heft_live_fits(&l->live, last, border, code))
+        if (last != NONE && code && heft_live_fits(l->live, last, border, code))
             l->reached[at - from + i] = code;
         if (i == n)
             return place->more != 0;
-        place = heft_trie_step(&l->live.trie, place, text[i], i);
+        place = heft_trie_step(&l->live->trie, place, text[i], i);
     }
     return false;
 }
@@ -149,11 +149,11 @@ static bool is_final(struct heft_long *l, size_t from, uint32_t before)
  * on more of it. */
 static size_t final_part(struct heft_long *l, size_t count)
 {
-    size_t tail = 2 * (size_t)l->live.longest, place = l->n;
+    size_t tail = 2 * (size_t)l->live->longest, place = l->n;
 
     for (; count > 0 && tail < l->n; tail *= 4) {
         while (count > 0 && place + tail > l->n)
-            place -= l->live.tokens[l->room[--count]].length;
+            place -= l->live->tokens[l->room[--count]].length;
         if (count > 0 && is_final(l, place, l->room[count - 1]))
             return count;
     }
@@ -169,8 +169,8 @@ static void hand_over(struct heft_long *l, size_t count)
 
     l->before = count ? l->room[count - 1] : l->before;
     for (size_t i = 0; i < count; i++) {
-        bytes += l->live.tokens[l->room[i]].length;
-        l->room[i] = l->live.tokens[l->room[i]].id;
+        bytes += l->live->tokens[l->room[i]].length;
+        l->room[i] = l->live->tokens[l->room[i]].id;
     }
     l->ids = l->room;
     l->n_ids = count;
@@ -193,7 +193,7 @@ static bool encode(struct heft_long *l, size_t *count, struct heft_error *err)
 /* Where nothing is final it is tried again when there is twice as much. */
 static bool feed_linear(struct heft_long *l, struct heft_error *err)
 {
-    const size_t least = TOKENS * (size_t)l->live.longest;
+    const size_t least = TOKENS * (size_t)l->live->longest;
     size_t count;
 
     if (l->n < l->wanted || l->n < least)
@@ -260,7 +260,6 @@ void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
 
 void heft_long_release(struct heft_long *l)
 {
-    heft_live_release(&l->live);
     heft_free(l->text);
     heft_free(l->dead);
     heft_free(l->reached);
@@ -281,12 +280,12 @@ bool heft_long_feed(struct heft_long *l, const uint8_t *bytes, size_t n, struct 
 
     l->n_ids = 0;
     if (!l->is_ready)
-        l->is_ready = heft_live_init(&l->live, l->pairs, &l->is_linear, err);
+        l->is_ready = heft_live_of(l->pairs, &l->live, err);
     if (!l->is_ready || !heft_grow(&l->text, &l->cap_text, l->n, n, 1, err))
         return false;
     memcpy(l->text + l->n, bytes, n);
     l->n += n;
-    return l->is_linear ? feed_linear(l, err) : feed_heap(l, from, err);
+    return l->live ? feed_linear(l, err) : feed_heap(l, from, err);
 }
 
 bool heft_long_whole(struct heft_long *l, const uint8_t *word, size_t n, struct heft_error *err)
@@ -298,5 +297,5 @@ bool heft_long_whole(struct heft_long *l, const uint8_t *word, size_t n, struct 
 bool heft_long_end(struct heft_long *l, struct heft_error *err)
 {
     l->n_ids = 0;
-    return l->n == 0 || (l->is_linear ? end_linear(l, err) : hand_over_heap(l, l->n, err));
+    return l->n == 0 || (l->live ? end_linear(l, err) : hand_over_heap(l, l->n, err));
 }

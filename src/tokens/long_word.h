@@ -23,9 +23,9 @@ struct heft_long {
     const struct heft_pairs *pairs;
     const struct heft_joints *joints;
     struct heft_merger *merger;
-    /* What is known of the vocabulary; made when the first long word comes. */
-    bool is_ready, is_linear;
-    struct heft_live live;
+    /* What is known of the vocabulary, asked for when the first long word comes. */
+    bool is_ready;
+    struct heft_live *live; /* NULL: it has none */
     /* The word. */
     uint8_t *text;
     uint32_t before; /* the token before text[0] */

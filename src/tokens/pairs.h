@@ -8,7 +8,7 @@
 #include "tokens/vocab.h"
 
 struct heft_lives;
-/* Tables of a vocabulary, made when they are asked for (live.c): an encoder's own are copies. */
+/* Tables of a vocabulary, made when they are asked for (live.c). */
 HEFT_CHECKED struct heft_lives *heft_lives_new(struct heft_error *err);
 void heft_lives_free(struct heft_lives *lives);
 

@@ -12,41 +12,28 @@ struct heft_trie_item {
     uint8_t third[6]; /* … and those from the third on, as far as there is room */
 };
 
-static bool init(struct heft_trie *trie, struct heft_error *err)
+bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, struct heft_lock *lock,
+                    size_t tokens, size_t nodes, struct heft_error *err)
 {
+    *trie = (struct heft_trie){
+        .words = words, .lock = lock, .n_nodes = 1, .n_items = 1, .cap_nodes = nodes + 1};
     trie->starts =
         heft_pages_zero((STARTS + trie->cap_nodes) * sizeof *trie->starts, &trie->block, err);
     trie->nodes = trie->starts ? trie->starts + STARTS : NULL;
     trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
-    trie->next = heft_alloc(trie->cap_items * sizeof *trie->next, err);
-    return trie->starts && trie->twins && trie->next;
+    trie->items = heft_alloc((tokens + 1) * sizeof *trie->items, err);
+    trie->next = heft_alloc((tokens + 1) * sizeof *trie->next, err);
+    return trie->starts && trie->twins && trie->items && trie->next;
 }
 
-bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, size_t tokens,
-                    size_t nodes, struct heft_error *err)
+static uint32_t first_of(const struct heft_trie_place *place)
 {
-    *trie = (struct heft_trie){.words = words,
-                               .n_nodes = 1,
-                               .n_items = 1,
-                               .cap_nodes = nodes + 1,
-                               .cap_items = tokens + 1};
-    trie->items = trie->added = heft_alloc(trie->cap_items * sizeof *trie->added, err);
-    return trie->added && init(trie, err);
+    return atomic_load_explicit(&place->first, memory_order_relaxed);
 }
 
-bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from, struct heft_error *err)
+static void set_first(struct heft_trie_place *place, uint32_t first)
 {
-    *trie = (struct heft_trie){.words = from->words,
-                               .items = from->items,
-                               .n_nodes = 1,
-                               .n_items = from->n_items,
-                               .cap_nodes = from->cap_nodes,
-                               .cap_items = from->cap_items};
-    if (!init(trie, err))
-        return false;
-    memcpy(trie->starts, from->starts, STARTS * sizeof *trie->starts);
-    memcpy(trie->next, from->next, from->n_items * sizeof *trie->next);
-    return true;
+    atomic_store_explicit(&place->first, first, memory_order_relaxed);
 }
 
 static uint64_t bit_of(uint8_t byte)
@@ -61,7 +48,7 @@ static uint8_t byte_of(const struct heft_trie *trie, const struct heft_trie_item
                                           : (uint8_t)trie->words[item->word].p[depth];
 }
 
-/* An item comes to a place, by as many bytes: it ends there, or waits. */
+/* An item comes to a place that no other thread sees yet, by as many bytes: it ends there, or waits. */
 static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
                    size_t depth)
 {
@@ -72,26 +59,27 @@ static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32
         return;
     }
     place->more |= bit_of(byte_of(trie, item, depth));
-    trie->next[number] = place->first & ~HEFT_TRIE_WAITING;
-    place->first = HEFT_TRIE_WAITING | number;
+    trie->next[number] = first_of(place) & ~HEFT_TRIE_WAITING;
+    set_first(place, HEFT_TRIE_WAITING | number);
 }
 
 void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
 {
     const struct heft_str bytes = trie->words[word];
     const uint32_t number = trie->n_items++;
-    struct heft_trie_item *const item = &trie->added[number];
+    struct heft_trie_item *const item = &trie->items[number];
 
     *item = (struct heft_trie_item){.word = word, .code = code, .n = (uint16_t)bytes.n};
     memcpy(item->third, bytes.p + 2, heft_min_u64(bytes.n - 2, sizeof item->third));
     arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
 }
 
-/* The node behind a place. One that is there has a code, or items. */
-static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *place, uint8_t byte)
+/* The node behind a place whose nodes begin at `first`. One that is there has a code, or items. */
+static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
+                        uint8_t byte)
 {
     struct heft_trie_place *const nodes = trie->nodes;
-    uint32_t at = place->first + heft_count_bits(place->more & (bit_of(byte) - 1));
+    uint32_t at = first + heft_count_bits(place->more & (bit_of(byte) - 1));
 
     if (nodes[at].more || nodes[at].token >> 8) {
         while ((uint8_t)nodes[at].token != byte && trie->twins[at])
@@ -104,20 +92,34 @@ static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *pl
     return at;
 }
 
-void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth)
+/* A chain of items, each to its node. */
+static void spread(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
+                   uint32_t number, size_t depth)
 {
-    uint32_t number = place->first & ~HEFT_TRIE_WAITING;
-
-    place->first = trie->n_nodes;
-    trie->n_nodes += heft_count_bits(place->more);
     while (number) {
-        const struct heft_trie_item *item = &trie->items[number];
-        const uint8_t byte = byte_of(trie, item, depth);
+        const uint8_t byte = byte_of(trie, &trie->items[number], depth);
         const uint32_t next = trie->next[number];
 
-        arrive(trie, &trie->nodes[node_of(trie, place, byte)], number, depth + 1);
+        arrive(trie, &trie->nodes[node_of(trie, place, first, byte)], number, depth + 1);
         number = next;
     }
+}
+
+/* Another thread may have been first. Nodes are seen once they are whole. */
+uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth)
+{
+    uint32_t first, waiting;
+
+    heft_lock_take(trie->lock);
+    first = waiting = first_of(place);
+    if (waiting & HEFT_TRIE_WAITING) {
+        first = trie->n_nodes;
+        trie->n_nodes += heft_count_bits(place->more);
+        spread(trie, place, first, waiting & ~HEFT_TRIE_WAITING, depth);
+        atomic_store_explicit(&place->first, first, memory_order_release);
+    }
+    heft_lock_drop(trie->lock);
+    return first;
 }
 
 void heft_trie_release(struct heft_trie *trie)
@@ -125,6 +127,6 @@ void heft_trie_release(struct heft_trie *trie)
     heft_free(trie->block);
     heft_free(trie->twins);
     heft_free(trie->next);
-    heft_free(trie->added);
+    heft_free(trie->items);
     *trie = (struct heft_trie){0};
 }

@@ -8,29 +8,32 @@
  *     next     those that have no node yet: a chain at the place that they have come to
  *
  * Nodes that are tried together lie together. They are made when a text comes to their place for the
- * first time: most texts come to few. Codes are the caller's, 256 and more and below 2^24; those below
+ * first time: most texts come to few. Any number of threads may look for tokens. Codes are the caller's, 256 and more and below 2^24; those below
  * 256 are the bytes themselves. */
 #ifndef HEFT_TOKEN_TRIE_H
 #define HEFT_TOKEN_TRIE_H
 
+#include <stdatomic.h>
+
 #include "base/endian.h"
 #include "base/mem.h"
+#include "io/pool.h"
 
 #define HEFT_TRIE_WAITING (UINT32_C(1) << 31)
 
 struct heft_trie_place {
     uint64_t more;
-    uint32_t token; /* code << 8 | byte; code: of the token that ends here, 0: none */
-    uint32_t first; /* of its nodes; WAITING and an item: they are not made yet */
+    uint32_t token;         /* code << 8 | byte; code: of the token that ends here, 0: none */
+    _Atomic uint32_t first; /* of its nodes; WAITING and an item: they are not made yet */
 };
 struct heft_trie {
     const struct heft_str *words; /* the bytes of all tokens */
+    struct heft_lock *lock;       /* of who makes nodes */
     struct heft_trie_place *starts;
-    struct heft_trie_place *nodes;      /* [0]: none */
-    uint32_t *twins;                    /* of a node: another one with the same bit; 0: none */
-    const struct heft_trie_item *items; /* [0]: none */
-    struct heft_trie_item *added;       /* these, where they are the trie's own */
-    uint32_t *next;                     /* of an item; 0: none */
+    struct heft_trie_place *nodes; /* [0]: none */
+    uint32_t *twins;               /* of a node: another one with the same bit; 0: none */
+    struct heft_trie_item *items;  /* [0]: none */
+    uint32_t *next;                /* of an item; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
     void *block; /* in which starts and nodes are */
@@ -41,18 +44,18 @@ struct heft_trie_match {
 };
 
 /* For so many tokens, out of words[], and so many nodes, at most: a token brings one for each byte
- * behind the second that no token before it has brought. words[] is asked as long as the trie is. */
+ * behind the second that no token before it has brought. words[] and the lock are asked as long as the
+ * trie is. */
 HEFT_CHECKED bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words,
-                                 size_t tokens, size_t nodes, struct heft_error *err);
-/* A trie equal to one in which nothing has been looked for; its items are that one's. */
-HEFT_CHECKED bool heft_trie_copy(struct heft_trie *trie, const struct heft_trie *from,
+                                 struct heft_lock *lock, size_t tokens, size_t nodes,
                                  struct heft_error *err);
 /* words[word], of two bytes at least, is a token. All are added before any is looked for; no two have
  * the same bytes. */
 void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code);
 void heft_trie_release(struct heft_trie *trie);
-/* Makes the nodes behind a place to which so many bytes lead, and at which items wait. */
-void heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth);
+/* Makes the nodes behind a place to which so many bytes lead, and at which items wait; returns the
+ * first. */
+uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth);
 
 /* How many bits of a number are 1. */
 static inline unsigned heft_count_bits(uint64_t x)
@@ -78,9 +81,10 @@ heft_trie_step(struct heft_trie *trie, struct heft_trie_place *from, uint8_t byt
 
     if (HEFT_LIKELY((from->more & bit) == 0))
         return NULL;
-    if (HEFT_UNLIKELY(from->first & HEFT_TRIE_WAITING))
-        heft_trie_unfold(trie, from, depth);
-    node = from->first + (below ? heft_count_bits(below) : 0);
+    node = atomic_load_explicit(&from->first, memory_order_acquire);
+    if (HEFT_UNLIKELY(node & HEFT_TRIE_WAITING))
+        node = heft_trie_unfold(trie, from, depth);
+    node += below ? heft_count_bits(below) : 0;
     while (HEFT_UNLIKELY((uint8_t)trie->nodes[node].token != byte)) {
         node = trie->twins[node];
         if (node == 0)

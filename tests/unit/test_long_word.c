@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io/pool.h"
 #include "slow_merge.h"
 #include "tokens/long_word.h"
 
@@ -150,7 +151,7 @@ static size_t encode_in_pieces(struct heft_long *l, const uint8_t *word, size_t 
         k = k < n - at ? k : n - at;
         assert_true(heft_long_feed(l, word + at, k, &err));
         count = take(l, ids, count);
-        assert_true(l->n <= 2 * HEFT_LONG_WHOLE || !l->is_linear);
+        assert_true(l->n <= 2 * HEFT_LONG_WHOLE || !l->live);
     }
     assert_true(heft_long_end(l, &err));
     return take(l, ids, count);
@@ -197,7 +198,7 @@ static void test_random_vocabularies(void **unused)
         if (!set_up(&s, random_vocab(letters, letters + 1 + any(TOKENS - 5))))
             continue;
         check_words(&s, letters, 100, 60);
-        linear += s.l.is_linear;
+        linear += s.l.live != NULL;
         tear_down(&s);
     }
     assert_true(linear > 1000);
@@ -216,8 +217,8 @@ static void test_any_order(void **unused)
         if (!set_up(&s, shuffled(random_vocab(letters, letters + 1 + any(10)))))
             continue;
         check_words(&s, letters, 100, 40);
-        linear += s.l.is_linear;
-        others += !s.l.is_linear;
+        linear += s.l.live != NULL;
+        others += s.l.live == NULL;
         tear_down(&s);
     }
     assert_true(linear > 100 && others > 100);
@@ -235,6 +236,62 @@ static void test_very_long(void **unused)
         assert_true(set_up(&s, random_vocab(letters, letters + 1 + any(TOKENS - 5))));
         check_words(&s, letters, 3, MOST - 1);
         tear_down(&s);
+    }
+}
+
+/* ---- several threads --------------------------------------------------------------------- */
+
+#define WORDS  8
+#define LENGTH 3000
+
+struct crowd {
+    struct setting s;
+    uint8_t words[WORDS][LENGTH];
+    uint32_t wanted[WORDS][LENGTH];
+    size_t n[WORDS];
+};
+
+static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+{
+    const struct crowd *crowd = ctx;
+    struct heft_merger merger = {0};
+    struct heft_long l;
+    bool ok = true;
+
+    (void)worker;
+    heft_long_init(&l, &crowd->s.pairs, &crowd->s.joints, &merger);
+    for (size_t i = 0; i < WORDS && ok; i++) {
+        const size_t k = (i + index) % WORDS;
+
+        ok = heft_long_whole(&l, crowd->words[k], LENGTH, err) &&
+             ((l.n_ids == crowd->n[k] &&
+               memcmp(l.ids, crowd->wanted[k], l.n_ids * sizeof *l.ids) == 0) ||
+              heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "word %zu", k));
+    }
+    heft_long_release(&l);
+    heft_merger_release(&merger);
+    return ok;
+}
+
+/* What is learnt of the vocabulary is learnt by all at once. */
+static void test_threads(void **unused)
+{
+    static struct crowd crowd;
+    const struct heft_pool_work work = {encode_all, &crowd, 16, 4};
+    struct heft_error err = {0};
+
+    (void)unused;
+    for (unsigned round = 0; round < 100; round++) {
+        const unsigned letters = 2 + any(3);
+
+        assert_true(set_up(&crowd.s, random_vocab(letters, TOKENS)));
+        for (size_t i = 0; i < WORDS; i++) {
+            random_word(crowd.words[i], LENGTH, letters);
+            assert_true(heft_merge_word(&crowd.s.merger, &crowd.s.pairs, crowd.words[i], LENGTH,
+                                        crowd.wanted[i], &crowd.n[i], &err));
+        }
+        assert_true(heft_pool_run(&work, &err));
+        tear_down(&crowd.s);
     }
 }
 
@@ -280,8 +337,11 @@ static void test_no_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_vocabularies), cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_very_long),           cmocka_unit_test(test_joints),
+        cmocka_unit_test(test_random_vocabularies),
+        cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_very_long),
+        cmocka_unit_test(test_joints),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_no_memory),
     };
 

@@ -69,6 +69,8 @@ static struct heft_trie_match longest(const struct set *set, const uint8_t *text
     return best;
 }
 
+static struct heft_lock *lock;
+
 /* A set's tokens as the trie takes them: the same memory for all sets. */
 static const struct heft_str *words_of(const struct set *set)
 {
@@ -88,7 +90,7 @@ static bool build(struct heft_trie *trie, const struct set *set)
 
     for (size_t i = 0; i < set->n; i++)
         nodes += set->sizes[i] - 2;
-    ok = heft_trie_init(trie, words_of(set), set->n, nodes, &err);
+    ok = heft_trie_init(trie, words_of(set), lock, set->n, nodes, &err);
     for (uint32_t i = 0; i < set->n && ok; i++)
         heft_trie_add(trie, i, 256 + i);
     assert_int_equal(err.code, ok ? HEFT_OK : HEFT_NOMEM);
@@ -192,5 +194,13 @@ int main(void)
         cmocka_unit_test(test_no_memory),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    struct heft_error err = {0};
+    int failed;
+
+    lock = heft_lock_new(&err);
+    if (!lock)
+        return 1;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    heft_lock_free(lock);
+    return failed;
 }
