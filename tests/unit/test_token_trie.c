@@ -193,7 +193,6 @@ int main(void)
         cmocka_unit_test(test_no_node_to_spare),
         cmocka_unit_test(test_no_memory),
     };
-
     struct heft_error err = {0};
     int failed;
 
