@@ -15,6 +15,8 @@
 #define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* will be written to soon */
 #define HEFT_LOWEST_BIT(x)     ((unsigned)__builtin_ctzll(x))
+#define HEFT_INLINE            static inline __attribute__((always_inline))
+#define HEFT_COUNT_ONES(x)     ((unsigned)__builtin_popcountll(x))
 #else
 #define HEFT_CHECKED
 #define HEFT_PRINTF(fmt, args)
@@ -22,6 +24,8 @@
 #define HEFT_UNLIKELY(x)   (x)
 #define HEFT_PREFETCH(p)   ((void)(p))
 #define HEFT_LOWEST_BIT(x) heft_count_zeros(x)
+#define HEFT_INLINE        static inline
+#define HEFT_COUNT_ONES(x) heft_count_ones(x)
 static inline unsigned heft_count_zeros(uint64_t x)
 {
     unsigned n = 0;
@@ -31,6 +35,22 @@ static inline unsigned heft_count_zeros(uint64_t x)
     return n;
 }
 #endif
+
+/* Of a function that is called where the processor has an instruction that counts ones. */
+#if defined(__GNUC__) && defined(__x86_64__)
+#define HEFT_COUNTING __attribute__((target("popcnt")))
+#else
+#define HEFT_COUNTING
+#endif
+
+/* How many bits of a number are 1, on any processor. */
+static inline unsigned heft_count_ones(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
+}
 
 /* The place of the lowest 1 of a number that is not 0. */
 static inline unsigned heft_lowest_bit(uint64_t x)

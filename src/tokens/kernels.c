@@ -51,4 +51,5 @@ uint32_t heft_least_plain(const uint32_t numbers[HEFT_LEAST_OF])
     return least;
 }
 
-const struct heft_kernel heft_kernel_plain = {masks_plain, heft_places_plain, heft_least_plain};
+const struct heft_kernel heft_kernel_plain = {masks_plain, heft_places_plain, heft_least_plain,
+                                              false};

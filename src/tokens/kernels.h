@@ -19,6 +19,7 @@ struct heft_kernel {
     /* Where the bits of `begin` are, from `base` on; returns how many. May write up to 16 more. */
     size_t (*places)(uint64_t begin, uint32_t base, uint32_t *out);
     uint32_t (*least)(const uint32_t numbers[HEFT_LEAST_OF]);
+    bool counts; /* what is HEFT_COUNTING may be called */
 };
 
 /* The fastest kernel that this machine can run; and by number, for tests (NULL past the end). */

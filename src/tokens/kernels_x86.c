@@ -139,8 +139,8 @@ AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
     return (uint32_t)_mm_cvtsi128_si32(four);
 }
 
-static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512};
-static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_avx2};
+static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512, true};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_avx2, true};
 
 const struct heft_kernel *heft_scan_kernel_at(size_t index)
 {

@@ -62,7 +62,8 @@ uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
     const struct heft_live_token *token = &l->tokens[code];
     const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
     const uint32_t shorter =
-        code < BYTES ? NONE : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1).code;
+        code < BYTES ? NONE
+                     : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1, false).code;
 
     atomic_store_explicit(&l->shorter[code], shorter + 1, memory_order_relaxed);
     return shorter;

@@ -49,8 +49,8 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
 
 /* Goes on to `stop`. is_far: no token that begins before it comes near the end of the text, which then
  * is not asked for. */
-static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far,
-                         struct heft_error *err)
+HEFT_INLINE bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far, bool counts,
+                       struct heft_error *err)
 {
     struct heft_live *const live = l->live;
     const uint8_t *const text = l->text;
@@ -61,7 +61,7 @@ static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool 
 
     while (at < stop) {
         struct heft_trie_match next =
-            heft_trie_longest(&live->trie, text + at, is_far ? SIZE_MAX : n - at);
+            heft_trie_longest(&live->trie, text + at, is_far ? SIZE_MAX : n - at, counts);
         uint32_t behind;
         size_t end;
 
@@ -92,13 +92,29 @@ static inline bool go_on(struct heft_long *l, struct path *p, size_t stop, bool 
     return true;
 }
 
+HEFT_INLINE bool go_to_end(struct heft_long *l, struct path *p, bool counts, struct heft_error *err)
+{
+    const size_t most = l->live->longest + 2; /* bytes that are asked for at a place */
+
+    return go_on(l, p, l->n > most ? l->n - most : 0, true, counts, err) &&
+           go_on(l, p, l->n, false, counts, err);
+}
+
+HEFT_COUNTING static bool go_counting(struct heft_long *l, struct path *p, struct heft_error *err)
+{
+    return go_to_end(l, p, true, err);
+}
+
+static bool go_plain(struct heft_long *l, struct path *p, struct heft_error *err)
+{
+    return go_to_end(l, p, false, err);
+}
+
 /* The encoding of the text, behind l->before, as codes in l->room. */
 static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
 {
-    const size_t most = l->live->longest + 2; /* bytes that are asked for at a place */
     struct path p = {.codes = l->room, .last = l->before, .border = border_at(l, l->before, 0)};
-    const bool ok =
-        go_on(l, &p, l->n > most ? l->n - most : 0, true, err) && go_on(l, &p, l->n, false, err);
+    const bool ok = l->pairs->kernel->counts ? go_counting(l, &p, err) : go_plain(l, &p, err);
 
     *count = p.n;
     return ok;
@@ -127,7 +143,7 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
             l->reached[at - from + i] = code;
         if (i == n)
             return place->more != 0;
-        place = heft_trie_step(&l->live->trie, place, text[i], i);
+        place = heft_trie_step(&l->live->trie, place, text[i], i, false);
     }
     return false;
 }

@@ -79,7 +79,7 @@ static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *pl
                         uint8_t byte)
 {
     struct heft_trie_place *const nodes = trie->nodes;
-    uint32_t at = first + heft_count_bits(place->more & (bit_of(byte) - 1));
+    uint32_t at = first + heft_count_ones(place->more & (bit_of(byte) - 1));
 
     if (nodes[at].more || nodes[at].token >> 8) {
         while ((uint8_t)nodes[at].token != byte && trie->twins[at])
@@ -114,7 +114,7 @@ uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place,
     first = waiting = first_of(place);
     if (waiting & HEFT_TRIE_WAITING) {
         first = trie->n_nodes;
-        trie->n_nodes += heft_count_bits(place->more);
+        trie->n_nodes += heft_count_ones(place->more);
         spread(trie, place, first, waiting & ~HEFT_TRIE_WAITING, depth);
         atomic_store_explicit(&place->first, first, memory_order_release);
     }

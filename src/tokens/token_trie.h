@@ -57,24 +57,17 @@ void heft_trie_release(struct heft_trie *trie);
  * first. */
 uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth);
 
-/* How many bits of a number are 1. */
-static inline unsigned heft_count_bits(uint64_t x)
-{
-    x -= x >> 1 & UINT64_C(0x5555555555555555);
-    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
-    x = (x + (x >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
-    return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
-}
-
 static inline struct heft_trie_place *heft_trie_start(const struct heft_trie *trie,
                                                       const uint8_t *text)
 {
     return &trie->starts[heft_le16(text)];
 }
 
-/* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. */
-static inline struct heft_trie_place *
-heft_trie_step(struct heft_trie *trie, struct heft_trie_place *from, uint8_t byte, size_t depth)
+/* Where tokens go on by a byte from a place to which `depth` bytes lead; NULL: none does. counts: in
+ * functions that are HEFT_COUNTING. */
+HEFT_INLINE struct heft_trie_place *heft_trie_step(struct heft_trie *trie,
+                                                   struct heft_trie_place *from, uint8_t byte,
+                                                   size_t depth, bool counts)
 {
     const uint64_t bit = UINT64_C(1) << (byte & 63), below = from->more & (bit - 1);
     uint32_t node;
@@ -84,7 +77,7 @@ heft_trie_step(struct heft_trie *trie, struct heft_trie_place *from, uint8_t byt
     node = atomic_load_explicit(&from->first, memory_order_acquire);
     if (HEFT_UNLIKELY(node & HEFT_TRIE_WAITING))
         node = heft_trie_unfold(trie, from, depth);
-    node += below ? heft_count_bits(below) : 0;
+    node += counts ? HEFT_COUNT_ONES(below) : heft_count_ones(below);
     while (HEFT_UNLIKELY((uint8_t)trie->nodes[node].token != byte)) {
         node = trie->twins[node];
         if (node == 0)
@@ -94,8 +87,8 @@ heft_trie_step(struct heft_trie *trie, struct heft_trie_place *from, uint8_t byt
 }
 
 /* The longest that text[0, n) begins with; n ≥ 1. */
-static inline struct heft_trie_match heft_trie_longest(struct heft_trie *trie, const uint8_t *text,
-                                                       size_t n)
+HEFT_INLINE struct heft_trie_match heft_trie_longest(struct heft_trie *trie, const uint8_t *text,
+                                                     size_t n, bool counts)
 {
     struct heft_trie_match best = {text[0], 1};
     struct heft_trie_place *at;
@@ -105,7 +98,7 @@ static inline struct heft_trie_match heft_trie_longest(struct heft_trie *trie, c
     at = heft_trie_start(trie, text);
     if (at->token >> 8)
         best = (struct heft_trie_match){at->token >> 8, 2};
-    for (uint32_t i = 2; i < n && (at = heft_trie_step(trie, at, text[i], i)) != NULL; i++)
+    for (uint32_t i = 2; i < n && (at = heft_trie_step(trie, at, text[i], i, counts)) != NULL; i++)
         if (at->token >> 8)
             best = (struct heft_trie_match){at->token >> 8, i + 1};
     return best;

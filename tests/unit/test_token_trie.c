@@ -119,7 +119,7 @@ static void test_longest(void **unused)
 
                 memcpy(text, set.bytes[which], set.sizes[which]);
             }
-            match = heft_trie_longest(&trie, bytes, n);
+            match = heft_trie_longest(&trie, bytes, n, false);
             wanted = longest(&set, bytes, n);
             assert_int_equal(match.code, wanted.code);
             assert_int_equal(match.length, wanted.length);
@@ -141,7 +141,7 @@ static void test_nodes_as_asked(void **unused)
     (void)unused;
     assert_true(build(&trie, &set));
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        heft_trie_longest(&trie, (const uint8_t *)steps[i].text, strlen(steps[i].text));
+        heft_trie_longest(&trie, (const uint8_t *)steps[i].text, strlen(steps[i].text), false);
         assert_int_equal(trie.n_nodes, steps[i].nodes);
     }
     heft_trie_release(&trie);
@@ -162,8 +162,8 @@ static void test_no_node_to_spare(void **unused)
     }
     assert_true(build(&trie, &set));
     for (uint32_t i = 0; i < TOKENS; i++)
-        assert_int_equal(heft_trie_longest(&trie, (const uint8_t *)set.bytes[i], LONGEST).code,
-                         256 + i);
+        assert_int_equal(
+            heft_trie_longest(&trie, (const uint8_t *)set.bytes[i], LONGEST, false).code, 256 + i);
     heft_trie_release(&trie);
 }
 
