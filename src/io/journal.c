@@ -5,6 +5,7 @@
 
 #include "base/checksum.h"
 #include "io/os.h"
+#include "io/whole.h"
 
 static const char MAGIC[16] = "heft journal 1\n";
 
@@ -42,24 +43,6 @@ bool heft_journal_ends(const struct heft_cur *record, struct heft_error *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* *got is less than n only at the end of the file. */
-static bool read_some(const struct heft_journal *j, void *to, size_t n, uint64_t at, size_t *got,
-                      struct heft_error *err)
-{
-    uint8_t *p = to;
-
-    for (*got = 0; *got < n;) {
-        const int64_t more = heft_os->pread(j->fd, p + *got, n - *got, at + *got);
-
-        if (more < 0)
-            return heft_fail_errno(err, "read failed");
-        if (more == 0)
-            break;
-        *got += (size_t)more;
-    }
-    return true;
-}
-
 /* The record at j->end into *buf; *n is SIZE_MAX where none is whole there. */
 static bool read_record(struct heft_journal *j, uint64_t size, uint8_t **buf, size_t *cap,
                         size_t *n, struct heft_error *err)
@@ -69,14 +52,14 @@ static bool read_record(struct heft_journal *j, uint64_t size, uint8_t **buf, si
     size_t got, wanted;
 
     *n = SIZE_MAX;
-    if (left < HEAD || !read_some(j, head, HEAD, j->end, &got, err))
+    if (left < HEAD || !heft_whole_read(j->fd, head, HEAD, j->end, &got, err))
         return left < HEAD;
     wanted = heft_le32(head);
     left -= HEAD;
     if (got < HEAD || wanted > left)
         return true;
     if (!heft_grow(buf, cap, 0, wanted, 1, err) ||
-        !read_some(j, *buf, wanted, j->end + HEAD, &got, err))
+        !heft_whole_read(j->fd, *buf, wanted, j->end + HEAD, &got, err))
         return false;
     if (got == wanted && heft_crc32c(0, *buf, wanted) == heft_le32(head + 4))
         *n = wanted;
@@ -111,7 +94,7 @@ bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
 
     if (heft_os->stat_fd(j->fd, &st) != 0)
         heft_fail_errno(err, "cannot be examined");
-    else if (!read_some(j, magic, sizeof magic, 0, &got, err))
+    else if (!heft_whole_read(j->fd, magic, sizeof magic, 0, &got, err))
         return heft_error_file(err, j->path);
     else if (got < sizeof magic) /* killed before its first record */
         return true;
@@ -125,18 +108,10 @@ bool heft_journal_read(struct heft_journal *j, heft_journal_fn *each, void *ctx,
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static bool write_all(struct heft_journal *j, const void *from, size_t n, struct heft_error *err)
+static bool put(struct heft_journal *j, const void *p, size_t n, struct heft_error *err)
 {
-    const uint8_t *p = from;
-
-    for (size_t put = 0; put < n;) {
-        const int64_t some = heft_os->pwrite(j->fd, p + put, n - put, j->end + put);
-
-        if (some <= 0)
-            return some < 0 ? heft_fail_errno(err, "write failed")
-                            : heft_fail(err, HEFT_IO, j->end + put, "takes no more bytes");
-        put += (size_t)some;
-    }
+    if (!heft_whole_write(j->fd, p, n, j->end, err))
+        return false;
     j->end += n;
     return true;
 }
@@ -152,7 +127,7 @@ bool heft_journal_append(struct heft_journal *j, const struct heft_buf *record,
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a journal's record of 4 GiB");
     heft_put_le32(head, (uint32_t)record->n);
     heft_put_le32(head + 4, heft_crc32c(0, record->p, record->n));
-    return ((write_all(j, head, HEAD, err) && write_all(j, record->p, record->n, err)) &&
+    return ((put(j, head, HEAD, err) && put(j, record->p, record->n, err)) &&
             (j->no_sync || heft_os->sync(j->fd) == 0 ||
              heft_fail_errno(err, "cannot be synced to the disk"))) ||
            heft_error_file(err, j->path);
@@ -174,7 +149,7 @@ static bool begin(struct heft_journal *j, bool make, struct heft_error *err)
     j->fd = make ? heft_os->create(j->path, 0666) : heft_os->open_write(j->path);
     if (j->fd < 0)
         return heft_fail_errno(err, make ? "cannot be created" : "cannot be opened");
-    return hold(j, err) && (!make || write_all(j, MAGIC, sizeof MAGIC, err));
+    return hold(j, err) && (!make || put(j, MAGIC, sizeof MAGIC, err));
 }
 
 bool heft_journal_open(const char *path, bool make, bool no_sync, struct heft_journal **out,

@@ -13,6 +13,7 @@
 
 #include "io/pool.h"
 #include "io/sink_parts.h"
+#include "io/whole.h"
 
 #define MAX_OPEN 128
 
@@ -495,28 +496,6 @@ bool heft_sink_retire(struct heft_sink *sink, const char *path, struct heft_erro
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static bool write_all(const struct heft_sink_file *file, uint64_t off, const uint8_t *p, size_t n,
-                      struct heft_error *err)
-{
-    while (n > 0) {
-        const int64_t put = heft_os->pwrite(file->fd, p, n, off);
-
-        if (put < 0) {
-            heft_fail_errno(err, "write failed");
-            err->offset = off;
-            return heft_error_file(err, file->path);
-        }
-        if (put == 0) {
-            heft_fail(err, HEFT_IO, off, "write failed: the system takes no more bytes");
-            return heft_error_file(err, file->path);
-        }
-        p += put;
-        off += (uint64_t)put;
-        n -= (size_t)put; /* put <= n */
-    }
-    return true;
-}
-
 /* One thread writes at a time. The system lets no two write to a file at once: those that wait there
  * spin, and take the core from the thread that would read on, and from the writeback. */
 bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const void *p, size_t n,
@@ -528,7 +507,7 @@ bool heft_sink_write(struct heft_sink *sink, uint32_t file, uint64_t off, const 
     if (!target)
         return false;
     heft_lock_take(sink->writing);
-    ok = write_all(target, off, p, n, err);
+    ok = heft_whole_write(target->fd, p, n, off, err) || heft_error_file(err, target->path);
     heft_lock_drop(sink->writing);
     release(sink, target, off, n);
     return ok;

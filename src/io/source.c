@@ -5,33 +5,23 @@
 #include <stdlib.h>
 
 #include "io/os.h"
+#include "io/whole.h"
 
 /* ---- files --------------------------------------------------------------------------------- */
 
 static bool file_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
                       struct heft_error *err)
 {
-    uint8_t *p = dst;
+    size_t got;
 
-    while (n > 0) {
-        const int64_t got = heft_os->pread(src->fd, p, n, off);
-
-        if (got < 0) {
-            heft_fail_errno(err, "read failed");
-            err->offset = off;
-            return heft_error_file(err, src->label);
-        }
-        if (got == 0) {
-            heft_fail(err, HEFT_IO, off,
-                      "file ended at %" PRIu64 " while it was being read (was %" PRIu64 " bytes)",
-                      off, src->size);
-            return heft_error_file(err, src->label);
-        }
-        p += got;
-        off += (uint64_t)got;
-        n -= (size_t)got; /* got <= n */
-    }
-    return true;
+    if (!heft_whole_read(src->fd, dst, n, off, &got, err))
+        return heft_error_file(err, src->label);
+    if (got == n)
+        return true;
+    heft_fail(err, HEFT_IO, off + got,
+              "file ended at %" PRIu64 " while it was being read (was %" PRIu64 " bytes)",
+              off + got, src->size);
+    return heft_error_file(err, src->label);
 }
 
 static void file_close(struct heft_source *src)

@@ -2,25 +2,10 @@
  * copied into an unlinked temporary file. */
 #include "io/os.h"
 #include "io/source.h"
+#include "io/whole.h"
 
 #define PIECE ((size_t)256 << 10)
-
-static bool put(int fd, const uint8_t *p, size_t n, uint64_t at, struct heft_error *err)
-{
-    while (n > 0) {
-        const int64_t done = heft_os->pwrite(fd, p, n, at);
-
-        if (done < 0)
-            return heft_fail_errno(err, "its temporary file cannot be written");
-        if (done == 0)
-            return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                             "its temporary file takes no more than %" PRIu64 " bytes", at);
-        p += done;
-        at += (uint64_t)done;
-        n -= (size_t)done;
-    }
-    return true;
-}
+#define WHAT  "what can be read but once"
 
 static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
 {
@@ -31,7 +16,7 @@ static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
     for (*size = 0; ok && got > 0;) {
         got = heft_os->read(from, piece, PIECE);
         ok = got >= 0 || heft_fail_errno(err, "read failed");
-        ok = ok && put(to, piece, (size_t)got, *size, err);
+        ok = ok && heft_temp_write(to, piece, (size_t)got, *size, WHAT, err);
         *size += ok ? (uint64_t)got : 0;
     }
     heft_free(piece);
@@ -40,13 +25,11 @@ static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
 
 bool heft_source_open_stdin(struct heft_source *out, const char *label, struct heft_error *err)
 {
-    const int fd = heft_os->temp();
+    const int fd = heft_temp_open(WHAT, err);
     uint64_t size;
 
-    if (fd < 0) {
-        heft_fail_errno(err, "no temporary file for it");
+    if (fd < 0)
         return heft_error_file(err, label);
-    }
     if (!copy(0, fd, &size, err)) {
         (void)heft_os->close(fd);
         return heft_error_file(err, label);

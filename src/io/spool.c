@@ -11,11 +11,12 @@
 
 #include "base/checksum.h"
 #include "base/inflate.h"
-#include "io/os.h"
 #include "io/pool.h"
+#include "io/whole.h"
 
 #define PIECE     ((size_t)256 << 10)
 #define MEMORY    ((uint64_t)1 << 20)
+#define WHAT      "inflated data"
 #define MAX_RATIO 1032 /* bytes that a byte of a deflate stream gives at most: 258 for 2 bits */
 
 /* ---- regions ------------------------------------------------------------------------------- */
@@ -41,10 +42,10 @@ static bool open_file(struct heft_spool *spool, struct heft_error *err)
 
     if (spool->file.ops)
         return true;
-    fd = heft_os->temp();
+    fd = heft_temp_open(WHAT, err);
     if (fd < 0)
-        return heft_fail_errno(err, "no temporary file for inflated data");
-    heft_source_open_fd(&spool->file, fd, INT64_MAX, "temporary file for inflated data");
+        return false;
+    heft_source_open_fd(&spool->file, fd, INT64_MAX, "temporary file for " WHAT);
     return true;
 }
 
@@ -127,20 +128,7 @@ static bool fill_region(void *ctx, uint64_t off, const uint8_t *p, size_t n, str
         memcpy(spool->memory + at, p, n);
         return true;
     }
-    for (uint64_t to = at - MEMORY; n > 0;) {
-        const int64_t put = heft_os->pwrite(spool->file.fd, p, n, to);
-
-        if (put < 0)
-            return heft_fail_errno(err, "temporary file for inflated data cannot be written");
-        if (put == 0)
-            return heft_fail(
-                err, HEFT_IO, HEFT_NO_OFFSET,
-                "temporary file for inflated data takes no more than %" PRIu64 " bytes", to);
-        p += put;
-        to += (uint64_t)put;
-        n -= (size_t)put;
-    }
-    return true;
+    return heft_temp_write(spool->file.fd, p, n, at - MEMORY, WHAT, err);
 }
 
 /* ---- inflating ----------------------------------------------------------------------------- */
