@@ -1,4 +1,4 @@
-/* journal.c: records appended and synced, the last whole one counts. */
+/* journal.c: records appended and synced, whole ones count. */
 #include "io/journal.h"
 
 #include <errno.h>
@@ -9,11 +9,12 @@
 
 static const char MAGIC[16] = "heft journal 1\n";
 
-#define HEAD 8 /* of a record */
+#define HEAD    8 /* of a piece */
+#define GOES_ON (UINT32_C(1) << 31)
 
 struct heft_journal {
     char *path;
-    uint64_t end; /* of the last whole record */
+    uint64_t end; /* of the last whole record; while one is written, of its last piece */
     int fd;
     bool no_sync;
 };
@@ -43,45 +44,85 @@ bool heft_journal_ends(const struct heft_cur *record, struct heft_error *err)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* The record at j->end into *buf; *n is SIZE_MAX where none is whole there. */
-static bool read_record(struct heft_journal *j, uint64_t size, uint8_t **buf, size_t *cap,
-                        size_t *n, struct heft_error *err)
+struct reading {
+    struct heft_journal *j;
+    uint64_t size; /* of the file */
+    uint8_t *buf;
+    size_t cap;
+    size_t n;     /* of the piece in the buffer; SIZE_MAX: none was whole */
+    bool goes_on; /* it is not the record's last */
+};
+
+static bool read_piece(struct reading *r, uint64_t at, struct heft_error *err)
 {
+    const int fd = r->j->fd;
+    uint64_t left = r->size - at;
     uint8_t head[HEAD];
-    uint64_t left = size - j->end;
     size_t got, wanted;
 
-    *n = SIZE_MAX;
-    if (left < HEAD || !heft_whole_read(j->fd, head, HEAD, j->end, &got, err))
+    r->n = SIZE_MAX;
+    if (left < HEAD || !heft_whole_read(fd, head, HEAD, at, &got, err))
         return left < HEAD;
-    wanted = heft_le32(head);
+    wanted = heft_le32(head) & ~GOES_ON;
     left -= HEAD;
     if (got < HEAD || wanted > left)
         return true;
-    if (!heft_grow(buf, cap, 0, wanted, 1, err) ||
-        !heft_whole_read(j->fd, *buf, wanted, j->end + HEAD, &got, err))
+    if (!heft_grow(&r->buf, &r->cap, 0, wanted, 1, err) ||
+        !heft_whole_read(fd, r->buf, wanted, at + HEAD, &got, err))
         return false;
-    if (got == wanted && heft_crc32c(0, *buf, wanted) == heft_le32(head + 4))
-        *n = wanted;
+    r->goes_on = (heft_le32(head) & GOES_ON) != 0;
+    if (got == wanted && heft_crc32c(0, r->buf, wanted) == heft_le32(head + 4))
+        r->n = wanted;
+    return true;
+}
+
+/* Where the record at j->end ends; 0 where it is not whole. */
+static bool find_end(struct reading *r, uint64_t *end, struct heft_error *err)
+{
+    uint64_t at = r->j->end;
+
+    for (*end = 0; *end == 0;) {
+        if (!read_piece(r, at, err))
+            return false;
+        if (r->n == SIZE_MAX)
+            return true;
+        at += HEAD + r->n;
+        *end = r->goes_on ? 0 : at;
+    }
+    return true;
+}
+
+static bool tell_record(struct reading *r, uint64_t end, heft_journal_fn *each, void *ctx,
+                        struct heft_error *err)
+{
+    for (uint64_t at = r->j->end; at < end; at += HEAD + r->n) {
+        struct heft_cur piece;
+
+        if (!read_piece(r, at, err))
+            return false;
+        if (r->n == SIZE_MAX)
+            return heft_fail(err, HEFT_IO, at, "changes while it is read");
+        piece = heft_cur_of((struct heft_bytes){r->buf, r->n}, at + HEAD);
+        if (!each(ctx, r->goes_on, &piece, err))
+            return false;
+    }
+    r->j->end = end;
     return true;
 }
 
 static bool read_all(struct heft_journal *j, uint64_t size, heft_journal_fn *each, void *ctx,
                      struct heft_error *err)
 {
-    uint8_t *buf = NULL;
-    size_t cap = 0, n;
+    struct reading r = {.j = j, .size = size};
+    uint64_t end;
     bool ok;
 
-    while ((ok = read_record(j, size, &buf, &cap, &n, err)) && n != SIZE_MAX) {
-        struct heft_cur record = heft_cur_of((struct heft_bytes){buf, n}, j->end + HEAD);
-
-        ok = each(ctx, &record, err);
-        if (!ok)
+    while ((ok = find_end(&r, &end, err)) && end > 0)
+        if (!tell_record(&r, end, each, ctx, err)) {
+            ok = false;
             break;
-        j->end += HEAD + n;
-    }
-    heft_free(buf);
+        }
+    heft_free(r.buf);
     return ok;
 }
 
@@ -116,18 +157,30 @@ static bool put(struct heft_journal *j, const void *p, size_t n, struct heft_err
     return true;
 }
 
-bool heft_journal_append(struct heft_journal *j, const struct heft_buf *record,
-                         struct heft_error *err)
+static bool put_piece(struct heft_journal *j, const struct heft_buf *piece, bool goes_on,
+                      struct heft_error *err)
 {
     uint8_t head[HEAD];
 
-    if (!heft_buf_ok(record, err))
+    if (!heft_buf_ok(piece, err))
         return false;
-    if (record->n > UINT32_MAX)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a journal's record of 4 GiB");
-    heft_put_le32(head, (uint32_t)record->n);
-    heft_put_le32(head + 4, heft_crc32c(0, record->p, record->n));
-    return ((put(j, head, HEAD, err) && put(j, record->p, record->n, err)) &&
+    if (piece->n >= GOES_ON)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a journal's record of 2 GiB");
+    heft_put_le32(head, (uint32_t)piece->n | (goes_on ? GOES_ON : 0));
+    heft_put_le32(head + 4, heft_crc32c(0, piece->p, piece->n));
+    return put(j, head, HEAD, err) && put(j, piece->p, piece->n, err);
+}
+
+bool heft_journal_begin(struct heft_journal *j, const struct heft_buf *piece,
+                        struct heft_error *err)
+{
+    return put_piece(j, piece, true, err) || heft_error_file(err, j->path);
+}
+
+bool heft_journal_append(struct heft_journal *j, const struct heft_buf *piece,
+                         struct heft_error *err)
+{
+    return (put_piece(j, piece, false, err) &&
             (j->no_sync || heft_os->sync(j->fd) == 0 ||
              heft_fail_errno(err, "cannot be synced to the disk"))) ||
            heft_error_file(err, j->path);

@@ -67,3 +67,9 @@ bool heft_temp_write(int fd, const void *p, size_t n, uint64_t off, const char *
 {
     return heft_whole_write(fd, p, n, off, err) || about_temp(what, err);
 }
+
+bool heft_temp_read(int fd, void *to, size_t n, uint64_t off, size_t *got, const char *what,
+                    struct heft_error *err)
+{
+    return heft_whole_read(fd, to, n, off, got, err) || about_temp(what, err);
+}

@@ -17,5 +17,7 @@ HEFT_CHECKED bool heft_whole_read(int fd, void *to, size_t n, uint64_t off, size
 int heft_temp_open(const char *what, struct heft_error *err);
 HEFT_CHECKED bool heft_temp_write(int fd, const void *p, size_t n, uint64_t off, const char *what,
                                   struct heft_error *err);
+HEFT_CHECKED bool heft_temp_read(int fd, void *to, size_t n, uint64_t off, size_t *got,
+                                 const char *what, struct heft_error *err);
 
 #endif

@@ -5,7 +5,8 @@
  *     the output (token_save.c) | u64 is over | u64 n, place | u64 documents | u64 bytes |
  *     u64 tokens | u64 arrays | u64 tokens told | u64 of each word
  *
- * The last record counts; of what the others say only lists that grow are added up. */
+ * The last record counts; of what the others say only lists that grow are added up: the sink's files,
+ * and what comes in pieces. */
 #include "base/checksum.h"
 #include "heft/heft.h"
 #include "io/os.h"
@@ -147,7 +148,7 @@ static bool put_record(struct heft_encoding *e, const struct heft_buf *place, bo
                        struct heft_error *err)
 {
     struct heft_buf record = {0};
-    bool ok = heft_token_out_save(e->out, &record, err);
+    bool ok = heft_token_out_save(e->out, e->resume.journal, &record, err);
 
     e->resume.has_state = true;
     heft_journal_u64(&record, is_over);
@@ -190,12 +191,14 @@ static void load_counts(struct heft_encoding *e, struct heft_cur *record)
         e->word_tokens[i] = heft_cur_u64(record);
 }
 
-static bool load_record(void *ctx, struct heft_cur *record, struct heft_error *err)
+static bool load_record(void *ctx, bool goes_on, struct heft_cur *record, struct heft_error *err)
 {
     struct heft_encoding *e = ctx;
     struct heft_encode_resume *r = &e->resume;
     struct heft_bytes place;
 
+    if (goes_on)
+        return heft_token_out_load_rows(e->out, record, err);
     if (r->n_records++ == 0)
         return check_who(e, record, err);
     if (!heft_token_out_load(e->out, record, err))
@@ -209,10 +212,12 @@ static bool load_record(void *ctx, struct heft_cur *record, struct heft_error *e
 }
 
 /* The first record says whose it is, the others begin with the files. */
-static bool load_files(void *ctx, struct heft_cur *record, struct heft_error *err)
+static bool load_files(void *ctx, bool goes_on, struct heft_cur *record, struct heft_error *err)
 {
     struct heft_encoding *e = ctx;
 
+    if (goes_on)
+        return true;
     if (e->resume.n_records++ > 0)
         return heft_token_out_load_files(e->out, e->resume.stale, record, err);
     e->resume.process = heft_cur_u64(record);

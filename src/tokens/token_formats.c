@@ -7,11 +7,11 @@
  *                      (S + 1) × i64 first sequence of each document */
 #include "base/endian.h"
 #include "base/mem.h"
-#include "io/journal.h"
 #include "tokens/token_out.h"
 #include "wire/npy.h"
 
 #define LLMC_HEADER 1024
+#define LENGTH      4  /* of a sequence: a row */
 #define DIGITS      10 /* of an id, and its blank makes 11 */
 
 static bool begin_plain(struct heft_token_file *f, const char *path, struct heft_error *err)
@@ -98,38 +98,19 @@ static bool begin_megatron(struct heft_token_file *f, const char *path, struct h
 
 static bool unit_megatron(struct heft_token_file *f, struct heft_error *err)
 {
+    uint8_t length[LENGTH];
+
     if (f->unit_tokens > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "a document of %" PRIu64 " tokens, Megatron's index can have 2147483647",
                          f->unit_tokens);
-    if (!heft_grow(&f->lengths, &f->cap_lengths, (size_t)f->units, 1, sizeof *f->lengths, err))
-        return false;
-    f->lengths[f->units] = (uint32_t)f->unit_tokens;
-    return true;
+    heft_put_le32(length, (uint32_t)f->unit_tokens);
+    return heft_row_store_put(&f->rows, f->units, length, err);
 }
 
-/* u64 known | u64 new, u64 each */
-static void save_megatron(struct heft_token_file *f, struct heft_buf *record)
+static uint64_t count_sequences(const struct heft_token_file *f)
 {
-    heft_journal_u64(record, f->n_saved);
-    heft_journal_u64(record, f->units - f->n_saved);
-    while (f->n_saved < f->units)
-        heft_journal_u64(record, f->lengths[f->n_saved++]);
-}
-
-static bool load_megatron(struct heft_token_file *f, struct heft_cur *record,
-                          struct heft_error *err)
-{
-    const uint64_t known = heft_cur_u64(record), count = heft_cur_u64(record);
-
-    if (known > f->n_saved || known + count != f->units || count > heft_cur_left(record) / 8)
-        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's lengths");
-    if (!heft_grow(&f->lengths, &f->cap_lengths, (size_t)known, (size_t)count, sizeof *f->lengths,
-                   err))
-        return false;
-    for (f->n_saved = (size_t)known; f->n_saved < f->units; f->n_saved++)
-        f->lengths[f->n_saved] = (uint32_t)heft_cur_u64(record);
-    return true;
+    return f->units;
 }
 
 static bool flush_index(struct heft_token_file *f, struct heft_buf *buf, uint64_t *at,
@@ -156,15 +137,16 @@ static bool put_column(struct heft_token_file *f, int column, struct heft_buf *b
                        struct heft_error *err)
 {
     uint64_t sum = 0;
-    uint8_t bytes[4];
+    uint8_t length[LENGTH];
 
     for (uint64_t i = 0; i < f->units; i++) {
-        heft_put_le32(bytes, f->lengths[i]);
+        if (!heft_row_store_get(&f->rows, i, length, err))
+            return false;
         if (column == 0)
-            heft_buf_put(buf, bytes, 4);
+            heft_buf_put(buf, length, LENGTH);
         else
             put_u64(buf, column == 1 ? sum : i);
-        sum += (uint64_t)f->lengths[i] * f->how->width;
+        sum += (uint64_t)heft_le32(length) * f->how->width;
         if (i % 4096 == 4095 && !flush_index(f, buf, at, err))
             return false;
     }
@@ -247,15 +229,36 @@ static bool unit_ids(struct heft_token_file *f, struct heft_error *err)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-const struct heft_token_format heft_tokens_bin = {
-    "bin", ".bin", true, begin_plain, unit_plain, end_plain, NULL, NULL, NULL, NULL, NULL, NULL};
-const struct heft_token_format heft_tokens_npy = {
-    "npy", ".npy", true, begin_npy, unit_plain, end_npy, NULL, NULL, NULL, NULL, NULL, NULL};
-const struct heft_token_format heft_tokens_llmc = {
-    "llmc", ".llmc", true, begin_llmc, unit_plain, end_llmc, NULL, NULL, NULL, NULL, NULL, NULL};
-const struct heft_token_format heft_tokens_megatron = {
-    "megatron", ".idx", false, begin_megatron, unit_megatron, end_megatron,
-    NULL,       NULL,   NULL,  NULL,           save_megatron, load_megatron};
-const struct heft_token_format heft_tokens_ids = {"ids",     ".ids",    false, begin_plain,
-                                                  unit_ids,  end_plain, NULL,  pack_ids,
-                                                  piece_ids, NULL,      NULL,  NULL};
+const struct heft_token_format heft_tokens_bin = {.name = "bin",
+                                                  .extension = ".bin",
+                                                  .exact = true,
+                                                  .begin = begin_plain,
+                                                  .unit = unit_plain,
+                                                  .end = end_plain};
+const struct heft_token_format heft_tokens_npy = {.name = "npy",
+                                                  .extension = ".npy",
+                                                  .exact = true,
+                                                  .begin = begin_npy,
+                                                  .unit = unit_plain,
+                                                  .end = end_npy};
+const struct heft_token_format heft_tokens_llmc = {.name = "llmc",
+                                                   .extension = ".llmc",
+                                                   .exact = true,
+                                                   .begin = begin_llmc,
+                                                   .unit = unit_plain,
+                                                   .end = end_llmc};
+const struct heft_token_format heft_tokens_megatron = {.name = "megatron",
+                                                       .extension = ".idx",
+                                                       .begin = begin_megatron,
+                                                       .unit = unit_megatron,
+                                                       .end = end_megatron,
+                                                       .row = LENGTH,
+                                                       .rows_are = "lengths of sequences",
+                                                       .count_rows = count_sequences};
+const struct heft_token_format heft_tokens_ids = {.name = "ids",
+                                                  .extension = ".ids",
+                                                  .begin = begin_plain,
+                                                  .unit = unit_ids,
+                                                  .end = end_plain,
+                                                  .pack = pack_ids,
+                                                  .piece = piece_ids};

@@ -7,12 +7,9 @@
  *
  * Arrays of other files come in front of a unit that is open, so its number, and the length of its
  * name, may change until it ends: then a padding field in its local header takes up the difference. */
-#include <stdlib.h>
-
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "base/mem.h"
-#include "io/journal.h"
 #include "tokens/npz_in.h"
 #include "tokens/token_deflate.h"
 #include "tokens/token_out.h"
@@ -24,6 +21,7 @@
 #define STORED    5  /* a stored block's header */
 #define NPY       128
 #define DATE_1980 0x21
+#define ROW       30 /* u64 at | u64 size | u64 packed | u32 CRC-32 | u16 method: a member, by number */
 
 struct member {
     uint64_t number; /* arr_N */
@@ -38,8 +36,6 @@ struct later {
 };
 
 struct heft_npz_state {
-    struct member *members; /* written, but the one that is open */
-    size_t n_members, cap_members;
     struct later *later; /* files whose arrays come when the open member has ended */
     size_t n_later, cap_later;
     uint64_t next; /* number */
@@ -208,11 +204,40 @@ static bool begin_member(struct heft_token_file *f, struct heft_error *err)
     return heft_token_put(f, block, sizeof block, err);
 }
 
-static bool keep_member(struct heft_npz_state *z, const struct member *m, struct heft_error *err)
+/* The members before the one that is open, and before the files that come when it has ended, are
+ * all written. */
+static uint64_t count_members(const struct heft_token_file *f)
 {
-    if (!heft_grow(&z->members, &z->cap_members, z->n_members, 1, sizeof *z->members, err))
+    const struct heft_npz_state *z = f->npz;
+
+    return z->n_later > 0 ? z->later[0].first : z->next;
+}
+
+static bool keep_member(struct heft_token_file *f, const struct member *m, struct heft_error *err)
+{
+    uint8_t row[ROW];
+
+    heft_put_le64(row, m->at);
+    heft_put_le64(row + 8, m->size);
+    heft_put_le64(row + 16, m->packed);
+    heft_put_le32(row + 24, m->crc);
+    heft_put_le16(row + 28, m->method);
+    return heft_row_store_put(&f->rows, m->number, row, err);
+}
+
+static bool find_member(struct heft_token_file *f, uint64_t number, struct member *m,
+                        struct heft_error *err)
+{
+    uint8_t row[ROW];
+
+    if (!heft_row_store_get(&f->rows, number, row, err))
         return false;
-    z->members[z->n_members++] = *m;
+    *m = (struct member){.number = number,
+                         .at = heft_le64(row),
+                         .size = heft_le64(row + 8),
+                         .packed = heft_le64(row + 16),
+                         .crc = heft_le32(row + 24),
+                         .method = heft_le16(row + 28)};
     return true;
 }
 
@@ -234,7 +259,7 @@ static bool end_member(struct heft_token_file *f, struct heft_error *err)
     n = make_local(f, m, header);
     z->is_open = false;
     return heft_token_patch(f, z->data, block, sizeof block, err) &&
-           heft_token_patch(f, m->at, header, n, err) && keep_member(z, m, err);
+           heft_token_patch(f, m->at, header, n, err) && keep_member(f, m, err);
 }
 
 /* ---- arrays of others ------------------------------------------------------------------------ */
@@ -254,7 +279,7 @@ static bool copy_begin(void *ctx, const struct heft_npz_array *array, struct hef
                              .crc = array->crc,
                              .method = array->method};
 
-    return keep_member(c->f->npz, &m, err) && put_local(c->f, &m, err);
+    return keep_member(c->f, &m, err) && put_local(c->f, &m, err);
 }
 
 static bool copy_bytes(void *ctx, const uint8_t *p, size_t n, struct heft_error *err)
@@ -301,42 +326,17 @@ static bool arrays_npz(struct heft_token_file *f, const char *path, struct heft_
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void save_member(struct heft_buf *record, const struct member *m)
-{
-    heft_journal_u64(record, m->number);
-    heft_journal_u64(record, m->at);
-    heft_journal_u64(record, m->size);
-    heft_journal_u64(record, m->packed);
-    heft_journal_u64(record, m->crc);
-    heft_journal_u64(record, m->method);
-}
-
-static struct member load_member(struct heft_cur *record)
-{
-    struct member m = {.number = heft_cur_u64(record)};
-
-    m.at = heft_cur_u64(record);
-    m.size = heft_cur_u64(record);
-    m.packed = heft_cur_u64(record);
-    m.crc = (uint32_t)heft_cur_u64(record);
-    m.method = (uint16_t)heft_cur_u64(record);
-    return m;
-}
-
-/* u64 next number | u64 is open | u64 data | the open member | u64 known | u64 new, members |
- * u64 files that come later, each u64 first number and its path */
-static void save_npz(struct heft_token_file *f, struct heft_buf *record)
+/* u64 next number | u64 is open, u64 at, u64 data, u64 CRC-32 | u64 files that come later, each u64
+ * first number and its path */
+static void save_npz(const struct heft_token_file *f, struct heft_buf *record)
 {
     const struct heft_npz_state *z = f->npz;
 
     heft_journal_u64(record, z->next);
     heft_journal_u64(record, z->is_open);
+    heft_journal_u64(record, z->open.at);
     heft_journal_u64(record, z->data);
-    save_member(record, &z->open);
-    heft_journal_u64(record, f->n_saved);
-    heft_journal_u64(record, z->n_members - f->n_saved);
-    while (f->n_saved < z->n_members)
-        save_member(record, &z->members[f->n_saved++]);
+    heft_journal_u64(record, z->open.crc);
     heft_journal_u64(record, z->n_later);
     for (size_t i = 0; i < z->n_later; i++) {
         heft_journal_u64(record, z->later[i].first);
@@ -367,47 +367,31 @@ static bool load_later(struct heft_token_file *f, struct heft_cur *record, struc
 static bool load_npz(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err)
 {
     struct heft_npz_state *z = f->npz ? f->npz : heft_calloc(1, sizeof *z, err);
-    uint64_t known, count;
 
     f->npz = z;
     if (!z)
         return false;
     z->next = heft_cur_u64(record);
     z->is_open = heft_cur_u64(record) != 0;
+    z->open = (struct member){.at = heft_cur_u64(record), .method = 8};
     z->data = heft_cur_u64(record);
-    z->open = load_member(record);
-    known = heft_cur_u64(record);
-    count = heft_cur_u64(record);
-    if (known > z->n_members)
-        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's member");
-    z->n_members = (size_t)known;
-    for (uint64_t i = 0; i < count && heft_cur_ok(record); i++) {
-        const struct member m = load_member(record);
-
-        if (!keep_member(z, &m, err))
-            return false;
-    }
-    f->n_saved = z->n_members;
+    z->open.crc = (uint32_t)heft_cur_u64(record);
     return load_later(f, record, err);
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
-
-static void clear_state(struct heft_npz_state *z)
-{
-    z->n_members = z->n_later = 0;
-    z->next = 0;
-    z->is_open = false;
-}
 
 static bool begin_npz(struct heft_token_file *f, const char *path, struct heft_error *err)
 {
     (void)path;
     if (!f->npz)
         f->npz = heft_calloc(1, sizeof *f->npz, err);
-    if (f->npz)
-        clear_state(f->npz);
-    return f->npz != NULL;
+    if (!f->npz)
+        return false;
+    f->npz->n_later = 0;
+    f->npz->next = 0;
+    f->npz->is_open = false;
+    return true;
 }
 
 static bool pack_some(struct heft_job *job, size_t from, size_t to, struct heft_error *err)
@@ -444,30 +428,29 @@ static bool unit_npz(struct heft_token_file *f, struct heft_error *err)
     return (f->npz->is_open || begin_member(f, err)) && end_member(f, err) && copy_later(f, err);
 }
 
-static int by_number(const void *a, const void *b)
+static bool put_directory(struct heft_token_file *f, struct heft_buf *buf, struct heft_error *err)
 {
-    const struct member *x = a, *y = b;
+    const uint64_t begin = f->at, n = f->npz->next;
+    struct member m;
 
-    return (x->number > y->number) - (x->number < y->number);
+    for (uint64_t i = 0; i < n; i++) {
+        buf->n = 0;
+        if (!find_member(f, i, &m, err))
+            return false;
+        put_central(buf, &m);
+        if (!heft_buf_ok(buf, err) || !heft_token_put(f, buf->p, buf->n, err))
+            return false;
+    }
+    buf->n = 0;
+    put_ends(buf, n, begin, f->at - begin);
+    return heft_buf_ok(buf, err) && heft_token_put(f, buf->p, buf->n, err);
 }
 
 static bool end_npz(struct heft_token_file *f, struct heft_error *err)
 {
-    struct heft_npz_state *z = f->npz;
-    const uint64_t begin = f->at;
     struct heft_buf buf = {0};
-    bool ok = copy_later(f, err);
+    const bool ok = copy_later(f, err) && put_directory(f, &buf, err);
 
-    if (z->n_members > 0)
-        qsort(z->members, z->n_members, sizeof *z->members, by_number);
-    for (size_t i = 0; ok && i < z->n_members; i++) {
-        buf.n = 0;
-        put_central(&buf, &z->members[i]);
-        ok = heft_buf_ok(&buf, err) && heft_token_put(f, buf.p, buf.n, err);
-    }
-    buf.n = 0;
-    put_ends(&buf, z->n_members, begin, f->at - begin);
-    ok = ok && heft_buf_ok(&buf, err) && heft_token_put(f, buf.p, buf.n, err);
     heft_buf_release(&buf);
     return ok;
 }
@@ -476,11 +459,21 @@ static void release_npz(struct heft_token_file *f)
 {
     if (!f->npz)
         return;
-    heft_free(f->npz->members);
     heft_free(f->npz->later);
     heft_free(f->npz);
 }
 
-const struct heft_token_format heft_tokens_npz = {"npz",     ".npz",     false,       begin_npz,
-                                                  unit_npz,  end_npz,    release_npz, pack_npz,
-                                                  piece_npz, arrays_npz, save_npz,    load_npz};
+const struct heft_token_format heft_tokens_npz = {.name = "npz",
+                                                  .extension = ".npz",
+                                                  .begin = begin_npz,
+                                                  .unit = unit_npz,
+                                                  .end = end_npz,
+                                                  .release = release_npz,
+                                                  .pack = pack_npz,
+                                                  .piece = piece_npz,
+                                                  .arrays = arrays_npz,
+                                                  .row = ROW,
+                                                  .rows_are = "an archive's directory",
+                                                  .count_rows = count_members,
+                                                  .save = save_npz,
+                                                  .load = load_npz};

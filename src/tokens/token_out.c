@@ -120,7 +120,8 @@ static bool begin_file(struct heft_token_out *out, struct heft_token_track *trac
     if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
         return false;
     f->at = f->tokens = f->units = f->unit_tokens = 0;
-    f->n_buffer = f->n_saved = 0;
+    f->n_buffer = 0;
+    f->saved_rows = 0;
     if (!heft_sink_add_growing(out->sink, path, &f->index, err))
         return false;
     track->files++;
@@ -136,7 +137,10 @@ static bool end_file(struct heft_token_out *out, struct heft_token_track *track,
     if (!f->is_open)
         return true;
     f->is_open = false;
-    return out->how.format->end(f, err) && flush(f, err);
+    if (!out->how.format->end(f, err) || !flush(f, err))
+        return false;
+    heft_row_store_release(&f->rows);
+    return true;
 }
 
 static bool is_full(const struct heft_token_out *out, const struct heft_token_file *f)
@@ -334,6 +338,8 @@ struct heft_token_out *heft_token_out_new(const struct heft_token_out_how *how,
         out->tracks[i].file.sink = out->sink;
         out->tracks[i].file.how = &out->how;
         out->tracks[i].file.mem = &out->mem;
+        out->tracks[i].file.rows =
+            (struct heft_row_store){.width = how->format->row, .what = how->format->rows_are};
     }
     split_name(out);
     out->tracks[0].suffix = how->val_fraction > 0 ? "train" : is_folder(out) ? "tokens" : "";
@@ -350,7 +356,7 @@ void heft_token_out_free(struct heft_token_out *out)
     for (int i = 0; i < 2; i++) {
         if (out->how.format->release)
             out->how.format->release(&out->tracks[i].file);
-        heft_free(out->tracks[i].file.lengths);
+        heft_row_store_release(&out->tracks[i].file.rows);
         heft_free(out->tracks[i].file.buffer);
     }
     heft_sink_free(out->sink);

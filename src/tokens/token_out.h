@@ -12,6 +12,8 @@
 #ifndef HEFT_TOKEN_OUT_H
 #define HEFT_TOKEN_OUT_H
 
+#include "io/journal.h"
+#include "io/row_store.h"
 #include "io/sink.h"
 #include "tokens/encode_job.h"
 
@@ -39,9 +41,8 @@ struct heft_token_file {
     uint8_t *buffer;
     size_t n_buffer;
     struct heft_npz_state *npz;
-    uint32_t *lengths; /* megatron: of sequences */
-    size_t cap_lengths;
-    size_t n_saved; /* of the lengths, or the members of an .npz, that a record has */
+    struct heft_row_store rows; /* what the file's end says of each array or sequence */
+    uint64_t saved_rows;        /* that a record has */
     bool is_open;
 };
 
@@ -59,8 +60,12 @@ struct heft_token_format {
                   const struct heft_job_piece *piece, struct heft_error *err);
     /* Arrays of an .npz; NULL: their ids are appended. */
     bool (*arrays)(struct heft_token_file *f, const char *path, struct heft_error *err);
-    /* What a record says of an open file beyond its counts: what came since the last one. */
-    void (*save)(struct heft_token_file *f, struct heft_buf *record);
+    size_t row; /* bytes of what the file's end says of each array or sequence; 0: nothing */
+    const char *rows_are;
+    /* Of an open file: so many rows are there, from the first on. */
+    uint64_t (*count_rows)(const struct heft_token_file *f);
+    /* What a record says of an open file beyond its counts and rows. */
+    void (*save)(const struct heft_token_file *f, struct heft_buf *record);
     bool (*load)(struct heft_token_file *f, struct heft_cur *record, struct heft_error *err);
 };
 
@@ -104,10 +109,13 @@ void heft_token_out_free(struct heft_token_out *out);
 
 /* ---- token_save.c: work that goes on after a crash (io/journal.h) --------------------------- */
 
-/* The state after what came last, and with it the bytes that it stands for, on the disk. */
-HEFT_CHECKED bool heft_token_out_save(struct heft_token_out *out, struct heft_buf *record,
-                                      struct heft_error *err);
-/* Each record's part in order, in place of heft_token_out_begin; then reopen. */
+/* The state after what came last into a record, and with it the bytes that it stands for, on the
+ * disk. What there is much of goes ahead of the record, as pieces of it. */
+HEFT_CHECKED bool heft_token_out_save(struct heft_token_out *out, struct heft_journal *journal,
+                                      struct heft_buf *record, struct heft_error *err);
+/* Each record's pieces and part in order, in place of heft_token_out_begin; then reopen. */
+HEFT_CHECKED bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece,
+                                           struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_load(struct heft_token_out *out, struct heft_cur *record,
                                       struct heft_error *err);
 HEFT_CHECKED bool heft_token_out_reopen(struct heft_token_out *out, struct heft_error *err);

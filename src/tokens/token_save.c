@@ -3,14 +3,76 @@
  *     files of the sink (io/sink.c) | u64 units | two tracks
  *     a track:  u64 files | u64 tokens of all | u64 is open | u64 index | u64 beside | u64 bytes |
  *               u64 tokens | u64 units | u64 tokens of the open unit | what the format adds, where
- *               it is open */
-#include "io/journal.h"
+ *               it is open
+ *     ahead of it, in pieces: rows of an open file that came since the last record
+ *               u64 track | u64 number of the first | u64 n, their bytes */
 #include "tokens/token_out_parts.h"
 
-static void save_track(const struct heft_token_out *out, struct heft_token_track *track,
+#define PIECE ((size_t)256 << 10)
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/* The next n of them as a piece. */
+static bool save_some(struct heft_token_file *f, uint64_t track, uint64_t n,
+                      struct heft_journal *journal, struct heft_buf *piece, struct heft_error *err)
+{
+    const size_t width = f->rows.width;
+
+    piece->n = 0;
+    heft_journal_u64(piece, track);
+    heft_journal_u64(piece, f->saved_rows);
+    heft_journal_u64(piece, n * width);
+    for (uint64_t i = 0; i < n && heft_buf_room(piece, width); i++) {
+        if (!heft_row_store_get(&f->rows, f->saved_rows++, piece->p + piece->n, err))
+            return false;
+        piece->n += width;
+    }
+    return heft_journal_begin(journal, piece, err);
+}
+
+static bool save_rows(struct heft_token_out *out, struct heft_journal *journal,
+                      struct heft_error *err)
+{
+    struct heft_buf piece = {0};
+    bool ok = true;
+
+    for (uint64_t i = 0; i < 2 && out->how.format->row > 0; i++) {
+        struct heft_token_file *f = &out->tracks[i].file;
+        const uint64_t count = f->is_open ? out->how.format->count_rows(f) : 0;
+
+        while (ok && f->saved_rows < count)
+            ok = save_some(f, i, heft_min_u64(count - f->saved_rows, PIECE / f->rows.width),
+                           journal, &piece, err);
+    }
+    heft_buf_release(&piece);
+    return ok;
+}
+
+bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece,
+                              struct heft_error *err)
+{
+    const uint64_t track = heft_cur_u64(piece), first = heft_cur_u64(piece);
+    const struct heft_bytes rows = heft_journal_take(piece);
+    const size_t width = out->how.format->row;
+    struct heft_token_file *f = &out->tracks[track & 1].file;
+
+    if (!heft_journal_ends(piece, err))
+        return false;
+    if (track > 1 || width == 0 || rows.n % width != 0 || first > f->saved_rows)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(piece), "a journal's rows");
+    f->saved_rows = first;
+    for (size_t at = 0; at < rows.n; at += width)
+        if (!heft_row_store_put(&f->rows, f->saved_rows++, rows.p + at, err))
+            return false;
+    return true;
+}
+
+/* ---- the state ------------------------------------------------------------------------------ */
+
+static void save_track(const struct heft_token_out *out, const struct heft_token_track *track,
                        struct heft_buf *record)
 {
-    struct heft_token_file *f = &track->file;
+    const struct heft_token_file *f = &track->file;
 
     heft_journal_u64(record, track->files);
     heft_journal_u64(record, track->tokens);
@@ -25,14 +87,27 @@ static void save_track(const struct heft_token_out *out, struct heft_token_track
         out->how.format->save(f, record);
 }
 
-bool heft_token_out_save(struct heft_token_out *out, struct heft_buf *record,
-                         struct heft_error *err)
+bool heft_token_out_save(struct heft_token_out *out, struct heft_journal *journal,
+                         struct heft_buf *record, struct heft_error *err)
 {
-    if (!heft_token_out_flush(out, err) || !heft_sink_save(out->sink, record, err))
+    if (!heft_token_out_flush(out, err) || !heft_sink_save(out->sink, record, err) ||
+        !save_rows(out, journal, err))
         return false;
     heft_journal_u64(record, out->units);
     for (int i = 0; i < 2; i++)
         save_track(out, &out->tracks[i], record);
+    return true;
+}
+
+/* Rows of a file that has ended since may have come before. */
+static bool check_rows(const struct heft_token_out *out, struct heft_token_file *f,
+                       const struct heft_cur *record, struct heft_error *err)
+{
+    const uint64_t count = f->is_open && out->how.format->row ? out->how.format->count_rows(f) : 0;
+
+    if (count > f->saved_rows)
+        return heft_fail(err, HEFT_MALFORMED, heft_cur_where(record), "a journal's count of rows");
+    f->saved_rows = count;
     return true;
 }
 
@@ -52,7 +127,9 @@ static bool load_track(const struct heft_token_out *out, struct heft_token_track
     f->unit_tokens = heft_cur_u64(record);
     if (!f->buffer && !(f->buffer = heft_alloc(HEFT_TOKEN_BUFFER, err)))
         return false;
-    return !f->is_open || !out->how.format->load || out->how.format->load(f, record, err);
+    if (f->is_open && out->how.format->load && !out->how.format->load(f, record, err))
+        return false;
+    return check_rows(out, f, record, err);
 }
 
 static struct heft_str folder_of(const struct heft_token_out *out)

@@ -296,22 +296,77 @@ static void test_lines(void **state)
     end(&t);
 }
 
+/* Lines of `width` bytes, a text of one token each, until there are `size` of them. */
+static void write_lines(const struct trial *t, size_t width, size_t size)
+{
+    char *const text = malloc(size);
+
+    assert_non_null(text);
+    memset(text, ' ', size);
+    for (size_t at = 0; at + width <= size; at += width) {
+        memcpy(text + at, "{\"t\":\"x\"}", 9);
+        text[at + width - 1] = '\n';
+    }
+    heft_scratch_write(t->folder, "in", text, size);
+    free(text);
+}
+
+/* More arrays, and more sequences, than a page of memory holds the directory of. */
+static void test_many(void **state)
+{
+    struct trial t = begin();
+    struct heft_error err = {0};
+
+    (void)state;
+    t.jsonl_key = "t";
+    t.combine = 1;
+    write_lines(&t, 100, TEXT);
+    t.format = "npz";
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    write_lines(&t, 10, TEXT);
+    t.format = "megatron";
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    end(&t);
+}
+
+/* Of three records each finds another file open than the one before. */
+static void test_short_files(void **state)
+{
+    struct trial t = begin();
+    struct heft_error err = {0};
+
+    (void)state;
+    t.jsonl_key = "t";
+    t.combine = 1;
+    t.shard_tokens = 200;
+    t.format = "npz";
+    write_lines(&t, 1000, (size_t)1 << 20);
+    assert_true(encode_once(&t, false, &err));
+    assert_true(try_kills(&t, list(&t, true).sum) > 0);
+    end(&t);
+}
+
 /* ---- a journal ------------------------------------------------------------------------------ */
 
-static bool count_record(void *ctx, struct heft_cur *record, struct heft_error *err)
+static bool count_record(void *ctx, bool goes_on, struct heft_cur *piece, struct heft_error *err)
 {
     uint64_t *sum = ctx;
 
-    *sum = *sum * 10 + heft_cur_u64(record);
-    return heft_journal_ends(record, err);
+    *sum = *sum * 10 + heft_cur_u64(piece) + (goes_on ? 5 : 0);
+    return heft_journal_ends(piece, err);
 }
 
-static void append(struct heft_journal *j, uint64_t v)
+/* In so many pieces. */
+static void append(struct heft_journal *j, uint64_t v, unsigned pieces)
 {
     struct heft_error err = {0};
     struct heft_buf record = {0};
 
     heft_journal_u64(&record, v);
+    while (--pieces > 0)
+        assert_true(heft_journal_begin(j, &record, &err));
     assert_true(heft_journal_append(j, &record, &err));
     heft_buf_release(&record);
 }
@@ -322,29 +377,29 @@ static void test_journal(void **state)
     char *const folder = heft_scratch_new(), *const path = heft_scratch_path(folder, "journal");
     struct heft_error err = {0};
     struct heft_journal *j, *again;
-    uint64_t size = 16 + 3 * 16;
+    uint64_t size = 16 + 5 * 16;
 
     (void)state;
     for (uint64_t n = size; n-- > 0;) {
         uint64_t sum = 0;
 
         assert_true(heft_journal_open(path, true, true, &j, &err));
-        for (uint64_t v = 1; v <= 3; v++)
-            append(j, v);
+        for (unsigned v = 1; v <= 3; v++)
+            append(j, v, v == 2 ? 3 : 1);
         assert_false(heft_journal_open(path, false, true, &again, &err));
         assert_int_equal(err.code, HEFT_USAGE);
         heft_journal_close(j, false);
         assert_int_equal(truncate(path, (off_t)n), 0);
         assert_true(heft_journal_open(path, false, true, &j, &err) && j);
         assert_true(heft_journal_read(j, count_record, &sum, &err));
-        assert_int_equal(sum, n >= 48 ? 12 : n >= 32 ? 1 : 0);
+        assert_int_equal(sum, n >= 80 ? 1772 : n >= 32 ? 1 : 0);
         if (n >= 16)
-            append(j, 4);
+            append(j, 4, 2);
         heft_journal_close(j, false);
         assert_true(heft_journal_open(path, false, true, &j, &err) && j);
         sum = 0;
         assert_true(heft_journal_read(j, count_record, &sum, &err));
-        assert_int_equal(sum, n >= 48 ? 124 : n >= 32 ? 14 : n >= 16 ? 4 : 0);
+        assert_int_equal(sum, n >= 80 ? 177294 : n >= 32 ? 194 : n >= 16 ? 94 : 0);
         heft_journal_close(j, true);
     }
     assert_true(heft_journal_open(path, false, true, &j, &err) && !j);
@@ -355,8 +410,10 @@ static void test_journal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_journal),  cmocka_unit_test(test_npz),   cmocka_unit_test(test_bin),
-        cmocka_unit_test(test_megatron), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_journal),     cmocka_unit_test(test_npz),
+        cmocka_unit_test(test_bin),         cmocka_unit_test(test_megatron),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_many),
+        cmocka_unit_test(test_short_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,80 @@
+/* row_store.c: a page of rows in memory, the others in a temporary file.
+ *
+ *     file   page 0 │ page 1 │ …      of PAGE bytes, whole rows from each one's begin */
+#include "io/row_store.h"
+
+#include "base/mem.h"
+#include "io/os.h"
+#include "io/whole.h"
+
+#define PAGE ((size_t)64 << 10)
+
+static bool write_page(struct heft_row_store *rows, struct heft_error *err)
+{
+    if (!rows->is_new)
+        return true;
+    if (!rows->has_file) {
+        rows->fd = heft_temp_open(rows->what, err);
+        rows->has_file = rows->fd >= 0;
+    }
+    rows->is_new = false;
+    return rows->has_file &&
+           heft_temp_write(rows->fd, rows->page, PAGE, rows->number * PAGE, rows->what, err);
+}
+
+/* What lies behind the file's end are zeros, and so is all where there is no file. */
+static bool read_page(struct heft_row_store *rows, uint64_t number, struct heft_error *err)
+{
+    size_t got = 0;
+
+    rows->number = number;
+    if (rows->has_file &&
+        !heft_temp_read(rows->fd, rows->page, PAGE, number * PAGE, &got, rows->what, err))
+        return false;
+    memset(rows->page + got, 0, PAGE - got);
+    return true;
+}
+
+/* Where the row is in memory; NULL on failure. */
+static uint8_t *find(struct heft_row_store *rows, uint64_t row, struct heft_error *err)
+{
+    const uint64_t each = PAGE / rows->width, number = row / each;
+    bool ok = true;
+
+    if (!rows->page) {
+        rows->page = heft_alloc(PAGE, err);
+        ok = rows->page && read_page(rows, number, err);
+    } else if (number != rows->number) {
+        ok = write_page(rows, err) && read_page(rows, number, err);
+    }
+    return ok ? rows->page + row % each * rows->width : NULL;
+}
+
+bool heft_row_store_put(struct heft_row_store *rows, uint64_t row, const void *from,
+                        struct heft_error *err)
+{
+    uint8_t *const to = find(rows, row, err);
+
+    if (!to)
+        return false;
+    memcpy(to, from, rows->width);
+    rows->is_new = true;
+    return true;
+}
+
+bool heft_row_store_get(struct heft_row_store *rows, uint64_t row, void *to, struct heft_error *err)
+{
+    const uint8_t *const from = find(rows, row, err);
+
+    if (from)
+        memcpy(to, from, rows->width);
+    return from != NULL;
+}
+
+void heft_row_store_release(struct heft_row_store *rows)
+{
+    if (rows->has_file)
+        (void)heft_os->close(rows->fd);
+    heft_free(rows->page);
+    *rows = (struct heft_row_store){.width = rows->width, .what = rows->what};
+}
