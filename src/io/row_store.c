@@ -35,10 +35,11 @@ static bool read_page(struct heft_row_store *rows, uint64_t number, struct heft_
     return true;
 }
 
-/* Where the row is in memory; NULL on failure. */
-static uint8_t *find(struct heft_row_store *rows, uint64_t row, struct heft_error *err)
+/* Where row `first` is in memory, and with it so many of the *n from there on as are on its page; NULL
+ * on failure. */
+static uint8_t *find(struct heft_row_store *rows, uint64_t first, size_t *n, struct heft_error *err)
 {
-    const uint64_t each = PAGE / rows->width, number = row / each;
+    const uint64_t each = PAGE / rows->width, number = first / each, row = first % each;
     bool ok = true;
 
     if (!rows->page) {
@@ -47,28 +48,43 @@ static uint8_t *find(struct heft_row_store *rows, uint64_t row, struct heft_erro
     } else if (number != rows->number) {
         ok = write_page(rows, err) && read_page(rows, number, err);
     }
-    return ok ? rows->page + row % each * rows->width : NULL;
+    *n = (size_t)heft_min_u64(*n, each - row);
+    return ok ? rows->page + row * rows->width : NULL;
 }
 
-bool heft_row_store_put(struct heft_row_store *rows, uint64_t row, const void *from,
+bool heft_row_store_put(struct heft_row_store *rows, uint64_t first, size_t n, const void *from,
                         struct heft_error *err)
 {
-    uint8_t *const to = find(rows, row, err);
+    const uint8_t *p = from;
 
-    if (!to)
-        return false;
-    memcpy(to, from, rows->width);
-    rows->is_new = true;
+    for (size_t done = 0, some; done < n; done += some) {
+        uint8_t *to;
+
+        some = n - done;
+        to = find(rows, first + done, &some, err);
+        if (!to)
+            return false;
+        memcpy(to, p + done * rows->width, some * rows->width);
+        rows->is_new = true;
+    }
     return true;
 }
 
-bool heft_row_store_get(struct heft_row_store *rows, uint64_t row, void *to, struct heft_error *err)
+bool heft_row_store_get(struct heft_row_store *rows, uint64_t first, size_t n, void *to,
+                        struct heft_error *err)
 {
-    const uint8_t *const from = find(rows, row, err);
+    uint8_t *p = to;
 
-    if (from)
-        memcpy(to, from, rows->width);
-    return from != NULL;
+    for (size_t done = 0, some; done < n; done += some) {
+        const uint8_t *from;
+
+        some = n - done;
+        from = find(rows, first + done, &some, err);
+        if (!from)
+            return false;
+        memcpy(p + done * rows->width, from, some * rows->width);
+    }
+    return true;
 }
 
 void heft_row_store_release(struct heft_row_store *rows)

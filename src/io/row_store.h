@@ -22,10 +22,11 @@ struct heft_row_store {
     bool is_new; /* the page is not in the file as it is */
 };
 
-HEFT_CHECKED bool heft_row_store_put(struct heft_row_store *rows, uint64_t row, const void *from,
-                                     struct heft_error *err);
-HEFT_CHECKED bool heft_row_store_get(struct heft_row_store *rows, uint64_t row, void *to,
-                                     struct heft_error *err);
+/* n rows from `first` on. After a failure only release is left. */
+HEFT_CHECKED bool heft_row_store_put(struct heft_row_store *rows, uint64_t first, size_t n,
+                                     const void *from, struct heft_error *err);
+HEFT_CHECKED bool heft_row_store_get(struct heft_row_store *rows, uint64_t first, size_t n,
+                                     void *to, struct heft_error *err);
 void heft_row_store_release(struct heft_row_store *rows);
 
 #endif

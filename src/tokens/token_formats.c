@@ -105,7 +105,7 @@ static bool unit_megatron(struct heft_token_file *f, struct heft_error *err)
                          "a document of %" PRIu64 " tokens, Megatron's index can have 2147483647",
                          f->unit_tokens);
     heft_put_le32(length, (uint32_t)f->unit_tokens);
-    return heft_row_store_put(&f->rows, f->units, length, err);
+    return heft_row_store_put(&f->rows, f->units, 1, length, err);
 }
 
 static uint64_t count_sequences(const struct heft_token_file *f)
@@ -140,7 +140,7 @@ static bool put_column(struct heft_token_file *f, int column, struct heft_buf *b
     uint8_t length[LENGTH];
 
     for (uint64_t i = 0; i < f->units; i++) {
-        if (!heft_row_store_get(&f->rows, i, length, err))
+        if (!heft_row_store_get(&f->rows, i, 1, length, err))
             return false;
         if (column == 0)
             heft_buf_put(buf, length, LENGTH);

@@ -222,7 +222,7 @@ static bool keep_member(struct heft_token_file *f, const struct member *m, struc
     heft_put_le64(row + 16, m->packed);
     heft_put_le32(row + 24, m->crc);
     heft_put_le16(row + 28, m->method);
-    return heft_row_store_put(&f->rows, m->number, row, err);
+    return heft_row_store_put(&f->rows, m->number, 1, row, err);
 }
 
 static bool find_member(struct heft_token_file *f, uint64_t number, struct member *m,
@@ -230,7 +230,7 @@ static bool find_member(struct heft_token_file *f, uint64_t number, struct membe
 {
     uint8_t row[ROW];
 
-    if (!heft_row_store_get(&f->rows, number, row, err))
+    if (!heft_row_store_get(&f->rows, number, 1, row, err))
         return false;
     *m = (struct member){.number = number,
                          .at = heft_le64(row),

@@ -13,7 +13,7 @@
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* The next n of them as a piece. */
-static bool save_some(struct heft_token_file *f, uint64_t track, uint64_t n,
+static bool save_some(struct heft_token_file *f, uint64_t track, size_t n,
                       struct heft_journal *journal, struct heft_buf *piece, struct heft_error *err)
 {
     const size_t width = f->rows.width;
@@ -22,10 +22,11 @@ static bool save_some(struct heft_token_file *f, uint64_t track, uint64_t n,
     heft_journal_u64(piece, track);
     heft_journal_u64(piece, f->saved_rows);
     heft_journal_u64(piece, n * width);
-    for (uint64_t i = 0; i < n && heft_buf_room(piece, width); i++) {
-        if (!heft_row_store_get(&f->rows, f->saved_rows++, piece->p + piece->n, err))
+    if (heft_buf_room(piece, n * width)) {
+        if (!heft_row_store_get(&f->rows, f->saved_rows, n, piece->p + piece->n, err))
             return false;
-        piece->n += width;
+        piece->n += n * width;
+        f->saved_rows += n;
     }
     return heft_journal_begin(journal, piece, err);
 }
@@ -41,7 +42,7 @@ static bool save_rows(struct heft_token_out *out, struct heft_journal *journal,
         const uint64_t count = f->is_open ? out->how.format->count_rows(f) : 0;
 
         while (ok && f->saved_rows < count)
-            ok = save_some(f, i, heft_min_u64(count - f->saved_rows, PIECE / f->rows.width),
+            ok = save_some(f, i, (size_t)heft_min_u64(count - f->saved_rows, PIECE / f->rows.width),
                            journal, &piece, err);
     }
     heft_buf_release(&piece);
@@ -60,11 +61,8 @@ bool heft_token_out_load_rows(struct heft_token_out *out, struct heft_cur *piece
         return false;
     if (track > 1 || width == 0 || rows.n % width != 0 || first > f->saved_rows)
         return heft_fail(err, HEFT_MALFORMED, heft_cur_where(piece), "a journal's rows");
-    f->saved_rows = first;
-    for (size_t at = 0; at < rows.n; at += width)
-        if (!heft_row_store_put(&f->rows, f->saved_rows++, rows.p + at, err))
-            return false;
-    return true;
+    f->saved_rows = first + rows.n / width;
+    return heft_row_store_put(&f->rows, first, rows.n / width, rows.p, err);
 }
 
 /* ---- the state ------------------------------------------------------------------------------ */

@@ -24,7 +24,7 @@ static bool put(struct heft_row_store *rows, uint64_t number, struct heft_error 
     uint8_t row[30];
 
     make_row(number, row);
-    return heft_row_store_put(rows, number, row, err);
+    return heft_row_store_put(rows, number, 1, row, err);
 }
 
 /* False: the store failed. */
@@ -33,7 +33,7 @@ static bool holds(struct heft_row_store *rows, uint64_t number, struct heft_erro
     uint8_t row[30], got[30];
 
     make_row(number, row);
-    if (!heft_row_store_get(rows, number, got, err))
+    if (!heft_row_store_get(rows, number, 1, got, err))
         return false;
     assert_memory_equal(got, row, sizeof row);
     return true;
@@ -71,7 +71,7 @@ static void test_gaps(void **state)
     (void)state;
     assert_true(put(&rows, ROWS - 1, &err));
     for (uint64_t i = 0; i < ROWS; i += 3) {
-        assert_true(heft_row_store_put(&rows, i, zeros, &err));
+        assert_true(heft_row_store_put(&rows, i, 1, zeros, &err));
         assert_true(put(&rows, i, &err));
     }
     for (uint64_t i = 0; i < ROWS; i++) {
@@ -79,11 +79,11 @@ static void test_gaps(void **state)
             assert_true(holds(&rows, i, &err));
             continue;
         }
-        assert_true(heft_row_store_get(&rows, i, got, &err));
+        assert_true(heft_row_store_get(&rows, i, 1, got, &err));
         assert_memory_equal(got, zeros, sizeof zeros);
     }
     heft_row_store_release(&rows);
-    assert_true(heft_row_store_get(&rows, 0, got, &err)); /* empty once more */
+    assert_true(heft_row_store_get(&rows, 0, 1, got, &err)); /* empty once more */
     assert_memory_equal(got, zeros, sizeof zeros);
     heft_row_store_release(&rows);
 }
@@ -100,6 +100,24 @@ static void test_few(void **state)
         assert_true(put(&rows, i, &err) && holds(&rows, i, &err));
     heft_row_store_release(&rows);
     heft_fault_os_remove();
+}
+
+/* Many at once, across pages. */
+static void test_many(void **state)
+{
+    static uint8_t all[ROWS * 30], got[ROWS * 30];
+    struct heft_row_store rows = begin();
+    struct heft_error err = {0};
+
+    (void)state;
+    for (uint64_t i = 0; i < ROWS; i++)
+        make_row(i, all + i * 30);
+    for (size_t i = 0, n = 1; i < ROWS; i += n, n = n * 2 + 1)
+        assert_true(heft_row_store_put(&rows, i, n < ROWS - i ? n : ROWS - i, all + i * 30, &err));
+    for (size_t i = 0, n = 5000; i < ROWS; i += n)
+        assert_true(heft_row_store_get(&rows, i, n, got + i * 30, &err));
+    assert_memory_equal(got, all, sizeof all);
+    heft_row_store_release(&rows);
 }
 
 static bool fill_and_read(struct heft_row_store *rows, struct heft_error *err)
@@ -143,10 +161,8 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_few),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_gaps),     cmocka_unit_test(test_few),
+        cmocka_unit_test(test_many),  cmocka_unit_test(test_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
