@@ -182,7 +182,8 @@ HEFT_API struct heft_encoding *heft_encode_plan(const struct heft_vocab *v,
 /* Once. */
 HEFT_API bool heft_encode_run(struct heft_encoding *e, struct heft_error *err);
 HEFT_API void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out);
-/* The i-th file that is read, and the i-th that was written; NULL past the last. */
+/* The i-th file that is read (until the next is asked for), and the i-th that was written; NULL past
+ * the last. */
 HEFT_API const char *heft_encode_input(const struct heft_encoding *e, size_t i);
 HEFT_API const char *heft_encode_output(const struct heft_encoding *e, size_t i);
 /* After the run: tokens of the i-th of the n inputs. */

@@ -25,6 +25,7 @@ struct front {
     uint64_t before;     /* bytes of inputs that are done */
     size_t item;
     const char *path;
+    struct heft_buf kept;          /* the path's bytes */
     struct heft_input_text *in;    /* NULL: not within a text */
     struct heft_json_lines *lines; /* NULL: the text is a document */
     const char *line_text;         /* of the line's document, NULL: not within it */
@@ -199,8 +200,8 @@ static bool end_document(struct front *f, struct heft_error *err)
 static bool tell(struct front *f, uint64_t read, struct heft_error *err)
 {
     const struct heft_encode_options *o = &f->plan->options;
-    const struct heft_input_list *list = &f->plan->list;
-    const uint64_t total = list->has_streams ? 0 : list->bytes;
+    const struct heft_input_list *list = f->plan->list;
+    const uint64_t total = heft_input_list_streams(list) ? 0 : heft_input_list_bytes(list);
 
     return !o->progress || o->progress(o->progress_ctx, f->before + read, total) ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
@@ -323,7 +324,7 @@ static bool read_text(struct front *f, struct heft_error *err)
 
 /* In an .npz arrays come in front of a unit that is open (the original's order); in other formats
  * ids come in the order of the inputs. */
-static bool pass_arrays(struct front *f, size_t item, struct heft_error *err)
+static bool pass_arrays(struct front *f, const struct heft_input_item *item, struct heft_error *err)
 {
     const bool is_open = f->plan->accumulates && f->characters > 0;
 
@@ -332,8 +333,8 @@ static bool pass_arrays(struct front *f, size_t item, struct heft_error *err)
                heft_error_file(err, f->path);
     if (is_open && !f->plan->format->arrays && !end_unit(f, err))
         return false;
-    f->before += f->plan->list.items[item].bytes;
-    return mark(f, HEFT_MARK_ARRAYS, item, err);
+    f->before += item->bytes;
+    return mark(f, HEFT_MARK_ARRAYS, f->item, err);
 }
 
 bool heft_encode_is_npz(const char *path)
@@ -343,26 +344,47 @@ bool heft_encode_is_npz(const char *path)
     return n >= 4 && strcmp(path + n - 4, ".npz") == 0;
 }
 
+/* The last one of a word of the command line says so. */
+static bool end_input(struct front *f, uint32_t word, struct heft_error *err)
+{
+    struct heft_input_list *list = f->plan->list;
+    const bool is_last = f->item + 1 == heft_input_list_count(list);
+    struct heft_input_item next = {0};
+    struct heft_buf path = {0};
+    const bool ok = is_last || heft_input_list_get(list, f->item + 1, &path, &next, err);
+
+    heft_buf_release(&path);
+    return ok && ((!is_last && next.word == word) || mark(f, HEFT_MARK_INPUT, word, err));
+}
+
+static bool take_inputs(struct front *f, struct heft_error *err)
+{
+    struct heft_input_list *list = f->plan->list;
+
+    for (; f->item < heft_input_list_count(list); f->item++) {
+        struct heft_input_item item;
+
+        if (!heft_input_list_get(list, f->item, &f->kept, &item, err))
+            return false;
+        f->path = item.path;
+        if (!(heft_encode_is_npz(f->path) ? pass_arrays(f, &item, err) : read_text(f, err)) ||
+            !end_input(f, item.word, err))
+            return false;
+    }
+    return true;
+}
+
 bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
                         struct heft_error *err)
 {
     struct front f = {.plan = plan, .line = l};
+    bool ok;
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
         return heft_error_file(err, plan->resume.path);
-    if (!tell(&f, f.saved - f.before, err))
-        return false;
-    for (; f.item < plan->list.n; f.item++) {
-        const struct heft_input_item *item = &plan->list.items[f.item];
-
-        f.path = item->path;
-        if (!(heft_encode_is_npz(f.path) ? pass_arrays(&f, f.item, err) : read_text(&f, err)))
-            return false;
-        if ((f.item + 1 == plan->list.n || item[1].word != item->word) &&
-            !mark(&f, HEFT_MARK_INPUT, item->word, err))
-            return false;
-    }
+    ok = tell(&f, f.saved - f.before, err) && take_inputs(&f, err);
+    heft_buf_release(&f.kept);
     plan->sum.bytes = f.before;
-    return (!plan->accumulates || f.characters == 0 || end_unit(&f, err)) &&
+    return ok && (!plan->accumulates || f.characters == 0 || end_unit(&f, err)) &&
            heft_encode_finish(l, err);
 }

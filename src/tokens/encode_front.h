@@ -37,7 +37,7 @@ struct heft_encoding {
     const struct heft_token_format *format; /* NULL: count */
     struct heft_arena mem;
     const char *output; /* with its extension */
-    struct heft_input_list list;
+    struct heft_input_list *list;
     size_t n_words;
     uint64_t *word_tokens;
     bool accumulates; /* documents become one unit until it has options.combine characters */

@@ -24,7 +24,8 @@
  * one alone 232 000. */
 static size_t cache_of(const struct heft_encode_line *l, unsigned i)
 {
-    const uint64_t bytes = l->plan->list.bytes ? l->plan->list.bytes : UINT64_MAX;
+    const uint64_t size = heft_input_list_bytes(l->plan->list),
+                   bytes = size > 0 ? size : UINT64_MAX;
     const size_t share = (size_t)heft_min_u64(CACHE, CACHES / l->n_workers);
 
     if (i == l->n_workers)
@@ -57,12 +58,16 @@ static bool work(void *ctx, unsigned worker, unsigned slot, struct heft_error *e
 
 static bool take_arrays(struct heft_encode_line *l, uint64_t item, struct heft_error *err)
 {
+    struct heft_encoding *plan = l->plan;
+    struct heft_input_item from;
+    struct heft_buf path = {0};
     uint64_t tokens = 0;
+    const bool ok = heft_input_list_get(plan->list, (size_t)item, &path, &from, err) &&
+                    heft_token_out_arrays(plan->out, from.path, &tokens, err);
 
-    if (!heft_token_out_arrays(l->plan->out, l->plan->list.items[item].path, &tokens, err))
-        return false;
-    l->plan->sum.tokens += tokens;
-    return true;
+    plan->sum.tokens += tokens;
+    heft_buf_release(&path);
+    return ok;
 }
 
 static bool take(void *ctx, unsigned slot, struct heft_error *err)
@@ -219,10 +224,10 @@ bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *pla
                            struct heft_error *err)
 {
     struct heft_line_work how = {.work = work, .take = take, .ctx = l};
-    const uint64_t shares = plan->list.bytes / SHARE + 1;
+    const uint64_t bytes = heft_input_list_bytes(plan->list), shares = bytes / SHARE + 1;
 
     *l = (struct heft_encode_line){.plan = plan};
-    l->n_workers = heft_pool_threads(plan->options.threads, plan->list.bytes ? shares : UINT64_MAX);
+    l->n_workers = heft_pool_threads(plan->options.threads, bytes > 0 ? shares : UINT64_MAX);
     l->n_slots = l->n_workers > 1 ? 2 * l->n_workers + 1 : 1;
     how.threads = l->n_workers;
     how.slots = l->n_slots;

@@ -106,22 +106,36 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     return (!o->output || choose_format(e, err)) && choose_separator(e, err);
 }
 
+static bool find_arrays(struct heft_encoding *e, struct heft_error *err)
+{
+    const size_t n = heft_input_list_count(e->list);
+    struct heft_input_item item;
+    struct heft_buf path = {0};
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = heft_input_list_get(e->list, i, &path, &item, err);
+        e->has_arrays |= ok && heft_encode_is_npz(item.path);
+    }
+    heft_buf_release(&path);
+    return ok;
+}
+
 static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size_t n,
                         struct heft_error *err)
 {
     const struct heft_input_how how = {e->options.sort, e->options.allow_empty};
 
     e->n_words = n;
+    e->list = heft_input_list_new(err);
     e->word_tokens = heft_calloc(n, sizeof *e->word_tokens, err);
-    if (!e->word_tokens || n > UINT32_MAX)
+    if (!e->list || !e->word_tokens || n > UINT32_MAX)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (!heft_input_list_add(&e->list, inputs[i], (uint32_t)i, &how, err))
+        if (!heft_input_list_add(e->list, inputs[i], (uint32_t)i, &how, err))
             return false;
-    for (size_t i = 0; i < e->list.n; i++)
-        e->has_arrays |= heft_encode_is_npz(e->list.items[i].path);
-    e->sum.inputs = e->list.n;
-    return true;
+    e->sum.inputs = heft_input_list_count(e->list);
+    return find_arrays(e, err);
 }
 
 struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *const *inputs,
@@ -160,7 +174,7 @@ void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_sum
 
 const char *heft_encode_input(const struct heft_encoding *e, size_t i)
 {
-    return i < e->list.n ? e->list.items[i].path : NULL;
+    return heft_input_list_path(e->list, i);
 }
 
 const char *heft_encode_output(const struct heft_encoding *e, size_t i)
@@ -181,7 +195,7 @@ void heft_encode_free(struct heft_encoding *e)
         return;
     heft_token_out_free(e->out);
     heft_encode_resume_release(&e->resume, e->options.resume);
-    heft_input_list_release(&e->list);
+    heft_input_list_free(e->list);
     heft_free(e->word_tokens);
     heft_arena_release(&e->mem);
     heft_free(e);

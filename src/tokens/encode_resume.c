@@ -66,19 +66,25 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
 
 static bool make_who(struct heft_encoding *e, struct heft_error *err)
 {
-    struct heft_buf *who = &e->resume.who, options = {0};
+    struct heft_buf *who = &e->resume.who, options = {0}, path = {0};
+    const size_t n = heft_input_list_count(e->list);
+    struct heft_input_item item;
+    bool ok = true;
 
     if (who->n > 0)
         return true;
     put_options(e, &options);
     heft_journal_u64(who, heft_os_process());
     heft_journal_bytes(who, options.p, options.n);
-    heft_journal_u64(who, e->list.n);
-    for (size_t i = 0; i < e->list.n; i++)
-        heft_journal_u64(who, mark_of_input(&e->list.items[i]));
+    heft_journal_u64(who, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = heft_input_list_get(e->list, i, &path, &item, err);
+        heft_journal_u64(who, ok ? mark_of_input(&item) : 0);
+    }
     who->failed |= options.failed;
     heft_buf_release(&options);
-    return heft_buf_ok(who, err);
+    heft_buf_release(&path);
+    return ok && heft_buf_ok(who, err);
 }
 
 static bool differs(struct heft_error *err, const char *what)
@@ -86,6 +92,12 @@ static bool differs(struct heft_error *err, const char *what)
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "%s than in the run that was interrupted; without --resume it begins anew",
                      what);
+}
+
+static bool input_differs(const struct heft_encoding *e, size_t i, struct heft_error *err)
+{
+    differs(err, "another input, or with other contents,");
+    return heft_error_file(err, heft_input_list_path(e->list, i));
 }
 
 static bool check_who(struct heft_encoding *e, struct heft_cur *record, struct heft_error *err)
@@ -105,11 +117,9 @@ static bool check_who(struct heft_encoding *e, struct heft_cur *record, struct h
         return differs(err, "other options, another vocabulary or version of heft");
     if (heft_cur_u64(record) != heft_cur_u64(&own))
         return differs(err, "more or fewer inputs");
-    for (size_t i = 0; i < e->list.n; i++)
-        if (heft_cur_u64(record) != heft_cur_u64(&own)) {
-            differs(err, "another input, or with other contents,");
-            return heft_error_file(err, e->list.items[i].path);
-        }
+    for (size_t i = 0; i < heft_input_list_count(e->list); i++)
+        if (heft_cur_u64(record) != heft_cur_u64(&own))
+            return input_differs(e, i, err);
     return heft_journal_ends(record, err);
 }
 
@@ -299,8 +309,8 @@ static bool open_journal(struct heft_encoding *e, struct heft_error *err)
 static bool begin_anew(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_buf none = {0};
-    const bool is_kept =
-        e->resume.path && (e->options.resume || e->list.bytes >= e->options.checkpoint);
+    const bool is_kept = e->resume.path && (e->options.resume || heft_input_list_bytes(e->list) >=
+                                                                     e->options.checkpoint);
 
     if (e->options.resume)
         heft_token_out_keep(e->out, 0);
@@ -326,10 +336,10 @@ bool heft_encode_begin(struct heft_encoding *e, unsigned width, struct heft_erro
 
     if (!open_output(e, width, err))
         return false;
-    if (e->list.has_streams && o->resume)
+    if (heft_input_list_streams(e->list) && o->resume)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "an input that can only be read once cannot be resumed");
-    if (!e->list.has_streams && !open_journal(e, err))
+    if (!heft_input_list_streams(e->list) && !open_journal(e, err))
         return false;
     return e->resume.journal ? go_on(e, err) : begin_anew(e, err);
 }

@@ -31,7 +31,7 @@ struct member {
 };
 
 struct later {
-    const char *path;
+    char *path;
     uint64_t first; /* number of its first array */
 };
 
@@ -289,11 +289,33 @@ static bool copy_bytes(void *ctx, const uint8_t *p, size_t n, struct heft_error 
     return heft_token_put(c->f, p, n, err);
 }
 
-static bool copy_arrays(struct heft_token_file *f, const struct later *from, struct heft_error *err)
+static bool copy_arrays(struct heft_token_file *f, const char *path, uint64_t first,
+                        struct heft_error *err)
 {
-    struct copying c = {f, from->first};
+    struct copying c = {f, first};
 
-    return heft_npz_copy(from->path, copy_begin, copy_bytes, &c, err);
+    return heft_npz_copy(path, copy_begin, copy_bytes, &c, err);
+}
+
+static bool keep_later(struct heft_npz_state *z, struct heft_str path, uint64_t first,
+                       struct heft_error *err)
+{
+    char *copy;
+
+    if (!heft_grow(&z->later, &z->cap_later, z->n_later, 1, sizeof *z->later, err))
+        return false;
+    copy = heft_calloc(path.n + 1, 1, err);
+    if (!copy)
+        return false;
+    memcpy(copy, path.p, path.n);
+    z->later[z->n_later++] = (struct later){copy, first};
+    return true;
+}
+
+static void forget_later(struct heft_npz_state *z)
+{
+    while (z->n_later > 0)
+        heft_free(z->later[--z->n_later].path);
 }
 
 static bool copy_later(struct heft_token_file *f, struct heft_error *err)
@@ -301,27 +323,23 @@ static bool copy_later(struct heft_token_file *f, struct heft_error *err)
     struct heft_npz_state *z = f->npz;
 
     for (size_t i = 0; i < z->n_later; i++)
-        if (!copy_arrays(f, &z->later[i], err))
+        if (!copy_arrays(f, z->later[i].path, z->later[i].first, err))
             return false;
-    z->n_later = 0;
+    forget_later(z);
     return true;
 }
 
 static bool arrays_npz(struct heft_token_file *f, const char *path, struct heft_error *err)
 {
     struct heft_npz_state *z = f->npz;
-    struct later this = {path, z->next};
+    const uint64_t first = z->next;
     uint64_t count;
 
     if (!heft_npz_count(path, &count, err))
         return false;
     z->next += count;
-    if (!z->is_open)
-        return copy_arrays(f, &this, err);
-    if (!heft_grow(&z->later, &z->cap_later, z->n_later, 1, sizeof *z->later, err))
-        return false;
-    z->later[z->n_later++] = this;
-    return true;
+    return z->is_open ? keep_later(z, heft_str_of(path), first, err)
+                      : copy_arrays(f, path, first, err);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -349,16 +367,12 @@ static bool load_later(struct heft_token_file *f, struct heft_cur *record, struc
     struct heft_npz_state *z = f->npz;
     const uint64_t count = heft_cur_u64(record);
 
-    z->n_later = 0;
+    forget_later(z);
     for (uint64_t i = 0; i < count && heft_cur_ok(record); i++) {
         const uint64_t first = heft_cur_u64(record);
         const struct heft_bytes path = heft_journal_take(record);
-        const struct heft_str text = {(const char *)path.p, path.n};
 
-        if (!heft_grow(&z->later, &z->cap_later, z->n_later, 1, sizeof *z->later, err))
-            return false;
-        z->later[z->n_later] = (struct later){heft_arena_text(f->mem, text, err), first};
-        if (!z->later[z->n_later++].path)
+        if (!keep_later(z, (struct heft_str){(const char *)path.p, path.n}, first, err))
             return false;
     }
     return true;
@@ -388,7 +402,7 @@ static bool begin_npz(struct heft_token_file *f, const char *path, struct heft_e
         f->npz = heft_calloc(1, sizeof *f->npz, err);
     if (!f->npz)
         return false;
-    f->npz->n_later = 0;
+    forget_later(f->npz);
     f->npz->next = 0;
     f->npz->is_open = false;
     return true;
@@ -459,6 +473,7 @@ static void release_npz(struct heft_token_file *f)
 {
     if (!f->npz)
         return;
+    forget_later(f->npz);
     heft_free(f->npz->later);
     heft_free(f->npz);
 }

@@ -28,7 +28,7 @@ struct span {
 };
 
 struct reading {
-    struct heft_input_list list;
+    struct heft_input_list *list;
     struct span *spans;
     size_t n_spans, cap_spans;
     struct heft_classes classes;
@@ -44,12 +44,16 @@ static bool find_files(struct reading *r, const char *const *paths, size_t n,
 {
     const struct heft_input_how how = {.allow_empty = true}; /* as a folder may be */
 
+    r->list = heft_input_list_new(err);
+    if (!r->list)
+        return false;
     for (size_t i = 0; i < n; i++) {
-        const size_t before = r->list.n;
+        const size_t before = heft_input_list_count(r->list);
 
-        if (!heft_input_list_add(&r->list, paths[i], 0, &how, err))
+        if (!heft_input_list_add(r->list, paths[i], 0, &how, err))
             return false;
-        if (r->list.n == before && heft_path_kind(paths[i]) == HEFT_PATH_NONE) {
+        if (heft_input_list_count(r->list) == before &&
+            heft_path_kind(paths[i]) == HEFT_PATH_NONE) {
             heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
                       "no such file, and no pattern that matches one");
             return heft_error_file(err, paths[i]);
@@ -112,26 +116,35 @@ static bool cut_file(struct reading *r, const struct heft_source *source, uint32
 }
 
 /* Also what says that it has no bytes may be a pipe, or of /proc. */
+static bool cut_item(struct reading *r, uint32_t file, const struct heft_input_item *item,
+                     struct heft_error *err)
+{
+    struct heft_source source;
+    bool ok;
+
+    if (item->bytes == 0)
+        return add_span(r, (struct span){file, true, 0, 0}, err);
+    if (!heft_source_open_file(&source, item->path, err))
+        return heft_error_file(err, item->path);
+    ok = cut_file(r, &source, file, err);
+    heft_source_close(&source);
+    return ok || heft_error_file(err, item->path);
+}
+
 static bool cut_files(struct reading *r, struct heft_error *err)
 {
-    for (size_t i = 0; i < r->list.n; i++) {
-        const struct heft_input_item *item = &r->list.items[i];
-        struct heft_source source;
-        bool ok;
+    const size_t n = heft_input_list_count(r->list);
+    struct heft_buf path = {0};
+    bool ok = true;
 
-        if (item->bytes == 0) {
-            if (!add_span(r, (struct span){(uint32_t)i, true, 0, 0}, err))
-                return false;
-            continue;
-        }
-        if (!heft_source_open_file(&source, item->path, err))
-            return heft_error_file(err, item->path);
-        ok = cut_file(r, &source, (uint32_t)i, err);
-        heft_source_close(&source);
-        if (!ok)
-            return heft_error_file(err, item->path);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct heft_input_item item;
+
+        ok = heft_input_list_get(r->list, i, &path, &item, err) &&
+             cut_item(r, (uint32_t)i, &item, err);
     }
-    return true;
+    heft_buf_release(&path);
+    return ok;
 }
 
 /* ---- one span ---------------------------------------------------------------------------- */
@@ -238,21 +251,32 @@ static bool count_span(struct heft_word_counter *counter, struct text *t, struct
     return true;
 }
 
-static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+static bool count_file(struct heft_word_counter *counter, const struct span *span, const char *path,
+                       struct heft_error *err)
 {
-    struct reading *r = ctx;
-    const struct span *span = &r->spans[index];
-    const char *const path = r->list.items[span->file].path;
     struct buffer buffer = {.at = span->at};
     struct text text;
     bool ok;
 
     if (!open_text(&text, span, path, err))
         return heft_error_file(err, path);
-    ok = count_span(r->counters[worker], &text, &buffer, err);
+    ok = count_span(counter, &text, &buffer, err);
     close_text(&text);
     heft_free(buffer.p);
     return ok || heft_error_file(err, path);
+}
+
+static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
+{
+    struct reading *r = ctx;
+    const struct span *span = &r->spans[index];
+    struct heft_input_item item;
+    struct heft_buf path = {0};
+    const bool ok = heft_input_list_get(r->list, span->file, &path, &item, err) &&
+                    count_file(r->counters[worker], span, item.path, err);
+
+    heft_buf_release(&path);
+    return ok;
 }
 
 /* ---- all of them ------------------------------------------------------------------------- */
@@ -296,7 +320,7 @@ static bool count_all(struct reading *r, struct heft_counts *counts,
         report->words += r->counters[i]->total;
         report->bytes += r->counters[i]->bytes;
     }
-    report->files = r->list.n;
+    report->files = heft_input_list_count(r->list);
     report->different = counts->n;
     return true;
 }
@@ -310,7 +334,7 @@ static void release(struct reading *r)
     }
     heft_free(r->counters);
     heft_free(r->spans);
-    heft_input_list_release(&r->list);
+    heft_input_list_free(r->list);
     heft_free(r);
 }
 

@@ -12,7 +12,7 @@
 #include "fault_os.h"
 #include "io/line.h"
 #include "scratch.h"
-#include "tokens/input_list.h"
+#include "tokens/input_pattern.h"
 #include "tokens/token_deflate.h"
 
 #include <heft/tokens.h>
