@@ -382,9 +382,9 @@ bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
 
     if (plan->resume.place.n > 0 && !load_place(&f, err))
         return heft_error_file(err, plan->resume.path);
-    ok = tell(&f, f.saved - f.before, err) && take_inputs(&f, err);
-    heft_buf_release(&f.kept);
+    ok = tell(&f, f.saved - f.before, err) && take_inputs(&f, err) &&
+         (!plan->accumulates || f.characters == 0 || end_unit(&f, err));
     plan->sum.bytes = f.before;
-    return ok && (!plan->accumulates || f.characters == 0 || end_unit(&f, err)) &&
-           heft_encode_finish(l, err);
+    heft_buf_release(&f.kept);
+    return ok && heft_encode_finish(l, err);
 }
