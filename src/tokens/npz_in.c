@@ -17,6 +17,8 @@ struct npz {
     struct heft_source src;
     struct heft_arena mem;
     struct heft_zip zip;
+    uint8_t *packed;        /* COPY bytes of the member that is read */
+    struct heft_buf header; /* of the array that is looked at */
 };
 
 static bool open_npz(struct npz *npz, const char *path, struct heft_error *err)
@@ -31,6 +33,8 @@ static void close_npz(struct npz *npz)
 {
     heft_source_close(&npz->src);
     heft_arena_release(&npz->mem);
+    heft_buf_release(&npz->header);
+    heft_free(npz->packed);
 }
 
 bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err)
@@ -47,29 +51,29 @@ bool heft_npz_count(const char *path, uint64_t *count, struct heft_error *err)
 /* ---- a member's bytes, unpacked --------------------------------------------------------------- */
 
 struct member {
-    const struct npz *npz;
+    struct npz *npz;
     const struct heft_zip_entry *entry;
     struct heft_inflate *inflate; /* NULL: stored */
-    uint8_t *packed;
     struct heft_bytes waiting;
     uint64_t at;   /* of the payload: read so far */
     uint64_t left; /* bytes to be unpacked still */
     bool done;
 };
 
-static bool open_member(struct member *m, const struct npz *npz, const struct heft_zip_entry *entry,
+/* One at a time. */
+static bool open_member(struct member *m, struct npz *npz, const struct heft_zip_entry *entry,
                         struct heft_error *err)
 {
     *m = (struct member){.npz = npz, .entry = entry, .left = entry->size};
-    m->packed = heft_alloc(COPY, err);
-    if (m->packed && entry->method == HEFT_ZIP_DEFLATED)
+    if (!npz->packed)
+        npz->packed = heft_alloc(COPY, err);
+    if (npz->packed && entry->method == HEFT_ZIP_DEFLATED)
         m->inflate = heft_inflate_new(err);
-    return m->packed && (m->inflate || entry->method == HEFT_ZIP_STORED);
+    return npz->packed && (m->inflate || entry->method == HEFT_ZIP_STORED);
 }
 
 static void close_member(struct member *m)
 {
-    heft_free(m->packed);
     heft_inflate_free(m->inflate);
 }
 
@@ -77,9 +81,9 @@ static bool refill(struct member *m, struct heft_error *err)
 {
     const size_t n = (size_t)heft_min_u64(COPY, m->entry->packed - m->at);
 
-    if (!heft_source_read(&m->npz->src, m->entry->data + m->at, m->packed, n, err))
+    if (!heft_source_read(&m->npz->src, m->entry->data + m->at, m->npz->packed, n, err))
         return false;
-    m->waiting = (struct heft_bytes){m->packed, n};
+    m->waiting = (struct heft_bytes){m->npz->packed, n};
     m->at += n;
     return true;
 }
@@ -129,11 +133,11 @@ static bool read_member(struct member *m, uint8_t *to, size_t n, struct heft_err
 
 /* ---- an array's header ------------------------------------------------------------------------ */
 
-/* Reads the header of a member into the arena; the member then stands at its data. */
-static bool read_header(struct member *m, struct heft_arena *mem, struct heft_bytes *header,
-                        struct heft_error *err)
+/* The header of a member, until the next is read; the member then stands at its data. */
+static bool read_header(struct member *m, struct heft_bytes *header, struct heft_error *err)
 {
-    uint8_t head[HEFT_NPY_HEAD], *all;
+    struct heft_buf *all = &m->npz->header;
+    uint8_t head[HEFT_NPY_HEAD];
     const size_t n = (size_t)heft_min_u64(m->left, sizeof head);
     size_t length;
 
@@ -143,12 +147,12 @@ static bool read_header(struct member *m, struct heft_arena *mem, struct heft_by
     if (length < n || length - n > m->left)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                          "a header of %zu bytes, %" PRIu64 " are left", length, m->left);
-    all = heft_arena_alloc(mem, length, err);
-    if (!all)
-        return false;
-    memcpy(all, head, n);
-    *header = (struct heft_bytes){all, length};
-    return read_member(m, all + n, length - n, err);
+    all->n = 0;
+    heft_buf_put(all, head, n);
+    if (!heft_buf_room(all, length - n))
+        return heft_buf_ok(all, err);
+    *header = (struct heft_bytes){(uint8_t *)all->p, length};
+    return read_member(m, (uint8_t *)all->p + n, length - n, err);
 }
 
 /* Where in the file a member is that is wrong, and which it is. */
@@ -192,15 +196,14 @@ static bool check_data(const struct npz *npz, const struct heft_zip_entry *entry
            blame(entry, err);
 }
 
-static bool check_array(const struct npz *npz, struct heft_arena *mem,
-                        const struct heft_zip_entry *entry, struct heft_error *err)
+static bool check_array(struct npz *npz, const struct heft_zip_entry *entry, struct heft_error *err)
 {
     struct heft_bytes header;
     struct heft_npy npy;
     struct member m;
     const bool ok =
         open_member(&m, npz, entry, err) &&
-        ((read_header(&m, mem, &header, err) && heft_npy_parse(&npy, header, HEFT_NO_OFFSET, err) &&
+        ((read_header(&m, &header, err) && heft_npy_parse(&npy, header, HEFT_NO_OFFSET, err) &&
           heft_npy_is_safe(header, &npy, err)) ||
          blame(entry, err));
 
@@ -222,8 +225,7 @@ bool heft_npz_copy(const char *path,
         const struct heft_zip_entry *e = &npz.zip.entries[i];
         const struct heft_npz_array array = {e->size, e->packed, e->crc, e->method};
 
-        ok = (check_array(&npz, &npz.mem, e, err) || heft_error_file(err, path)) &&
-             begin(ctx, &array, err);
+        ok = (check_array(&npz, e, err) || heft_error_file(err, path)) && begin(ctx, &array, err);
         for (uint64_t at = 0; ok && at < e->packed; at += COPY) {
             const size_t n = (size_t)heft_min_u64(COPY, e->packed - at);
 
@@ -288,10 +290,10 @@ bool heft_npz_read_ids(const char *path, const struct heft_npz_ids *to, struct h
         struct heft_bytes header;
         struct member m;
 
-        ok = check_array(&npz, &npz.mem, entry, err) && open_member(&m, &npz, entry, err);
+        ok = check_array(&npz, entry, err) && open_member(&m, &npz, entry, err);
         if (!ok)
             break;
-        ok = (read_header(&m, &npz.mem, &header, err) && heft_npy_ids(header, &type, err)) ||
+        ok = (read_header(&m, &header, err) && heft_npy_ids(header, &type, err)) ||
              blame(entry, err);
         ok = ok && tell_ids(to, &m, &type, err);
         close_member(&m);

@@ -21,6 +21,9 @@
 
 #define CENTRAL HEFT_ZIP_CENTRAL
 
+#define PIECE      ((size_t)4 << 20) /* of the directory, in memory at once */
+#define MOST_ENTRY (CENTRAL + 3 * 65535)
+
 enum { MOST_TIMES = 64 }; /* an archive's bytes, that its deflated records unpack to in all … */
 #define ALWAYS (UINT64_C(4) << 30) /* … or this: seconds of inflating */
 
@@ -33,7 +36,7 @@ struct opening {
     struct heft_arena *arena, *for_names;
     struct heft_error *err;
     struct heft_zip_tail tail;
-    uint8_t *directory; /* where the tail does not hold it */
+    uint8_t *piece; /* of the directory, where the tail does not hold it */
     struct heft_zip_place *places;
     char *folded;           /* names in lower case, where that changes them, one behind the other */
     char *names;            /* the same as they are, in the arena */
@@ -343,36 +346,55 @@ static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struc
     return true;
 }
 
-static bool read_entries(struct opening *o, struct heft_bytes bytes, uint64_t entries)
+/* Entry i, which the cursor stands at. */
+static bool read_entry(struct opening *o, struct heft_cur *cur, uint64_t i, uint64_t entries)
 {
-    struct heft_cur cur = heft_cur_of(bytes, o->zip->directory);
+    const uint64_t where = heft_cur_where(cur);
+    const struct heft_bytes head = heft_cur_take(cur, CENTRAL);
+    struct heft_bytes name, extra;
 
-    for (uint64_t i = 0; i < entries; i++) {
-        const uint64_t where = heft_cur_where(&cur);
-        const struct heft_bytes head = heft_cur_take(&cur, CENTRAL);
-        struct heft_bytes name, extra;
+    if (head.n && heft_le32(head.p) != HEFT_ZIP_SIG_CENTRAL)
+        return heft_fail(o->err, HEFT_MALFORMED, where,
+                         "entry %" PRIu64 " of %" PRIu64 " begins with 0x%08" PRIx32
+                         ", 0x%08" PRIx32 " is needed",
+                         i + 1, entries, heft_le32(head.p), HEFT_ZIP_SIG_CENTRAL);
+    name = heft_cur_take(cur, head.n ? heft_le16(head.p + 28) : 0U);
+    extra = heft_cur_take(cur, head.n ? heft_le16(head.p + 30) : 0U);
+    heft_cur_take(cur, head.n ? heft_le16(head.p + 32) : 0U);
+    if (!heft_cur_ok(cur))
+        return heft_fail(o->err, HEFT_MALFORMED, where,
+                         "entry %" PRIu64 " of %" PRIu64
+                         " reaches past the end of the directory at %" PRIu64,
+                         i + 1, entries, o->zip->tail);
+    return add_entry(o, head.p, where, name, extra);
+}
 
-        if (head.n && heft_le32(head.p) != HEFT_ZIP_SIG_CENTRAL)
-            return heft_fail(o->err, HEFT_MALFORMED, where,
-                             "entry %" PRIu64 " of %" PRIu64 " begins with 0x%08" PRIx32
-                             ", 0x%08" PRIx32 " is needed",
-                             i + 1, entries, heft_le32(head.p), HEFT_ZIP_SIG_CENTRAL);
-        name = heft_cur_take(&cur, head.n ? heft_le16(head.p + 28) : 0U);
-        extra = heft_cur_take(&cur, head.n ? heft_le16(head.p + 30) : 0U);
-        heft_cur_take(&cur, head.n ? heft_le16(head.p + 32) : 0U);
-        if (!heft_cur_ok(&cur))
-            return heft_fail(o->err, HEFT_MALFORMED, where,
-                             "entry %" PRIu64 " of %" PRIu64
-                             " reaches past the end of the directory at %" PRIu64,
-                             i + 1, entries, o->zip->tail);
-        if (!add_entry(o, head.p, where, name, extra))
+/* The directory in pieces, each of which begins with an entry. */
+static bool read_entries(struct opening *o, const struct heft_zip_end *end)
+{
+    uint64_t at = end->directory, left = end->size, i = 0;
+
+    while (left > 0) {
+        const size_t n = (size_t)heft_min_u64(left, PIECE);
+        const struct heft_bytes bytes = {heft_zip_bytes(&o->tail, at, n, o->piece, o->err), n};
+        struct heft_cur cur = heft_cur_of(bytes, at);
+
+        if (!bytes.p)
             return false;
+        for (; i < end->entries && (n == left || heft_cur_left(&cur) >= MOST_ENTRY); i++)
+            if (!read_entry(o, &cur, i, end->entries))
+                return false;
+        at += n - heft_cur_left(&cur);
+        left -= n - heft_cur_left(&cur);
+        if (left > 0 && i == end->entries)
+            return heft_fail(o->err, HEFT_MALFORMED, at,
+                             "%" PRIu64 " bytes of the directory follow its %" PRIu64 " entries",
+                             left, end->entries);
     }
-    if (heft_cur_left(&cur))
-        return heft_fail(o->err, HEFT_MALFORMED, heft_cur_where(&cur),
-                         "%zu bytes of the directory follow its %" PRIu64 " entries",
-                         heft_cur_left(&cur), entries);
-    return true;
+    return i == end->entries || heft_fail(o->err, HEFT_MALFORMED, at,
+                                          "entry %" PRIu64 " of %" PRIu64
+                                          " reaches past the end of the directory at %" PRIu64,
+                                          i + 1, end->entries, o->zip->tail);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -396,7 +418,6 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
 {
     const size_t size = (size_t)end->size, n = (size_t)end->entries;
     const size_t letters = size - n * CENTRAL;
-    struct heft_bytes bytes = {NULL, size};
     char *folded = heft_alloc(letters, o->err);
     bool done = false;
 
@@ -406,16 +427,16 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
     o->zip->entries = heft_arena_alloc(o->arena, n * sizeof *o->zip->entries, o->err);
     o->names = heft_arena_alloc(o->for_names, letters + n, o->err);
     if (end->directory < o->tail.at)
-        o->directory = heft_alloc(size, o->err);
+        o->piece = heft_alloc((size_t)heft_min_u64(size, PIECE), o->err);
     if (folded && o->places && o->numbered && o->zip->entries && o->names &&
-        (o->directory || end->directory >= o->tail.at)) {
+        (o->piece || end->directory >= o->tail.at)) {
         if (n)
             memset(o->numbered, 0xFF, n * sizeof *o->numbered); /* HEFT_MAP_NONE */
         o->entries = n;
-        bytes.p = heft_zip_bytes(&o->tail, end->directory, size, o->directory, o->err);
-        done = bytes.p && read_entries(o, bytes, end->entries);
+        done = read_entries(o, end);
     }
     heft_free(folded);
+    heft_free(o->piece);
     return done;
 }
 
@@ -467,7 +488,6 @@ bool heft_zip_read(struct heft_zip *out, const struct heft_source *src, struct h
                decode_names(&o);
     }
     heft_free(o.tail.read);
-    heft_free(o.directory);
     heft_free(o.places);
     heft_free(o.numbered);
     heft_strmap_release(&o.seen);

@@ -476,6 +476,84 @@ static void extra_fields_of_any_length(void **state)
     }
 }
 
+/* ---- a directory in pieces ------------------------------------------------------------------- */
+
+#define LONG    200 /* records, empty ones, with comments … */
+#define COMMENT 64999
+#define ENTRY   (46 + 4 + COMMENT)
+
+static void make_long(struct bench *b, unsigned told)
+{
+    struct heft_buf out = {0};
+    uint8_t head[46], end[22] = {0x50, 0x4B, 5, 6};
+    char name[8];
+    size_t directory;
+
+    for (unsigned i = 0; i < LONG; i++) {
+        memset(head, 0, sizeof head);
+        heft_put_le32(head, 0x04034B50);
+        head[26] = 4;
+        snprintf(name, sizeof name, "r%03u", i);
+        heft_buf_put(&out, head, 30);
+        heft_buf_text(&out, name);
+    }
+    directory = out.n;
+    for (unsigned i = 0; i < LONG; i++) {
+        memset(head, 0, sizeof head);
+        heft_put_le32(head, 0x02014B50);
+        head[28] = 4;
+        heft_put_le16(head + 32, COMMENT);
+        heft_put_le32(head + 42, 34 * i);
+        snprintf(name, sizeof name, "r%03u", i);
+        heft_buf_put(&out, head, 46);
+        heft_buf_text(&out, name);
+        for (unsigned n = 0; n < COMMENT; n++)
+            heft_buf_char(&out, 'P');
+    }
+    heft_put_le16(end + 8, (uint16_t)told);
+    heft_put_le16(end + 10, (uint16_t)told);
+    heft_put_le32(end + 12, (uint32_t)(out.n - directory));
+    heft_put_le32(end + 16, (uint32_t)directory);
+    heft_buf_put(&out, end, sizeof end);
+    assert_true(heft_buf_ok(&out, &b->err));
+    bench_take(b, (const uint8_t *)out.p, out.n);
+    heft_buf_release(&out);
+}
+
+/* 13 MB of directory: entries at the borders of what is in memory at once are as the others, and so are
+ * errors. */
+static void a_long_directory(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    make_long(&b, LONG);
+    assert_true(bench_open(&b, NULL));
+    assert_int_equal(b.zip.count, LONG);
+    for (unsigned i = 0; i < LONG; i++)
+        assert_int_equal(b.zip.entries[i].header, 34 * i);
+    heft_arena_release(&b.arena);
+    for (unsigned i = 0; i < LONG; i += 7) {
+        const size_t at = b.directory + (size_t)i * ENTRY;
+
+        b.err = (struct heft_error){0};
+        b.p[at] ^= 1;
+        assert_false(bench_open(&b, NULL));
+        assert_int_equal(b.err.offset, at);
+        heft_arena_release(&b.arena);
+        b.p[at] ^= 1;
+    }
+    bench_leave(&b);
+    make_long(&b, LONG - 1);
+    assert_false(bench_open(&b, NULL));
+    assert_int_equal(b.err.offset, b.directory + (size_t)(LONG - 1) * ENTRY);
+    bench_leave(&b);
+    make_long(&b, LONG + 1);
+    assert_false(bench_open(&b, NULL));
+    assert_int_equal(b.err.offset, b.tail);
+    bench_leave(&b);
+}
+
 static void every_failing_allocation_is_reported(void **state)
 {
     bool done = false;
@@ -507,6 +585,7 @@ int main(void)
         cmocka_unit_test(a_wrong_descriptor_is_found_when_asked),
         cmocka_unit_test(a_comment_and_trailing_bytes),
         cmocka_unit_test(an_empty_archive),
+        cmocka_unit_test(a_long_directory),
         cmocka_unit_test(entries_in_another_order_than_the_file),
         cmocka_unit_test(fetching_checks_size_and_checksum),
         cmocka_unit_test(bad_deflate_streams),
