@@ -3,14 +3,6 @@
 
 #define CHECKPOINT ((uint64_t)256 << 20)
 
-static const char *extension_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-
-    return dot && dot != name ? dot : "";
-}
-
 /* "." and ".." are folders without a slash behind them, too. */
 static bool is_folder(const char *path)
 {
@@ -38,7 +30,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
 
     if (!choose_output(e, err))
         return false;
-    extension = extension_of(e->output);
+    extension = heft_token_extension_of(e->output);
     n = strlen(e->output);
     if (strcmp(o->output, "-") == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
