@@ -272,6 +272,30 @@ static void a_plan_can_be_looked_at(void **state)
     heft_close(c);
 }
 
+/* The call failed as a wrong one; err is fresh for the next. */
+static void assert_refused(bool ok, struct heft_error *err, const char *why)
+{
+    assert_false(ok);
+    assert_int_equal(err->code, HEFT_USAGE);
+    assert_non_null(strstr(err->text, why));
+    *err = (struct heft_error){0};
+}
+
+static void a_conversion_of_no_meaning(void **state)
+{
+    struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
+    const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_PARTITION + 1), "a", "b"};
+    const struct heft_convert_options unnamed = {.to = "npz"};
+    const struct heft_convert_options odd = {.output = "none.npz", .rules = &rule, .n_rules = 1};
+    struct heft_error err = {0};
+
+    (void)state;
+    assert_refused(heft_convert_plan(c, NULL, &err), &err, "a name to write to");
+    assert_refused(heft_convert_plan(c, &unnamed, &err), &err, "a name to write to");
+    assert_refused(heft_convert_plan(c, &odd, &err), &err, "no kind of rule has number 6");
+    heft_close(c);
+}
+
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void what_an_encoding_read_and_wrote(void **state)
@@ -319,15 +343,6 @@ static bool take_word(void *ctx, const struct heft_word *word)
 {
     (void)ctx, (void)word;
     return true;
-}
-
-/* The call failed as a wrong one; err is fresh for the next. */
-static void assert_refused(bool ok, struct heft_error *err, const char *why)
-{
-    assert_false(ok);
-    assert_int_equal(err->code, HEFT_USAGE);
-    assert_non_null(strstr(err->text, why));
-    *err = (struct heft_error){0};
 }
 
 static void nothing_where_a_vocabulary_is_wanted(void **state)
@@ -435,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_slice_from_text),
         cmocka_unit_test(rules_select),
         cmocka_unit_test(a_plan_can_be_looked_at),
+        cmocka_unit_test(a_conversion_of_no_meaning),
         cmocka_unit_test(what_an_encoding_read_and_wrote),
         cmocka_unit_test(nothing_where_a_vocabulary_is_wanted),
         cmocka_unit_test(nothing_where_something_is_wanted),
