@@ -2,11 +2,24 @@
 #include "checkpoint.h"
 #include "core/convert.h"
 
+static bool check_options(const struct heft_convert_options *options, struct heft_error *err)
+{
+    if (!options || !options->output)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "NULL, where a name to write to is wanted");
+    for (size_t i = 0; i < options->n_rules; i++)
+        if ((unsigned)options->rules[i].kind > HEFT_RULE_PARTITION)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of rule has number %u",
+                             (unsigned)options->rules[i].kind);
+    return true;
+}
+
 struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
                                           const struct heft_convert_options *options,
                                           struct heft_error *err)
 {
-    struct heft_conversion *conversion = heft_calloc(1, sizeof *conversion, err);
+    struct heft_conversion *conversion =
+        check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
 
     if (!conversion)
         return NULL;

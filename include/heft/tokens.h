@@ -17,7 +17,8 @@
  * Threads. A vocabulary never changes once it is open: any number of threads may use it. All else
  * (encoders, decoders, encodings, samplers) is used by one thread at a time. An encoder's cache makes
  * it faster with time, never different.
- * Errors. See types.h.
+ * Errors. See types.h. NULL where it is not said to be fine is HEFT_USAGE, in what can fail; options
+ * that are NULL are zeroed ones.
  */
 #ifndef HEFT_TOKENS_H
 #define HEFT_TOKENS_H
@@ -65,7 +66,7 @@ struct heft_encoder_options {
     const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: "17.0" */
     size_t cache;        /* bytes of memory that it may take for words it has met; 0: 48 MiB */
 };
-/* options may be NULL. The vocabulary must outlive it. NULL on failure. */
+/* The vocabulary must outlive it. NULL on failure. */
 HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
                                                const struct heft_encoder_options *options,
                                                struct heft_error *err);
@@ -215,8 +216,8 @@ HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, vo
  * Megatron's .idx or .bin (by the other beside it), decimals with white space between, and streams of
  * nothing but ids, little-endian, of 2 bytes, or 4 where the vocabulary has ids above 65535; "-" is
  * standard input, which a temporary file holds meanwhile. Arrays and sequences are joined. HEFT_MALFORMED
- * at an id that stands for nothing, with its offset in the file; HEFT_MISMATCH where a stored checksum is
- * another. */
+ * at an id that stands for nothing, with its offset in the file (of a deflated array: where that begins);
+ * HEFT_MISMATCH where a stored checksum is another. */
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
 /* The one text of n files, as shards are: a character may begin in one and end in the next. */
@@ -277,7 +278,7 @@ struct heft_sampler_options {
 };
 /* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids; but decimals
  * and an index of Megatron's, whose .bin is meant, are HEFT_UNSUPPORTED. Each array, and each stream,
- * is a text of its own, which no window leaves. options may be NULL. NULL on failure. */
+ * is a text of its own, which no window leaves. NULL on failure. */
 HEFT_API struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
                                                 const struct heft_sampler_options *options,
                                                 struct heft_error *err);

@@ -6,6 +6,7 @@
 #include "tokens/decode.h"
 
 #include "base/text.h"
+#include "tokens/given.h"
 #include "tokens/vocab.h"
 
 #define ROOM ((size_t)1 << 16) /* bytes that are gathered before they are handed out */
@@ -16,6 +17,10 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
     uint8_t *to = out;
     size_t total = 0;
 
+    if (!heft_given(v != NULL, "a vocabulary", err) ||
+        !heft_given(ids || n == 0, "a list of ids", err) ||
+        !heft_given((out || room == 0) && bytes, "a place for the answer", err))
+        return false;
     for (size_t i = 0; i < n; i++) {
         size_t length;
         const uint8_t *token = heft_vocab_token(v, ids[i], &length);
@@ -43,7 +48,8 @@ struct heft_decoder {
 
 struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err)
 {
-    struct heft_decoder *d = heft_calloc(1, sizeof *d, err);
+    struct heft_decoder *d =
+        heft_given(v != NULL, "a vocabulary", err) ? heft_calloc(1, sizeof *d, err) : NULL;
 
     if (d)
         d->v = v;
@@ -143,11 +149,19 @@ static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_tex
     return flush(d, false, each, ctx, err);
 }
 
+static bool given(const struct heft_decoder *d, heft_text_fn *each, struct heft_error *err)
+{
+    return heft_given(d != NULL, "a decoder", err) && heft_given(each != NULL, "a function", err);
+}
+
 bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
                        void *ctx, struct heft_error *err)
 {
-    const bool ok = feed(d, ids, n, each, ctx, err);
+    bool ok;
 
+    if (!given(d, each, err) || !heft_given(ids || n == 0, "a list of ids", err))
+        return false;
+    ok = feed(d, ids, n, each, ctx, err);
     if (!ok)
         d->n = d->count = 0;
     return ok;
@@ -156,8 +170,11 @@ bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, he
 bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
                          struct heft_error *err)
 {
-    const bool ok = flush(d, true, each, ctx, err);
+    bool ok;
 
+    if (!given(d, each, err))
+        return false;
+    ok = flush(d, true, each, ctx, err);
     d->n = d->count = 0;
     return ok;
 }
@@ -203,7 +220,7 @@ bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, siz
                        heft_text_fn *each, void *ctx, struct heft_error *err)
 {
     struct heft_decoder *d = heft_decoder_new(v, err);
-    bool ok = d != NULL;
+    bool ok = d && heft_given(each != NULL, "a function", err) && heft_given_paths(paths, n, err);
 
     for (size_t i = 0; ok && i < n; i++)
         ok = decode_path(d, paths[i], each, ctx, err);

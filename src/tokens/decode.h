@@ -41,9 +41,8 @@ struct heft_ids_reader {
     uint64_t part, parts;       /* the next one; how many */
     uint64_t lengths, pointers; /* Megatron: where the tables are in the index */
     struct heft_ids_range range;
-    uint64_t left;    /* ids of the part that are not read yet */
-    uint64_t where;   /* of the first id of the last batch, HEFT_NO_OFFSET in a deflated part */
-    const char *name; /* of the part, NULL where it has none */
+    uint64_t left;  /* ids of the part that are not read yet */
+    uint64_t where; /* of the first id of the last batch, HEFT_NO_OFFSET in a deflated part */
     const char *data_path;
     uint8_t *bytes; /* of a batch; of decimals where each begins, 8 bytes */
 };

@@ -113,8 +113,20 @@ static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, 
     return true;
 }
 
+/* Offsets in errors of a header count from its beginning, which is at `base` of the file. */
+static bool read_header(struct heft_bytes header, uint64_t base, struct heft_npy_ids *array,
+                        struct heft_error *err)
+{
+    if (heft_npy_plain_ids(header, array, err))
+        return true;
+    if (err->offset != HEFT_NO_OFFSET)
+        err->offset = base == HEFT_NO_OFFSET ? base : base + err->offset;
+    return false;
+}
+
 static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
 {
+    const uint64_t base = r->range.z ? HEFT_NO_OFFSET : r->range.at;
     uint8_t head[HEFT_NPY_HEAD];
     struct heft_npy_ids array;
     uint8_t *header;
@@ -122,30 +134,38 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
     bool ok;
 
     if (!range_read(&r->range, head, sizeof head, err) ||
-        !heft_npy_length((struct heft_bytes){head, sizeof head}, 0, &length, err))
+        !heft_npy_length((struct heft_bytes){head, sizeof head}, base, &length, err))
         return false;
     if (length < sizeof head)
-        return heft_fail(err, HEFT_MALFORMED, 8, "an array header of %zu bytes", length);
+        return heft_fail(err, HEFT_MALFORMED, r->range.z ? base : base + 8,
+                         "an array header of %zu bytes", length);
     header = heft_alloc(length, err);
     if (!header)
         return false;
     memcpy(header, head, sizeof head);
     ok = range_read(&r->range, header + sizeof head, length - sizeof head, err) &&
-         heft_npy_plain_ids((struct heft_bytes){header, length}, &array, err) &&
+         read_header((struct heft_bytes){header, length}, base, &array, err) &&
          set_part(r, array.width, array.is_signed, array.count, err);
     heft_free(header);
     return ok;
+}
+
+/* Which member is wrong, and where in the file: what has no place of its own is told at the payload. */
+static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
+{
+    if (err->offset == HEFT_NO_OFFSET && err->code != HEFT_NOMEM && err->code != HEFT_IO)
+        err->offset = entry->data;
+    return heft_error_about(err, "array", entry->name);
 }
 
 static bool begin_member(struct heft_ids_reader *r, struct heft_error *err)
 {
     const struct heft_zip_entry *entry = &r->zip.entries[r->part];
 
-    r->name = entry->name.p;
     if (entry->name.n < 4 || memcmp(entry->name.p + entry->name.n - 4, ".npy", 4) != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is no array", entry->name.p);
     return (range_begin(&r->range, &r->file, entry, err) && begin_array(r, err)) ||
-           heft_error_about(err, "array", entry->name);
+           blame(entry, err);
 }
 
 static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
@@ -200,7 +220,7 @@ bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error 
         heft_fail(err, HEFT_MALFORMED, where, "id %" PRIu64 " %s", id, what);
     if (r->kind == HEFT_IDS_MEGATRON)
         heft_error_file(err, r->data_path);
-    return r->name ? heft_error_about(err, "array", heft_str_of(r->name)) : false;
+    return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
 }
 
 /* Ids that no vocabulary can have become HEFT_NO_TOKEN. */
@@ -235,7 +255,7 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
     n = heft_min_u64(r->left, HEFT_IDS_BATCH);
     r->where = r->range.z ? HEFT_NO_OFFSET : r->range.at;
     if (!range_read(&r->range, r->bytes, n * r->width, err))
-        return r->name ? heft_error_about(err, "array", heft_str_of(r->name)) : false;
+        return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
     to_ids(r, n, ids);
     r->left -= n;
     *count = n;

@@ -1,15 +1,9 @@
 /* encode_plan.c: what is to be encoded, and how; the public door. */
 #include "tokens/encode_front.h"
 
+#include "tokens/given.h"
+
 #define CHECKPOINT ((uint64_t)256 << 20)
-
-static const char *extension_of(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-
-    return dot && dot != name ? dot : "";
-}
 
 /* "." and ".." are folders without a slash behind them, too. */
 static bool is_folder(const char *path)
@@ -38,7 +32,7 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
 
     if (!choose_output(e, err))
         return false;
-    extension = extension_of(e->output);
+    extension = heft_token_extension_of(e->output);
     n = strlen(e->output);
     if (strcmp(o->output, "-") == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
@@ -97,6 +91,9 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
 
+    if ((unsigned)o->eot > HEFT_EOT_NONE)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of separator has number %u",
+                         (unsigned)o->eot);
     if (!(o->val_fraction >= 0 && o->val_fraction < 1))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a share for validation is from 0 to below 1");
@@ -142,12 +139,16 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
                                        size_t n, const struct heft_encode_options *options,
                                        struct heft_error *err)
 {
-    struct heft_encoding *e = heft_calloc(1, sizeof *e, err);
+    struct heft_encoding *e =
+        heft_given(v != NULL, "a vocabulary", err) && heft_given_paths(inputs, n, err)
+            ? heft_calloc(1, sizeof *e, err)
+            : NULL;
 
     if (!e)
         return NULL;
     e->v = v;
-    e->options = *options;
+    if (options)
+        e->options = *options;
     if (e->options.checkpoint == 0)
         e->options.checkpoint = CHECKPOINT;
     if (check_options(e, err) && find_inputs(e, inputs, n, err))
@@ -159,9 +160,13 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
 bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
 {
     struct heft_encode_line line;
-    bool ok = heft_encode_line_init(&line, e, err) &&
-              (!e->format || heft_encode_begin(e, 1U << heft_vocab_width(e->v), err)) &&
-              (e->resume.is_over || heft_encode_inputs(e, &line, err));
+    bool ok;
+
+    if (!heft_given(e != NULL, "an encoding", err))
+        return false;
+    ok = heft_encode_line_init(&line, e, err) &&
+         (!e->format || heft_encode_begin(e, 1U << heft_vocab_width(e->v), err)) &&
+         (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
     heft_encode_line_release(&line); /* before the output: workers may use it */
     return ok && (!e->out || heft_encode_commit(e, err));

@@ -11,6 +11,7 @@
 
 #include "base/endian.h"
 #include "base/text.h"
+#include "tokens/given.h"
 #include "tokens/pattern.h"
 #include "tokens/utf8.h"
 #include "tokens/word_scan.h"
@@ -343,19 +344,30 @@ static bool widen(void *ctx, const void *ids, size_t count)
     return true;
 }
 
+static bool given(const struct heft_encoder *e, const void *text, size_t n, struct heft_error *err)
+{
+    return heft_given(e != NULL, "an encoder", err) && heft_given(text || n == 0, "a text", err);
+}
+
 bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft_ids_fn *each,
                        void *ctx, struct heft_error *err)
 {
-    struct widening w = {each, ctx, heft_encoder_width(e)};
+    struct widening w = {each, ctx, 0};
 
+    if (!given(e, piece, n, err) || !heft_given(each != NULL, "a function", err))
+        return false;
+    w.width = heft_encoder_width(e);
     return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = widen, .ctx = &w}, err);
 }
 
 bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
                          struct heft_error *err)
 {
-    struct widening w = {each, ctx, heft_encoder_width(e)};
+    struct widening w = {each, ctx, 0};
 
+    if (!given(e, NULL, 0, err) || !heft_given(each != NULL, "a function", err))
+        return false;
+    w.width = heft_encoder_width(e);
     return heft_encoder_end(e, &(struct heft_taker){.take = widen, .ctx = &w}, err);
 }
 
@@ -381,9 +393,13 @@ static bool collect(void *ctx, const void *ids, size_t count)
 bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids, size_t room,
                  size_t *count, struct heft_error *err)
 {
-    struct collected c = {.ids = ids, .room = room, .width = heft_encoder_width(e)};
+    struct collected c = {.ids = ids, .room = room};
     const struct heft_taker taker = {.take = collect, .ctx = &c};
 
+    if (!given(e, text, n, err) ||
+        !heft_given((ids || room == 0) && count, "a place for the answer", err))
+        return false;
+    c.width = heft_encoder_width(e);
     begin_again(e);
     if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
         return c.is_full ? heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
@@ -414,7 +430,8 @@ struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
                                       const struct heft_encoder_options *options,
                                       struct heft_error *err)
 {
-    struct heft_encoder *e = heft_calloc(1, sizeof *e, err);
+    struct heft_encoder *e =
+        heft_given(v != NULL, "a vocabulary", err) ? heft_calloc(1, sizeof *e, err) : NULL;
 
     if (e && init(e, v, options, err))
         return e;

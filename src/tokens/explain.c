@@ -1,6 +1,7 @@
 /* explain.c: a text's words and, of each, the merges in the order in which they happen: the plain way,
  * one pair at a time, for those who want to see it. */
 #include "base/text.h"
+#include "tokens/given.h"
 #include "tokens/pattern.h"
 #include "tokens/vocab.h"
 
@@ -78,16 +79,24 @@ static bool explain_text(struct explaining *e, const char *text, size_t n, heft_
 bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text, size_t n,
                        heft_word_fn *each, void *ctx, struct heft_error *err)
 {
-    const size_t bad = heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n});
-    struct explaining *e = heft_calloc(1, sizeof *e, err);
-    char *copy = e ? heft_alloc(n + HEFT_SPLIT_PAD, err) : NULL;
-    bool ok = copy && heft_classes_init(&e->classes, unicode, err);
+    struct explaining *e;
+    char *copy;
+    size_t bad;
+    bool ok;
 
+    if (!heft_given(v != NULL, "a vocabulary", err) || !heft_given(text || n == 0, "a text", err) ||
+        !heft_given(each != NULL, "a function", err))
+        return false;
+    bad = n > 0 ? heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n}) : 0;
+    e = heft_calloc(1, sizeof *e, err);
+    copy = e ? heft_alloc(n + HEFT_SPLIT_PAD, err) : NULL;
+    ok = copy && heft_classes_init(&e->classes, unicode, err);
     if (ok && bad < n)
         ok = heft_fail(err, HEFT_MALFORMED, bad, "byte %02x is no UTF-8", (uint8_t)text[bad]);
     if (ok) {
         e->v = v;
-        memcpy(copy, text, n);
+        if (n > 0)
+            memcpy(copy, text, n);
         memset(copy + n, 0, HEFT_SPLIT_PAD);
         ok = explain_text(e, copy, n, each, ctx, err);
     }

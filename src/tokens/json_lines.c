@@ -73,11 +73,46 @@ static bool fail_line(const struct heft_json_lines *l, struct heft_error *err)
     return heft_error_about(err, "line", (struct heft_str){number, (size_t)n});
 }
 
-/* The last string of that name counts, as in Python. */
+static bool is_string_next(const struct heft_json *json)
+{
+    const uint8_t *p = json->data.p + json->at, *const end = json->data.p + json->data.n;
+
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
+        p++;
+    return p < end && *p == '"';
+}
+
+/* The value of the key that has just been read. One that is no string is passed over, for another of
+ * that name may come; *odd is where it stands. */
+static bool take_value(struct heft_json *json, struct heft_str *text, struct heft_json *odd)
+{
+    if (is_string_next(json)) {
+        if (heft_json_next(json) != HEFT_JSON_STRING)
+            return false;
+        *text = json->text;
+        return true;
+    }
+    *odd = *json;
+    *text = (struct heft_str){NULL, 0};
+    return heft_json_skip(json);
+}
+
+static bool refuse_value(struct heft_json *odd, struct heft_error *err)
+{
+    const enum heft_json_token token = heft_json_next(odd);
+
+    return token != HEFT_JSON_ERROR &&
+           heft_fail(err, HEFT_MALFORMED, odd->where, "%s, where a string is wanted",
+                     heft_json_token_name(token));
+}
+
+/* The last value of that name counts, as in Python. */
 static bool find_text(struct heft_json_lines *l, struct heft_json *json, struct heft_str *text,
-                      bool *found, struct heft_error *err)
+                      struct heft_error *err)
 {
     enum heft_json_token token = heft_json_next(json);
+    struct heft_json odd;
+    bool found = false;
 
     if (token == HEFT_JSON_ERROR)
         return false;
@@ -87,21 +122,15 @@ static bool find_text(struct heft_json_lines *l, struct heft_json *json, struct 
     while ((token = heft_json_next(json)) == HEFT_JSON_KEY) {
         const bool is_it = heft_str_eq(json->text, l->key);
 
-        if (!is_it) {
-            if (!heft_json_skip(json))
-                return false;
-            continue;
-        }
-        token = heft_json_next(json);
-        if (token == HEFT_JSON_ERROR)
+        found |= is_it;
+        if (!(is_it ? take_value(json, text, &odd) : heft_json_skip(json)))
             return false;
-        if (token != HEFT_JSON_STRING)
-            return heft_fail(err, HEFT_MALFORMED, json->where, "%s, where a string is wanted",
-                             heft_json_token_name(token));
-        *text = json->text;
-        *found = true;
     }
-    return token == HEFT_JSON_OBJECT_END && heft_json_next(json) == HEFT_JSON_END;
+    if (token != HEFT_JSON_OBJECT_END || heft_json_next(json) != HEFT_JSON_END)
+        return false;
+    if (!found)
+        return heft_fail(err, HEFT_MALFORMED, l->at, "no key \"%.*s\"", (int)l->key.n, l->key.p);
+    return text->p || refuse_value(&odd, err);
 }
 
 static bool is_blank(const uint8_t *p, size_t n)
@@ -122,7 +151,6 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
 {
     struct heft_str text = {0};
     struct heft_json json;
-    bool found = false, ok;
 
     l->line++;
     l->at = offset;
@@ -136,10 +164,7 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
     heft_json_as_python(&json);
     heft_json_in_place(&json);
-    ok = find_text(l, &json, &text, &found, err);
-    if (ok && !found)
-        ok = heft_fail(err, HEFT_MALFORMED, offset, "no key \"%.*s\"", (int)l->key.n, l->key.p);
-    if (!ok)
+    if (!find_text(l, &json, &text, err))
         return fail_line(l, err);
     return l->document(l->ctx, text, err);
 }

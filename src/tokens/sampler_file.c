@@ -131,6 +131,16 @@ static bool spool_entry(struct heft_sampler *s, const struct heft_source *source
            heft_spool_fill(&s->spool, a->spooled, &stream, err);
 }
 
+/* Offsets in an array become those in the file; of a deflated one that is where it begins. */
+static bool place_error(const struct heft_zip_entry *entry, struct heft_error *err)
+{
+    const bool is_known = err->offset != HEFT_NO_OFFSET && entry->method == HEFT_ZIP_STORED;
+
+    if (err->code != HEFT_NOMEM && err->code != HEFT_IO)
+        err->offset = entry->data + (is_known ? err->offset : 0);
+    return false;
+}
+
 static bool add_entry(struct heft_sampler *s, const struct heft_source *source,
                       const struct heft_zip_entry *entry, struct heft_arena *mem,
                       struct heft_error *err)
@@ -140,7 +150,7 @@ static bool add_entry(struct heft_sampler *s, const struct heft_source *source,
                     (entry->method == HEFT_ZIP_DEFLATED
                          ? spool_entry(s, source, entry, a, err)
                          : heft_source_map(source, entry->data, entry->size, &a->map, err)) &&
-                    read_npy(s, a, entry->size, mem, err);
+                    (read_npy(s, a, entry->size, mem, err) || place_error(entry, err));
 
     return ok || heft_error_about(err, "member", entry->name);
 }

@@ -90,7 +90,7 @@ static bool end_llmc(struct heft_token_file *f, struct heft_error *err)
 
 static bool begin_megatron(struct heft_token_file *f, const char *path, struct heft_error *err)
 {
-    const size_t n = strlen(path), stem = n > 4 && strcmp(path + n - 4, ".bin") == 0 ? n - 4 : n;
+    const size_t n = strlen(path), stem = n >= 4 && strcmp(path + n - 4, ".bin") == 0 ? n - 4 : n;
     const char *index = heft_arena_printf(f->mem, err, "%.*s.idx", (int)stem, path);
 
     return index && heft_sink_add_growing(f->sink, index, &f->beside, err);

@@ -10,7 +10,7 @@ static bool ends_in(const char *path, const char *extension)
 {
     const size_t n = strlen(path), m = strlen(extension);
 
-    return n > m && strcmp(path + n - m, extension) == 0;
+    return n >= m && strcmp(path + n - m, extension) == 0;
 }
 
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path)
@@ -25,6 +25,16 @@ const char *heft_token_extension(const struct heft_token_format *format)
 {
     return format == &heft_tokens_megatron || format == &heft_tokens_llmc ? ".bin"
                                                                           : format->extension;
+}
+
+const char *heft_token_extension_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+
+    if (!dot || (dot == name && !heft_token_format_of(NULL, dot)))
+        return path + strlen(path);
+    return dot;
 }
 
 /* ---- bytes of a file ------------------------------------------------------------------------ */
@@ -65,28 +75,24 @@ bool heft_token_patch(struct heft_token_file *f, uint64_t at, const void *p, siz
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
+static bool is_folder(const struct heft_token_out *out)
+{
+    return ends_in(out->how.path, "/");
+}
+
 /* "dir/name.ext" → "dir/name" and ".ext". */
 static void split_name(struct heft_token_out *out)
 {
-    const char *path = out->how.path, *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    const size_t n = strlen(path);
+    const char *path = out->how.path, *dot = heft_token_extension_of(path);
 
-    if (!dot || dot == name)
-        dot = path + n;
     out->stem = (struct heft_str){path, (size_t)(dot - path)};
-    out->extension = heft_str_of(*dot ? dot : *name ? "" : heft_token_extension(out->how.format));
-}
-
-static bool is_folder(const struct heft_token_out *out)
-{
-    return out->stem.n > 0 && out->stem.p[out->stem.n - 1] == '/';
+    out->extension = heft_str_of(is_folder(out) ? heft_token_extension(out->how.format) : dot);
 }
 
 const char *heft_token_out_between(const struct heft_token_out *out,
                                    const struct heft_token_track *track)
 {
-    return *track->suffix && out->stem.n > 0 && !is_folder(out) ? "_" : "";
+    return *track->suffix && out->stem.n > heft_path_folder(out->how.path) ? "_" : "";
 }
 
 /* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder tokens.ext,

@@ -73,6 +73,9 @@ extern const struct heft_token_format heft_tokens_npz, heft_tokens_npy, heft_tok
     heft_tokens_llmc, heft_tokens_megatron, heft_tokens_ids;
 /* By name, or by the extension of a path where name is NULL; NULL: none of that name. */
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path);
+/* Where the extension begins in a path, else its end: ".npz" is one and nothing else, ".notes" is a
+ * name. */
+const char *heft_token_extension_of(const char *path);
 /* What a path without an extension gets. */
 const char *heft_token_extension(const struct heft_token_format *format);
 

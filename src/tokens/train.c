@@ -2,6 +2,7 @@
 #include "tokens/train.h"
 
 #include "base/map.h"
+#include "tokens/given.h"
 #include "tokens/utf8.h"
 #include "tokens/vocab.h"
 
@@ -132,6 +133,9 @@ static bool spread_characters(struct training *t, struct heft_error *err)
 
 static bool check_options(const struct heft_train_options *o, struct heft_error *err)
 {
+    if (o->style != HEFT_TRAIN_BYTES && o->style != HEFT_TRAIN_SUBWORD_NMT)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no style of training has number %u",
+                         (unsigned)o->style);
     if (o->style == HEFT_TRAIN_BYTES && o->size < LEAST_BYTES)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a vocabulary of %" PRIu32
@@ -187,9 +191,12 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
                 const struct heft_train_options *options, struct heft_train_report *report,
                 struct heft_error *err)
 {
+    static const struct heft_train_options usual = {0};
     struct heft_train_report unseen = {0};
     struct training t = {0};
-    const bool ok = train(&t, paths, n, output, options, report ? report : &unseen, err);
+    const bool ok =
+        heft_given_paths(paths, n, err) && heft_given(output != NULL, "a name to write to", err) &&
+        train(&t, paths, n, output, options ? options : &usual, report ? report : &unseen, err);
 
     heft_free(t.task.cells);
     heft_free(t.task.symbols);

@@ -10,13 +10,14 @@
 
 #include "tokens/merge.h"
 #include "tokens/vocab_parts.h"
+#include "wire/decimal.h"
 
 #define GPT2_PATTERN                                                                               \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
 /* ---- what may stand there ---------------------------------------------------------------- */
 
-enum { IS_NULL = 1, IS_FALSE = 2, IS_TRUE = 4, IS_EMPTY = 8, IS_ANY = 16 };
+enum { IS_NULL = 1, IS_FALSE = 2, IS_TRUE = 4, IS_EMPTY = 8, IS_ANY = 16, IS_ZERO = 32 };
 /* Of two ways to say the same, which one a field belongs to: it must be there. */
 enum { BYTE_LEVEL = 1, SEQUENCE = 2 };
 
@@ -54,7 +55,7 @@ static const struct rule {
     {"decoder.trim_offsets", IS_ANY, NULL, 0},
     {"decoder.use_regex", IS_ANY, NULL, 0},
     {"model.type", 0, "BPE", 0}, /* GPT-2's own file is older than the field */
-    {"model.dropout", IS_NULL, NULL, 0},
+    {"model.dropout", IS_NULL | IS_ZERO, NULL, 0},
     {"model.unk_token", IS_ANY, NULL, 0}, /* every byte has a token: nothing is unknown */
     {"model.fuse_unk", IS_ANY, NULL, 0},
     {"model.continuing_subword_prefix", IS_NULL | IS_EMPTY, NULL, 0},
@@ -95,6 +96,13 @@ static bool refuse(struct walk *w, enum heft_json_token token)
                      "%s%s: only byte-level BPE as GPT-2 has it is read", w->path, value);
 }
 
+/* A number that the library keeps, as a float, as 0. */
+static bool is_zero(struct heft_str text)
+{
+    return text.n <= HEFT_DECIMAL_MOST &&
+           (float)heft_decimal((struct heft_bytes){(const uint8_t *)text.p, text.n}, false) == 0;
+}
+
 static bool fits(const struct rule *rule, enum heft_json_token token, struct heft_str text)
 {
     if (rule->text)
@@ -102,7 +110,8 @@ static bool fits(const struct rule *rule, enum heft_json_token token, struct hef
     return (rule->may & IS_ANY) || (token == HEFT_JSON_NULL && rule->may & IS_NULL) ||
            (token == HEFT_JSON_FALSE && rule->may & IS_FALSE) ||
            (token == HEFT_JSON_TRUE && rule->may & IS_TRUE) ||
-           (token == HEFT_JSON_STRING && text.n == 0 && rule->may & IS_EMPTY);
+           (token == HEFT_JSON_STRING && text.n == 0 && rule->may & IS_EMPTY) ||
+           (token == HEFT_JSON_NUMBER && rule->may & IS_ZERO && is_zero(text));
 }
 
 /* A string, a number, true, false or null at w->path. */

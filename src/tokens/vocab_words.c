@@ -384,7 +384,8 @@ static bool is_of_two(const struct heft_vocab_reading *r, struct heft_str token)
 }
 
 /* The id behind the last merge's is no merge's, or the list is shorter than it was: the original
- * would go on, and encode otherwise. It drops what is behind the last newline. */
+ * would go on, and encode otherwise. It drops what is behind the last newline. A word that was added
+ * to the ids and happens to be two others looks the same. */
 bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text)
 {
     const struct heft_vocab *v = r->v;
@@ -397,7 +398,7 @@ bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft_str text)
         return true;
     return heft_fail(r->err, HEFT_MALFORMED, text.n,
                      "the list ends after %" PRIu32 " merges, and id %" PRIu32
-                     " would be of two others, too: it is cut off",
+                     " would be of two others, too: it is cut off, or no merge makes that id",
                      v->n_merges, next);
 }
 

@@ -9,8 +9,11 @@ import io
 import json
 
 from answer import serve
-from subword_nmt.learn_bpe import learn_bpe
+from subword_nmt import learn_bpe as subword
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+
+REPLACE_PAIR = subword.replace_pair
 
 
 def learn_bytes(path, size, least):
@@ -24,10 +27,28 @@ def learn_bytes(path, size, least):
     return "#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in merges)
 
 
-def learn_subword(path, size, least):
+def replace_whole(pair, vocab, indices):
+    """replace_pair of that package, but white space within a symbol is no border of it."""
+    changes = []
+    for number, times in indices[pair].items():
+        if times < 1:
+            continue
+        old, count = vocab[number]
+        new, at = [], 0
+        while at < len(old):
+            step = 2 if old[at:at + 2] == pair else 1
+            new.append("".join(old[at:at + step]))
+            at += step
+        vocab[number] = (tuple(new), count)
+        changes.append((number, tuple(new), old, count))
+    return changes
+
+
+def learn_subword(path, size, least, whole):
     out = io.StringIO()
+    subword.replace_pair = replace_whole if whole else REPLACE_PAIR
     try:
-        learn_bpe(codecs.open(path, encoding="utf-8"), out, size, least)
+        subword.learn_bpe(codecs.open(path, encoding="utf-8"), out, size, least)
     except ValueError:  # no pair at all
         return None
     return out.getvalue()

@@ -272,6 +272,30 @@ static void a_plan_can_be_looked_at(void **state)
     heft_close(c);
 }
 
+/* The call failed as a wrong one; err is fresh for the next. */
+static void assert_refused(bool ok, struct heft_error *err, const char *why)
+{
+    assert_false(ok);
+    assert_int_equal(err->code, HEFT_USAGE);
+    assert_non_null(strstr(err->text, why));
+    *err = (struct heft_error){0};
+}
+
+static void a_conversion_of_no_meaning(void **state)
+{
+    struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
+    const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_PARTITION + 1), "a", "b"};
+    const struct heft_convert_options unnamed = {.to = "npz"};
+    const struct heft_convert_options odd = {.output = "none.npz", .rules = &rule, .n_rules = 1};
+    struct heft_error err = {0};
+
+    (void)state;
+    assert_refused(heft_convert_plan(c, NULL, &err), &err, "a name to write to");
+    assert_refused(heft_convert_plan(c, &unnamed, &err), &err, "a name to write to");
+    assert_refused(heft_convert_plan(c, &odd, &err), &err, "no kind of rule has number 6");
+    heft_close(c);
+}
+
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 static void what_an_encoding_read_and_wrote(void **state)
@@ -303,6 +327,116 @@ static void what_an_encoding_read_and_wrote(void **state)
     heft_scratch_free(folder);
 }
 
+static bool take_ids(void *ctx, const uint32_t *ids, size_t count)
+{
+    (void)ctx, (void)ids, (void)count;
+    return true;
+}
+
+static bool take_text(void *ctx, const char *text, size_t n)
+{
+    (void)ctx, (void)text, (void)n;
+    return true;
+}
+
+static bool take_word(void *ctx, const struct heft_word *word)
+{
+    (void)ctx, (void)word;
+    return true;
+}
+
+static void nothing_where_a_vocabulary_is_wanted(void **state)
+{
+    const char *const paths[] = {"text"};
+    struct heft_error err = {0};
+    uint32_t ids[4] = {0};
+    size_t n;
+
+    (void)state;
+    assert_refused(heft_encoder_new(NULL, NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_decoder_new(NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_encode_plan(NULL, paths, 1, NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_decode(NULL, ids, 4, NULL, 0, &n, &err), &err, "a vocabulary");
+    assert_refused(heft_decode_files(NULL, paths, 1, take_text, NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_decode_file(NULL, "text", take_text, NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_explain_text(NULL, NULL, "", 0, take_word, NULL, &err), &err,
+                   "a vocabulary");
+    assert_refused(heft_encode(NULL, "", 0, ids, 4, &n, &err), &err, "an encoder");
+    assert_refused(heft_encoder_feed(NULL, "", 0, take_ids, NULL, &err), &err, "an encoder");
+    assert_refused(heft_encoder_finish(NULL, take_ids, NULL, &err), &err, "an encoder");
+    assert_refused(heft_decoder_feed(NULL, ids, 4, take_text, NULL, &err), &err, "a decoder");
+    assert_refused(heft_decoder_finish(NULL, take_text, NULL, &err), &err, "a decoder");
+    assert_refused(heft_encode_run(NULL, &err), &err, "an encoding");
+    assert_refused(heft_sampler_next(NULL, 1, ids, NULL, &err), &err, "a sampler");
+}
+
+static void nothing_where_something_is_wanted(void **state)
+{
+    const char *const paths[] = {NULL};
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
+    struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
+    struct heft_decoder *d = heft_decoder_new(v, &err);
+    uint32_t ids[4] = {0};
+    size_t n;
+
+    (void)state;
+    assert_true(e && d);
+    assert_refused(heft_encode(e, NULL, 1, ids, 4, &n, &err), &err, "a text");
+    assert_refused(heft_encode(e, "a", 1, NULL, 4, &n, &err), &err, "a place");
+    assert_refused(heft_encode(e, "a", 1, ids, 4, NULL, &err), &err, "a place");
+    assert_refused(heft_encoder_feed(e, NULL, 1, take_ids, NULL, &err), &err, "a text");
+    assert_refused(heft_encoder_feed(e, "a", 1, NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_encoder_finish(e, NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_explain_text(v, NULL, NULL, 1, take_word, NULL, &err), &err, "a text");
+    assert_refused(heft_explain_text(v, NULL, "a", 1, NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_decode(v, NULL, 4, NULL, 0, &n, &err), &err, "a list of ids");
+    assert_refused(heft_decode(v, ids, 4, NULL, 4, &n, &err), &err, "a place");
+    assert_refused(heft_decode(v, ids, 4, NULL, 0, NULL, &err), &err, "a place");
+    assert_refused(heft_decoder_feed(d, NULL, 4, take_text, NULL, &err), &err, "a list of ids");
+    assert_refused(heft_decoder_feed(d, ids, 4, NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_decoder_finish(d, NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_decode_file(v, NULL, take_text, NULL, &err), &err, "a path");
+    assert_refused(heft_decode_files(v, NULL, 1, take_text, NULL, &err), &err, "a list of paths");
+    assert_refused(heft_decode_file(v, "text", NULL, NULL, &err), &err, "a function");
+    assert_refused(heft_encode_plan(v, NULL, 1, NULL, &err), &err, "a list of paths");
+    assert_refused(heft_encode_plan(v, paths, 1, NULL, &err), &err, "a path");
+    assert_refused(heft_train(paths, 1, "out", NULL, NULL, &err), &err, "a path");
+    assert_refused(heft_sampler_open(paths, 1, NULL, &err), &err, "a path");
+    assert_true(heft_encode(e, NULL, 0, NULL, 0, &n, &err) && n == 0);
+    assert_true(heft_explain_text(v, NULL, NULL, 0, take_word, NULL, &err));
+    assert_true(heft_decode(v, NULL, 0, NULL, 0, &n, &err) && n == 0);
+    heft_decoder_free(d);
+    heft_encoder_free(e);
+    heft_vocab_close(v);
+}
+
+static void options_of_no_meaning(void **state)
+{
+    const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
+    const struct heft_encode_options eot = {.eot = (enum heft_eot)(HEFT_EOT_NONE + 1)};
+    const struct heft_train_options style = {
+        .style = (enum heft_train_style)(HEFT_TRAIN_SUBWORD_NMT + 1), .size = 300};
+    char *folder = heft_scratch_new(), *output = heft_scratch_path(folder, "learnt");
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
+    struct heft_encoding *e;
+
+    (void)state;
+    assert_refused(heft_encode_plan(v, inputs, 1, &eot, &err), &err, "separator has number 4");
+    assert_refused(heft_train(inputs, 1, output, &style, NULL, &err), &err, "has number 2");
+    assert_refused(heft_train(inputs, 1, output, NULL, NULL, &err), &err, "a vocabulary of 0 ids");
+    assert_refused(heft_train(inputs, 1, NULL, NULL, NULL, &err), &err, "a name to write to");
+    assert_false(heft_scratch_has(folder, "learnt"));
+    e = heft_encode_plan(v, inputs, 1, NULL, &err); /* counts */
+    assert_true(e && heft_encode_run(e, &err) && heft_encode_tokens(e, 0) > 0);
+    assert_null(heft_encode_output(e, 0));
+    heft_encode_free(e);
+    heft_vocab_close(v);
+    free(output);
+    heft_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,7 +450,11 @@ int main(void)
         cmocka_unit_test(a_slice_from_text),
         cmocka_unit_test(rules_select),
         cmocka_unit_test(a_plan_can_be_looked_at),
+        cmocka_unit_test(a_conversion_of_no_meaning),
         cmocka_unit_test(what_an_encoding_read_and_wrote),
+        cmocka_unit_test(nothing_where_a_vocabulary_is_wanted),
+        cmocka_unit_test(nothing_where_something_is_wanted),
+        cmocka_unit_test(options_of_no_meaning),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* test_long_word.c: tokens by the ways back against the definition, one merge after the other, and
  * against the heap; over vocabularies made at random. */
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -251,11 +252,12 @@ struct crowd {
     uint8_t words[WORDS][LENGTH];
     uint32_t wanted[WORDS][LENGTH];
     size_t n[WORDS];
+    atomic_uint linear; /* jobs that went by what is learnt */
 };
 
 static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
 {
-    const struct crowd *crowd = ctx;
+    struct crowd *crowd = ctx;
     struct heft_merger merger = {0};
     struct heft_long l;
     bool ok = true;
@@ -270,6 +272,7 @@ static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_e
                memcmp(l.ids, crowd->wanted[k], l.n_ids * sizeof *l.ids) == 0) ||
               heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "word %zu", k));
     }
+    crowd->linear += l.live != NULL;
     heft_long_release(&l);
     heft_merger_release(&merger);
     return ok;
@@ -295,6 +298,7 @@ static void test_threads(void **unused)
         assert_true(heft_pool_run(&work, &err));
         tear_down(&crowd.s);
     }
+    assert_true(crowd.linear > 1000);
 }
 
 static void test_joints(void **unused)

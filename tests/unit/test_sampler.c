@@ -143,6 +143,30 @@ static void test_refused(void **unused)
     }
 }
 
+/* Where a member is wrong is told in the file. */
+static void test_places(void **unused)
+{
+    enum { TYPE = 80 };
+    char path[] = "/tmp/heft-sampler-XXXXXX", bytes[1 << 15];
+    const int fd = mkstemp(path);
+    FILE *file = fopen(FOLDER "stored.npz", "rb");
+    struct heft_error err = {0};
+    size_t n;
+
+    (void)unused;
+    assert_true(file && fd >= 0);
+    n = fread(bytes, 1, sizeof bytes, file);
+    assert_true(n > TYPE && n < sizeof bytes && bytes[TYPE] == '<');
+    fclose(file);
+    bytes[TYPE] = '>';
+    assert_int_equal(write(fd, bytes, n), n);
+    close(fd);
+    assert_null(open_one(path, 0, &err));
+    assert_int_equal(err.code, HEFT_UNSUPPORTED);
+    assert_int_equal(err.offset, TYPE);
+    unlink(path);
+}
+
 static void test_lengths(void **unused)
 {
     struct heft_error err = {0};
@@ -209,10 +233,10 @@ static void test_no_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),     cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_several),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_no_id),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_draws),   cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_several), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_places),  cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_no_id),   cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

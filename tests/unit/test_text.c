@@ -221,7 +221,7 @@ static void json_escapes_are_found_wherever_they_stand(void **state)
     }
 }
 
-/* ---- globs ---- */
+/* ---- words ---- */
 
 static void words_are_found_wherever_they_stand(void **state)
 {
@@ -252,6 +252,8 @@ static void words_are_found_wherever_they_stand(void **state)
         free(part);
     }
 }
+
+/* ---- globs ---- */
 
 static void globs_match_what_they_say(void **state)
 {

@@ -75,7 +75,8 @@ def id_samples():
     for name, lines, at in [("usual", "#version: 0.2\na b\na b\n", 18), ("other", "\na b\r\n\na b\n", 7)]:
         ids(f"ids-merge-twice-{name}", '"ab":256', at=None, text="merge 2 is merge 1 once more", lines=lines)
         ROWS[-1] = (*ROWS[-1][:2], hex(at), ROWS[-1][3])
-    ids("ids-merges-cut", '"ab":256,"abc":257', at=None, text="the list ends after 1 merges")
+    ids("ids-merges-cut", '"ab":256,"abc":257', at=None,
+        text="the list ends after 1 merges, and id 257 would be of two others, too: it is cut off, or no merge makes that id")
     ROWS[-1] = (*ROWS[-1][:2], "0x4", ROWS[-1][3])
     ids("ids-merges-cut-open", '"ab":256,"abc":257,"abcd":258', at=None, text="1 merges, and id 258", lines="a b\nab")
     ROWS[-1] = (*ROWS[-1][:2], "0x6", ROWS[-1][3])
