@@ -139,25 +139,38 @@ def part_tokens_command(table, quick):
     for work, against, wanted, one, other in pairs:
         mine, theirs = alternate(rounds, one, other)
         row(table, f"{work}, {size / 1e6:.0f} MB, the command", against, size, mine, theirs, wanted)
-    two_cores(table, path, 2 * rounds + 1)
+    for name, text in (("", path), (" of code", code_text(quick))):
+        for out in ("out.npz", "out.bin") if text else ():
+            two_cores(table, text, out, name, 2 * rounds + 1)
 
 
-def two_cores(table, path, rounds):
+def code_text(quick):
+    try:
+        return texts.code((32 if quick else 100) * 10**6)
+    except texts.Missing as reason:
+        return skip("two cores, code", reason)
+
+
+def two_cores(table, path, out, name, rounds):
     """-j2, and what two cores give to two commands that share nothing, beside what one gives to one."""
+    other = f"other{pathlib.Path(out).suffix}"
+
     def two():
         start = time.perf_counter()
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda out: encode_command(path, "-j1", out=out), ("out.bin", "other.bin")))
+            list(pool.map(lambda out: encode_command(path, "-j1", out=out), (out, other)))
         return time.perf_counter() - start
 
-    size = path.stat().st_size
-    runs = [(encode_command(path, "-j1"), encode_command(path, "-j2"), two()) for _ in range(rounds)]
-    row(table, f"encode -j2, {size / 1e6:.0f} MB, the command", "encode -j1", size,
-        [run[1] for run in runs], [run[0] for run in runs], 1.9)
+    size, ending = path.stat().st_size, out.rpartition(".")[2]
+    runs = [(encode_command(path, "-j1", out=out), encode_command(path, "-j2", out=out), two())
+            for _ in range(rounds)]
+    work = f"{size / 1e6:.0f} MB{name} to {ending}"
+    row(table, f"encode -j2, {work}, the command", "encode -j1", size, [run[1] for run in runs],
+        [run[0] for run in runs], 1.9)
     one, both = median([run[0] for run in runs]), median([run[2] for run in runs])
-    table.told(f"two encode -j1 at once, {size / 1e6:.0f} MB each: the limit of -j2", "encode -j1",
+    table.told(f"two encode -j1 at once, {work} each: the limit of -j2", "encode -j1",
                rate(2 * size, both), rate(size, one), f"{2 * one / both:.2f}×")
-    os.unlink(STORE / "other.bin")
+    os.unlink(STORE / other)
 
 
 def script(table, peer, path):
