@@ -132,3 +132,20 @@ def hard(name, size):
 
 
 HARD = tuple(HARD_TEXTS)
+
+
+def short_lines(n):
+    """n JSON lines, a token each."""
+    return made(STORE / f"lines-{n}.jsonl", lambda part: part.write_bytes(b'{"t":"a"}\n' * n))
+
+
+def many_files(n):
+    """A folder of so many files, of two words each."""
+    folder = STORE / f"files-{n}"
+    for number in range(n):
+        if number % 1000 == 0:
+            (folder / f"{number // 1000:03}").mkdir(parents=True, exist_ok=True)
+        path = folder / f"{number // 1000:03}" / f"document-{number:06}.txt"
+        if not path.exists():
+            path.write_text("hello world")
+    return folder

@@ -211,6 +211,26 @@ def part_tokens_worst(table, quick):
                           f"{size / mine / tenth:.2f}×", "≥ 1×", size / mine >= tenth)
 
 
+def part_tokens_memory(table, quick):
+    """peak memory of encode: many arrays, many documents, many files, one long line, an .npz of many arrays"""
+    if not vocabulary():
+        return skip("tokens-memory", "no vocab.bpe of GPT-2")
+    n = 500_000 if quick else 5_000_000
+    lines, files = texts.short_lines(n), texts.many_files(n // 50)
+    arrays = STORE / "arrays.npz"
+    line = texts.hard("random letters", 64 * 10**6)
+    command(HEFT, "encode", texts.short_lines(n // 5), "--jsonl", "t", "--combine", "1", "-o", arrays, "-f",
+            "-q", "--no-sync")
+    for what, *words in ((f"an .npz of {n} arrays", lines, "--jsonl", "t", "--combine", "1"),
+                         (f"{n} documents to megatron", lines, "--jsonl", "t", "--format", "megatron"),
+                         (f"{n // 50} files", files, "--sort"), ("a word of 64 MB", line),
+                         (f"an .npz of {n // 5} arrays passed on", arrays)):
+        peak = command(HEFT, "encode", *words, "-o", STORE / "memory", "-f", "-q", "--no-sync")[1]
+        table.below(f"encode: {what}: peak RSS", peak, 200 * 10**6, bytes_of)
+    for path in (arrays, *STORE.glob("memory*")):
+        path.unlink()
+
+
 def part_train(table, quick):
     """learns a vocabulary of 50 000 merges from 100 MB, against the tokenizers library's trainer"""
     import environment
