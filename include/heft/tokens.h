@@ -214,10 +214,10 @@ HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, vo
 
 /* The text of a file of ids, in constant memory: .npz and .npy of whole numbers, llm.c's .bin,
  * Megatron's .idx or .bin (by the other beside it), decimals with white space between, and streams of
- * nothing but ids, little-endian, of 2 bytes, or 4 where the vocabulary has ids above 65535; "-" is
- * standard input, which a temporary file holds meanwhile. Arrays and sequences are joined. HEFT_MALFORMED
- * at an id that stands for nothing, with its offset in the file (of a deflated array: where that begins);
- * HEFT_MISMATCH where a stored checksum is another. */
+ * nothing but ids (X.bin wherever it can be one), little-endian, of 2 bytes, or 4 where the vocabulary
+ * has ids above 65535; "-" is standard input, which a temporary file holds meanwhile. Arrays and
+ * sequences are joined. HEFT_MALFORMED at an id that stands for nothing, with its offset in the file (of a
+ * deflated array: where that begins); HEFT_MISMATCH where a stored checksum is another. */
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
 /* The one text of n files, as shards are: a character may begin in one and end in the next. */

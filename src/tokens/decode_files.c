@@ -353,6 +353,27 @@ static bool open_megatron(struct heft_ids_reader *r, const char *path, struct he
     return open_data(r, path, err);
 }
 
+/* Who names X.bin may have written it anew, and not the X.idx beside it. */
+static bool check_whole(const struct heft_ids_reader *r, struct heft_error *err)
+{
+    const uint64_t last = r->parts - 1;
+    uint8_t length[4] = {0}, pointer[8] = {0};
+    uint64_t end = UINT64_MAX;
+
+    if (r->parts > 0 &&
+        (!heft_source_read(&r->file, r->lengths + 4 * last, length, sizeof length, err) ||
+         !heft_source_read(&r->file, r->pointers + 8 * last, pointer, sizeof pointer, err)))
+        return false;
+    if (heft_add(heft_le64(pointer), (uint64_t)heft_le32(length) * r->width, &end) &&
+        end == r->data.size)
+        return true;
+    heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+              "the index beside it ends at %" PRIu64 " of its %" PRIu64
+              " bytes, and is of another file",
+              end, r->data.size);
+    return heft_error_file(err, r->data_path);
+}
+
 static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_error *err)
 {
     r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
@@ -424,7 +445,7 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stre
     if (!find_index(r, path, &index, err))
         return false;
     if (index)
-        return open_megatron(r, index, err);
+        return open_megatron(r, index, err) && check_whole(r, err);
     return heft_decimals_are((struct heft_bytes){head, n}, r->file.size, path, stream_width)
                ? open_decimals(r, err)
                : open_stream(r, stream_width, err);

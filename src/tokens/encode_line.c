@@ -128,18 +128,29 @@ static bool begin_job(struct heft_encode_line *l, struct heft_error *err)
     return true;
 }
 
-/* Where the job is cut, at most at JOB; *is_open: in the middle of a word that is longer. */
+/* Whether no text goes on at the job's last mark: inputs end, and arrays come, within texts, too. */
+static bool is_broken(const struct heft_job *job)
+{
+    const size_t last = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
+
+    for (size_t i = job->n_marks; i-- > 0 && job->marks[i].at == last;)
+        if (job->marks[i].kind != HEFT_MARK_INPUT && job->marks[i].kind != HEFT_MARK_ARRAYS)
+            return true;
+    return last == 0 && !job->is_next;
+}
+
+/* Where the job is cut, at most at JOB, and not before its last mark; *is_open: where no cut is. */
 static size_t cut_of(const struct heft_encode_line *l, bool *is_open)
 {
     const struct heft_job *job = l->job;
     const size_t begin = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
     size_t most = job->n >= FULL ? JOB : job->n, cut;
 
-    *is_open = false;
+    *is_open = most <= begin && !is_broken(job);
     if (most <= begin)
         return begin;
     cut = heft_cut_before(&l->classes, job->text + begin, job->n - begin, most - begin);
-    if (cut > 0 || begin > 0)
+    if (cut > 0 || (begin > 0 && is_broken(job)))
         return begin + cut;
     *is_open = true;
     while (most < job->n && heft_utf8_is_tail(job->text[most]))

@@ -368,12 +368,52 @@ static void test_long_words(void **state)
     heft_scratch_free(folder);
 }
 
+/* ---- more inputs than a job has marks, of one text ------------------------------------------- */
+
+#define MANY 9000
+
+/* Each but the first begins with what the end of the separator before it merges with. */
+static void test_many_inputs(void **state)
+{
+    static const char vocab[] = "#version: 0.2\n> .\n";
+    static const char *inputs[MANY];
+    const size_t ids = MANY * strlen(".<|endoftext|>") - (MANY - 1);
+    struct heft_error err = {0};
+    char *const folder = heft_scratch_new(), *const merges = heft_scratch_path(folder, "vocab.bpe");
+    char *const input = heft_scratch_path(folder, "in"), *const output =
+                                                             heft_scratch_path(folder, "out.bin");
+    struct heft_encode_options how = {.output = output, .combine = UINT64_MAX, .overwrite = true};
+    struct heft_vocab *v;
+    size_t n;
+
+    (void)state;
+    heft_scratch_write(folder, "vocab.bpe", vocab, sizeof vocab - 1);
+    heft_scratch_write(folder, "in", ".", 1);
+    v = heft_vocab_open(merges, &err);
+    assert_non_null(v);
+    for (size_t i = 0; i < MANY; i++)
+        inputs[i] = input;
+    for (how.threads = 1; how.threads <= 3; how.threads += 2) {
+        struct heft_encoding *const e = heft_encode_plan(v, inputs, MANY, &how, &err);
+
+        assert_true(e && heft_encode_run(e, &err));
+        heft_encode_free(e);
+        free(heft_scratch_read(folder, "out.bin", &n));
+        assert_int_equal(n, 2 * ids);
+    }
+    heft_vocab_close(v);
+    free(merges);
+    free(input);
+    free(output);
+    heft_scratch_free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),   cmocka_unit_test(test_deflate),
         cmocka_unit_test(test_line),       cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_long_words), cmocka_unit_test(test_many_inputs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

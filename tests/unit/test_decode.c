@@ -250,6 +250,8 @@ static void test_decimals(void **unused)
     }
     put_file("few.bin", "64", 2); /* could be either, and is not called .ids */
     expect_refusal("few.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
+    put_file("many.bin", "64 64 64", 8); /* a stream, as encode names them */
+    expect_refusal("many.bin", HEFT_MALFORMED, 0, "id 13366 stands for nothing");
     put_file("d.ids", "64 64 0259 64\n", 14);
     expect_refusal("d.ids", HEFT_MALFORMED, 6, "id 0259 stands for nothing");
     put_file("d.ids", "64 99999999999999999999999999", 29);
@@ -368,6 +370,9 @@ static void test_megatron(void **unused)
     put_file("m.idx", index, put_index(index, 1, 8, 2));
     expect_text("m.idx", "éaba");
     expect_text("m.bin", "éaba");
+    put_file("m.bin", "\0\1\1\1\100\0\100\0", 8); /* written anew, without an index */
+    expect_refusal("m.bin", HEFT_MALFORMED, HEFT_NO_OFFSET, "ends at 6 of its 8 bytes");
+    put_file("m.bin", IDS, sizeof IDS);
     put_file("m.idx", index, put_index(index, 2, 8, 2));
     expect_refusal("m.idx", HEFT_UNSUPPORTED, 9, "version 2");
     put_file("m.idx", index, put_index(index, 1, 7, 2));
