@@ -329,14 +329,12 @@ static bool copy_later(struct heft_token_file *f, struct heft_error *err)
     return true;
 }
 
-static bool arrays_npz(struct heft_token_file *f, const char *path, struct heft_error *err)
+static bool arrays_npz(struct heft_token_file *f, const char *path, uint64_t count,
+                       struct heft_error *err)
 {
     struct heft_npz_state *z = f->npz;
     const uint64_t first = z->next;
-    uint64_t count;
 
-    if (!heft_npz_count(path, &count, err))
-        return false;
     z->next += count;
     return z->is_open ? keep_later(z, heft_str_of(path), first, err)
                       : copy_arrays(f, path, first, err);

@@ -263,15 +263,25 @@ static bool append_ids(void *ctx, const uint8_t *ids, size_t n, struct heft_erro
     return out->how.format->pack(spare, err) && heft_token_out_piece(out, spare, 0, err);
 }
 
+/* None begin no file. */
+static bool pass_arrays(struct heft_token_out *out, const char *path, struct heft_error *err)
+{
+    struct heft_token_track *track = &out->tracks[0];
+    uint64_t count;
+
+    return heft_npz_count(path, &count, err) &&
+           (count == 0 || (begin_file(out, track, err) &&
+                           out->how.format->arrays(&track->file, path, count, err)));
+}
+
 bool heft_token_out_arrays(struct heft_token_out *out, const char *path, uint64_t *tokens,
                            struct heft_error *err)
 {
     struct appending a = {out, 0};
     struct heft_npz_ids reading = {append_ids, &a, out->how.width, out->how.vocab_size};
-    struct heft_token_track *track = &out->tracks[0];
 
     if (out->how.format->arrays)
-        return begin_file(out, track, err) && out->how.format->arrays(&track->file, path, err);
+        return pass_arrays(out, path, err);
     if (!heft_npz_read_ids(path, &reading, err) || (a.tokens && !heft_token_out_unit(out, err)))
         return false;
     *tokens = a.tokens;

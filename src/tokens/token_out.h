@@ -58,8 +58,9 @@ struct heft_token_format {
     /* … and then, in order. Formats without it get the ids as they are. */
     bool (*piece)(struct heft_token_file *f, const uint8_t *bytes, size_t n,
                   const struct heft_job_piece *piece, struct heft_error *err);
-    /* Arrays of an .npz; NULL: their ids are appended. */
-    bool (*arrays)(struct heft_token_file *f, const char *path, struct heft_error *err);
+    /* The `count` arrays of an .npz; NULL: their ids are appended. */
+    bool (*arrays)(struct heft_token_file *f, const char *path, uint64_t count,
+                   struct heft_error *err);
     size_t row; /* bytes of what the file's end says of each array or sequence; 0: nothing */
     const char *rows_are;
     /* Of an open file: so many rows are there, from the first on. */
