@@ -60,6 +60,25 @@ static bool inflate(struct heft_ids_range *range, uint8_t *out, size_t n, struct
     return true;
 }
 
+/* Behind its last byte a stream has an end, and nothing more. */
+static bool check_end(struct heft_ids_range *range, struct heft_error *err)
+{
+    uint8_t more, *out = &more;
+    size_t n = 1;
+
+    while (range->z && !range->is_done && n > 0) {
+        if (!heft_ids_refill(range, err) ||
+            !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
+            return false;
+        if (!range->is_done && n > 0 && range->waiting.n == 0 && range->packed == 0)
+            return heft_fail(err, HEFT_MALFORMED, range->at,
+                             "a deflated array without the end of its stream");
+    }
+    return (n > 0 && range->waiting.n == 0 && (!range->z || range->packed == 0)) ||
+           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                     "a deflated array with more in it than its size says");
+}
+
 static bool range_read(struct heft_ids_range *range, void *out, size_t n, struct heft_error *err)
 {
     if (n > range->left)
@@ -72,10 +91,13 @@ static bool range_read(struct heft_ids_range *range, void *out, size_t n, struct
         range->at += n;
     range->left -= n;
     range->crc = heft_crc32(range->crc, out, n);
-    return range->left > 0 || range->wanted == 0 || range->crc == range->wanted ||
-           heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                     "CRC-32 is %08" PRIx32 ", the archive says %08" PRIx32, range->crc,
-                     range->wanted);
+    if (range->left > 0)
+        return true;
+    if (range->wanted != 0 && range->crc != range->wanted)
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                         "CRC-32 is %08" PRIx32 ", the archive says %08" PRIx32, range->crc,
+                         range->wanted);
+    return check_end(range, err);
 }
 
 static bool range_begin(struct heft_ids_range *range, const struct heft_source *source,
