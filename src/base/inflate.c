@@ -22,11 +22,6 @@ bool heft_inflate_fail(struct heft_error *err, const char *what)
     return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "the deflate stream has %s", what);
 }
 
-static void end_block(struct heft_inflate *z)
-{
-    z->part = z->is_last ? HEFT_INFLATE_DONE : HEFT_INFLATE_HEAD;
-}
-
 /* Bytes of a stored block: some may be among the bits. */
 static void copy_stored(struct heft_inflate *z, struct heft_inflate_io *io, bool *more)
 {
@@ -45,7 +40,7 @@ static void copy_stored(struct heft_inflate *z, struct heft_inflate_io *io, bool
     io->in += n;
     z->left -= (uint32_t)n;
     if (z->left == 0)
-        end_block(z);
+        heft_inflate_end_block(z);
     else
         *more = false;
 }

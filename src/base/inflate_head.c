@@ -6,7 +6,7 @@
  *               lengths of the code of code lengths (3 each), code lengths of literals and distances */
 #include "base/inflate_parts.h"
 
-enum { ORDER = 19, LENGTH_BITS = 7 };
+enum { ORDER = 19, LENGTH_BITS = 7, END_BITS = 7 }; /* END_BITS: of the fixed code 0 */
 static const uint8_t order[ORDER] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
                                      11, 4,  12, 3, 13, 2, 14, 1, 15};
 
@@ -47,7 +47,17 @@ static bool set_fixed(struct heft_inflate *z, struct heft_error *err)
     return set_codes(z, err);
 }
 
-static bool begin_block(struct heft_inflate *z, struct heft_error *err)
+/* A block of fixed codes that ends at once, as streams end that were flushed: no tables for it. */
+static bool is_empty(struct heft_inflate *z, struct heft_inflate_io *io)
+{
+    if (!heft_inflate_need(z, io, END_BITS) || (z->bits & ((1u << END_BITS) - 1)) != 0)
+        return false;
+    heft_inflate_drop(z, END_BITS);
+    heft_inflate_end_block(z);
+    return true;
+}
+
+static bool begin_block(struct heft_inflate *z, struct heft_inflate_io *io, struct heft_error *err)
 {
     z->is_last = take(z, 1);
     switch (take(z, 2)) {
@@ -56,7 +66,7 @@ static bool begin_block(struct heft_inflate *z, struct heft_error *err)
         z->part = HEFT_INFLATE_STORED_HEAD;
         return true;
     case 1:
-        return set_fixed(z, err);
+        return is_empty(z, io) || set_fixed(z, err);
     case 2:
         z->is_fixed = false;
         z->part = HEFT_INFLATE_COUNTS;
@@ -166,7 +176,7 @@ bool heft_inflate_head(struct heft_inflate *z, struct heft_inflate_io *io, bool 
         return true;
     switch (z->part) {
     case HEFT_INFLATE_HEAD:
-        return begin_block(z, err);
+        return begin_block(z, io, err);
     case HEFT_INFLATE_STORED_HEAD:
         return begin_stored(z, err);
     case HEFT_INFLATE_COUNTS:

@@ -118,6 +118,10 @@ static inline void heft_inflate_drop(struct heft_inflate *z, uint32_t n)
 /* Whether there are n bits, of which n <= 56 are read if need be. */
 bool heft_inflate_need(struct heft_inflate *z, struct heft_inflate_io *io, uint32_t n);
 
+static inline void heft_inflate_end_block(struct heft_inflate *z)
+{
+    z->part = z->is_last ? HEFT_INFLATE_DONE : HEFT_INFLATE_HEAD;
+}
 /* One part of the head of a block; *more is false when it needs more input. */
 HEFT_CHECKED bool heft_inflate_head(struct heft_inflate *z, struct heft_inflate_io *io, bool *more,
                                     struct heft_error *err);

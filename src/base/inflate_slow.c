@@ -97,7 +97,7 @@ bool heft_inflate_symbol(struct heft_inflate *z, struct heft_inflate_io *io, boo
     if (is_match)
         return begin_match(z, io, &found, err);
     if (found.symbol == HEFT_INFLATE_END)
-        z->part = z->is_last ? HEFT_INFLATE_DONE : HEFT_INFLATE_HEAD;
+        heft_inflate_end_block(z);
     else
         *io->out++ = (uint8_t)found.symbol;
     return true;
