@@ -237,9 +237,16 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
 {
     char near_names[300] = "";
     size_t near[MAX_NEAR], used = 0;
+    struct heft_finding lack;
     struct heft_tensor t;
     size_t n;
 
+    if (heft_lack_at(r->c, 0, &lack)) {
+        usage_error(err, "%s is not there: %s", name, lack.text);
+        err->code = HEFT_MALFORMED;
+        snprintf(err->file, sizeof err->file, "%s", lack.file ? lack.file : "");
+        return false;
+    }
     n = near_tensors(r->c, name, near);
     for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
         const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",
@@ -294,8 +301,10 @@ int cmd_get(const struct options *options, struct out *out)
 
     request.c = open_inputs(options, 1, &err);
     fine = request.c && get(&request, &err);
-    if (fine)
+    if (fine) {
+        report_lacks(options, request.c);
         report_left(options, request.c);
+    }
     heft_close(request.c);
     return fine ? EXIT_SOUND : report_error(&err);
 }

@@ -163,6 +163,19 @@ static void json_blobs(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
+/* What the files refer to and do not hold: member of --json only where there is any. */
+static void json_lacks(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_finding lack;
+    if (!heft_lack_at(c, 0, &lack))
+        return;
+    json_key(out, "missing");
+    json_open(out, '[');
+    for (size_t i = 0; heft_lack_at(c, i, &lack); i++)
+        json_text(out, lack.text, strlen(lack.text));
+    json_close(out, ']');
+}
+
 static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const struct heft_value *const values = heft_values(c);
@@ -188,6 +201,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     }
     json_blobs(out, c);
     json_unread(out, c);
+    json_lacks(out, c);
     for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
          v = v->next_sibling) {
         json_key(out, v->key);
@@ -409,8 +423,10 @@ int cmd_info(const struct options *options, struct out *out)
     if (fine &&
         !(options->json ? info_json(out, c, &summary) : info_text(out, c, &summary, options->all)))
         fine = no_memory(&err, "the values");
-    if (fine)
+    if (fine) {
+        report_lacks(options, c);
         report_left(options, c);
+    }
     free(summary.views);
     rows_release(&rows);
     heft_close(c);

@@ -466,6 +466,7 @@ int cmd_ls(const struct options *options, struct out *out)
 
     if (fine) {
         tell_unread(options, c);
+        report_lacks(options, c);
         report_left(options, c);
     }
     rows_release(&rows);

@@ -27,6 +27,13 @@ void report_note(const struct options *options, const char *format, ...)
     fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
 }
 
+void report_lacks(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_finding lack;
+    for (size_t i = 0; heft_lack_at(c, i, &lack); i++)
+        report_note(options, "%s: %s", lack.file ? lack.file : "", lack.text);
+}
+
 void report_left(const struct options *options, const struct heft_checkpoint *c)
 {
     struct heft_finding left;

@@ -12,6 +12,8 @@ enum { EXIT_SOUND = 0, EXIT_NO = 1, EXIT_TROUBLE = 2 };
 int report_error(const struct heft_error *err);
 /* "heft: note: …", unless -q. */
 void report_note(const struct options *options, const char *format, ...) CLI_PRINTF(2, 3);
+/* A note for each of heft_lack_at. */
+void report_lacks(const struct options *options, const struct heft_checkpoint *c);
 /* A note for each of heft_left_at. */
 void report_left(const struct options *options, const struct heft_checkpoint *c);
 /* Fills err with HEFT_USAGE; returns false, to be passed on. Both escape what they are given. */

@@ -298,6 +298,19 @@ bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_f
     return false;
 }
 
+bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
+{
+    for (size_t i = 0; i < c->model.n_notes; i++) {
+        const struct heft_note *note = &c->model.notes[i];
+
+        if (!note->is_lack || index-- > 0)
+            continue;
+        *out = finding_of(c, note);
+        return true;
+    }
+    return false;
+}
+
 bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
 {
     for (size_t i = 0; i < c->model.n_notes; i++) {

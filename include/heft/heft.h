@@ -335,6 +335,11 @@ HEFT_API bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint
 HEFT_API bool heft_damage_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_finding *out);
 
+/* Tensors that the files refer to and do not hold: the variables that a SavedModel restores, where
+ * its checkpoint is absent or another model's. heft_verify finds them; a conversion is refused
+ * (HEFT_MALFORMED) unless the checkpoint was opened to be salvaged, or one tensor is taken. */
+HEFT_API bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out);
+
 /* Bytes that are no tensor's and might have been meant for one: a second array behind the one of a
  * .npy, which numpy.load does not read either. heft_verify finds them; a conversion has them among
  * its notes. */

@@ -389,6 +389,21 @@ static bool take_notes(struct heft_conversion *c, struct heft_error *err)
     return true;
 }
 
+/* Tensors that the source should have and does not; one that is taken by itself is whole. */
+static bool refuse_lacks(const struct heft_conversion *c, struct heft_error *err)
+{
+    for (size_t i = 0; i < c->model->n_notes && !c->model->salvage && !c->format->one_tensor; i++) {
+        const struct heft_note *note = &c->model->notes[i];
+
+        if (!note->is_lack)
+            continue;
+        heft_fail(err, HEFT_MALFORMED, note->offset, "%s%s", note->text,
+                  c->model->n_rows ? "; --salvage takes what is there" : "");
+        return heft_error_file(err, c->model->sources[note->source].path);
+    }
+    return true;
+}
+
 bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *model,
                           const struct heft_convert_options *options, struct heft_error *err)
 {
@@ -404,7 +419,8 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress = options->progress,
         .progress_ctx = options->progress_ctx,
     };
-    if (!choose_format(c, options, in_folder, err) || !check_layout(c, options->layout, err) ||
+    if (!choose_format(c, options, in_folder, err) || !refuse_lacks(c, err) ||
+        !check_layout(c, options->layout, err) ||
         !check_alignment(c, options->segment_alignment, err) ||
         !choose_names(c, options, in_folder, err) || !load_cargo(c, options, err) ||
         !heft_conversion_leave_values(c, options, err) || !plan_files(c, options->output, err))

@@ -432,6 +432,23 @@ bool heft_model_leave(struct heft_model *model, uint32_t source, uint64_t offset
     return ok;
 }
 
+bool heft_model_lack(struct heft_model *model, enum heft_severity severity, uint32_t source,
+                     struct heft_error *err, const char *format, ...)
+{
+    const struct heft_note note = {.severity = severity,
+                                   .source = source,
+                                   .offset = HEFT_NO_OFFSET,
+                                   .is_lack = true,
+                                   .is_damage = model->salvage};
+    va_list args;
+    bool ok;
+
+    va_start(args, format);
+    ok = add_note(model, note, format, args, err);
+    va_end(args);
+    return ok;
+}
+
 /* Many may be lost for one reason: those that follow each other have one text. */
 static const char *keep_reason(struct heft_model *model, const char *reason, struct heft_error *err)
 {

@@ -69,61 +69,6 @@ bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
     return ok;
 }
 
-/* ---- info ---- */
-
-/* Of a slice, its extent; of a variable, what it says; else null. */
-static bool add_shape(struct heft_tf_saving *s, struct heft_node *in,
-                      const struct heft_tf_target *target)
-{
-    const struct heft_tf_shape unknown = {.unknown_rank = true};
-
-    return heft_tf_about_shape(&s->model->mem, in, target->has_shape ? &target->shape : &unknown,
-                               s->err);
-}
-
-static bool add_text(struct heft_tf_saving *s, struct heft_node *in, struct heft_str key,
-                     struct heft_str raw)
-{
-    return heft_tree_text(&s->model->mem, in, key, raw, s->err);
-}
-
-static bool add_variable(struct heft_tf_saving *s, struct heft_node *list,
-                         const struct heft_tf_target *target)
-{
-    struct heft_arena *const mem = &s->model->mem;
-    struct heft_node *const in = heft_tree_dict(mem, list, HEFT_STR(""), s->err);
-    const uint32_t dtype = target->dtype ? target->dtype : target->name->dtype;
-
-    return in && add_text(s, in, HEFT_STR("variable"), target->variable) &&
-           (*target->role == '\0' ||
-            add_text(s, in, HEFT_STR("role"), heft_str_of(target->role))) &&
-           add_text(s, in, HEFT_STR("key"), target->name->key) &&
-           add_text(s, in, HEFT_STR("slice"), target->name->spec) &&
-           heft_tf_about_dtype(mem, in, dtype, s->err) && add_shape(s, in, target);
-}
-
-bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number, struct heft_node *in)
-{
-    struct heft_node *const list =
-        heft_tree_list(&s->model->mem, in, HEFT_STR("variables"), s->err);
-    const struct heft_tf_saver *const saver = &s->saved->graphs[number].saver;
-    struct heft_error found = {0};
-    struct heft_tf_restore r;
-    bool ok = list != NULL;
-
-    if (!ok || !saver->present || saver->restore_op.n == 0)
-        return ok;
-    if (heft_tf_restore_open(&r, s->model, s->source, s->saved, number, &found)) {
-        for (size_t i = 0; ok && i < r.n_targets; i++)
-            ok = add_variable(s, list, &r.targets[i]);
-    } else if (!is_fault(&found)) {
-        *s->err = found;
-        ok = false;
-    }
-    heft_tf_restore_close(&r);
-    return ok;
-}
-
 /* ---- what has to be there ---- */
 
 static bool keep_shape(struct heft_tf_wants *w, struct heft_tf_wanted *wanted, unsigned rank,
@@ -208,6 +153,67 @@ static bool want_all(struct heft_tf_wants *w, const struct heft_tf_restore *r,
             return false;
     return true;
 }
+
+/* ---- info ---- */
+
+/* Of a slice, its extent; of a variable, what it says; else null. */
+static bool add_shape(struct heft_tf_saving *s, struct heft_node *in,
+                      const struct heft_tf_target *target)
+{
+    const struct heft_tf_shape unknown = {.unknown_rank = true};
+
+    return heft_tf_about_shape(&s->model->mem, in, target->has_shape ? &target->shape : &unknown,
+                               s->err);
+}
+
+static bool add_text(struct heft_tf_saving *s, struct heft_node *in, struct heft_str key,
+                     struct heft_str raw)
+{
+    return heft_tree_text(&s->model->mem, in, key, raw, s->err);
+}
+
+static bool add_variable(struct heft_tf_saving *s, struct heft_node *list,
+                         const struct heft_tf_target *target)
+{
+    struct heft_arena *const mem = &s->model->mem;
+    struct heft_node *const in = heft_tree_dict(mem, list, HEFT_STR(""), s->err);
+    const uint32_t dtype = target->dtype ? target->dtype : target->name->dtype;
+
+    return in && add_text(s, in, HEFT_STR("variable"), target->variable) &&
+           (*target->role == '\0' ||
+            add_text(s, in, HEFT_STR("role"), heft_str_of(target->role))) &&
+           add_text(s, in, HEFT_STR("key"), target->name->key) &&
+           add_text(s, in, HEFT_STR("slice"), target->name->spec) &&
+           heft_tf_about_dtype(mem, in, dtype, s->err) && add_shape(s, in, target);
+}
+
+bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number, struct heft_node *in)
+{
+    struct heft_node *const list =
+        heft_tree_list(&s->model->mem, in, HEFT_STR("variables"), s->err);
+    const struct heft_tf_saver *const saver = &s->saved->graphs[number].saver;
+    struct heft_error found = {0};
+    struct heft_tf_restore r;
+    bool ok = list != NULL;
+
+    if (!ok || !saver->present || saver->restore_op.n == 0)
+        return ok;
+    if (heft_tf_restore_open(&r, s->model, s->source, s->saved, number, &found)) {
+        s->n_names += r.n_names;
+        ok = want_all(s->wants, &r, s->err);
+        for (size_t i = 0; ok && i < r.n_targets; i++)
+            ok = add_variable(s, list, &r.targets[i]);
+    } else if (is_fault(&found)) {
+        s->is_unfollowed = true;
+    } else {
+        *s->err = found;
+        ok = false;
+    }
+    heft_tf_restore_close(&r);
+    return ok;
+}
+
+/* ---- writing ---- */
 
 bool heft_tf_restore_expect(struct heft_tf_wants *w, const struct heft_model *model,
                             uint32_t source, struct heft_error *err)

@@ -313,12 +313,15 @@ static bool open_document(struct heft_tf_saving *s)
 /* What lies beside it. */
 static bool open_rest(struct heft_tf_saving *s)
 {
+    const size_t first = s->model->n_rows;
     uint32_t index;
 
     if (s->saved->form.kind == HEFT_TF_SAVED_MODEL)
         return heft_tf_saved_files(s);
-    return !s->checkpoint || heft_registry_open_sibling(s->model, s->source,
-                                                        heft_str_of(s->checkpoint), &index, s->err);
+    return !s->checkpoint ||
+           (heft_registry_open_sibling(s->model, s->source, heft_str_of(s->checkpoint), &index,
+                                       s->err) &&
+            heft_tf_saved_lacks(s, first, true));
 }
 
 static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
@@ -326,7 +329,9 @@ static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
 {
     const struct heft_source src = model->sources[source].source;
     struct heft_tf_saved saved;
-    struct heft_tf_saving s = {model, source, &saved, err, NULL};
+    struct heft_tf_wants wants = {0};
+    struct heft_tf_saving s = {
+        .model = model, .source = source, .saved = &saved, .err = err, .wants = &wants};
     bool ok = heft_tf_saved_read(&saved, &src, &model->mem, err);
 
     if (ok && (saved.form.kind == HEFT_TF_SAVED_MODEL) != is_saved)
@@ -334,6 +339,7 @@ static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
                        is_saved ? "a graph by itself" : "a SavedModel",
                        is_saved ? "tf-graph" : "saved-model");
     ok = ok && heft_tf_saved_find_checkpoint(&s) && open_document(&s) && open_rest(&s);
+    heft_tf_wants_release(&wants);
     heft_tf_saved_release(&saved);
     if (ok)
         model->format = is_saved ? "saved-model" : "tf-graph";

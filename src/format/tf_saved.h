@@ -40,6 +40,9 @@ struct heft_tf_saving {
     struct heft_tf_saved *saved;
     struct heft_error *err;
     const char *checkpoint; /* of a .meta: the file beside it that is its checkpoint's; or NULL */
+    struct heft_tf_wants *wants; /* keys that the restore ops of all meta graphs read */
+    uint64_t n_names;            /* of the restore ops, that of the object graph included */
+    bool is_unfollowed;          /* a restore op could not be followed */
 };
 /* What info says of each meta graph (tf_saved_about.c). */
 HEFT_CHECKED bool heft_tf_saved_about(struct heft_tf_saving *s);
@@ -60,6 +63,9 @@ HEFT_CHECKED bool heft_tf_ops(const struct heft_tf_graph *graph, struct heft_are
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
 /* Finds the checkpoint that was saved with a .meta: sets s->checkpoint. */
 HEFT_CHECKED bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s);
+/* Compares the tensors from row `first` on with what the graph restores: what is absent becomes a
+ * lack of the model (tf_saved_lacks.c). has_index: the checkpoint is there. */
+HEFT_CHECKED bool heft_tf_saved_lacks(struct heft_tf_saving *s, size_t first, bool has_index);
 /* The file of warm-up requests (tf_warmup.c). */
 HEFT_CHECKED bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source);
 /* Rows of the constants of all graphs (tf_constants.c). */

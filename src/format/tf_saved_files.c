@@ -1,5 +1,5 @@
 /* tf_saved_files.c: what lies beside a saved_model.pb: variables, assets, fingerprint, warm-up requests.
- * All of it may be missing. */
+ * All of it may be missing; whether the graph needs variables is judged by tf_saved_lacks.c. */
 #include "core/locate.h"
 #include "format/tf_saved.h"
 #include "wire/sstable.h"
@@ -29,13 +29,14 @@ static bool is_there(struct heft_tf_saving *s, const char *name, bool *there)
 
 static bool open_variables(struct heft_tf_saving *s)
 {
+    const size_t first = s->model->n_rows;
     uint32_t index;
     bool there;
 
-    if (!is_there(s, VARIABLES, &there))
-        return false;
-    return !there ||
-           heft_registry_open_sibling(s->model, s->source, KEY(VARIABLES), &index, s->err);
+    return is_there(s, VARIABLES, &there) &&
+           (!there ||
+            heft_registry_open_sibling(s->model, s->source, KEY(VARIABLES), &index, s->err)) &&
+           heft_tf_saved_lacks(s, first, there);
 }
 
 /* ---- the checkpoint of a .meta ---- */
