@@ -551,8 +551,11 @@ static bool read_range(const struct options *options, struct heft_trace_options 
 
 static bool check_options(const struct options *options, struct heft_error *err)
 {
-    return options->inputs.n == 1 || usage_error(err, "explain --trace: one file at a time, not %s",
-                                                 options->inputs.items[1]);
+    if (options->inputs.n != 1)
+        return usage_error(err, "explain --trace: one file at a time, not %s",
+                           options->inputs.items[1]);
+    return strcmp(options->inputs.items[0], "-") != 0 ||
+           usage_error(err, "explain --trace: standard input cannot be traced; save it to a file");
 }
 
 int cmd_trace(const struct options *options, struct out *out)

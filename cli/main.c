@@ -44,7 +44,7 @@ static bool check_word(const struct options *options, const struct verb *verb, i
     struct stat status;
 
     if (word || strcmp(verb->name, "info") || !*first || strpbrk(first, "./") ||
-        stat(first, &status) == 0)
+        !strcmp(first, "-") || stat(first, &status) == 0)
         return true;
     near = verb_nearest(first);
     if (near)
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     if (!hold_descriptors())
         return EXIT_TROUBLE;
     if (argc < 2) {
-        fputs("heft: wanted: heft [VERB] INPUT… [options] (heft help says more)\n", stderr);
+        fputs("heft: usage: heft [VERB] INPUT… [options] (heft help says more)\n", stderr);
         return EXIT_TROUBLE;
     }
     if (options_parse(&options, verb, argc, argv, word, &err) &&

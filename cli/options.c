@@ -39,29 +39,22 @@ static const struct option_spec *find_name(const struct verb *verb, const char *
     return NULL;
 }
 
-static const char *nearest_name(const struct verb *verb, const char *name, size_t n)
-{
-    const char *best = NULL;
-    unsigned least = 3; /* two letters amiss at most */
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
-            const unsigned far = edit_distance(o->name, strlen(o->name), name, n, 2);
-            if (far >= least)
-                continue;
-            best = o->name;
-            least = far;
-        }
-    return best;
-}
-
 static bool unknown_option(struct parser *p, const char *name, size_t n)
 {
-    const char *near = n > 2 ? nearest_name(p->verb, name, n) : NULL;
-    if (near)
-        return usage_error(p->err, "%s: no option --%.*s; did you mean --%s?", p->verb->name,
-                           (int)(n < 80 ? n : 80), name, near);
+    const struct suggestion s = suggest_option(p->verb, name, n);
+    const int shown = (int)(n < 80 ? n : 80);
+
+    if (s.option)
+        return usage_error(p->err, "%s: no option --%.*s; did you mean --%s?", p->verb->name, shown,
+                           name, s.option);
+    if (s.instead)
+        return usage_error(p->err, "%s: no option --%.*s; use %s", p->verb->name, shown, name,
+                           s.instead);
+    if (s.verb)
+        return usage_error(p->err, "%s: no option --%.*s; heft %s has it", p->verb->name, shown,
+                           name, s.verb);
     return usage_error(p->err, "%s: no option %s%.*s (heft %s --help lists them)", p->verb->name,
-                       n > 1 ? "--" : "-", (int)(n < 80 ? n : 80), name, p->verb->name);
+                       n > 1 ? "--" : "-", shown, name, p->verb->name);
 }
 
 /* Is value one of "a|b|c"? */
@@ -76,31 +69,17 @@ static bool among(const char *choices, const char *value)
     return false;
 }
 
+/* 100, 50K, 1.5M, 1e6, 4Ki, as heft_parse_count reads it. */
 static bool set_number(struct parser *p, const struct option_spec *o, const char *value,
-                       uint64_t most, uint64_t *number)
+                       uint64_t least, uint64_t most, uint64_t *number)
 {
-    uint64_t n = 0;
-    const char *c = value;
-    for (; *c >= '0' && *c <= '9' && n <= most; c++)
-        n = n * 10 + (uint64_t)(*c - '0');
-    if (c == value || *c || !n || n > most)
-        return usage_error(p->err, "--%s %s: a number from 1 to %llu is allowed", o->name, value,
-                           (unsigned long long)most);
-    *number = n;
-    return true;
-}
+    struct heft_error why = {0};
 
-/* A whole number, 0 among them. */
-static bool set_combine(struct parser *p, const struct option_spec *o, const char *value,
-                        uint64_t *number)
-{
-    uint64_t n = 0;
-    const char *c = value;
-    for (; *c >= '0' && *c <= '9' && n < UINT64_MAX / 10; c++)
-        n = n * 10 + (uint64_t)(*c - '0');
-    if (c == value || *c)
-        return usage_error(p->err, "--%s %s: a whole number is allowed", o->name, value);
-    *number = n;
+    if (!heft_parse_count(value, number, &why))
+        return usage_error(p->err, "--%s: %s", o->name, why.text);
+    if (*number < least || *number > most)
+        return usage_error(p->err, "--%s %s: a number from %llu to %llu is allowed", o->name, value,
+                           (unsigned long long)least, (unsigned long long)most);
     return true;
 }
 
@@ -109,7 +88,7 @@ static bool set_size(struct parser *p, const struct option_spec *o, const char *
 {
     struct heft_error why = {0};
     if (!heft_parse_bytes(value, size, &why))
-        return usage_error(p->err, "--%s %s: %s", o->name, value, why.text);
+        return usage_error(p->err, "--%s: %s", o->name, why.text);
     return true;
 }
 
@@ -147,15 +126,15 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         *(const char **)(void *)field = value;
         return true;
     case OPTION_NUMBER:
-        return set_number(p, o, value, MAX_THREADS, (uint64_t *)(void *)field);
+        return set_number(p, o, value, 1, MAX_THREADS, (uint64_t *)(void *)field);
     case OPTION_COUNT:
-        return set_number(p, o, value, MAX_COUNT, (uint64_t *)(void *)field);
+        return set_number(p, o, value, 1, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SHARD:
         p->options->sharded = true;
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_COMBINE:
         p->options->has_combine = true;
-        return set_combine(p, o, value, (uint64_t *)(void *)field);
+        return set_number(p, o, value, 0, MAX_COUNT, (uint64_t *)(void *)field);
     case OPTION_SIZE:
         return set_size(p, o, value, (uint64_t *)(void *)field);
     case OPTION_LIST:
@@ -238,7 +217,7 @@ static bool check_count(const struct options *options, const struct verb *verb,
     if (options->help || options->version)
         return true;
     if (n < verb->min_inputs)
-        return usage_error(err, "%s: wanted: heft %s %s", verb->name, verb->name, verb->synopsis);
+        return usage_error(err, "%s: usage: heft %s %s", verb->name, verb->name, verb->synopsis);
     if (n > verb->max_inputs)
         return usage_error(err, "%s: one word too many: %s", verb->name,
                            options->inputs.items[verb->max_inputs]);
@@ -281,7 +260,8 @@ const struct verb *verb_of(int argc, char **argv, int *word)
         }
         if (!strcmp(arg, "--"))
             break;
-        if (!strcmp(arg, "--version") || (i == 1 && argc == 2 && !strcmp(arg, "--help"))) {
+        if (!strcmp(arg, "--version") ||
+            (argc == 2 && (!strcmp(arg, "--help") || !strcmp(arg, "-h")))) {
             *word = 0;
             return verb_find("help");
         }

@@ -53,9 +53,9 @@ struct options {
 enum option_kind {
     OPTION_FLAG,    /* bool */
     OPTION_TEXT,    /* const char * */
-    OPTION_NUMBER,  /* uint64_t, decimal: threads */
-    OPTION_COUNT,   /* uint64_t, decimal, up to 10^18 */
-    OPTION_COMBINE, /* combine, and has_combine */
+    OPTION_NUMBER,  /* uint64_t, as heft_parse_count reads it: threads */
+    OPTION_COUNT,   /* the same from 1 to 10^18 */
+    OPTION_COMBINE, /* the same from 0: combine, and has_combine */
     OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
     OPTION_SHARD,   /* max_shard_size, and sharded */
     OPTION_LIST,    /* struct text_list */

@@ -91,8 +91,11 @@ char *report_escape(char *text, size_t room, const char *name, size_t n)
 /* Written to a bundle, objects are what its keys are made of, not what they are read as. */
 static bool wants_objects(const struct options *options)
 {
-    return options->names && strcmp(options->names, "objects") == 0 &&
-           !(options->to && strcmp(options->to, "tf") == 0);
+    struct heft_format_info to;
+
+    if (!options->names || strcmp(options->names, "objects") != 0)
+        return false;
+    return !options->to || !heft_format_find(options->to, &to) || strcmp(to.name, "tf") != 0;
 }
 
 struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
@@ -106,8 +109,12 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .step = options->step,
         .object_names = wants_objects(options),
         .constants = options->constants,
+        .standard_input = true,
     };
     const size_t n = options->inputs.n - leave;
+
+    if (options->io && strcmp(options->io, "mmap") == 0)
+        report_note(options, "--io mmap: files are read by pread, never from a mapping");
     return n == 1 ? heft_open(options->inputs.items[0], &how, err)
                   : heft_open_many(options->inputs.items, n, &how, err);
 }

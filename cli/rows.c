@@ -15,9 +15,40 @@ union sort_key {
 
 typedef int compare_fn(const union sort_key *x, const union sort_key *y);
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Two runs of digits as numbers; both move behind their run. */
+static int compare_digits(const char **x, const char **y)
+{
+    size_t n, m;
+    int order;
+
+    *x += strspn(*x, "0");
+    *y += strspn(*y, "0");
+    n = strspn(*x, "0123456789");
+    m = strspn(*y, "0123456789");
+    order = n == m ? memcmp(*x, *y, n) : n < m ? -1 : 1;
+    *x += n;
+    *y += m;
+    return order;
+}
+
+/* Natural order: layers.2 before layers.10; names that are equal so by their bytes. */
 static int by_name(const union sort_key *x, const union sort_key *y)
 {
-    return strcmp(x->name, y->name);
+    const char *a = x->name, *b = y->name;
+    int order = 0;
+
+    while (!order && (*a || *b)) {
+        if (is_digit(*a) && is_digit(*b))
+            order = compare_digits(&a, &b);
+        else
+            order = (unsigned char)*a++ - (unsigned char)*b++;
+    }
+    return order ? order : strcmp(x->name, y->name);
 }
 
 static int by_number(const union sort_key *x, const union sort_key *y)
@@ -129,12 +160,19 @@ static bool measure_paths(struct rows *rows, struct heft_error *err)
     return true;
 }
 
+/* Letters of a name that --root cuts off: with the dot or slash behind it, which may be given. */
+static size_t root_length(const char *root)
+{
+    const size_t n = root ? strlen(root) : 0;
+
+    return n && root[n - 1] != '/' ? n + 1 : n;
+}
+
 bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struct options *options,
                  struct heft_error *err)
 {
     *rows = (struct rows){.c = c, .n = heft_tensor_count(c)};
-    if (options->root && *options->root)
-        rows->cut = strlen(options->root) + 1;
+    rows->cut = root_length(options->root);
     if (!measure_paths(rows, err))
         return false;
     if (!options->root && !options->n_rules && !options->sort)

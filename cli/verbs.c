@@ -40,9 +40,9 @@ static const struct option_spec top[] = {
 static const struct option_spec reading[] = {
     TEXT(0, "from", from, "FORMAT", "@reads", "read INPUT as FORMAT, whatever its content says"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
-    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "a thread for each 8 MiB of SIZE at most"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "at most one thread for each 8 MiB of SIZE"),
     TEXT(0, "io", io, "HOW", "auto|pread|mmap",
-         "how to read; files are never parsed from a mapping, mmap is as auto"),
+         "how to read; all three read by pread, never from a mapping"),
     END,
 };
 static const struct option_spec choosing[] = {
@@ -289,6 +289,17 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_verify},
+    {"scan",
+     "what executing a pickle would import and call",
+     "INPUT… [options]",
+     "  heft scan download.bin\n"
+     "  heft scan --allow 'mylib.*' --fail-on danger checkpoint.ckpt\n",
+     "Nothing is executed. Exit status 1 if anything is unknown or a danger. --allow turns\n"
+     "unknown names into allowed ones; a danger only where GLOB is its whole name.\n",
+     {scan_own, reading, common},
+     1,
+     ANY,
+     cmd_scan},
     {"convert",
      "write the tensors in another format, split, merged, renamed, cast",
      "INPUT… -o PATH [options]",
@@ -310,44 +321,6 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_convert},
-    {"decode",
-     "files of tokens as text",
-     "INPUT… [-o PATH] [options]",
-     "  heft decode book.npz | head\n"
-     "  heft decode train.bin -o train.txt\n"
-     "  heft decode --vocab tokenizer.json corpus.idx\n",
-     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, decimals, or\n"
-     "a stream of ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells.\n"
-     "- is standard input. Arrays are joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
-     {writing_text, vocabulary, common},
-     1,
-     ANY,
-     cmd_decode},
-    {"scan",
-     "what executing a pickle would import and call",
-     "INPUT… [options]",
-     "  heft scan download.bin\n"
-     "  heft scan --allow 'mylib.*' --fail-on danger checkpoint.ckpt\n",
-     "Nothing is executed. Exit status 1 if anything is unknown or a danger. --allow turns\n"
-     "unknown names into allowed ones; a danger only where GLOB is its whole name.\n",
-     {scan_own, reading, common},
-     1,
-     ANY,
-     cmd_scan},
-    {"train",
-     "learn a vocabulary from texts",
-     "INPUT… -o DIR --vocab-size N [options]",
-     "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
-     "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
-     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked. DIR "
-     "gets\n"
-     "vocab.bpe, encoder.json and tokenizer.json. The result depends neither on the order of "
-     "files\n"
-     "nor on threads.\n",
-     {train_own, common},
-     1,
-     ANY,
-     cmd_train},
     {"encode",
      "text into files of GPT-2's tokens",
      "INPUT… -o PATH [options]",
@@ -363,6 +336,19 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_encode},
+    {"decode",
+     "files of tokens as text",
+     "INPUT… [-o PATH] [options]",
+     "  heft decode book.npz | head\n"
+     "  heft decode train.bin -o train.txt\n"
+     "  heft decode --vocab tokenizer.json corpus.idx\n",
+     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, decimals, or\n"
+     "a stream of ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells.\n"
+     "- is standard input. Arrays are joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
+     {writing_text, vocabulary, common},
+     1,
+     ANY,
+     cmd_decode},
     {"count",
      "how many tokens a text has",
      "INPUT… [options]",
@@ -373,6 +359,20 @@ const struct verb verbs[] = {
      1,
      ANY,
      cmd_count},
+    {"train",
+     "learn a vocabulary from texts",
+     "INPUT… -o DIR --vocab-size N [options]",
+     "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
+     "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
+     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked. DIR "
+     "gets\n"
+     "vocab.bpe, encoder.json and tokenizer.json. The result depends neither on the order of "
+     "files\n"
+     "nor on threads.\n",
+     {train_own, common},
+     1,
+     ANY,
+     cmd_train},
     {"help",
      "how to use heft, or one verb",
      "[VERB]",

@@ -66,6 +66,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     c->model.step = o->step;
     c->model.object_names = o->object_names;
     c->model.constants = o->constants;
+    c->model.standard_input = o->standard_input;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
         heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))

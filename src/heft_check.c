@@ -348,21 +348,28 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
 
 /* ---- formats and sizes ------------------------------------------------------------------- */
 
+static bool format_info(const struct heft_format *format, struct heft_format_info *out)
+{
+    if (format)
+        *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
+                                         heft_format_writes(format)};
+    return format != NULL;
+}
+
 bool heft_format_at(size_t index, struct heft_format_info *out)
 {
-    const struct heft_format *format = heft_registry_at(index);
+    return format_info(heft_registry_at(index), out);
+}
 
-    if (!format)
-        return false;
-    *out = (struct heft_format_info){format->name, format->summary, format->open != NULL,
-                                     heft_format_writes(format)};
-    return true;
+bool heft_format_find(const char *name, struct heft_format_info *out)
+{
+    return format_info(heft_registry_named(name), out);
 }
 
 /* NULL where it is not one that is written, or the number no dtype. */
 static const struct heft_format *writer_of(const char *name, enum heft_dtype dtype)
 {
-    const struct heft_format *format = heft_registry_find(name);
+    const struct heft_format *format = heft_registry_named(name);
 
     return format && heft_format_writes(format) && (unsigned)dtype < HEFT_DTYPE_COUNT ? format
                                                                                       : NULL;
@@ -389,4 +396,9 @@ bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dt
 bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err)
 {
     return heft_parse_size(heft_str_of(text), out, err);
+}
+
+bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err)
+{
+    return heft_parse_number(heft_str_of(text), out, err);
 }

@@ -89,6 +89,8 @@ struct heft_open_options {
     /* Of a SavedModel: the constants of its graphs are tensors, too, called as their nodes, or
      * FUNCTION/node. Graphs by themselves always have them. */
     bool constants;
+    /* The path "-" is standard input, read to its end into a temporary file. */
+    bool standard_input;
 };
 
 struct heft_checkpoint;
@@ -679,8 +681,11 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
 
-/* Sizes as the hub writes them ("5GB" = 5·10⁹), bare bytes and KiB, MiB, GiB, TiB. HEFT_USAGE. */
+/* Sizes in bytes as the hub writes them ("5GB" = 5·10⁹), bare numbers, KiB, MiB, GiB, TiB, and all
+ * of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */
 HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
+/* Whole numbers: "100", "50K" = 50 000, "1.5M", "1e6", "4Ki" = 4096. HEFT_USAGE. */
+HEFT_API bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err);
 
 /* ---- splitting by hand -------------------------------------------------------------------
  * huggingface_hub's split over sizes and storage numbers: item i has sizes[i] bytes and storages[i]
@@ -728,6 +733,8 @@ struct heft_format_info {
     bool reads, writes;
 };
 HEFT_API bool heft_format_at(size_t index, struct heft_format_info *out);
+/* By its name or a usual synonym ("pth" is torch, "tensorflow" tf). False where there is none. */
+HEFT_API bool heft_format_find(const char *name, struct heft_format_info *out);
 /* Whether the format of that name can be written with tensors of that dtype: doc/conversions.md is
  * made of it. False also for a format that is unknown or not written. */
 HEFT_API bool heft_format_holds(const char *format, enum heft_dtype dtype);

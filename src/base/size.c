@@ -1,9 +1,11 @@
-/* size.c: sizes as people and the hub write them.
+/* size.c: sizes and counts as people and the hub write them.
  *
- *     size   = spaces number spaces [unit] spaces
+ *     size   = spaces number spaces [unit ["B"]] spaces
+ *     count  = spaces number spaces [unit] spaces
  *     number = ["+"] (digits ["." [digits]] | "." digits) [("e" | "E") ["+" | "-"] digits]
- *     unit   = KB MB GB TB (powers of 1000) | KiB MiB GiB TiB (powers of 1024), in any case
+ *     unit   = K M G T (powers of 1000) | Ki Mi Gi Ti (powers of 1024), in any case
  *
+ * A count is exact: 1.5K is 1500, and 1.5 is refused. A size may have a fraction of a byte.
  * The hub computes int(float(number) * unit). Whole numbers are computed exactly here, which is the
  * same below 2^53 and better above; fractions go through the same two roundings as there, so that
  * both come to the same byte. */
@@ -103,15 +105,16 @@ static bool take_number(struct heft_str *s, struct decimal *out)
     return true;
 }
 
+/* K, Ki and so on; none is 1. */
 static bool unit_of(struct heft_str s, uint64_t *unit)
 {
     static const char letters[] = "kmgt";
-    const bool binary = s.n == 3 && (s.p[1] | 0x20) == 'i';
+    const bool binary = s.n == 2 && (s.p[1] | 0x20) == 'i';
 
     *unit = 1;
     if (s.n == 0)
         return true;
-    if ((s.n != 2 && !binary) || (s.p[s.n - 1] | 0x20) != 'b')
+    if (s.n != 1 && !binary)
         return false;
     for (size_t i = 0; i < sizeof letters - 1; i++) {
         *unit *= binary ? 1024 : 1000;
@@ -119,6 +122,13 @@ static bool unit_of(struct heft_str s, uint64_t *unit)
             return true;
     }
     return false;
+}
+
+/* KB, KiB, or the unit alone. */
+static bool size_unit_of(struct heft_str s, uint64_t *unit)
+{
+    s.n -= s.n > 1 && (s.p[s.n - 1] | 0x20) == 'b';
+    return unit_of(s, unit);
 }
 
 static double power_of_ten(int64_t n) /* 0 … 22: exact */
@@ -180,27 +190,84 @@ static bool scale(struct decimal number, uint64_t unit, uint64_t *out)
     return heft_mul(*out, unit, out);
 }
 
-bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err)
+/* The number at the front of a text that calls itself a `what`; *unit gets what follows it. */
+static bool parse_number(struct heft_str text, const char *what, struct decimal *number,
+                         struct heft_str *unit, struct heft_error *err)
 {
-    const int shown = (int)(text.n < 100 ? text.n : 100);
     struct heft_str rest = trim(text);
-    struct decimal number = {0};
-    uint64_t unit, size;
 
     if (rest.n == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a size is empty, a number is wanted");
-    if (!take_number(&rest, &number))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a %s is empty, a number is expected",
+                         what);
+    if (!take_number(&rest, number))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "size '%.*s': no number like 5 or 1.5 at its front", shown, text.p);
-    rest = trim(rest);
-    if (!unit_of(rest, &unit))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "size '%.*s': the unit is '%.*s'; KB, MB, GB, TB, KiB, MiB, GiB, TiB or "
-                         "none is wanted",
-                         shown, text.p, (int)(rest.n < 100 ? rest.n : 100), rest.p);
+                         "%s '%.*s': no number like 5 or 1.5 at its front", what,
+                         (int)heft_min_u64(text.n, 100), text.p);
+    *unit = trim(rest);
+    return true;
+}
+
+static bool refuse_unit(struct heft_str text, const char *what, struct heft_str unit,
+                        const char *allowed, struct heft_error *err)
+{
+    return heft_fail(
+        err, HEFT_USAGE, HEFT_NO_OFFSET, "%s '%.*s': the unit is '%.*s'; expected %s or none", what,
+        (int)heft_min_u64(text.n, 100), text.p, (int)heft_min_u64(unit.n, 100), unit.p, allowed);
+}
+
+bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err)
+{
+    struct decimal number = {0};
+    struct heft_str rest;
+    uint64_t unit, size;
+
+    if (!parse_number(text, "size", &number, &rest, err))
+        return false;
+    if (!size_unit_of(rest, &unit))
+        return refuse_unit(text, "size", rest, "KB, MB, GB, TB, KiB, MiB, GiB, TiB", err);
     if (!scale(number, unit, &size))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "size '%.*s' is beyond 2^64 bytes", shown,
-                         text.p);
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "size '%.*s' is beyond 2^64 bytes",
+                         (int)heft_min_u64(text.n, 100), text.p);
     *out = size;
+    return true;
+}
+
+/* Exactly, or false: what is cut off, or no whole number, is none. */
+static bool scale_exactly(struct decimal number, uint64_t unit, uint64_t *out)
+{
+    if (number.mantissa == 0 && !number.cut) {
+        *out = 0;
+        return true;
+    }
+    while (number.exponent < 0 && number.mantissa % 10 == 0) {
+        number.mantissa /= 10;
+        number.exponent++;
+    }
+    if (number.cut || !heft_mul(number.mantissa, unit, out))
+        return false;
+    for (; number.exponent > 0; number.exponent--)
+        if (!heft_mul(*out, 10, out))
+            return false;
+    for (; number.exponent < 0; number.exponent++, *out /= 10)
+        if (*out % 10 != 0)
+            return false;
+    return true;
+}
+
+bool heft_parse_number(struct heft_str text, uint64_t *out, struct heft_error *err)
+{
+    struct decimal number = {0};
+    struct heft_str rest;
+    uint64_t unit, count;
+
+    if (!parse_number(text, "number", &number, &rest, err))
+        return false;
+    if (!unit_of(rest, &unit))
+        return refuse_unit(text, "number", rest, "K, M, G, T, Ki, Mi, Gi, Ti", err);
+    if (!scale_exactly(number, unit, &count))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "number '%.*s': expected a whole number below 2^64",
+                         (int)heft_min_u64(text.n, 100), text.p);
+    *out = count;
     return true;
 }

@@ -26,8 +26,10 @@ void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii);
 /* `*` any run (also of . and /), `?` one character, `[a-z]`, `[!a]`; `\` quotes. Linear
  * backtracking: time at most pattern × text. */
 bool heft_glob_match(struct heft_str pattern, struct heft_str text);
-/* "5GB" = 5e9, "1.5MB", "1e3KB", "5GiB" = 5·2^30, "100" = bytes; spaces around; units in any case
- * (a strict decimal grammar, as of the hub; truncated toward zero). HEFT_USAGE else. */
+/* "5GB" = "5G" = 5e9, "1.5MB", "1e3KB", "5GiB" = 5·2^30, "100" = bytes; spaces around; units in any
+ * case (a strict decimal grammar, as of the hub; truncated toward zero). HEFT_USAGE else. */
 HEFT_CHECKED bool heft_parse_size(struct heft_str text, uint64_t *out, struct heft_error *err);
+/* "100", "1.5K" = 1500, "2M", "1e6", "4Ki" = 4096: a whole number. HEFT_USAGE else. */
+HEFT_CHECKED bool heft_parse_number(struct heft_str text, uint64_t *out, struct heft_error *err);
 
 #endif

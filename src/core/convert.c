@@ -32,16 +32,11 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
     const char *usual = options->into ? "tf" : in_folder ? "safetensors" : NULL;
     const char *asked = options->to ? options->to : usual;
 
-    c->format = asked ? heft_registry_find(asked) : heft_registry_by_extension(options->output);
-    if (!c->format && asked)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format is called \"%s\"", asked);
-    if (!c->format)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the name %s does not tell a format to write; --to names it",
-                         options->output);
-    if (!heft_format_writes(c->format))
-        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s can be read, not written",
-                         c->format->name);
+    c->format = asked ? heft_registry_named(asked) : heft_registry_by_extension(options->output);
+    if (!c->format && !asked)
+        return heft_registry_refuse_extension(options->output, err);
+    if (!c->format || !heft_format_writes(c->format))
+        return heft_registry_refuse_writer(asked, err);
     if (options->into && strcmp(c->format->name, "tf") != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "weights are put into a SavedModel as tf, not as %s", c->format->name);

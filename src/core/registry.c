@@ -211,11 +211,11 @@ static bool open_as(struct heft_model *model, uint32_t index, const struct heft_
 bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,
                                struct heft_error *err)
 {
-    const struct heft_format *found = format ? heft_registry_find(format) : NULL;
+    const struct heft_format *found = format ? heft_registry_named(format) : NULL;
     bool ok;
 
     if (format && (!found || !found->open))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no format \"%s\" can be read", format);
+        return heft_registry_refuse_reader(format, err);
     if (!format)
         found = probe(&model->sources[index], err);
     ok = open_as(model, index, found, err);
@@ -231,6 +231,17 @@ static bool open_path(struct heft_model *model, const char *path, const char *fo
 
     return heft_source_open_file(&source, path, err) &&
            heft_model_add_file(model, &source, path, &index, err) &&
+           heft_registry_open_source(model, index, format, err);
+}
+
+static bool open_stdin(struct heft_model *model, const char *format, struct heft_error *err)
+{
+    static const char label[] = "standard input";
+    struct heft_source source;
+    uint32_t index;
+
+    return heft_source_open_stdin(&source, label, err) &&
+           heft_model_add_file(model, &source, label, &index, err) &&
            heft_registry_open_source(model, index, format, err);
 }
 
@@ -360,15 +371,23 @@ static bool join(struct heft_model *model, struct heft_error *err)
     return true;
 }
 
+static bool open_input(struct heft_model *model, const char *given, const char *format,
+                       struct heft_error *err)
+{
+    const char *path;
+
+    if (model->standard_input && strcmp(given, "-") == 0)
+        return open_stdin(model, format, err);
+    path = heft_locate(given, model->step, &model->mem, err);
+    return (path && open_path(model, path, format, err)) || heft_error_file(err, given);
+}
+
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
-    for (size_t i = 0; i < n_paths; i++) {
-        const char *path = heft_locate(paths[i], model->step, &model->mem, err);
-
-        if (!path || !open_path(model, path, format, err))
-            return heft_error_file(err, paths[i]);
-    }
+    for (size_t i = 0; i < n_paths; i++)
+        if (!open_input(model, paths[i], format, err))
+            return false;
     if (n_paths == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
     return n_paths == 1 || join(model, err);

@@ -97,6 +97,15 @@ const struct heft_format *
 heft_registry_by_extension(const char *path);             /* a writer; NULL where unknown */
 const struct heft_format *heft_registry_at(size_t index); /* NULL past the end */
 
+/* ---- format_names.c ---- */
+
+/* By its name or a synonym ("pth", "tensorflow"); NULL where unknown. */
+const struct heft_format *heft_registry_named(const char *name);
+/* Always false: the error lists the formats, or says what to do instead. */
+bool heft_registry_refuse_reader(const char *name, struct heft_error *err);
+bool heft_registry_refuse_writer(const char *name, struct heft_error *err);
+bool heft_registry_refuse_extension(const char *path, struct heft_error *err);
+
 /* Opens the inputs (files, a folder, an index; several shard files) into an empty model: locate,
  * probe, open. `format` (or NULL) overrides the probe. Does not settle. */
 HEFT_CHECKED bool heft_registry_open(struct heft_model *model, const char *const *paths,

@@ -11,12 +11,14 @@
 
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest)
 {
-    const struct heft_str prefix = heft_str_of(root ? root : "");
+    struct heft_str prefix = heft_str_of(root ? root : "");
 
     *rest = name;
     if (prefix.n == 0)
         return true;
-    if (!heft_str_starts(name, prefix) || name.n <= prefix.n || name.p[prefix.n] != '.')
+    prefix.n -= prefix.p[prefix.n - 1] == '/';
+    if (!heft_str_starts(name, prefix) || name.n <= prefix.n ||
+        (name.p[prefix.n] != '.' && name.p[prefix.n] != '/'))
         return false;
     *rest = (struct heft_str){name.p + prefix.n + 1, name.n - prefix.n - 1};
     return true;

@@ -4,8 +4,8 @@
 
 #include "core/model.h"
 
-/* A name below root ("state_dict" takes "state_dict.w" as "w"); false where it lies elsewhere. NULL
- * root: as is. */
+/* A name below root ("state_dict" takes "state_dict.w" as "w"; "model" or "model/" takes "model/w");
+ * false where it lies elsewhere. NULL root: as is. */
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest);
 /* selected[i] for each row. HEFT_USAGE for a bad regex, or where root is not a prefix of any name.
  */

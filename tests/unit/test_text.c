@@ -371,6 +371,9 @@ static void sizes_are_the_hubs(void **state)
         {"100", 100},
         {"1e3", 1000},
         {"18446744073709551615", UINT64_MAX},
+        {"1K", 1000},
+        {"5g", UINT64_C(5000000000)},
+        {"1.5 Gi", UINT64_C(1610612736)},
         {"5KiB", 5120},
         {"5 MiB", 5242880},
         {"1.5GiB", UINT64_C(1610612736)},
@@ -410,10 +413,13 @@ static void what_is_no_size_is_refused(void **state)
         ".KB",
         "1e",
         "1eKB",
-        "1K",
+        "1I",
+        "iB",
         "1IB",
         "1EB",
         "1KBB",
+        "1BK",
+        "1KiBi",
         "++1KB",
         "+-1KB",
         "5e+KB",
@@ -446,9 +452,73 @@ static void what_is_no_size_is_refused(void **state)
     }
 }
 
+static void counts_are_exact(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t count;
+    } cases[] = {
+        {"0", 0},
+        {"0.0K", 0},
+        {"50000", 50000},
+        {"50k", 50000},
+        {"1.5M", 1500000},
+        {"1e6", 1000000},
+        {"2.5e3", 2500},
+        {"1.5Ki", 1536},
+        {" 4 gi ", UINT64_C(4294967296)},
+        {"0.001K", 1},
+        {"1000e-3", 1},
+        {"10T", UINT64_C(10000000000000)},
+        {"18446744073709551615", UINT64_MAX},
+    };
+    static const char *const bad[] = {
+        "",
+        "K",
+        "1.5",
+        "0.1Ki",
+        "1KB",
+        "1B",
+        "-1",
+        "1e-1",
+        "1 0",
+        "1,5K",
+        "0x10",
+        "1KiB",
+        "1_0",
+        "18446744073709551616",
+        "1e20",
+        "20e6T",
+        "1Ki5",
+        "1.5.5",
+        "0.0005K",
+        "nan",
+        "1.00000000000000000000000000000000000000000001K",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
+        struct heft_error err = {0};
+        uint64_t count = 1;
+
+        if (!heft_parse_number(heft_str_of(cases[i].text), &count, &err) || count != cases[i].count)
+            fail_msg("number '%s' gives %" PRIu64 " %s", cases[i].text, count, err.text);
+    }
+    for (size_t i = 0; i < HEFT_COUNT(bad); i++) {
+        struct heft_error err = {0};
+        uint64_t count = 77;
+
+        if (heft_parse_number(heft_str_of(bad[i]), &count, &err))
+            fail_msg("number '%s' gives %" PRIu64, bad[i], count);
+        assert_int_equal(err.code, HEFT_USAGE);
+        assert_int_equal(count, 77);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_exact),
         cmocka_unit_test(every_code_point_but_surrogates_is_valid),
         cmocka_unit_test(three_bytes_within_a_run_are_judged_as_alone),
         cmocka_unit_test(bad_bytes_are_found_where_they_stand),
