@@ -8,7 +8,8 @@
 struct heft_checkpoint {
     struct heft_model model;
     struct heft_reader reader;
-    struct heft_lock *lock;    /* guards maps */
+    struct heft_lock *lock;    /* guards maps, is_checked */
+    bool is_checked;           /* the checksums of whole sources were compared, and are right */
     struct heft_mapping *maps; /* a source: its whole file, mapped on first use */
     const uint32_t *shared;    /* a storage: its number among those with several rows, or HEFT_NONE;
                                   NULL where each row has its own */

@@ -238,6 +238,18 @@ static bool refuse_storage(void *ctx, uint32_t storage, const struct heft_error 
     return heft_error_file(err, path_of(&c->model, c->model.storages[storage].source));
 }
 
+/* Checksums that cover several tensors: compared once a checkpoint. */
+static bool check_sources(struct heft_checkpoint *c, struct heft_error *err)
+{
+    bool ok;
+
+    heft_lock_take(c->lock);
+    ok = c->is_checked || heft_registry_check_sources(&c->model, err);
+    c->is_checked = ok;
+    heft_lock_drop(c->lock);
+    return ok;
+}
+
 bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
     const struct heft_exec_options exec = {0};
@@ -246,7 +258,8 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
     if (index >= c->model.n_rows)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu", index);
     row = &c->model.rows[index];
-    return heft_exec_verify(&c->model, row, &exec, refuse_storage, c, err) ||
+    return (check_sources(c, err) &&
+            heft_exec_verify(&c->model, row, &exec, refuse_storage, c, err)) ||
            heft_error_about(err, "tensor", row->name);
 }
 

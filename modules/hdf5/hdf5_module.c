@@ -36,6 +36,8 @@ static herr_t judge(unsigned n, const H5E_error2_t *entry, void *ctx)
 
     if (n == 0)
         (void)snprintf(cause->text, sizeof cause->text, "%s", text);
+    if (strstr(text, "Fletcher32 checksum"))
+        cause->code = HEFT_MISMATCH;
     if (entry->min_num == H5E_VERSION || strstr(text, "version") || strstr(text, "unknown"))
         cause->code = HEFT_UNSUPPORTED;
     if (entry->min_num == H5E_NOSPACE || entry->min_num == H5E_CANTALLOC)

@@ -503,7 +503,9 @@ bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct
     c->exec.n_retire = 0;
     for (uint32_t i = 0; ok && i < c->plan.n_files; i++)
         ok = heft_strmap_set(&outputs, heft_str_of(c->plan.files[i].path), i, err);
-    ok = ok && (!c->prefix || c->plan.whole || find_stale(c, &outputs, err)) &&
+    ok = ok &&
+         (c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err)) &&
+         (!c->prefix || c->plan.whole || find_stale(c, &outputs, err)) &&
          heft_exec_run(&c->plan, &c->exec, overflowed, err);
     heft_strmap_release(&outputs);
     return ok;

@@ -193,6 +193,8 @@ static bool continues(const struct heft_model *model, const struct heft_op *a,
         return false;
     s = &model->storages[a->u.copy.storage];
     t = &model->storages[b->u.copy.storage];
+    if (model->sources[s->source].is_unpacked)
+        return false; /* what unpacks them fails for each by itself */
     return s->source == t->source && s->off + a->u.copy.from + a->len == t->off + b->u.copy.from;
 }
 
@@ -214,9 +216,10 @@ static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t
     const struct heft_storage *s = &f->x->model->storages[op->u.copy.storage];
     const struct heft_source *source = &f->x->model->sources[s->source].source;
 
-    if (!heft_source_read(source, s->off + op->u.copy.from + from, f->buffer + at, (size_t)n, err))
-        return heft_error_about(err, "tensor", heft_op_name(op));
-    return true;
+    if (heft_source_read(source, s->off + op->u.copy.from + from, f->buffer + at, (size_t)n, err))
+        return true;
+    heft_error_file(err, f->x->model->sources[s->source].path);
+    return heft_error_about(err, "tensor", heft_op_name(op));
 }
 
 /* A file that is none of the model's. One that shrank meanwhile is an error. */

@@ -2,6 +2,8 @@
 #include "core/convert.h"
 #include "core/select.h"
 
+#define PIECE ((size_t)1 << 20)
+
 static bool add_lost(struct heft_conversion *c, const char *name, const char *reason,
                      struct heft_error *err)
 {
@@ -40,9 +42,44 @@ static bool note_bad(void *ctx, uint32_t storage, const struct heft_error *why,
 {
     const struct check *check = ctx;
 
-    check->reasons[storage] = heft_arena_printf(
-        &check->c->mem, err, "damaged: %s, at offset 0x%" PRIx64, why->text, why->offset);
+    check->reasons[storage] =
+        why->offset == HEFT_NO_OFFSET
+            ? heft_arena_printf(&check->c->mem, err, "damaged: %s", why->text)
+            : heft_arena_printf(&check->c->mem, err, "damaged: %s, at offset 0x%" PRIx64, why->text,
+                                why->offset);
     return check->reasons[storage] != NULL;
+}
+
+/* What is unpacked by a library has the checks of that, when it is read. */
+static bool try_unpacked(struct check *check, uint32_t storage, struct heft_error *err)
+{
+    const struct heft_model *const model = check->c->model;
+    const struct heft_storage *const s = &model->storages[storage];
+    struct heft_error found = {0};
+    uint8_t *const piece = heft_alloc(PIECE, err);
+    bool ok = piece != NULL;
+
+    for (uint64_t at = 0; ok && at < s->len && found.code == HEFT_OK; at += PIECE)
+        if (!heft_source_read(&model->sources[s->source].source, s->off + at, piece,
+                              (size_t)heft_min_u64(PIECE, s->len - at), &found))
+            ok = heft_model_forgives(model, &found);
+    heft_free(piece);
+    if (ok && found.code != HEFT_OK)
+        return note_bad(check, storage, &found, err);
+    if (!ok && found.code != HEFT_OK)
+        *err = found;
+    return ok;
+}
+
+static bool try_all_unpacked(struct check *check, struct heft_error *err)
+{
+    const struct heft_model *const model = check->c->model;
+
+    for (uint32_t i = 0; i < model->n_storages; i++) /* storages are numbered by u32 */
+        if (check->wanted[i] && model->sources[model->storages[i].source].is_unpacked &&
+            !try_unpacked(check, i, err))
+            return false;
+    return true;
 }
 
 static const char *reason_of(const struct check *check, const struct heft_row *row)
@@ -71,6 +108,24 @@ static bool take_out(const struct check *check, struct heft_error *err)
     return true;
 }
 
+/* A checksum of several tensors does not tell which of them is damaged: all are kept, and the file
+ * is named. */
+static bool suspect_sources(struct heft_conversion *c, struct heft_error *err)
+{
+    struct heft_error found = {0};
+    const char *file, *reason;
+
+    if (heft_registry_check_sources(c->model, &found))
+        return true;
+    if (found.code != HEFT_MISMATCH) {
+        *err = found;
+        return false;
+    }
+    file = heft_arena_text(&c->mem, heft_str_of(found.file), err);
+    reason = heft_arena_printf(&c->mem, err, "any of its tensors may be damaged: %s", found.text);
+    return file && reason && add_lost(c, file, reason, err);
+}
+
 bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err)
 {
     const size_t n = c->model->n_storages + 1;
@@ -80,6 +135,8 @@ bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *
 
     if (how.no_verify)
         return true;
+    if (!suspect_sources(c, err))
+        return false;
     check.wanted = heft_calloc(n, sizeof *check.wanted, err);
     check.reasons = check.wanted ? heft_calloc(n, sizeof *check.reasons, err) : NULL;
     for (size_t i = 0; check.reasons && i < c->cargo.n_items; i++)
@@ -87,7 +144,7 @@ bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *
             check.wanted[heft_row_storage(c->cargo.items[i].row, k)] = true;
     how.wanted = check.wanted;
     ok = check.reasons && heft_exec_verify(c->model, NULL, &how, note_bad, &check, err) &&
-         take_out(&check, err);
+         try_all_unpacked(&check, err) && take_out(&check, err);
     heft_free(check.wanted);
     heft_free((void *)check.reasons);
     return ok;

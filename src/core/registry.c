@@ -392,3 +392,14 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
     return n_paths == 1 || join(model, err);
 }
+
+bool heft_registry_check_sources(const struct heft_model *model, struct heft_error *err)
+{
+    for (uint32_t i = 0; i < model->n_sources; i++) { /* sources are numbered by u32 */
+        const struct heft_format *const format = model->sources[i].format;
+
+        if (format && format->check && !format->check(model, i, err))
+            return heft_error_file(err, model->sources[i].path);
+    }
+    return true;
+}

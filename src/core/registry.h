@@ -46,6 +46,9 @@ struct heft_format {
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
     bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
                    struct heft_error *err);
+    /* Judges a stored checksum of sources[source] that covers more than one storage, of all weights
+     * together. HEFT_MISMATCH: they are not what the file says. NULL: each storage has its own. */
+    bool (*check)(const struct heft_model *model, uint32_t source, struct heft_error *err);
     /* Adds the claims of sources[source] to a copy of the model that only the map sees: where they
      * are too many to be kept, or cost reading. NULL: opening made them all. */
     bool (*draw)(struct heft_model *view, uint32_t source, struct heft_error *err);
@@ -110,6 +113,9 @@ bool heft_registry_refuse_extension(const char *path, struct heft_error *err);
  * probe, open. `format` (or NULL) overrides the probe. Does not settle. */
 HEFT_CHECKED bool heft_registry_open(struct heft_model *model, const char *const *paths,
                                      size_t n_paths, const char *format, struct heft_error *err);
+/* Each source's format->check: for whoever is to read whole tensors and verifies. HEFT_MISMATCH. */
+HEFT_CHECKED bool heft_registry_check_sources(const struct heft_model *model,
+                                              struct heft_error *err);
 /* Probes and opens a source that the model has already. */
 HEFT_CHECKED bool heft_registry_open_source(struct heft_model *model, uint32_t source,
                                             const char *format, struct heft_error *err);

@@ -31,14 +31,27 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- records ----------------------------------------------------------------------------- */
 
+/* The weights may be whole: salvaging goes on without the record. */
+static bool lose_value(struct archive *a, const struct heft_zip_entry *entry,
+                       const struct heft_error *found)
+{
+    if (heft_model_forgives(a->model, found))
+        return heft_model_damage(a->model, a->source, "left out", found, a->err) &&
+               heft_model_claim_of(a->model, a->source, entry->data, entry->packed, "record ",
+                                   entry->name, a->err);
+    *a->err = *found;
+    return false;
+}
+
 static bool add_value(struct archive *a, const struct heft_zip_entry *entry)
 {
     struct heft_arena *mem = &a->model->mem;
     const struct heft_source source = a->model->sources[a->source].source;
+    struct heft_error found = {0};
     struct heft_bytes text;
 
-    if (!heft_zip_fetch(&source, entry, TEXT_MOST, true, mem, &text, a->err))
-        return heft_error_about(a->err, "record", entry->name);
+    if (!heft_zip_fetch(&source, entry, TEXT_MOST, true, mem, &text, &found))
+        return lose_value(a, entry, &found);
     if (!a->values)
         a->values = heft_tree_dict(mem, NULL, HEFT_STR(""), a->err);
     return a->values &&
@@ -176,27 +189,49 @@ static bool sum_record(const struct heft_source *source, const struct heft_zip_e
     return ok;
 }
 
+static bool compare_sum(const struct heft_source *bytes, const struct heft_zip_entry *weights,
+                        struct heft_error *err)
+{
+    uint32_t sum;
+
+    if (!weights || !weights->crc)
+        return true;
+    if (!sum_record(bytes, weights, &sum, err))
+        return false;
+    return sum == weights->crc ||
+           heft_fail(err, HEFT_MISMATCH, weights->data,
+                     "the CRC-32 of " WEIGHTS " is %08" PRIx32 ", the archive says %08" PRIx32, sum,
+                     weights->crc);
+}
+
 /* The checksum of the zip is one of all weights together. */
-static bool verify_keras(const struct heft_model *model, uint32_t source,
-                         const struct heft_listener *to, struct heft_error *err)
+static bool check_keras(const struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_source *bytes = &model->sources[source].source;
     const struct heft_zip_limits limits = {
         .entries = heft_limit_entries(&model->limits, model->file_bytes)};
-    const struct heft_zip_entry *weights = NULL;
     struct heft_arena mem = {0};
     struct heft_zip zip;
-    uint32_t sum = 0;
-    bool ok = heft_zip_open(&zip, bytes, &limits, &mem, err);
+    const bool ok = heft_zip_open(&zip, bytes, &limits, &mem, err) &&
+                    compare_sum(bytes, heft_zip_find(&zip, HEFT_STR(WEIGHTS)), err);
 
-    if (ok)
-        weights = heft_zip_find(&zip, HEFT_STR(WEIGHTS));
-    ok = ok && (!weights || sum_record(bytes, weights, &sum, err));
-    if (ok && weights && weights->crc && sum != weights->crc)
-        to->tell(to->ctx, HEFT_FINDING, source, weights->data,
-                 "the CRC-32 of " WEIGHTS " is not the one that the archive has");
     heft_arena_release(&mem);
-    return ok && heft_h5_verify(model, source, to, err);
+    return ok;
+}
+
+static bool verify_keras(const struct heft_model *model, uint32_t source,
+                         const struct heft_listener *to, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (!check_keras(model, source, &found)) {
+        if (found.code != HEFT_MISMATCH) {
+            *err = found;
+            return false;
+        }
+        to->tell(to->ctx, HEFT_FINDING, source, found.offset, found.text);
+    }
+    return heft_h5_verify(model, source, to, err);
 }
 
 static const char *const extensions[] = {NULL};
@@ -208,5 +243,6 @@ const struct heft_format heft_format_keras = {
     .probe = probe,
     .open = open_keras,
     .verify = verify_keras,
+    .check = check_keras,
     .extensions = extensions,
 };
