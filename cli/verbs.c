@@ -139,6 +139,8 @@ static const struct option_spec convert_own[] = {
          "names of shards: model{suffix}.safetensors"),
     RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "put TO (\\1 \\2 …) for what RE matches"),
     RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
+    RULE(0, "keep-tied", HEFT_RULE_KEEP_TIED, NULL, "GLOB",
+         "safetensors: which of tied names stays, else the first"),
     TEXT(0, "torch-layout", layout, "VERSION", "1.6|2.1|2.8",
          "the torch whose records to write; else the newest"),
     KIND(0, "segment-alignment", OPTION_COUNT, segment_alignment, "N",

@@ -8,7 +8,7 @@ static bool check_options(const struct heft_convert_options *options, struct hef
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "NULL, where a name to write to is wanted");
     for (size_t i = 0; i < options->n_rules; i++)
-        if ((unsigned)options->rules[i].kind > HEFT_RULE_PARTITION)
+        if ((unsigned)options->rules[i].kind > HEFT_RULE_KEEP_TIED)
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of rule has number %u",
                              (unsigned)options->rules[i].kind);
     return true;

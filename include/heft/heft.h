@@ -570,14 +570,16 @@ HEFT_API bool heft_index_walk(const char *path, const struct heft_open_options *
 
 /* ---- converting -------------------------------------------------------------------------- */
 
-/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW */
+/* -g GLOB, -e REGEX, --rename RE=>TO, --cast GLOB=DTYPE, --metadata K=V, --partition GLOB=HOW,
+ * --keep-tied GLOB */
 enum heft_rule_kind {
     HEFT_RULE_GLOB,
     HEFT_RULE_REGEX,
     HEFT_RULE_RENAME,
     HEFT_RULE_CAST,
     HEFT_RULE_METADATA,
-    HEFT_RULE_PARTITION /* tf: "axis:n" slices, "keep" the source's, "whole" */
+    HEFT_RULE_PARTITION, /* tf: "axis:n" slices, "keep" the source's, "whole" */
+    HEFT_RULE_KEEP_TIED  /* safetensors: of tied names the one that matches stays */
 };
 struct heft_rule {
     enum heft_rule_kind kind;

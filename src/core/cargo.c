@@ -1,4 +1,4 @@
-/* cargo.c: rows on their way out: selected, renamed, cast; freed of ties; assigned to shards. */
+/* cargo.c: rows on their way out: selected, renamed, cast; assigned to shards. */
 #include "core/cargo.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "core/cast.h"
 #include "core/select.h"
+#include "core/tie_records.h"
 
 /* ---- loading ----------------------------------------------------------------------------- */
 
@@ -102,22 +103,22 @@ bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *e
         ok = heft_strmap_add(&seen, cargo->items[i].name, i, &other, err);
         if (ok && other != HEFT_MAP_NONE)
             ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
-                           cargo->items[other].row->name.p, cargo->items[i].row->name.p,
+                           cargo->items[other].from.p, cargo->items[i].from.p,
                            cargo->items[i].name.p);
     }
     heft_strmap_release(&seen);
     return ok;
 }
 
-/* Adds key: value unless the key is there already. */
-static bool add_metadata(struct heft_cargo *cargo, struct heft_str key, struct heft_str value,
-                         struct heft_error *err)
+bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key, struct heft_str value,
+                             bool *is_new, struct heft_error *err)
 {
     uint32_t found;
 
     if (!heft_strmap_add(&cargo->keys, key, (uint32_t)cargo->n_metadata, &found, err))
         return false;
-    if (found != HEFT_MAP_NONE)
+    *is_new = found == HEFT_MAP_NONE;
+    if (!*is_new)
         return true;
     if (!heft_grow(&cargo->metadata, &cargo->cap_metadata, cargo->n_metadata, 1,
                    sizeof *cargo->metadata, err))
@@ -131,9 +132,10 @@ static bool set_metadata(struct heft_cargo *cargo, const char *key, const char *
                          struct heft_error *err)
 {
     const uint32_t found = heft_strmap_get(&cargo->keys, heft_str_of(key));
+    bool is_new;
 
     if (found == HEFT_MAP_NONE)
-        return add_metadata(cargo, heft_str_of(key), heft_str_of(value), err);
+        return heft_cargo_add_metadata(cargo, heft_str_of(key), heft_str_of(value), &is_new, err);
     cargo->metadata[found].value = heft_str_of(value);
     return true;
 }
@@ -148,8 +150,7 @@ static bool is_utf8(const char *text)
 /* What every target states anew: the format mark, the hub's total, recorded ties. */
 static bool is_bookkeeping(const struct heft_model *model, struct heft_str key)
 {
-    return heft_str_is(key, "format") || heft_str_is(key, "total_size") ||
-           heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
+    return heft_tie_is_reserved(key) || heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
 }
 
 /* The source's own metadata, then the user's. */
@@ -157,10 +158,12 @@ static bool collect_metadata(struct heft_cargo *cargo, const struct heft_convert
                              struct heft_error *err)
 {
     const struct heft_model *model = cargo->model;
+    bool is_new;
 
     for (size_t i = 0; i < model->n_metadata; i++)
         if (!is_bookkeeping(model, model->metadata[i].key) &&
-            !add_metadata(cargo, model->metadata[i].key, model->metadata[i].value, err))
+            !heft_cargo_add_metadata(cargo, model->metadata[i].key, model->metadata[i].value,
+                                     &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {
         const struct heft_rule *rule = &options->rules[i];
@@ -187,6 +190,7 @@ static bool take_rows(struct heft_cargo *cargo, const struct heft_convert_option
             continue;
         *item = (struct heft_item){.row = &model->rows[i]};
         heft_name_below(model->rows[i].name, options->root, &item->name);
+        item->from = item->name;
         if (!heft_cargo_choose_dtype(item, item->name, options, err))
             return false;
         cargo->n_items++;
@@ -233,259 +237,9 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
 void heft_cargo_release(struct heft_cargo *cargo)
 {
     heft_free(cargo->metadata);
-    heft_free(cargo->parts);
+    heft_free(cargo->tied);
     heft_strmap_release(&cargo->keys);
     *cargo = (struct heft_cargo){0};
-}
-
-/* ---- ties -------------------------------------------------------------------------------- */
-
-struct alias {
-    uint64_t start, stop; /* in the storage */
-    struct heft_str name;
-    uint32_t item;
-    bool complete;
-};
-
-struct untier {
-    struct heft_cargo *cargo;
-    uint32_t *head, *next; /* items of a storage, in order; HEFT_NONE ends */
-    struct alias *aliases; /* room for all */
-    bool *dropped;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    return heft_str_cmp(((const struct alias *)a)->name, ((const struct alias *)b)->name);
-}
-
-static int by_area(const void *a, const void *b)
-{
-    const struct alias *x = a, *y = b;
-
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->stop != y->stop)
-        return x->stop < y->stop ? -1 : 1;
-    return by_name(a, b);
-}
-
-/* Whether torch could flatten the row to one dimension without copying (view(-1)), and the last
- * element's distance from the first, in elements. */
-static bool flat_extent(const struct heft_row *row, uint64_t *last)
-{
-    uint64_t count = 1, step = 0;
-
-    *last = 0;
-    for (unsigned d = row->rank; d-- > 0;) {
-        if (row->shape[d] == 1)
-            continue;
-        if (count > 1 && row->stride[d] != count * step)
-            return false;
-        if (count == 1)
-            step = row->stride[d];
-        count *= row->shape[d];
-    }
-    *last = (count - 1) * step;
-    return true;
-}
-
-/* The hub takes any tensor of as many bytes as its storage for complete; one that repeats elements
- * (expanded) is not, and to keep it in place of the storage would lose data. */
-static bool is_complete(const struct heft_row *row, const struct heft_storage *storage)
-{
-    return row->offset == 0 && !row->stride && row->bytes == storage->len;
-}
-
-/* Items of one storage as areas, from the first element to the end of the last. False where one of
- * them cannot be flattened: the hub fails on such a group. An empty tensor has no address to the
- * hub: it starts and ends at 0, before all others. */
-static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
-{
-    bool plain = true;
-
-    *n = 0;
-    for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
-        const struct heft_item *item = &u->cargo->items[i];
-        const struct heft_row *row = item->row;
-        const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
-        const uint64_t start = row->bytes > 0 ? row->offset : 0;
-        uint64_t stop = start + row->bytes, last = 0;
-
-        if (row->stride && row->bytes > 0) {
-            plain = plain && flat_extent(row, &last);
-            stop = row->offset + last * size + size;
-        }
-        u->aliases[(*n)++] = (struct alias){start, stop, item->name, i,
-                                            is_complete(row, &u->cargo->model->storages[storage])};
-    }
-    return plain;
-}
-
-static bool same_view(const struct heft_row *a, const struct heft_row *b)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank || a->offset != b->offset)
-        return false;
-    if ((a->stride != NULL) != (b->stride != NULL))
-        return false;
-    return a->rank == 0 ||
-           (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0 &&
-            (!a->stride || memcmp(a->stride, b->stride, a->rank * sizeof *a->stride) == 0));
-}
-
-static bool drop(struct untier *u, const struct alias *alias, const struct alias *kept,
-                 struct heft_error *err)
-{
-    struct heft_cargo *cargo = u->cargo;
-
-    u->dropped[alias->item] = true;
-    if (!same_view(cargo->items[alias->item].row, cargo->items[kept->item].row)) {
-        if (!heft_grow(&cargo->parts, &cargo->cap_parts, cargo->n_parts, 1, sizeof *cargo->parts,
-                       err))
-            return false;
-        cargo->parts[cargo->n_parts++] = (struct heft_pair){alias->name, kept->name};
-    }
-    return add_metadata(cargo, alias->name, kept->name, err);
-}
-
-/* Conjugated or negated otherwise, the same bytes are other values. */
-static bool may_drop(const struct untier *u, const struct alias *alias, const struct alias *kept)
-{
-    const struct heft_row *row = u->cargo->items[alias->item].row;
-    const struct heft_row *other = u->cargo->items[kept->item].row;
-
-    return ((row->flags ^ other->flags) & (HEFT_ROW_CONJ | HEFT_ROW_NEG)) == 0;
-}
-
-/* One run of overlapping names: keep the first complete one by name; drop and record the others in
- * name order. A run without a complete name is what the hub refuses: there every name keeps its own
- * bytes; and so do names whose values differ, which the hub would give those of the first. */
-static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft_error *err)
-{
-    size_t kept = 0;
-
-    qsort(run, n, sizeof *run, by_name);
-    while (kept < n && !run[kept].complete)
-        kept++;
-    for (size_t i = 0; kept < n && i < n; i++)
-        if (i != kept && may_drop(u, &run[i], &run[kept]) && !drop(u, &run[i], &run[kept], err))
-            return false;
-    return true;
-}
-
-/* Runs as the hub cuts them: `last_stop` is overwritten, not the maximum. */
-static bool untie_group(struct untier *u, uint32_t storage, struct heft_error *err)
-{
-    size_t n, begin = 0;
-
-    if (!gather_group(u, storage, &n) || n < 2)
-        return true;
-    qsort(u->aliases, n, sizeof *u->aliases, by_area);
-    for (size_t i = 1; i <= n; i++) {
-        if (i < n && u->aliases[i].start < u->aliases[i - 1].stop)
-            continue;
-        if (!untie_run(u, &u->aliases[begin], i - begin, err))
-            return false;
-        begin = i;
-    }
-    return true;
-}
-
-static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_arena *scratch,
-                        struct heft_error *err)
-{
-    const size_t storages = cargo->model->n_storages, n = cargo->n_items;
-
-    u->cargo = cargo;
-    u->head = heft_arena_alloc(scratch, (storages + 1) * sizeof *u->head, err);
-    u->next = heft_arena_alloc(scratch, (n + 1) * sizeof *u->next, err);
-    u->aliases = heft_arena_zero(scratch, n + 1, sizeof *u->aliases, err);
-    u->dropped = heft_arena_zero(scratch, n + 1, sizeof *u->dropped, err);
-    if (!u->head || !u->next || !u->aliases || !u->dropped)
-        return false;
-    memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
-    for (uint32_t i = (uint32_t)n; i-- > 0;) {
-        const struct heft_row *const row = cargo->items[i].row;
-
-        if (row->parts) /* its storages are its own */
-            continue;
-        u->next[i] = u->head[row->storage];
-        u->head[row->storage] = i;
-    }
-    return true;
-}
-
-/* What is shared by chance stays, a copy for each name. */
-static bool has_ties(const struct heft_storage *storage)
-{
-    return storage->len > 0 && !storage->is_pooled;
-}
-
-/* Storages in the order in which the items first name them. */
-static bool untie_all(struct untier *u, struct heft_error *err)
-{
-    struct heft_cargo *cargo = u->cargo;
-    size_t kept = 0;
-
-    for (uint32_t i = 0; i < cargo->n_items; i++) {
-        const uint32_t storage = cargo->items[i].row->storage;
-
-        if (u->head[storage] == i && has_ties(&cargo->model->storages[storage]) &&
-            !untie_group(u, storage, err))
-            return false;
-    }
-    for (uint32_t i = 0; i < cargo->n_items; i++)
-        if (!u->dropped[i])
-            cargo->items[kept++] = cargo->items[i];
-    cargo->n_items = kept;
-    cargo->untied = true;
-    return true;
-}
-
-/* Ties that the source's metadata records stay recorded for the tensors that are taken. */
-static bool keep_recorded_ties(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                               const uint32_t *item_of_row, struct heft_error *err)
-{
-    const struct heft_model *model = cargo->model;
-
-    for (size_t i = 0; i < model->n_ties; i++) {
-        const uint32_t row = heft_model_row(model, model->ties[i].value);
-        struct heft_str name;
-
-        if (row == HEFT_MAP_NONE || item_of_row[row] == HEFT_NONE ||
-            !heft_name_below(model->ties[i].key, options->root, &name))
-            continue;
-        if (!heft_rename_all(&name, 1, options->rules, options->n_rules, cargo->mem, err) ||
-            !add_metadata(cargo, name, cargo->items[item_of_row[row]].name, err))
-            return false;
-    }
-    return true;
-}
-
-static bool record_ties(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                        struct heft_arena *scratch, struct heft_error *err)
-{
-    const size_t n = cargo->model->n_rows + 1;
-    uint32_t *item_of_row = heft_arena_alloc(scratch, n * sizeof *item_of_row, err);
-
-    if (!item_of_row)
-        return false;
-    memset(item_of_row, 0xff, n * sizeof *item_of_row);
-    for (uint32_t i = 0; i < cargo->n_items; i++)
-        item_of_row[cargo->items[i].row - cargo->model->rows] = i;
-    return keep_recorded_ties(cargo, options, item_of_row, err);
-}
-
-bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                      struct heft_error *err)
-{
-    struct heft_arena scratch = {0};
-    struct untier u = {0};
-    const bool ok = untier_init(&u, cargo, &scratch, err) && untie_all(&u, err) &&
-                    record_ties(cargo, options, &scratch, err);
-
-    heft_arena_release(&scratch);
-    return ok;
 }
 
 /* ---- shards ------------------------------------------------------------------------------ */

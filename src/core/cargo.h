@@ -2,8 +2,8 @@
  * rows → rows.
  *
  * An item is a row with the name and dtype that it will be written with. heft_cargo_load selects
- * and renames; heft_cargo_untie drops tied names as huggingface_hub does; heft_cargo_split assigns
- * shards as it does. */
+ * and renames; heft_cargo_untie drops tied names nearly as huggingface_hub does; heft_cargo_split
+ * assigns shards as it does. */
 #ifndef HEFT_CARGO_H
 #define HEFT_CARGO_H
 
@@ -12,11 +12,17 @@
 struct heft_item {
     const struct heft_row *row;
     struct heft_str name; /* as written; NUL-terminated */
+    struct heft_str from; /* in the source, below root: what rules match; NUL-terminated */
     uint64_t bytes;       /* as written */
     uint64_t at;          /* offset in its file, once it is planned */
     uint32_t shard;       /* 0 … n_shards-1, after split */
     uint8_t as;           /* dtype as written */
     bool is_apart;        /* it stands behind the source's rows: a tie that came back, a slice */
+};
+
+struct heft_tied {
+    struct heft_str dropped, kept;
+    bool is_recorded; /* in the metadata; else that has the user's own entry of this key */
 };
 
 struct heft_cargo {
@@ -30,9 +36,8 @@ struct heft_cargo {
     /* Of the single file, or of the index: the source's, the user's, then dropped: kept. */
     struct heft_pair *metadata;
     size_t n_metadata, cap_metadata;
-    /* Dropped → kept, where the dropped name sees other elements or another shape. */
-    struct heft_pair *parts;
-    size_t n_parts, cap_parts;
+    struct heft_tied *tied; /* names that untying dropped, as written */
+    size_t n_tied, cap_tied;
     struct heft_strmap keys; /* of metadata → its index */
     const size_t *begins;    /* after split: the first item of each shard, and the end */
     uint32_t n_shards;
@@ -53,14 +58,15 @@ HEFT_CHECKED bool heft_cargo_load(struct heft_cargo *out, const struct heft_mode
                                   const struct heft_convert_options *options,
                                   struct heft_arena *mem, struct heft_error *err);
 void heft_cargo_release(struct heft_cargo *cargo); /* its arrays; the arena is the caller's */
-/* As the hub does: keep the first complete name of each shared storage; where the hub
- * refuses, all names keep their own bytes. Records dropped: kept in the metadata unless the user
- * gave that key. */
+/* cargo_untie.c: of the names of one view (same storage, offset, shape, strides, dtype, also as
+ * written) all but one are dropped and recorded as dropped: kept in the metadata, unless the user
+ * gave that key. The hub's choice stays, the first complete name of the storage, or the one that
+ * --keep-tied matches. Where the hub refuses, and for every other view, names keep their own bytes. */
 HEFT_CHECKED bool heft_cargo_untie(struct heft_cargo *cargo,
                                    const struct heft_convert_options *options,
                                    struct heft_error *err);
-/* The opposite, for formats where names can share bytes: ties that the source's metadata records
- * come back as items on one row, behind the others. */
+/* The opposite: ties that the source's metadata records come back as items on one row, behind the
+ * others. */
 HEFT_CHECKED bool heft_cargo_retie(struct heft_cargo *cargo,
                                    const struct heft_convert_options *options,
                                    struct heft_error *err);
@@ -71,6 +77,10 @@ HEFT_CHECKED bool heft_cargo_take_blobs(struct heft_cargo *cargo,
 /* Sets what it is written as, and its bytes: the last rule that matches the name decides. */
 HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
                                           const struct heft_convert_options *options,
+                                          struct heft_error *err);
+/* Adds key: value; where the key is there already, leaves it and is_new false. */
+HEFT_CHECKED bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key,
+                                          struct heft_str value, bool *is_new,
                                           struct heft_error *err);
 /* HEFT_USAGE where two items have one name. */
 HEFT_CHECKED bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err);

@@ -23,6 +23,7 @@ static bool take_tie(struct heft_cargo *cargo, const struct heft_pair *tie,
         return true;
     *item = (struct heft_item){.row = &cargo->model->rows[row], .is_apart = true};
     heft_name_below(tie->key, options->root, &item->name);
+    item->from = item->name;
     cargo->n_items++;
     return heft_cargo_choose_dtype(item, item->name, options, err) &&
            heft_rename_all(&item->name, 1, options->rules, options->n_rules, cargo->mem, err);

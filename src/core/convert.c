@@ -165,34 +165,6 @@ bool heft_conversion_note(struct heft_conversion *c, const char *note, struct he
     return true;
 }
 
-static bool note_part(struct heft_conversion *c, const struct heft_pair *part,
-                      struct heft_error *err)
-{
-    return heft_conversion_note(c,
-                                heft_arena_printf(&c->mem, err,
-                                                  "%s is another view of %s's storage: dropped as "
-                                                  "huggingface_hub does, its shape is not recorded",
-                                                  part->key.p, part->value.p),
-                                err);
-}
-
-static bool note_ties(struct heft_conversion *c, size_t before, struct heft_error *err)
-{
-    const size_t dropped = before - c->cargo.n_items;
-
-    if (dropped &&
-        !heft_conversion_note(
-            c,
-            heft_arena_printf(&c->mem, err, "%zu tied name%s dropped and recorded in the metadata",
-                              dropped, dropped == 1 ? "" : "s"),
-            err))
-        return false;
-    for (size_t i = 0; i < c->cargo.n_parts; i++)
-        if (!note_part(c, &c->cargo.parts[i], err))
-            return false;
-    return true;
-}
-
 /* ---- cargo ------------------------------------------------------------------------------- */
 
 /* Where there are no elements, a dimension may say what most readers cannot count to. */
@@ -296,7 +268,8 @@ static bool slice_one(struct heft_conversion *c, const struct heft_convert_optio
     return heft_row_size((enum heft_dtype)item->as, c->slice.rank, c->slice.shape, &item->bytes);
 }
 
-/* Where storages can be shared, tied names that were once dropped come back. */
+/* Tied names that were once dropped come back; a format of one tensor takes them only for want of
+ * another. */
 static bool take_tensors(struct heft_conversion *c, const struct heft_convert_options *options,
                          struct heft_error *err)
 {
@@ -304,7 +277,7 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
         return false;
     return heft_cargo_load(&c->cargo, c->model, options, &c->mem, err) &&
            (!options->salvage || heft_conversion_lose_damaged(c, err)) &&
-           (c->format->no_ties || c->format->one_tensor ||
+           ((c->format->one_tensor && c->cargo.n_items > 0) ||
             heft_cargo_retie(&c->cargo, options, err));
 }
 
@@ -329,8 +302,9 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);
     return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
-           note_ties(c, all, err) && slice_one(c, options, err) && refuse_dtypes(c, err) &&
-           refuse_extents(c, err) && heft_cargo_split(&c->cargo, limit, err);
+           heft_conversion_note_ties(c, err) && slice_one(c, options, err) &&
+           refuse_dtypes(c, err) && refuse_extents(c, err) &&
+           heft_cargo_split(&c->cargo, limit, err);
 }
 
 /* ---- plan -------------------------------------------------------------------------------- */

@@ -38,6 +38,9 @@ HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct
 HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);
+/* note_ties.c: which names were dropped for whose sake, which came back, and which metadata may mean
+ * such a name. */
+HEFT_CHECKED bool heft_conversion_note_ties(struct heft_conversion *c, struct heft_error *err);
 /* A line for people. False where it is NULL, too. */
 HEFT_CHECKED bool heft_conversion_note(struct heft_conversion *c, const char *note,
                                        struct heft_error *err);

@@ -87,6 +87,7 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->claims);
     heft_free(model->metadata);
     heft_free(model->ties);
+    heft_free(model->doubts);
     heft_free(model->notes);
     heft_free(model->unreadable);
     heft_free(model->partial);
@@ -385,6 +386,13 @@ bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struc
                         struct heft_error *err)
 {
     return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, dropped, kept, err);
+}
+
+bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped, struct heft_str kept,
+                          struct heft_error *err)
+{
+    return add_pair(model, &model->doubts, &model->n_doubts, &model->cap_doubts, dropped, kept,
+                    err);
 }
 
 /* The note takes its text from the list. */

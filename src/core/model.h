@@ -223,6 +223,8 @@ struct heft_model {
     struct heft_pair *metadata; /* user metadata, in the file's order */
     struct heft_pair
         *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
+    struct heft_pair
+        *doubts; /* metadata that looks like such a record, and may mean another thing */
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_partial *partial;
@@ -236,10 +238,10 @@ struct heft_model {
     struct heft_model_layer *layers;
     size_t n_layers, cap_layers;
     struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
-    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable,
-        n_ordered, n_blobs;
-    size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_notes,
-        cap_unreadable, cap_ordered, cap_blobs;
+    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes,
+        n_unreadable, n_ordered, n_blobs;
+    size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_doubts,
+        cap_notes, cap_unreadable, cap_ordered, cap_blobs;
     uint32_t n_files;
     uint32_t n_objects;            /* numbers that are taken */
     struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
@@ -322,6 +324,9 @@ HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
 HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped,
                                      struct heft_str kept, struct heft_error *err);
+/* Metadata that may record such a tie. */
+HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped,
+                                       struct heft_str kept, struct heft_error *err);
 HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity severity,
                                   uint32_t source, uint64_t offset, struct heft_error *err,
                                   const char *format, ...) HEFT_PRINTF(6, 7);
@@ -381,7 +386,8 @@ HEFT_CHECKED bool heft_model_damage(struct heft_model *model, uint32_t source, c
 void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes, bool at_least);
 /* Where the model is, to come back to if one of several files fails in its middle. Files stay. */
 struct heft_model_place {
-    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_notes, n_unreadable, n_blobs;
+    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes, n_unreadable,
+        n_blobs;
 };
 struct heft_model_place heft_model_here(const struct heft_model *model);
 void heft_model_back(struct heft_model *model, const struct heft_model_place *place);

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "core/plan.h"
 #include "core/registry.h"
+#include "core/tie_records.h"
 #include "wire/json.h"
 
 struct shard {
@@ -554,8 +555,9 @@ static bool check_total(struct reader *r)
                            (int)heft_min_u64(r->total.n, 40), r->total.p, rows);
 }
 
-static bool is_tensor(const struct reader *r, struct heft_str name)
+static bool is_tensor(const void *ctx, struct heft_str name)
 {
+    const struct reader *r = ctx;
     const uint32_t at = heft_strmap_get(&r->names, name);
 
     return at != HEFT_MAP_NONE && r->map[at].found && !r->map[at].is_group;
@@ -564,14 +566,9 @@ static bool is_tensor(const struct reader *r, struct heft_str name)
 /* Metadata entries of the index that record a tied name: dropped → kept. */
 static bool add_ties(struct reader *r)
 {
-    for (size_t i = r->first_metadata; i < r->end_metadata; i++) {
-        const struct heft_pair pair = r->model->metadata[i];
+    const struct heft_tie_names names = {is_tensor, r};
 
-        if (is_tensor(r, pair.value) && !is_tensor(r, pair.key) &&
-            !heft_model_add_tie(r->model, pair.key, pair.value, r->err))
-            return false;
-    }
-    return true;
+    return heft_ties_read(r->model, r->first_metadata, r->end_metadata, &names, r->err);
 }
 
 /* Every shard repeats format=pt: once is enough. */

@@ -17,6 +17,7 @@
 #include "base/endian.h"
 #include "base/text.h"
 #include "core/registry.h"
+#include "core/tie_records.h"
 #include "format/safetensors_parts.h"
 #include "wire/json.h"
 
@@ -646,25 +647,27 @@ static bool index_names(struct reader *r)
     return heft_error_about(r->err, "tensor", rows[twice].name);
 }
 
+static bool is_tensor(const void *ctx, struct heft_str name)
+{
+    const struct reader *r = ctx;
+
+    return heft_strmap_get(&r->names, name) != HEFT_MAP_NONE;
+}
+
 /* Metadata entries that record a tied name: dropped (no tensor here) → kept (a tensor here). Most
  * files have format=pt only, and need no table of names. */
 static bool add_ties(struct reader *r)
 {
-    const struct heft_model *model = r->model;
+    const struct heft_tie_names names = {is_tensor, r};
+    struct heft_model *model = r->model;
+    bool may_record = false;
 
-    for (size_t i = r->first_metadata; i < model->n_metadata; i++) {
-        const struct heft_pair pair = model->metadata[i];
-
-        if (heft_str_is(pair.key, "format"))
-            continue;
-        if (r->names.count == 0 && !index_names(r))
-            return false;
-        if (heft_strmap_get(&r->names, pair.value) != HEFT_MAP_NONE &&
-            heft_strmap_get(&r->names, pair.key) == HEFT_MAP_NONE &&
-            !heft_model_add_tie(r->model, pair.key, pair.value, r->err))
-            return false;
-    }
-    return true;
+    for (size_t i = r->first_metadata; i < model->n_metadata; i++)
+        may_record = may_record || !heft_tie_is_reserved(model->metadata[i].key);
+    if (!may_record)
+        return true;
+    return (r->names.count > 0 || index_names(r)) &&
+           heft_ties_read(model, r->first_metadata, model->n_metadata, &names, r->err);
 }
 
 /* Rows and storages into that order, in place, a cycle of moves at a time; `order` is used up. */

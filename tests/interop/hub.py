@@ -1,8 +1,9 @@
 """huggingface_hub as the measure: its split and its files, for any state dict.
 
-Where it refuses a storage (no name covers it whole, or it trips over a view it cannot flatten), heft
-writes each of the names with its own bytes (CLI: tied names). So the measure there is what the hub
-makes of the same state dict with those tensors cloned.
+Where it refuses a storage (no name covers it whole, or it trips over a view it cannot flatten), and
+where it drops another view than the one it keeps, heft writes each of the names with its own bytes
+(CLI: tied names). So the measure there is what the hub makes of the same state dict with those
+tensors cloned.
 """
 
 import torch
@@ -47,9 +48,23 @@ def refused(state):
     return names
 
 
+def same_view(left, right):
+    return ((left.dtype, left.shape, left.stride(), left.storage_offset(), left.is_conj(), left.is_neg())
+            == (right.dtype, right.shape, right.stride(), right.storage_offset(), right.is_conj(),
+                right.is_neg()))
+
+
+def other_views(state):
+    """Names that the hub drops, and cannot give back."""
+    rest = {name: tensor for name, tensor in state.items() if name not in refused(state)}
+    dropped = hub._remove_duplicate_names(rest)
+    return {name for kept, names in dropped.items() for name in names
+            if not same_view(state[name], state[kept])}
+
+
 def acceptable(state):
-    """The state dict with the refused tensors cloned, and how many those were."""
-    alone = refused(state)
+    """The state dict with the refused tensors and other views cloned, and how many those were."""
+    alone = refused(state) | other_views(state)
     return {name: tensor.detach().clone(memory_format=torch.contiguous_format)
             if name in alone else tensor for name, tensor in state.items()}, len(alone)
 

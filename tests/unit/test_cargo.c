@@ -109,8 +109,8 @@ static void the_first_complete_name_is_kept(void **state)
     row(&b, "b", s, 0, 64, HEFT_U8, NULL);
     row(&b, "own", storage(&b, 4), 0, 4, HEFT_U8, NULL);
     assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
-    expect_names(&b, "b own");
-    expect_metadata(&b, "a_part:b z:b");
+    expect_names(&b, "a_part b own");
+    expect_metadata(&b, "z:b");
     close_bench(&b);
 }
 
@@ -132,7 +132,7 @@ static void what_the_hub_refuses_keeps_its_own_bytes(void **state)
     close_bench(&b);
 }
 
-static void a_strided_view_is_dropped_and_an_expanded_one_never_kept(void **state)
+static void another_view_keeps_its_own_bytes(void **state)
 {
     const uint64_t two = 2, zero = 0;
     struct bench b;
@@ -147,8 +147,8 @@ static void a_strided_view_is_dropped_and_an_expanded_one_never_kept(void **stat
     row(&b, "whole", one, 0, 64, HEFT_U8, NULL);
     row(&b, "expanded", one, 0, 64, HEFT_U8, &zero);
     assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
-    expect_names(&b, "every whole");
-    expect_metadata(&b, "second:every expanded:whole");
+    expect_names(&b, "every second whole expanded");
+    expect_metadata(&b, "");
     close_bench(&b);
 }
 
@@ -161,11 +161,12 @@ static void runs_are_cut_where_the_hub_cuts_them(void **state)
     open_bench(&b);
     s = storage(&b, 100);
     row(&b, "all", s, 0, 100, HEFT_U8, NULL);
+    row(&b, "copy", s, 0, 100, HEFT_U8, NULL);
     row(&b, "low", s, 10, 10, HEFT_U8, NULL);
     row(&b, "mid", s, 30, 10, HEFT_U8, NULL); /* begins after low's end: a run of its own */
     assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
-    expect_names(&b, "all mid");
-    expect_metadata(&b, "low:all");
+    expect_names(&b, "all low mid");
+    expect_metadata(&b, "copy:all");
     close_bench(&b);
 }
 
@@ -185,6 +186,74 @@ static void users_metadata_wins_over_a_tie(void **state)
     assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
     expect_names(&b, "a");
     expect_metadata(&b, "b:mine k:v");
+    close_bench(&b);
+}
+
+static void a_tie_that_is_cast_otherwise_is_none(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_CAST, "b", "F16"}, {HEFT_RULE_CAST, "c", "F16"}};
+    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 2};
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 8);
+    row(&b, "a", s, 0, 2, HEFT_F32, NULL);
+    row(&b, "b", s, 0, 2, HEFT_F32, NULL);
+    row(&b, "c", s, 0, 2, HEFT_F32, NULL);
+    row(&b, "d", s, 0, 2, HEFT_F32, NULL);
+    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    expect_names(&b, "a b c");
+    expect_metadata(&b, "d:a");
+    close_bench(&b);
+}
+
+static void the_name_that_is_asked_for_stays(void **state)
+{
+    const struct heft_rule rules[] = {{HEFT_RULE_KEEP_TIED, "part", NULL},
+                                      {HEFT_RULE_KEEP_TIED, "*wte*", NULL},
+                                      {HEFT_RULE_KEEP_TIED, "*", NULL},
+                                      {HEFT_RULE_RENAME, "wte", "embed"}};
+    const struct heft_convert_options options = {.output = "x", .rules = rules, .n_rules = 4};
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 8);
+    row(&b, "a.head", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "a.wte", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "part", s, 0, 4, HEFT_U8, NULL);
+    row(&b, "top", s, 0, 8, HEFT_U8, NULL);
+    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    expect_names(&b, "a.embed part");
+    expect_metadata(&b, "a.head:a.embed top:a.embed heft.ties:a.head\ntop");
+    close_bench(&b);
+}
+
+static void what_would_be_read_otherwise_is_listed(void **state)
+{
+    const struct heft_rule keep[] = {{HEFT_RULE_KEEP_TIED, "b", NULL}};
+    const struct heft_rule note[] = {{HEFT_RULE_METADATA, "key", "a"}};
+    const struct heft_convert_options keeping = {.output = "x", .rules = keep, .n_rules = 1};
+    const struct heft_convert_options noting = {.output = "x", .rules = note, .n_rules = 1};
+    struct bench b;
+    uint32_t s;
+
+    (void)state;
+    open_bench(&b);
+    s = storage(&b, 8);
+    row(&b, "a", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "b", s, 0, 8, HEFT_U8, NULL);
+    row(&b, "c", s, 0, 8, HEFT_U8, NULL);
+    assert_true(load(&b, &keeping) && heft_cargo_untie(&b.cargo, &keeping, &b.err));
+    expect_metadata(&b, "a:b c:b heft.ties:a\nc");
+    close_bench(&b);
+    open_bench(&b);
+    row(&b, "a", storage(&b, 8), 0, 8, HEFT_U8, NULL);
+    assert_true(load(&b, &noting) && heft_cargo_untie(&b.cargo, &noting, &b.err));
+    expect_metadata(&b, "key:a heft.ties:");
     close_bench(&b);
 }
 
@@ -291,9 +360,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_complete_name_is_kept),
         cmocka_unit_test(what_the_hub_refuses_keeps_its_own_bytes),
-        cmocka_unit_test(a_strided_view_is_dropped_and_an_expanded_one_never_kept),
+        cmocka_unit_test(another_view_keeps_its_own_bytes),
         cmocka_unit_test(runs_are_cut_where_the_hub_cuts_them),
         cmocka_unit_test(users_metadata_wins_over_a_tie),
+        cmocka_unit_test(a_tie_that_is_cast_otherwise_is_none),
+        cmocka_unit_test(the_name_that_is_asked_for_stays),
+        cmocka_unit_test(what_would_be_read_otherwise_is_listed),
         cmocka_unit_test(select_root_and_rename),
         cmocka_unit_test(renames_that_collide_are_refused),
         cmocka_unit_test(a_wildcard_casts_floats_and_a_name_casts_all),

@@ -284,7 +284,7 @@ static void assert_refused(bool ok, struct heft_error *err, const char *why)
 static void a_conversion_of_no_meaning(void **state)
 {
     struct heft_checkpoint *c = open_golden("safetensors/tied.safetensors", NULL);
-    const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_PARTITION + 1), "a", "b"};
+    const struct heft_rule rule = {(enum heft_rule_kind)(HEFT_RULE_KEEP_TIED + 1), "a", "b"};
     const struct heft_convert_options unnamed = {.to = "npz"};
     const struct heft_convert_options odd = {.output = "none.npz", .rules = &rule, .n_rules = 1};
     struct heft_error err = {0};
@@ -292,7 +292,7 @@ static void a_conversion_of_no_meaning(void **state)
     (void)state;
     assert_refused(heft_convert_plan(c, NULL, &err), &err, "a name to write to");
     assert_refused(heft_convert_plan(c, &unnamed, &err), &err, "a name to write to");
-    assert_refused(heft_convert_plan(c, &odd, &err), &err, "no kind of rule has number 6");
+    assert_refused(heft_convert_plan(c, &odd, &err), &err, "no kind of rule has number 7");
     heft_close(c);
 }
 

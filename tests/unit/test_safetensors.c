@@ -196,16 +196,16 @@ static void metadata_keeps_its_order_and_ties_are_seen(void **state)
 
     (void)state;
     expect_open(&f,
-                "{\"__metadata__\":{\"format\":\"pt\",\"y\":\"x\",\"b\":\"a\",\"a\":\"b\"},"
-                "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
+                "{\"__metadata__\":{\"format\":\"pt\",\"l.y\":\"x\",\"b.w\":\"a.w\",\"a.w\":\"b\"},"
+                "\"a.w\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}",
                 1);
     assert_int_equal(f.model.n_metadata, 4);
     assert_string_equal(f.model.metadata[0].key.p, "format");
     assert_string_equal(f.model.metadata[3].value.p, "b");
     assert_int_equal(f.model.n_ties, 1);
-    assert_string_equal(f.model.ties[0].key.p, "b");
-    assert_string_equal(f.model.ties[0].value.p, "a");
-    assert_int_equal(heft_model_find(&f.model, HEFT_STR("b")), 0);
+    assert_string_equal(f.model.ties[0].key.p, "b.w");
+    assert_string_equal(f.model.ties[0].value.p, "a.w");
+    assert_int_equal(heft_model_find(&f.model, HEFT_STR("b.w")), 0);
     close_file(&f);
 }
 

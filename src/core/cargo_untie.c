@@ -1,0 +1,323 @@
+/* cargo_untie.c: of tied names one stays.
+ *
+ *     storage   |----------------|     row-major bytes of all of it: complete
+ *     embed     |================|     kept: the first complete name
+ *     lm_head   |================|     the same view: dropped, recorded as lm_head: embed
+ *     rows      |=======|              another view: written with its own bytes
+ *
+ * That is what huggingface_hub does, with one exception: the hub drops `rows`, too, and records it
+ * in the same way, so that its shape and its place are lost. */
+#include "core/cargo.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "core/tie_records.h"
+
+struct alias {
+    uint64_t start, stop; /* in the storage */
+    struct heft_str name;
+    uint32_t item;
+    bool complete;
+};
+
+struct untier {
+    struct heft_cargo *cargo;
+    const struct heft_convert_options *options;
+    uint32_t *head, *next; /* items of a storage, in order; HEFT_NONE ends */
+    struct alias *aliases; /* room for all */
+    bool *dropped;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return heft_str_cmp(((const struct alias *)a)->name, ((const struct alias *)b)->name);
+}
+
+static int by_area(const void *a, const void *b)
+{
+    const struct alias *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->stop != y->stop)
+        return x->stop < y->stop ? -1 : 1;
+    return by_name(a, b);
+}
+
+/* Whether torch could flatten the row to one dimension without copying (view(-1)), and the last
+ * element's distance from the first, in elements. */
+static bool flat_extent(const struct heft_row *row, uint64_t *last)
+{
+    uint64_t count = 1, step = 0;
+
+    *last = 0;
+    for (unsigned d = row->rank; d-- > 0;) {
+        if (row->shape[d] == 1)
+            continue;
+        if (count > 1 && row->stride[d] != count * step)
+            return false;
+        if (count == 1)
+            step = row->stride[d];
+        count *= row->shape[d];
+    }
+    *last = (count - 1) * step;
+    return true;
+}
+
+/* The hub takes any tensor of as many bytes as its storage for complete; one that repeats elements
+ * (expanded) is not, and to keep it in place of the storage would lose data. */
+static bool is_complete(const struct heft_row *row, const struct heft_storage *storage)
+{
+    return row->offset == 0 && !row->stride && row->bytes == storage->len;
+}
+
+/* Items of one storage as areas, from the first element to the end of the last. False where one of
+ * them cannot be flattened: the hub fails on such a group. An empty tensor has no address to the
+ * hub: it starts and ends at 0, before all others. */
+static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
+{
+    bool plain = true;
+
+    *n = 0;
+    for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
+        const struct heft_item *item = &u->cargo->items[i];
+        const struct heft_row *row = item->row;
+        const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
+        const uint64_t start = row->bytes > 0 ? row->offset : 0;
+        uint64_t stop = start + row->bytes, last = 0;
+
+        if (row->stride && row->bytes > 0) {
+            plain = plain && flat_extent(row, &last);
+            stop = row->offset + last * size + size;
+        }
+        u->aliases[(*n)++] = (struct alias){start, stop, item->name, i,
+                                            is_complete(row, &u->cargo->model->storages[storage])};
+    }
+    return plain;
+}
+
+/* The same elements in the same order; of dimensions of extent 1 the stride says nothing. */
+static bool same_strides(const struct heft_row *a, const struct heft_row *b)
+{
+    if ((a->stride != NULL) != (b->stride != NULL))
+        return false;
+    for (unsigned d = 0; a->stride && d < a->rank; d++)
+        if (a->shape[d] != 1 && a->stride[d] != b->stride[d])
+            return false;
+    return true;
+}
+
+static bool same_view(const struct heft_item *x, const struct heft_item *y)
+{
+    const struct heft_row *a = x->row, *b = y->row;
+
+    if (a->dtype != b->dtype || x->as != y->as || a->flags != b->flags || a->rank != b->rank ||
+        a->offset != b->offset)
+        return false;
+    return a->rank == 0 ||
+           (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0 && same_strides(a, b));
+}
+
+/* Drops the name if it is one of the kept one's view. */
+static bool drop(struct untier *u, const struct alias *alias, const struct alias *kept,
+                 struct heft_error *err)
+{
+    struct heft_cargo *cargo = u->cargo;
+    struct heft_tied tied = {alias->name, kept->name, false};
+
+    if (!same_view(&cargo->items[alias->item], &cargo->items[kept->item]) ||
+        heft_tie_is_reserved(alias->name))
+        return true;
+    u->dropped[alias->item] = true;
+    if (!heft_cargo_add_metadata(cargo, alias->name, kept->name, &tied.is_recorded, err) ||
+        !heft_grow(&cargo->tied, &cargo->cap_tied, cargo->n_tied, 1, sizeof *cargo->tied, err))
+        return false;
+    cargo->tied[cargo->n_tied++] = tied;
+    return true;
+}
+
+/* How much a name is wanted: the first --keep-tied that matches it counts most, then what the source
+ * itself kept of a recorded tie. */
+static size_t rank_of(const struct untier *u, const struct alias *alias)
+{
+    const struct heft_convert_options *options = u->options;
+    const struct heft_item *item = &u->cargo->items[alias->item];
+
+    for (size_t i = 0; i < options->n_rules; i++)
+        if (options->rules[i].kind == HEFT_RULE_KEEP_TIED &&
+            heft_glob_match(heft_str_of(options->rules[i].left), item->from))
+            return i;
+    return options->n_rules + item->is_apart;
+}
+
+/* Which of the names that are the view of run[first] stays. */
+static size_t choose_kept(const struct untier *u, const struct alias *run, size_t n, size_t first)
+{
+    size_t best = first;
+
+    for (size_t i = first + 1; i < n; i++)
+        if (run[i].complete && rank_of(u, &run[i]) < rank_of(u, &run[best]) &&
+            same_view(&u->cargo->items[run[i].item], &u->cargo->items[run[first].item]))
+            best = i;
+    return best;
+}
+
+/* One run of overlapping names: of the first complete one's view one name is kept. A run without a
+ * complete name is what the hub refuses: there every name keeps its own bytes. */
+static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft_error *err)
+{
+    size_t first = 0, kept;
+
+    qsort(run, n, sizeof *run, by_name);
+    while (first < n && !run[first].complete)
+        first++;
+    if (first == n)
+        return true;
+    kept = choose_kept(u, run, n, first);
+    for (size_t i = 0; i < n; i++)
+        if (i != kept && !drop(u, &run[i], &run[kept], err))
+            return false;
+    return true;
+}
+
+/* Runs as the hub cuts them: `last_stop` is overwritten, not the maximum. */
+static bool untie_group(struct untier *u, uint32_t storage, struct heft_error *err)
+{
+    size_t n, begin = 0;
+
+    if (!gather_group(u, storage, &n) || n < 2)
+        return true;
+    qsort(u->aliases, n, sizeof *u->aliases, by_area);
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && u->aliases[i].start < u->aliases[i - 1].stop)
+            continue;
+        if (!untie_run(u, &u->aliases[begin], i - begin, err))
+            return false;
+        begin = i;
+    }
+    return true;
+}
+
+static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_arena *scratch,
+                        struct heft_error *err)
+{
+    const size_t storages = cargo->model->n_storages, n = cargo->n_items;
+
+    u->cargo = cargo;
+    u->head = heft_arena_alloc(scratch, (storages + 1) * sizeof *u->head, err);
+    u->next = heft_arena_alloc(scratch, (n + 1) * sizeof *u->next, err);
+    u->aliases = heft_arena_zero(scratch, n + 1, sizeof *u->aliases, err);
+    u->dropped = heft_arena_zero(scratch, n + 1, sizeof *u->dropped, err);
+    if (!u->head || !u->next || !u->aliases || !u->dropped)
+        return false;
+    memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
+    for (uint32_t i = (uint32_t)n; i-- > 0;) {
+        const struct heft_row *const row = cargo->items[i].row;
+
+        if (row->parts) /* its storages are its own */
+            continue;
+        u->next[i] = u->head[row->storage];
+        u->head[row->storage] = i;
+    }
+    return true;
+}
+
+/* What is shared by chance stays, a copy for each name. */
+static bool has_ties(const struct heft_storage *storage)
+{
+    return storage->len > 0 && !storage->is_pooled;
+}
+
+/* Storages in the order in which the items first name them. */
+static bool untie_all(struct untier *u, struct heft_error *err)
+{
+    struct heft_cargo *cargo = u->cargo;
+    size_t kept = 0;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        const uint32_t storage = cargo->items[i].row->storage;
+
+        if (u->head[storage] == i && has_ties(&cargo->model->storages[storage]) &&
+            !untie_group(u, storage, err))
+            return false;
+    }
+    for (uint32_t i = 0; i < cargo->n_items; i++)
+        if (!u->dropped[i])
+            cargo->items[kept++] = cargo->items[i];
+    cargo->n_items = kept;
+    cargo->untied = true;
+    return true;
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+static bool has_item(const struct heft_strmap *items, struct heft_str name)
+{
+    return heft_strmap_get(items, name) != HEFT_MAP_NONE;
+}
+
+/* Whether the user's own metadata would be read as the record of a tie. */
+static bool looks_tied(const struct heft_cargo *cargo, const struct heft_convert_options *options,
+                       bool *yes, struct heft_error *err)
+{
+    struct heft_strmap items = {0};
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && i < cargo->n_items; i++)
+        ok = heft_strmap_set(&items, cargo->items[i].name, i, err);
+    *yes = false;
+    for (size_t i = 0; ok && i < options->n_rules; i++)
+        *yes = *yes || (options->rules[i].kind == HEFT_RULE_METADATA &&
+                        has_item(&items, heft_str_of(options->rules[i].right)) &&
+                        !has_item(&items, heft_str_of(options->rules[i].left)));
+    heft_strmap_release(&items);
+    return ok;
+}
+
+static bool has_metadata_rule(const struct heft_convert_options *options)
+{
+    for (size_t i = 0; i < options->n_rules; i++)
+        if (options->rules[i].kind == HEFT_RULE_METADATA)
+            return true;
+    return false;
+}
+
+/* Lists the ties where the records alone would be read otherwise. */
+static bool vouch(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                  struct heft_error *err)
+{
+    struct heft_buf lines = {0};
+    struct heft_str text;
+    bool is_wanted = false, is_new;
+
+    if (has_metadata_rule(options) && !looks_tied(cargo, options, &is_wanted, err))
+        return false;
+    for (size_t i = 0; i < cargo->n_tied; i++) {
+        const struct heft_tied *tied = &cargo->tied[i];
+
+        if (!tied->is_recorded)
+            continue;
+        is_wanted = is_wanted || !heft_tie_is_plain(tied->dropped, tied->kept);
+        heft_buf_text(&lines, lines.n ? "\n" : "");
+        heft_buf_str(&lines, tied->dropped);
+    }
+    if (!is_wanted) {
+        heft_buf_release(&lines);
+        return true;
+    }
+    return heft_buf_take(&lines, cargo->mem, &text, err) &&
+           heft_cargo_add_metadata(cargo, HEFT_STR(HEFT_TIES_KEY), text, &is_new, err);
+}
+
+bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_options *options,
+                      struct heft_error *err)
+{
+    struct heft_arena scratch = {0};
+    struct untier u = {.options = options};
+    const bool ok =
+        untier_init(&u, cargo, &scratch, err) && untie_all(&u, err) && vouch(cargo, options, err);
+
+    heft_arena_release(&scratch);
+    return ok;
+}
