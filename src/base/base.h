@@ -138,6 +138,12 @@ static inline uint64_t heft_min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
+/* The smaller of a memory size and any number: always a memory size, so nothing is cut off where
+ * size_t has 32 bits. */
+static inline size_t heft_min_size(size_t a, uint64_t b)
+{
+    return a < b ? a : (size_t)b;
+}
 static inline uint64_t heft_max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

@@ -41,7 +41,7 @@ static void copy_plane(uint8_t *dst, const uint8_t *src, struct heft_dim a, stru
 
     if (a.at == each && a.to == each) {
         for (uint64_t i = 0; i < nb; i++)
-            memcpy(dst + i * b.to, src + i * b.at, na * each);
+            memcpy(dst + i * b.to, src + i * b.at, (size_t)na * each); /* all of it is in dst */
         return;
     }
     for (uint64_t i = 0; i < nb; i += TILE)

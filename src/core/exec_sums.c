@@ -41,6 +41,7 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
                         struct heft_error *err)
 {
     uint64_t from, n;
+    size_t i = 0;
 
     if (chunk->file == HEFT_NONE && x->model->storages[chunk->storage].sum == HEFT_SUM_OWN)
         return true; /* it judged itself */
@@ -49,7 +50,7 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
         return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
                judge(x, j, chunk->storage, *running, err);
     }
-    for (uint64_t at = 0, i = 0; at < chunk->len; at += n, i++) {
+    for (uint64_t at = 0; at < chunk->len; at += n, i++) {
         const struct heft_op *op = &x->plan->ops[chunk->first_op + i];
 
         n = heft_exec_clip(chunk, op, &from);

@@ -229,7 +229,7 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
     }
     model->names_ascend = ascend;
     model->apart = apart;
-    return check_storages(model, heft_min_u64(model->n_rows, model->n_storages), err);
+    return check_storages(model, heft_min_size(model->n_rows, model->n_storages), err);
 }
 
 /* Where a storage is wrong, that is told before anything about rows. */

@@ -138,7 +138,7 @@ static bool pax_value(struct heft_bytes pax, const char *key, struct heft_str *v
     for (size_t i = 0; i + key_n < pax.n; i++) {
         const uint8_t *end;
 
-        if (pax.p[i] != ' ' || memcmp(pax.p + i + 1, key, heft_min_u64(key_n, pax.n - i - 1)) != 0)
+        if (pax.p[i] != ' ' || memcmp(pax.p + i + 1, key, heft_min_size(key_n, pax.n - i - 1)) != 0)
             continue;
         end = memchr(pax.p + i, '\n', pax.n - i);
         if (!end)

@@ -345,7 +345,8 @@ static bool assets_of(struct heft_tf_graph *g, const struct heft_tf_collection *
 static void merge_runs(const char *from, char *to, size_t n, size_t n_run, size_t each)
 {
     for (size_t begin = 0; begin < n; begin += 2 * n_run) {
-        const size_t mid = heft_min_u64(begin + n_run, n), end = heft_min_u64(begin + 2 * n_run, n);
+        const size_t mid = heft_min_size(begin + n_run, n);
+        const size_t end = heft_min_size(begin + 2 * n_run, n);
         size_t a = begin, b = mid;
 
         for (size_t at = begin; at < end; at++) {

@@ -108,7 +108,7 @@ static bool read_128(const struct heft_torch *t, uint32_t node, uint8_t *bits)
     if (number.n == 0 || number.n > 17 || (uint8_t)number.p[number.n - 1] & 0x80 ||
         (number.n == 17 && number.p[16]))
         return false;
-    memcpy(bits, number.p, heft_min_u64(number.n, 16));
+    memcpy(bits, number.p, heft_min_size(number.n, 16));
     return true;
 }
 

@@ -265,7 +265,7 @@ static const struct heft_zip_entry *find_record(const struct heft_tracer *tr, st
 
     for (size_t i = 0; i < tr->zip.count; i++) {
         const struct heft_zip_entry *entry = &tr->zip.entries[i];
-        const size_t before = entry->name.n - heft_min_u64(name.n, entry->name.n);
+        const size_t before = entry->name.n - heft_min_size(name.n, entry->name.n);
 
         if (!ends_with(entry->name, name) || before == 0 || entry->name.p[before - 1] != '/')
             continue;
@@ -288,7 +288,7 @@ static bool no_record(struct heft_tracer *tr, const char *name)
         if (!ends_with(entry, HEFT_STR(".pkl")))
             continue;
         heft_buf_text(&names, names.n ? ", " : "; pickles are ");
-        heft_buf_str(&names, (struct heft_str){entry.p, heft_min_u64(entry.n, most)});
+        heft_buf_str(&names, (struct heft_str){entry.p, heft_min_size(entry.n, most)});
     }
     heft_buf_char(&names, '\0');
     ok = heft_buf_ok(&names, tr->err);

@@ -95,7 +95,7 @@ static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_
         entry.left_out = 0;
         if (!whole && i == ENDS && count > 2 * ENDS + 1) {
             entry.left_out = count - (size_t)2 * ENDS;
-            i += entry.left_out - 1;
+            i = count - ENDS - 1;
         } else if (part == HEFT_TRACE_MEMO) {
             entry.index = numbers[i];
             put_in_memo(tr, numbers[i]);
@@ -123,7 +123,7 @@ static bool show_metastack(struct heft_tracer *tr, bool whole)
         if (!whole && i == ENDS && s->n_marks > 2 * ENDS + 1) {
             none.level = i;
             none.left_out = s->n_marks - (size_t)2 * ENDS;
-            i += none.left_out - 1;
+            i = s->n_marks - ENDS - 1;
             tr->effect.n = 0;
             ok = emit(tr, &none);
             continue;

@@ -38,8 +38,8 @@ void heft_torch_mend(char *text, size_t n)
     size_t at = heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n});
 
     while (at < n) {
-        memcpy(text + at, "\xEF\xBF\xBD", heft_min_u64(3, n - at));
-        at += heft_min_u64(3, n - at);
+        memcpy(text + at, "\xEF\xBF\xBD", heft_min_size(3, n - at));
+        at += heft_min_size(3, n - at);
         at += heft_utf8_check((struct heft_bytes){(const uint8_t *)text + at, n - at});
     }
 }

@@ -34,7 +34,7 @@ static bool is_cut(const struct heft_classes *classes, const uint8_t *text, size
 
 size_t heft_cut_before(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at)
 {
-    size_t right = n ? begin_of_character(text, heft_min_u64(at, n - 1)) : 0;
+    size_t right = n ? begin_of_character(text, heft_min_size(at, n - 1)) : 0;
 
     while (right > 0) {
         const size_t left = begin_of_character(text, right - 1);

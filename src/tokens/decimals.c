@@ -104,7 +104,7 @@ bool heft_decimals_fail(const struct heft_ids_reader *r, size_t i, struct heft_e
     size_t n, shown = 0;
 
     memcpy(&where, r->bytes + 8 * i, sizeof where);
-    n = heft_min_u64(sizeof digits, r->file.size - where);
+    n = heft_min_size(sizeof digits, r->file.size - where);
     if (!heft_source_read(&r->file, where, digits, n, err))
         return false;
     while (shown < n && is_digit(digits[shown]))

@@ -30,7 +30,7 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
                              "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
                              ids[i], v->n_ids);
         if (total < room)
-            memcpy(to + total, token, heft_min_u64(length, room - total));
+            memcpy(to + total, token, heft_min_size(length, room - total));
         total += length; /* at most HEFT_LONGEST times n */
     }
     *bytes = total;
@@ -149,6 +149,12 @@ static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_tex
     return flush(d, false, each, ctx, err);
 }
 
+static void begin_again(struct heft_decoder *d)
+{
+    d->n = 0;
+    d->count = 0;
+}
+
 static bool given(const struct heft_decoder *d, heft_text_fn *each, struct heft_error *err)
 {
     return heft_given(d != NULL, "a decoder", err) && heft_given(each != NULL, "a function", err);
@@ -163,7 +169,7 @@ bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, he
         return false;
     ok = feed(d, ids, n, each, ctx, err);
     if (!ok)
-        d->n = d->count = 0;
+        begin_again(d);
     return ok;
 }
 
@@ -175,7 +181,7 @@ bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
     if (!given(d, each, err))
         return false;
     ok = flush(d, true, each, ctx, err);
-    d->n = d->count = 0;
+    begin_again(d);
     return ok;
 }
 

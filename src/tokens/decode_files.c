@@ -30,7 +30,7 @@ static void range_end(struct heft_ids_range *range)
 
 bool heft_ids_refill(struct heft_ids_range *range, struct heft_error *err)
 {
-    const size_t n = heft_min_u64(range->packed, PIECE);
+    const size_t n = heft_min_size(PIECE, range->packed);
 
     if (range->waiting.n > 0 || n == 0)
         return true;
@@ -274,7 +274,7 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
         if (!begin_part(r, err))
             return false;
     }
-    n = heft_min_u64(r->left, HEFT_IDS_BATCH);
+    n = heft_min_size(HEFT_IDS_BATCH, r->left);
     r->where = r->range.z ? HEFT_NO_OFFSET : r->range.at;
     if (!range_read(&r->range, r->bytes, n * r->width, err))
         return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
@@ -447,7 +447,7 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stre
                       struct heft_error *err)
 {
     uint8_t head[HEFT_IDS_HEAD] = {0};
-    const size_t n = heft_min_u64(r->file.size, sizeof head);
+    const size_t n = heft_min_size(sizeof head, r->file.size);
     const char *index;
 
     if (!heft_source_read(&r->file, 0, head, n, err))

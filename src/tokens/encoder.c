@@ -46,7 +46,7 @@ static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, s
                        uint8_t **out, struct heft_error *err)
 {
     for (size_t n; at < end; at += n) {
-        n = heft_min_u64(end - at, HEFT_LONG_WHOLE);
+        n = heft_min_size(end - at, HEFT_LONG_WHOLE);
         if (!heft_long_feed(&e->words.longer, text + at, n, err))
             return false;
         *out = heft_words_put(&e->words, e->words.longer.ids, e->words.longer.n_ids, *out);
@@ -252,7 +252,7 @@ static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
 static bool feed(struct heft_encoder *e, const uint8_t *piece, size_t n,
                  const struct heft_taker *taker, struct heft_error *err)
 {
-    const size_t join = e->n_text ? heft_min_u64(n, JOIN) : 0;
+    const size_t join = e->n_text ? heft_min_size(n, JOIN) : 0;
     size_t from;
 
     if (join && !feed_kept(e, piece, join, taker, err))
@@ -271,7 +271,7 @@ bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
     bool ok = true;
 
     for (size_t at = 0; ok && at < n; at += PIECE)
-        ok = feed(e, p + at, heft_min_u64(n - at, PIECE), taker, err);
+        ok = feed(e, p + at, heft_min_size(n - at, PIECE), taker, err);
     if (!ok)
         begin_again(e);
     return ok;
@@ -335,7 +335,7 @@ static bool widen(void *ctx, const void *ids, size_t count)
     uint32_t wide[HANDFUL];
 
     for (size_t from = 0; from < count; from += HANDFUL) {
-        const size_t n = heft_min_u64(count - from, HANDFUL);
+        const size_t n = heft_min_size(count - from, HANDFUL);
 
         widen_ids(p + from * w->width, n, w->width, wide);
         if (!w->each(w->ctx, wide, n))

@@ -70,7 +70,7 @@ void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
     struct heft_trie_item *const item = &trie->items[number];
 
     *item = (struct heft_trie_item){.word = word, .code = code, .n = (uint16_t)bytes.n};
-    memcpy(item->third, bytes.p + 2, heft_min_u64(bytes.n - 2, sizeof item->third));
+    memcpy(item->third, bytes.p + 2, heft_min_size(bytes.n - 2, sizeof item->third));
     arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
 }
 

@@ -205,9 +205,9 @@ static void name_value(struct walk *w, struct heft_str name)
 {
     const size_t at = w->starts[w->depth];
     const int n = snprintf(w->path + at, sizeof w->path - at, "%s%.*s", at ? "." : "",
-                           (int)heft_min_u64(name.n, 40), name.p);
+                           (int)heft_min_size(name.n, 40), name.p);
 
-    w->path_n = heft_min_u64(at + (n > 0 ? (size_t)n : 0), sizeof w->path - 1);
+    w->path_n = heft_min_size(at + (n > 0 ? (size_t)n : 0), sizeof w->path - 1);
 }
 
 static void name_element(struct walk *w)

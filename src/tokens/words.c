@@ -213,7 +213,7 @@ static void remember(struct heft_words *w, struct key key, const uint32_t *ids, 
     struct entry *e = open_entry(w, key);
 
     w->n_new++;
-    heft_words_put(w, ids, heft_min_u64(count, most_ids(w)), e->value);
+    heft_words_put(w, ids, heft_min_size(count, most_ids(w)), e->value);
     heft_put_le16(e->value + VALUE_BYTES - 2, (uint16_t)count);
 }
 
@@ -464,7 +464,7 @@ uint8_t *heft_words_encode(struct heft_words *w, const uint8_t *text, const uint
     const unsigned width = w->width;
 
     for (size_t from = 0; from < n; from += BATCH) {
-        const size_t batch = heft_min_u64(n - from, BATCH);
+        const size_t batch = heft_min_size(n - from, BATCH);
         const uint32_t *s = starts + from;
 
         if (HEFT_UNLIKELY(w->n_new >> w->line_bits) && w->line_bits < w->most_line_bits)

@@ -510,7 +510,7 @@ static const struct {
 /* Behind its text, which stood in so many brackets. */
 static bool read_pair(struct reader *r, struct heft_npy *out, size_t around, unsigned *seen)
 {
-    const struct heft_str key = {r->text, heft_min_u64(r->length, ROOM)};
+    const struct heft_str key = {r->text, heft_min_size(r->length, ROOM)};
     enum token token;
     size_t i = 0;
 

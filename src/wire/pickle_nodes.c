@@ -94,8 +94,8 @@ static bool widen_heap(struct heft_pickle_machine *m, uint32_t **numbers, size_t
 bool heft_pickle_reserve(struct heft_pickle_machine *m)
 {
     /* Seen in checkpoints: 5 to 8 bytes a value, and about one u32 of items for 4 bytes. */
-    const size_t guess = heft_min_u64(m->n / 4, 1 << 20) + 16;
-    const size_t nodes = heft_min_u64(guess, m->limits.nodes);
+    const size_t guess = heft_min_size(m->n / 4, 1 << 20) + 16;
+    const size_t nodes = heft_min_size(guess, m->limits.nodes);
 
     return heft_grow(&m->stack, &m->cap_stack, 0, nodes / 8 + 64, sizeof *m->stack, m->err) &&
            heft_grow(&m->marks, &m->cap_marks, 0, 16, sizeof *m->marks, m->err) &&
