@@ -68,7 +68,7 @@ bless: release ## rewrite the expected outputs of golden and cli tests; review t
 	@tests/run --build build/release --bless --only golden,cli,docs
 
 install: release ## put it into PREFIX (/usr/local), under DESTDIR if given
-	@DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(PREFIX)
+	@DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(abspath $(PREFIX))
 
 clean: ## remove build/
 	@rm -rf build

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEFT = os.environ.get("HEFT") or str(ROOT / "build" / "release" / "heft")
-LIBRARY = pathlib.Path(HEFT).resolve().parent
+LIBRARY = (pathlib.Path(HEFT).absolute().parent / "libheft.so").resolve().parent
 STORE = ROOT / "build" / "bench"
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
 sys.dont_write_bytecode = True

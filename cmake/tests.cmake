@@ -12,6 +12,7 @@ pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 add_library(heft_inside INTERFACE)
 target_include_directories(heft_inside INTERFACE src)
 target_link_libraries(heft_inside INTERFACE heft_static heft_flags)
+target_sources(heft_inside INTERFACE $<TARGET_OBJECTS:heft_place_tests>)
 
 # What tests share: failing system calls, scratch folders.
 file(GLOB support_sources CONFIGURE_DEPENDS tests/unit/*.c tests/fault/*.c)
@@ -32,7 +33,7 @@ target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it packs blocks
 
 add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
     tests/tools/mutate.c tests/tools/print_rows.c)
-target_link_libraries(heft-open PRIVATE heft_static heft_flags)
+target_link_libraries(heft-open PRIVATE heft_inside)
 
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)

@@ -15,6 +15,11 @@ const char *heft_version(void)
     return HEFT_VERSION;
 }
 
+unsigned heft_version_number(void)
+{
+    return HEFT_VERSION_NUMBER;
+}
+
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* Numbers the storages that several rows look into. */

@@ -37,12 +37,13 @@
 extern "C" {
 #endif
 
-#define HEFT_VERSION "0.1.0"
-
 /* "heft: FILE: offset 0x1a2b: text" without a newline; truncated to n. Returns `out`. */
 HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t n);
-/* The version of the library at run time, to compare with HEFT_VERSION. */
+/* The version of the library at run time, to compare with HEFT_VERSION and HEFT_VERSION_NUMBER. Until
+ * 1.0 a new MINOR may change the structs of this interface; the SONAME has both (libheft.so.0.1), so that a
+ * program never runs with another MINOR than it was compiled for. */
 HEFT_API const char *heft_version(void);
+HEFT_API unsigned heft_version_number(void);
 
 /* ---- opening ----------------------------------------------------------------------------- */
 

@@ -6,6 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The version of these headers: 0.1.0 is "0.1.0" and 100. */
+#define HEFT_VERSION_MAJOR 0
+#define HEFT_VERSION_MINOR 1
+#define HEFT_VERSION_PATCH 0
+#define HEFT_VERSION_NUMBER                                                                        \
+    (HEFT_VERSION_MAJOR * 10000 + HEFT_VERSION_MINOR * 100 + HEFT_VERSION_PATCH)
+#define HEFT_VERSION_TEXT(number) #number
+#define HEFT_VERSION_OF(a, b, c)                                                                   \
+    HEFT_VERSION_TEXT(a) "." HEFT_VERSION_TEXT(b) "." HEFT_VERSION_TEXT(c)
+#define HEFT_VERSION HEFT_VERSION_OF(HEFT_VERSION_MAJOR, HEFT_VERSION_MINOR, HEFT_VERSION_PATCH)
+
 #if defined(__GNUC__)
 #define HEFT_API __attribute__((visibility("default")))
 #else

@@ -1,51 +1,101 @@
-/* module.c: where modules lie.
+/* module.c: where modules lie, and opening one.
  *
- *     build tree       BUILD/heft   BUILD/libheft.so   BUILD/modules/FILE
- *                      BUILD/tests/test_…
- *     installation     PREFIX/bin/heft   LIBDIR/libheft.so   LIBDIR/heft/FILE
+ *     PREFIX/bin/heft          PREFIX/lib/heft/FILE      the command: an installation can be moved
+ *     PREFIX/lib/libheft.so    PREFIX/lib/heft/FILE      the shared library, likewise
+ *     any program + libheft.a  the folder of `make install PREFIX=`
  *
- * A place that is found from heft's own comes first, so that an installation can be moved. */
+ * The build tree has the same shape. A module is code: it is never looked for in the current folder,
+ * beside a program that is not installed, or where somebody else could have put it. */
 #include "io/module.h"
 
 #include <stdio.h>
 
 #include "io/os.h"
 
-/* From the folder that heft lies in. HEFT_MODULES_NEAR leads from the installed command there. */
-static const char *const near[] = {"modules/", "../modules/", "heft/", HEFT_MODULES_NEAR "/"};
+#define ROOM 4096 /* of a path */
 
-static const void *try(const char *folder, const char *sub, const char *file, const char *symbol,
-                       bool *found)
+struct search {
+    const char *file, *needs;
+    char home[ROOM];   /* of the program or library that heft is part of, where it is installed */
+    char folder[ROOM]; /* of modules, with a slash at its end */
+    char path[ROOM];
+};
+
+/* The folder that belongs to where this code was loaded from; "" where that is no installation. */
+static void find_beside(struct search *s)
 {
-    char path[4096];
-    const int n = snprintf(path, sizeof path, "%s%s%s", folder, sub, file);
-    const void *address;
-    bool exists = false;
+    const struct heft_module_place *const place = &heft_module_place;
+    const size_t tail = place->from ? strlen(place->from) : 0;
+    size_t n;
 
-    if (n < 0 || (size_t)n >= sizeof path)
-        return NULL;
-    address = heft_os->module(path, symbol, &exists);
-    *found |= exists;
-    return address;
+    s->folder[0] = '\0';
+    heft_os_home(s->home, sizeof s->home);
+    n = strlen(s->home);
+    if (tail == 0 || n <= tail || s->home[n - tail - 1] != '/' ||
+        strcmp(s->home + n - tail, place->from) != 0 || n - tail + strlen(place->to) >= ROOM)
+        return;
+    memcpy(s->folder, s->home, n - tail);
+    memcpy(s->folder + n - tail, place->to, strlen(place->to) + 1);
+}
+
+static bool has_file(struct search *s, const char *folder)
+{
+    struct heft_os_stat st;
+    const int n = snprintf(s->path, sizeof s->path, "%s%s", folder, s->file);
+
+    return n > 0 && (size_t)n < sizeof s->path && heft_os->stat_path(s->path, &st) == 0;
+}
+
+/* What the user asked for is final, and trusted. */
+static bool find_wanted(struct search *s, const char *wanted, struct heft_error *err)
+{
+    const int n = snprintf(s->folder, sizeof s->folder, "%s/", wanted);
+
+    if (wanted[0] != '/' || n < 0 || (size_t)n >= sizeof s->folder)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "HEFT_MODULES is no absolute path of a folder: %s", wanted);
+    return has_file(s, s->folder) ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "heft's module %s is not in %s (HEFT_MODULES); it needs %s", s->file,
+                     s->folder, s->needs);
+}
+
+/* Where a copy of the command lies in /tmp/bin, anybody could have made /tmp/lib/heft. */
+static bool is_ours(struct search *s, struct heft_error *err)
+{
+    return (heft_os_is_private(s->path, s->home) && heft_os_is_private(s->folder, s->home)) ||
+           heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+                     "heft's module %s is not loaded: its owner is neither you nor root nor the "
+                     "owner of %s, or anybody may write there",
+                     s->path, s->home);
+}
+
+static bool find_installed(struct search *s, struct heft_error *err)
+{
+    const char *const installed = heft_module_place.installed;
+
+    find_beside(s);
+    if (s->folder[0] && has_file(s, s->folder))
+        return is_ours(s, err);
+    return has_file(s, installed) ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "heft's module %s is not in %s: build and install heft where %s is, or name "
+                     "the folder that has it in HEFT_MODULES",
+                     s->file, s->folder[0] ? s->folder : installed, s->needs);
 }
 
 const void *heft_module_find(const char *file, const char *symbol, const char *needs,
                              struct heft_error *err)
 {
-    const void *address = NULL;
-    bool found = false;
-    char home[4096];
+    const char *const wanted = heft_os_variable("HEFT_MODULES");
+    struct search s = {.file = file, .needs = needs};
+    const void *address;
 
-    heft_os_home(home, sizeof home);
-    for (size_t i = 0; home[0] && !address && i < HEFT_COUNT(near); i++)
-        address = try(home, near[i], file, symbol, &found);
+    if (!(wanted && wanted[0] ? find_wanted(&s, wanted, err) : find_installed(&s, err)))
+        return NULL;
+    address = heft_os->module(s.path, symbol);
     if (!address)
-        address = try(HEFT_MODULES_DIR, "/", file, symbol, &found);
-    if (!address && found)
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "heft's module %s cannot be loaded: it needs %s", file, needs);
-    else if (!address)
-        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "heft's module %s is not installed: build heft where %s is", file, needs);
+                  "heft's module %s cannot be loaded: it needs %s", s.path, needs);
     return address;
 }

@@ -49,9 +49,9 @@ struct heft_os {
     int (*unmap)(void *p, size_t n);
     /* Calls each(ctx, name) for every entry but . and ..; stops when it returns false. */
     int (*list_dir)(const char *path, bool (*each)(void *ctx, const char *name), void *ctx);
-    /* The address of a symbol of a shared object, which then stays for good; NULL where there is no
-     * such file, or it cannot be linked (*exists). */
-    const void *(*module)(const char *path, const char *symbol, bool *exists);
+    /* The address of a symbol of a shared object, which then stays for good; NULL where it cannot be
+     * linked. */
+    const void *(*module)(const char *path, const char *symbol);
 };
 
 extern const struct heft_os
@@ -62,8 +62,14 @@ extern const struct heft_os heft_os_posix;
 unsigned heft_os_cores(void);
 unsigned long heft_os_process(void); /* a number that no other living process has */
 size_t heft_os_page(void);
-/* The folder of the program or library that this code is part of, with a slash at its end; "" where
- * that cannot be told. */
+/* The folder of the program or library that this code is part of, without links and with a slash at
+ * its end; "" where that cannot be told. */
 void heft_os_home(char *out, size_t n);
+/* A variable of the environment; NULL where it is not set, or the program has more rights than who
+ * runs it (set-user-ID). */
+const char *heft_os_variable(const char *name);
+/* What stands under a path belongs to root, to this user or to the owner of `like`, and not everybody
+ * may write to it. */
+bool heft_os_is_private(const char *path, const char *like);
 
 #endif

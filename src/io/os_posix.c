@@ -1,5 +1,6 @@
 /* os_posix.c: the system calls, for POSIX with what Linux adds where it is there. The only file of
- * the library that includes system headers for files and memory. */
+ * the library that includes system headers for files and memory. Its names begin with os_: POSIX
+ * keeps posix_ for itself (posix_close is in musl's unistd.h). */
 #define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
 #include "io/os.h"
 
@@ -47,7 +48,7 @@ static int open_retrying(const char *path, int flags, mode_t mode)
     return fd;
 }
 
-static int posix_open_read(const char *path)
+static int os_open_read(const char *path)
 {
     /* O_NONBLOCK: a FIFO without a writer must not block; it changes nothing for regular files. */
     const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
@@ -62,17 +63,17 @@ static int posix_open_read(const char *path)
     return open_retrying(path, flags, 0);
 }
 
-static int posix_open_stream(const char *path)
+static int os_open_stream(const char *path)
 {
     return open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 }
 
-static int posix_create(const char *path, uint32_t mode)
+static int os_create(const char *path, uint32_t mode)
 {
     return open_retrying(path, O_RDWR | O_CREAT | O_EXCL, (mode_t)mode);
 }
 
-static int posix_open_write(const char *path)
+static int os_open_write(const char *path)
 {
     return open_retrying(path, O_RDWR | O_NOFOLLOW | O_NOCTTY, 0);
 }
@@ -95,7 +96,7 @@ static int temp_named(const char *folder)
     return fd;
 }
 
-static int posix_temp(void)
+static int os_temp(void)
 {
     const char *folder = getenv("TMPDIR");
 
@@ -109,7 +110,7 @@ static int posix_temp(void)
     return temp_named(folder);
 }
 
-static int posix_close(int fd)
+static int os_close(int fd)
 {
     /* Never retried: after EINTR the descriptor is gone on Linux, and may be another's by now. */
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
@@ -134,21 +135,21 @@ static int stat_result(int result, const struct stat *st, struct heft_os_stat *o
     return 0;
 }
 
-static int posix_stat_fd(int fd, struct heft_os_stat *out)
+static int os_stat_fd(int fd, struct heft_os_stat *out)
 {
     struct stat st;
 
     return stat_result(fstat(fd, &st), &st, out);
 }
 
-static int posix_stat_path(const char *path, struct heft_os_stat *out)
+static int os_stat_path(const char *path, struct heft_os_stat *out)
 {
     struct stat st;
 
     return stat_result(stat(path, &st), &st, out);
 }
 
-static int posix_stat_link(const char *path, struct heft_os_stat *out)
+static int os_stat_link(const char *path, struct heft_os_stat *out)
 {
     struct stat st;
 
@@ -167,7 +168,7 @@ static bool offset_fits(uint64_t off, size_t n)
 }
 
 /* A pipe that somebody made non-blocking is waited for. */
-static int64_t posix_read(int fd, void *dst, size_t n)
+static int64_t os_read(int fd, void *dst, size_t n)
 {
     for (;;) {
         struct pollfd wanted = {.fd = fd, .events = POLLIN};
@@ -180,7 +181,7 @@ static int64_t posix_read(int fd, void *dst, size_t n)
     }
 }
 
-static int64_t posix_pread(int fd, void *dst, size_t n, uint64_t off)
+static int64_t os_pread(int fd, void *dst, size_t n, uint64_t off)
 {
     ssize_t got;
 
@@ -192,7 +193,7 @@ static int64_t posix_pread(int fd, void *dst, size_t n, uint64_t off)
     return got;
 }
 
-static int64_t posix_pwrite(int fd, const void *src, size_t n, uint64_t off)
+static int64_t os_pwrite(int fd, const void *src, size_t n, uint64_t off)
 {
     ssize_t put;
 
@@ -204,17 +205,17 @@ static int64_t posix_pwrite(int fd, const void *src, size_t n, uint64_t off)
     return put;
 }
 
-static int64_t posix_copy_range(int from, uint64_t off, int to, uint64_t at, uint64_t n)
+static int64_t os_copy_range(int from, uint64_t off, int to, uint64_t at, uint64_t n)
 {
 #ifdef __linux__
+    const size_t most = heft_min_size(MAX_WRITE, n);
     off_t in = (off_t)off, out = (off_t)at;
     ssize_t put;
 
-    n = n < MAX_WRITE ? n : MAX_WRITE;
-    if (!offset_fits(off, n) || !offset_fits(at, n))
+    if (!offset_fits(off, most) || !offset_fits(at, most))
         return -1;
     do
-        put = copy_file_range(from, &in, to, &out, (size_t)n, 0);
+        put = copy_file_range(from, &in, to, &out, most, 0);
     while (put < 0 && errno == EINTR);
     return put;
 #else
@@ -234,17 +235,17 @@ static int resize(int fd, uint64_t size)
     return result;
 }
 
-static int posix_cut(int fd, uint64_t size)
+static int os_cut(int fd, uint64_t size)
 {
     return offset_fits(size, 0) ? resize(fd, size) : -1;
 }
 
-static int posix_lock(int fd)
+static int os_lock(int fd)
 {
     return flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static int posix_reserve(int fd, uint64_t size)
+static int os_reserve(int fd, uint64_t size)
 {
     if (!offset_fits(size, 0))
         return -1;
@@ -266,7 +267,7 @@ static int posix_reserve(int fd, uint64_t size)
     return resize(fd, size);
 }
 
-static int posix_flush_range(int fd, uint64_t off, uint64_t n)
+static int os_flush_range(int fd, uint64_t off, uint64_t n)
 {
 #ifdef __linux__
     if (!offset_fits(off, 0) || n > INT64_MAX - off)
@@ -278,7 +279,7 @@ static int posix_flush_range(int fd, uint64_t off, uint64_t n)
 #endif
 }
 
-static int posix_sync(int fd)
+static int os_sync(int fd)
 {
     int result;
 
@@ -290,7 +291,7 @@ static int posix_sync(int fd)
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-static int posix_rename(const char *from, const char *to)
+static int os_rename(const char *from, const char *to)
 {
     return rename(from, to);
 }
@@ -311,7 +312,7 @@ static int rename_by_link(const char *from, const char *to)
     return rename(from, to);
 }
 
-static int posix_rename_new(const char *from, const char *to)
+static int os_rename_new(const char *from, const char *to)
 {
 #ifdef RENAME_NOREPLACE
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
@@ -322,34 +323,34 @@ static int posix_rename_new(const char *from, const char *to)
     return rename_by_link(from, to);
 }
 
-static int posix_unlink(const char *path)
+static int os_unlink(const char *path)
 {
     return unlink(path);
 }
 
-static int posix_mkdir(const char *path)
+static int os_mkdir(const char *path)
 {
     return mkdir(path, 0777);
 }
 
-static int posix_link(const char *from, const char *to)
+static int os_link(const char *from, const char *to)
 {
     return link(from, to);
 }
 
-static int posix_rmdir(const char *path)
+static int os_rmdir(const char *path)
 {
     return rmdir(path);
 }
 
-static int posix_sync_dir(const char *path)
+static int os_sync_dir(const char *path)
 {
     const int fd = open_retrying(path, O_RDONLY | O_DIRECTORY, 0);
     int result, number;
 
     if (fd < 0)
         return -1;
-    result = posix_sync(fd);
+    result = os_sync(fd);
     number = errno;
     (void)close(fd);
     /* Some file systems cannot sync folders, and say so: nothing more can be done there. */
@@ -359,7 +360,7 @@ static int posix_sync_dir(const char *path)
     return result;
 }
 
-static int posix_list_dir(const char *path, bool (*each)(void *ctx, const char *name), void *ctx)
+static int os_list_dir(const char *path, bool (*each)(void *ctx, const char *name), void *ctx)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry = NULL;
@@ -384,7 +385,7 @@ static int posix_list_dir(const char *path, bool (*each)(void *ctx, const char *
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static void *posix_map(int fd, uint64_t off, size_t n)
+static void *os_map(int fd, uint64_t off, size_t n)
 {
     void *p;
 
@@ -394,52 +395,50 @@ static void *posix_map(int fd, uint64_t off, size_t n)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static int posix_unmap(void *p, size_t n)
+static int os_unmap(void *p, size_t n)
 {
     return munmap(p, n);
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
 
-static const void *posix_module(const char *path, const char *symbol, bool *exists)
+static const void *os_module(const char *path, const char *symbol)
 {
-    void *handle;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
-    *exists = access(path, F_OK) == 0;
-    handle = *exists ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     return handle ? dlsym(handle, symbol) : NULL;
 }
 
 const struct heft_os heft_os_posix = {
-    .open_read = posix_open_read,
-    .open_stream = posix_open_stream,
-    .create = posix_create,
-    .open_write = posix_open_write,
-    .temp = posix_temp,
-    .close = posix_close,
-    .stat_fd = posix_stat_fd,
-    .stat_path = posix_stat_path,
-    .stat_link = posix_stat_link,
-    .read = posix_read,
-    .pread = posix_pread,
-    .pwrite = posix_pwrite,
-    .copy_range = posix_copy_range,
-    .reserve = posix_reserve,
-    .flush_range = posix_flush_range,
-    .sync = posix_sync,
-    .cut = posix_cut,
-    .lock = posix_lock,
-    .rename = posix_rename,
-    .rename_new = posix_rename_new,
-    .link = posix_link,
-    .unlink = posix_unlink,
-    .mkdir = posix_mkdir,
-    .rmdir = posix_rmdir,
-    .sync_dir = posix_sync_dir,
-    .map = posix_map,
-    .unmap = posix_unmap,
-    .list_dir = posix_list_dir,
-    .module = posix_module,
+    .open_read = os_open_read,
+    .open_stream = os_open_stream,
+    .create = os_create,
+    .open_write = os_open_write,
+    .temp = os_temp,
+    .close = os_close,
+    .stat_fd = os_stat_fd,
+    .stat_path = os_stat_path,
+    .stat_link = os_stat_link,
+    .read = os_read,
+    .pread = os_pread,
+    .pwrite = os_pwrite,
+    .copy_range = os_copy_range,
+    .reserve = os_reserve,
+    .flush_range = os_flush_range,
+    .sync = os_sync,
+    .cut = os_cut,
+    .lock = os_lock,
+    .rename = os_rename,
+    .rename_new = os_rename_new,
+    .link = os_link,
+    .unlink = os_unlink,
+    .mkdir = os_mkdir,
+    .rmdir = os_rmdir,
+    .sync_dir = os_sync_dir,
+    .map = os_map,
+    .unmap = os_unmap,
+    .list_dir = os_list_dir,
+    .module = os_module,
 };
 
 const struct heft_os *heft_os = &heft_os_posix;
@@ -485,36 +484,76 @@ unsigned long heft_os_process(void)
     return (unsigned long)getpid();
 }
 
-/* The path of what the linker has loaded this code from. */
-static bool own_path(char *out, size_t n)
-{
-    Dl_info info;
-    const char *path;
-    ssize_t got;
-
 #ifdef __linux__
-    struct link_map *map = NULL;
+struct own_object {
+    uintptr_t address;
+    const char *path; /* "": the program itself; NULL: not found */
+    bool is_first;
+};
 
-    if (!dladdr1(&heft_os_posix, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
-        return false;
-    path = map->l_name;
-    if (path[0] == '\0') { /* the program itself: its argv[0] may say anything */
-        got = readlink("/proc/self/exe", out, n - 1);
-        out[got > 0 ? got : 0] = '\0';
-        return got > 0 && (size_t)got < n - 1;
-    }
-#else
-    if (!dladdr(&heft_os_posix, &info))
-        return false;
-    path = info.dli_fname;
-#endif
-    got = snprintf(out, n, "%s", path);
-    return got > 0 && (size_t)got < n;
+/* The first object that is listed is the program, whatever its argv[0] says. */
+static int find_own(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+    struct own_object *own = ctx;
+    const bool is_program = own->is_first;
+
+    (void)size;
+    own->is_first = false;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+            own->address - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr <
+                info->dlpi_phdr[i].p_memsz) {
+            own->path = is_program ? "" : info->dlpi_name;
+            return 1;
+        }
+    return 0;
 }
 
+static const char *loaded_from(void)
+{
+    struct own_object own = {(uintptr_t)&heft_os_posix, NULL, true};
+
+    (void)dl_iterate_phdr(find_own, &own);
+    return own.path && own.path[0] == '\0' ? "/proc/self/exe" : own.path;
+}
+#else
+static const char *loaded_from(void)
+{
+    Dl_info info;
+
+    return dladdr(&heft_os_posix, &info) ? info.dli_fname : NULL;
+}
+#endif
+
+/* A relative path is of a folder that may not be the current one any longer. */
 void heft_os_home(char *out, size_t n)
 {
-    char *slash = own_path(out, n) ? strrchr(out, '/') : NULL;
+    const char *path = loaded_from();
+    char *whole = path && path[0] == '/' ? realpath(path, NULL) : NULL;
+    char *slash = whole ? strrchr(whole, '/') : NULL;
 
-    out[slash ? slash + 1 - out : 0] = '\0';
+    out[0] = '\0';
+    if (slash && (size_t)(slash - whole) + 1 < n) {
+        memcpy(out, whole, (size_t)(slash - whole) + 1);
+        out[slash - whole + 1] = '\0';
+    }
+    free(whole);
+}
+
+const char *heft_os_variable(const char *name)
+{
+#ifdef __linux__
+    return secure_getenv(name);
+#else
+    return getuid() == geteuid() && getgid() == getegid() ? getenv(name) : NULL;
+#endif
+}
+
+bool heft_os_is_private(const char *path, const char *like)
+{
+    struct stat st, own;
+
+    return stat(path, &st) == 0 && stat(like, &own) == 0 &&
+           (st.st_uid == 0 || st.st_uid == geteuid() || st.st_uid == own.st_uid) &&
+           !(st.st_mode & S_IWOTH);
 }

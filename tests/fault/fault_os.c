@@ -194,10 +194,9 @@ static int fault_list_dir(const char *path, bool (*each)(void *ctx, const char *
     return strikes("list_dir") ? -1 : heft_os_posix.list_dir(path, each, ctx);
 }
 
-static const void *fault_module(const char *path, const char *symbol, bool *exists)
+static const void *fault_module(const char *path, const char *symbol)
 {
-    *exists = true;
-    return strikes("module") ? NULL : heft_os_posix.module(path, symbol, exists);
+    return strikes("module") ? NULL : heft_os_posix.module(path, symbol);
 }
 
 static const struct heft_os table = {

@@ -36,7 +36,7 @@ class EncoderOptions(ctypes.Structure):
 
 
 def load():
-    library = ctypes.CDLL(str(pathlib.Path(HEFT).resolve().parent / "libheft.so"))
+    library = ctypes.CDLL(str(pathlib.Path(HEFT).absolute().parent / "libheft.so"))
     for name in ("heft_vocab_open", "heft_encoder_new", "heft_vocab_token"):
         getattr(library, name).restype = ctypes.c_void_p
     library.heft_vocab_size.restype = ctypes.c_uint32

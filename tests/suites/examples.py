@@ -1,6 +1,7 @@
 """examples/ built against an installation, as a stranger would, and run."""
 import json
 import os
+import shutil
 import subprocess
 
 from .common import GOLDEN, ROOT, Fail, golden_inputs, must_succeed, text_of
@@ -24,6 +25,9 @@ def jobs(ctx):
     must_install(ctx, stage)
     yield "what is installed", lambda: check_installed(stage)
     yield "HDF5's module, found from where it is installed", lambda: with_module(ctx, stage)
+    yield "HDF5's module, moved", lambda: with_moved_module(ctx, stage)
+    yield "HDF5's module, planted", lambda: with_planted_modules(ctx, stage)
+    yield "HDF5's module, in anybody's folder", lambda: with_anybodys_module(ctx, stage)
     yield "pkg-config, shared", lambda: with_pkg_config(ctx, stage, static=False)
     yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
     yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
@@ -43,7 +47,7 @@ def check_installed(stage):
     wanted = ["bin/heft", "include/heft/heft.h", "include/heft/types.h",
               "include/heft/tokens.h", "share/man/man1/heft.1"]
     missing = [path for path in wanted if not (stage / path).exists()]
-    for name in ("libheft.so.0", "libheft.so", "libheft.a", "pkgconfig/heft.pc",
+    for name in ("libheft.so.0.1", "libheft.so", "libheft.a", "pkgconfig/heft.pc",
                  "cmake/heft/heftConfig.cmake"):
         if not (library_folder(stage) / name).exists():
             missing.append(name)
@@ -51,17 +55,99 @@ def check_installed(stage):
         raise Fail("missing: " + " ".join(missing))
 
 
+MODULE_INPUT = GOLDEN / "h5/user-block.h5"
+
+
+def build_list(stage, folder, static=False):
+    """examples/list.c, linked to the library of an installation."""
+    program, libraries = folder / "list", library_folder(stage)
+    link = ([libraries / "libheft.a", "-lisal", "-lzstd", "-lm", "-pthread"] if static else
+            [f"-L{libraries}", "-lheft", f"-Wl,-rpath,{libraries}"])
+    subprocess.run(["gcc", "-std=c17", "-o", program, ROOT / "examples/list.c",
+                    f"-I{stage / 'include'}", *link], check=True)
+    return program
+
+
 def with_module(ctx, stage):
-    """By the command, and by a program over the shared library."""
+    """By the command, and by programs over the shared and the static library."""
     if not (library_folder(stage) / "heft/heft_hdf5.so").exists():
         raise Fail("heft/heft_hdf5.so is missing: was heft built where libhdf5 is?")
-    path = GOLDEN / "h5/user-block.h5"
-    must_succeed(ctx, [stage / "bin/heft", "ls", path])
-    program = ctx.folder("module") / "list"
-    libraries = library_folder(stage)
-    must_succeed(ctx, ["gcc", "-std=c17", "-o", program, ROOT / "examples/list.c",
-                       f"-I{stage / 'include'}", f"-L{libraries}", "-lheft"])
-    must_succeed(ctx, [program, path], env=dict(ctx.env, LD_LIBRARY_PATH=str(libraries)))
+    must_succeed(ctx, [stage / "bin/heft", "ls", MODULE_INPUT])
+    for static in (False, True):
+        program = build_list(stage, ctx.folder(f"module-{static}"), static)
+        must_succeed(ctx, [program, MODULE_INPUT])
+        must_succeed(ctx, [program, MODULE_INPUT], cwd=library_folder(stage))
+
+
+def with_moved_module(ctx, stage):
+    """An installation that was moved; a static program has to be told then, and is told how."""
+    folder = ctx.folder("moved")
+    static = build_list(stage, folder, static=True)
+    moved = folder / "elsewhere"
+    must_install(ctx, folder / "there")
+    (folder / "there").rename(moved)
+    must_succeed(ctx, [moved / "bin/heft", "ls", MODULE_INPUT])
+    shared = folder / "shared"
+    shared.mkdir()
+    must_succeed(ctx, [build_list(moved, shared), MODULE_INPUT])
+    env = dict(ctx.env, HEFT_MODULES=str(library_folder(moved) / "heft"))
+    must_succeed(ctx, [static, MODULE_INPUT], env=env)
+    expect_refused(ctx, [static, MODULE_INPUT], dict(ctx.env, HEFT_MODULES=str(folder)),
+                   f"is not in {folder}/ (HEFT_MODULES)")
+    expect_refused(ctx, [static, MODULE_INPUT], dict(ctx.env, HEFT_MODULES="modules"),
+                   "HEFT_MODULES is no absolute path")
+
+
+def expect_refused(ctx, command, env, text, cwd=None):
+    found = subprocess.run(command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = found.stdout.decode(errors="replace")
+    if found.returncode == 0 or text not in output:
+        raise Fail(f"{command}: exit {found.returncode}, not '{text}':\n{output}")
+
+
+PLANTED = """\
+#include <unistd.h>
+__attribute__((constructor)) static void run(void) { write(1, "PLANTED\\n", 8); _exit(0); }
+"""
+
+
+def with_planted_modules(ctx, stage):
+    """Shared objects of a module's name around copies of the command and of the library: none runs."""
+    folder = ctx.folder("planted")
+    (folder / "plant.c").write_text(PLANTED)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "plant.so", folder / "plant.c"],
+                   check=True)
+    app = folder / "app"
+    places = ("modules", "app/modules", "app/heft", "heft", "lib/heft", "app/lib/heft",
+              "app/../lib/heft", "cwd", "cwd/modules", "cwd/heft", "cwd/lib/heft")
+    for place in places:
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for name in ("heft_hdf5.so", "heft_snappy.so"):
+            shutil.copy(folder / "plant.so", folder / place / name)
+    copy = app / "command"
+    shutil.copy(stage / "bin/heft", copy)
+    shutil.copy(next(library_folder(stage).glob("libheft.so.0.1")).resolve(), app / "libheft.so.0.1")
+    program = build_list(stage, app, static=False)
+    subprocess.run(["gcc", "-o", app / "static", ROOT / "examples/list.c", f"-I{stage / 'include'}",
+                    library_folder(stage) / "libheft.a", "-lisal", "-lzstd", "-lm", "-pthread"],
+                   check=True)
+    env = dict(ctx.env, LD_LIBRARY_PATH=str(app))
+    for command in ([copy, "ls"], [program], [app / "static"]):
+        found = subprocess.run([*command, MODULE_INPUT], env=env, cwd=folder / "cwd", check=False,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+        if b"PLANTED" in found.stdout:
+            raise Fail(f"{command} runs a module that it found by itself")
+
+
+def with_anybodys_module(ctx, stage):
+    """An installation in a folder that anybody may write to."""
+    folder = ctx.folder("anybody") / "prefix"
+    must_install(ctx, folder)
+    modules = library_folder(folder) / "heft"
+    modules.chmod(0o777)
+    expect_refused(ctx, [folder / "bin/heft", "ls", MODULE_INPUT], ctx.env, "is not loaded")
 
 
 def with_pkg_config(ctx, stage, static):

@@ -67,5 +67,5 @@ def strip_comments(header):
 
 def check_soname(ctx):
     output = text_of(must_succeed(ctx, ["readelf", "-d", ctx.build / "libheft.so"]).stdout)
-    if "[libheft.so.0]" not in output:
-        raise Fail("SONAME is not libheft.so.0\n" + output)
+    if "[libheft.so.0.1]" not in output:
+        raise Fail("SONAME is not libheft.so.0.1\n" + output)
