@@ -340,10 +340,34 @@ static bool read_program(struct heft_pte *p, struct heft_error *err)
            heft_model_claim(p->model, p->source, 0, p->program, "program", err);
 }
 
+bool heft_pte_add_wish(struct heft_pte *p, const struct heft_pte_wish *wish, struct heft_error *err)
+{
+    if (!heft_grow(&p->wishes, &p->cap_wishes, p->n_wishes, 1, sizeof *wish, err))
+        return false;
+    p->wishes[p->n_wishes++] = *wish;
+    return true;
+}
+
+static bool keep_wishes(struct heft_pte *p, struct heft_error *err)
+{
+    struct heft_arena *const mem = &p->model->mem;
+    struct heft_pte_wishes *kept = heft_arena_zero(mem, 1, sizeof *kept, err);
+    struct heft_pte_wish *list =
+        kept ? heft_arena_zero(mem, p->n_wishes + 1, sizeof *list, err) : NULL;
+
+    if (!list)
+        return false;
+    if (p->n_wishes)
+        memcpy(list, p->wishes, p->n_wishes * sizeof *list);
+    *kept = (struct heft_pte_wishes){list, p->n_wishes};
+    p->model->sources[p->source].kept = kept;
+    return true;
+}
+
 static bool open_file(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_pte p = {.model = model, .source = source};
-    const bool ok = read_header(&p, err) && read_program(&p, err);
+    const bool ok = read_header(&p, err) && read_program(&p, err) && keep_wishes(&p, err);
 
     model->sources[source].pads = true;
     if (ok && !model->format) {
@@ -353,6 +377,8 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
     }
     heft_strmap_release(&p.names);
     heft_strmap_release(&p.wanted);
+    heft_strmap_release(&p.asked);
+    heft_free(p.wishes);
     heft_arena_release(&p.scratch);
     return ok;
 }
@@ -376,4 +402,5 @@ const struct heft_format heft_format_pte = {
     .summary = "ExecuTorch programs: constants and named data",
     .probe = probe,
     .open = open_file,
+    .verify = heft_pte_verify,
 };

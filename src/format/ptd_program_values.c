@@ -171,6 +171,7 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
 {
     struct heft_arena *mem = &p->model->mem;
     struct heft_row row = {0};
+    struct heft_pte_wish wish;
     struct heft_node *item, *shape;
     uint32_t other;
 
@@ -192,7 +193,12 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
     for (unsigned i = 0; shape && i < t->layout.rank; i++)
         if (!heft_tree_number(mem, shape, HEFT_STR(""), (int64_t)row.shape[i], err))
             return false;
-    return shape != NULL;
+    wish = (struct heft_pte_wish){.key = t->name,
+                                  .shape = row.shape,
+                                  .order = row.order,
+                                  .rank = t->layout.rank,
+                                  .dtype = (uint8_t)t->layout.dtype};
+    return shape && heft_pte_add_wish(p, &wish, err);
 }
 
 static bool read_value(struct plan *plan, uint64_t at, struct heft_error *err)
@@ -273,7 +279,8 @@ static bool read_delegate(struct plan *plan, uint32_t i, uint64_t at, struct hef
         return false;
     if (!(location == IN_SEGMENT ? heft_pte_segment : inline_storage)(p, index, at, &storage, err))
         return false;
-    return heft_model_add_blob(p->model, name, storage, "delegate", err);
+    return heft_model_add_blob(p->model, name, storage, "delegate", err) &&
+           heft_pte_read_payload(p, id, storage, err);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
