@@ -47,6 +47,7 @@ struct options {
     const char *style, *unicode; /* train, as the next line; 0: not given */
     uint64_t vocab_size, symbols, min_frequency;
     struct text_list allow;
+    bool quiet_allowed;
     struct text_list inputs; /* what is not an option, as it came */
 };
 

@@ -159,6 +159,8 @@ static const struct option_spec scan_own[] = {
     KIND(0, "allow", OPTION_LIST, allow, "GLOB", "names that are allowed, too"),
     TEXT(0, "fail-on", fail_on, "CLASS", "unknown|danger",
          "exit 1 on unknown and danger (default), or on danger only"),
+    FLAG(0, "quiet-allowed", quiet_allowed, "no lines of what is allowed (default in a terminal)"),
+    FLAG(0, "all", all, "lines of all, also in a terminal"),
     FLAG(0, "json", json, "one JSON document"),
     END,
 };
@@ -292,12 +294,14 @@ const struct verb verbs[] = {
      ANY,
      cmd_verify},
     {"scan",
-     "what executing a pickle would import and call",
+     "what loading a model would import, call and run",
      "INPUT… [options]",
      "  heft scan download.bin\n"
+     "  heft scan hub-model/\n"
      "  heft scan --allow 'mylib.*' --fail-on danger checkpoint.ckpt\n",
-     "Nothing is executed. Exit status 1 if anything is unknown or a danger. --allow turns\n"
-     "unknown names into allowed ones; a danger only where GLOB is its whole name.\n",
+     "A directory stands for every file below it. Nothing is executed. Exit status 1 if anything\n"
+     "is unknown or a danger. --allow turns unknown names into allowed ones; a danger only where\n"
+     "GLOB is its whole name. What was not judged is counted in the last line.\n",
      {scan_own, reading, common},
      1,
      ANY,

@@ -1,11 +1,10 @@
-/* heft_check.c: behind the door: the map of every byte, verifying, scanning. */
+/* heft_check.c: behind the door: the map of every byte, verifying. */
 #include <stdio.h>
 
 #include "base/text.h"
 #include "checkpoint.h"
 #include "core/exec.h"
 #include "core/registry.h"
-#include "format/scan.h"
 
 /* ---- the map ----------------------------------------------------------------------------- */
 
@@ -335,28 +334,6 @@ bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
         return true;
     }
     return false;
-}
-
-/* ---- scanning ---------------------------------------------------------------------------- */
-
-bool heft_scan(const char *path, const struct heft_limits *limits,
-               void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
-               bool *complete, struct heft_error *err)
-{
-    struct heft_source source;
-    struct heft_model model; /* for the completed limits */
-    bool ok;
-
-    if (!heft_source_open_file(&source, path, err))
-        return heft_error_file(err, path);
-    heft_model_init(&model, limits);
-    source.label = path;
-    ok = heft_scan_file(&source, path, &model.limits, each, ctx, complete, err);
-    if (!ok || !*complete)
-        heft_error_file(err, path);
-    heft_source_close(&source);
-    heft_model_release(&model);
-    return ok;
 }
 
 /* ---- formats and sizes ------------------------------------------------------------------- */

@@ -354,19 +354,51 @@ struct heft_scan_item {
     const char *file;
     const char *record; /* "archive/data.pkl", "model.gz:bytes at 12"; "" for the file itself */
     uint64_t offset;    /* in the file; HEFT_NO_OFFSET in bytes that are unpacked first */
-    uint64_t position;  /* in the pickle */
+    uint64_t position;  /* in the pickle; HEFT_NO_OFFSET where it is none */
     const char *what;   /* "import" or "call" of a global, "patch": its attributes are replaced;
-                           "trick" of a container; "packed": not looked into */
+                           "trick" of a container; "packed": compressed, not looked into; "refused":
+                           judging broke off; "unread": a file or directory that could not be read;
+                           "code": Python code, or a reference to it, in a model's configuration;
+                           "op" of a TensorFlow graph or a TorchScript program; "native" code */
     const char *name;   /* "module.name", or a sentence */
 };
-/* What executing the pickles of a file would import and call: pickles in zips, .npy, tars, gzip and
- * zlib data and in bytes within pickles, too. Opens nothing else, needs no valid tensors, and reads
- * no storages; judges also what stands before the place where a pickle breaks off (err then says where,
- * and *complete is false). False only where nothing could be judged. A file without pickles has no
- * items. */
+/* Judges one file by its content, whatever its name: what executing its pickles would import and
+ * call (pickles in zips, .npy, tars, gzip and zlib data and in bytes within pickles, too), and code
+ * that loading it would run: Keras layers and configurations, operations of TensorFlow graphs and
+ * TorchScript, native libraries; heft-scan(1) has the list. Executes nothing, opens no other file,
+ * needs no valid tensors, and reads no storages. Where judging breaks off, an item "refused" says
+ * so, what stands before it is judged, *complete is false, and err has the first reason. False only
+ * where nothing could be judged. A file of another kind has no items: heft_scan_tree tells which
+ * kinds were not judged. */
 HEFT_API bool heft_scan(const char *path, const struct heft_limits *limits,
                         void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                         bool *complete, struct heft_error *err);
+
+/* One file that heft_scan_tree has looked at, told after its items. */
+struct heft_scan_result {
+    const char *file;
+    const char *kind;                 /* what its content is: "zip", "pickle", "text", "GGUF" */
+    enum heft_danger worst;           /* of its items; HEFT_ALLOWED where it has none */
+    bool judged;                      /* false: a kind that scan does not judge, or trouble */
+    bool complete;                    /* false: trouble says why */
+    const struct heft_error *trouble; /* NULL: none */
+};
+struct heft_scan_visitor {
+    void (*item)(void *ctx, const struct heft_scan_item *item);
+    void (*result)(void *ctx, const struct heft_scan_result *result);
+    void *ctx;
+};
+/* Judges every file of `path`, each once:
+ *   a file        that file;
+ *   "-"           standard input; a FIFO likewise: copied into a temporary file first;
+ *   a directory   all files below it, hidden ones too, in the order of their names' bytes. Symbolic
+ *                 links to files are followed; a link to a directory that is not below `path`, a
+ *                 link to nothing, and what cannot be read are items "unread";
+ *   a safetensors or PyTorch index (.json with a weight_map)   the index and the files it names.
+ * False where `path` itself cannot be read, for want of memory, and where nothing could be judged
+ * although something is there; what was told until then holds. */
+HEFT_API bool heft_scan_tree(const char *path, const struct heft_limits *limits,
+                             const struct heft_scan_visitor *visitor, struct heft_error *err);
 
 /* ---- walking through a pickle ------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
  *      │                the first ones name; scan_broken.c where heft's reader refuses it
  *      ├ .npy, tar      scan_other.c
  *      ├ compressed     scan_packed.c: gzip and zlib are unpacked, others told
- *      └ all else       scan_pickle.c: a pickle, several, a legacy torch stream, or nothing
+ *      └ all else       scan_pickle.c: a pickle, several, a legacy torch stream; or else
+ *                       scan_content.c: graphs, configurations, native code, and what is not judged
  *
  * Content decides, as it does for whoever loads the file. Every GLOBAL that the machine made is an
  * import, every CALL a call of its callee, also those that the pickle threw away again, so hiding
@@ -16,9 +17,17 @@
 
 void heft_scan_break_off(struct heft_scan *s, const struct heft_error *why)
 {
+    struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
+                                  .record = "",
+                                  .offset = why->offset,
+                                  .position = HEFT_NO_OFFSET,
+                                  .what = "refused",
+                                  .name = why->text};
+
     if (s->complete)
         *s->err = *why;
     s->complete = false;
+    heft_scan_report(s, &item);
 }
 
 void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item)
@@ -32,7 +41,8 @@ void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item)
 
 uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position)
 {
-    return place->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : place->base + position;
+    return place->base == HEFT_NO_OFFSET || position == HEFT_NO_OFFSET ? HEFT_NO_OFFSET
+                                                                       : place->base + position;
 }
 
 bool heft_scan_tell(struct heft_scan *s, const struct heft_scan_place *place, uint64_t position,
@@ -95,12 +105,25 @@ static bool begins(struct heft_bytes head, const char *magic, size_t n)
     return head.n >= n && memcmp(head.p, magic, n) == 0;
 }
 
+/* Of the file itself. Always true. */
+static bool set_kind(struct heft_scan *s, const struct heft_scan_place *place, const char *name)
+{
+    if (place->depth == 0)
+        s->kind = (struct heft_scan_kind){name, true};
+    return true;
+}
+
 /* A file that is no zip at its beginning may be one at its end. */
 static bool scan_plain(struct heft_scan *s, const struct heft_scan_place *place,
-                       struct heft_error *err)
+                       struct heft_bytes head, struct heft_error *err)
 {
-    return heft_scan_pickles(s, place, 0, err) &&
-           (place->depth > 0 || heft_scan_hidden_zip(s, place, err));
+    const size_t before = s->pickles;
+
+    if (!heft_scan_pickles(s, place, 0, err) ||
+        (place->depth == 0 && !heft_scan_hidden_zip(s, place, err)))
+        return false;
+    return s->pickles > before ? set_kind(s, place, "pickle")
+                               : heft_scan_content(s, place, head, err);
 }
 
 bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
@@ -118,14 +141,14 @@ bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
                               "a zip within a zip within another, not looked into");
     if (begins(head, "PK\3\4", 4))
-        return heft_scan_zip(s, place, err);
+        return set_kind(s, place, "zip") && heft_scan_zip(s, place, err);
     if (begins(head, "\x93NUMPY", 6))
-        return heft_scan_npy(s, place, err);
+        return set_kind(s, place, "npy") && heft_scan_npy(s, place, err);
     if (heft_scan_is_tar(head) && place->depth < HEFT_SCAN_DEPTH)
-        return heft_scan_tar(s, place, err);
+        return set_kind(s, place, "tar") && heft_scan_tar(s, place, err);
     if (!heft_scan_packed(s, place, head, &is_packed, err))
         return false;
-    return is_packed || scan_plain(s, place, err);
+    return is_packed ? set_kind(s, place, "compressed") : scan_plain(s, place, head, err);
 }
 
 bool heft_scan_memory(struct heft_scan *s, const struct heft_scan_place *like,
@@ -166,10 +189,10 @@ bool heft_scan_within(struct heft_scan *s, const struct heft_scan_place *outer, 
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
-bool heft_scan_file(const struct heft_source *src, const char *path,
-                    const struct heft_limits *limits,
-                    void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
-                    bool *complete, struct heft_error *err)
+bool heft_scan_source(const struct heft_source *src, const char *path,
+                      const struct heft_limits *limits,
+                      void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+                      struct heft_scan_kind *kind, bool *complete, struct heft_error *err)
 {
     struct heft_error first = {0}, fatal = {0};
     struct heft_scan s = {.path = path,
@@ -184,16 +207,28 @@ bool heft_scan_file(const struct heft_source *src, const char *path,
     bool ok;
 
     *complete = false;
+    *kind = (struct heft_scan_kind){"empty", false};
     if (src->size == 0)
         return heft_fail(err, HEFT_MALFORMED, 0, "the file is empty");
     if (!heft_mul(src->size, 3, &s.budget) ||
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
     ok = heft_scan_place(&s, &place, &fatal);
+    *kind = s.kind;
     heft_strmap_release(&s.keys);
     heft_arena_release(&s.mem);
     *complete = ok && s.complete;
     if (!*complete)
         *err = ok ? first : fatal;
     return ok && (s.complete || s.items > 0);
+}
+
+bool heft_scan_file(const struct heft_source *src, const char *path,
+                    const struct heft_limits *limits,
+                    void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+                    bool *complete, struct heft_error *err)
+{
+    struct heft_scan_kind ignored;
+
+    return heft_scan_source(src, path, limits, each, ctx, &ignored, complete, err);
 }

@@ -8,6 +8,7 @@
  *   scan_broken.c  zips that do not, as other readers may see them
  *   scan_other.c   .npy and tar
  *   scan_packed.c  compressed bytes
+ *   scan_content.c kinds of files that are neither
  *
  * All look at places: bytes by position, which are (a slice of) the file, or unpacked from it into
  * memory. A place within a place is one deeper, down to HEFT_SCAN_DEPTH, which bounds recursion.
@@ -32,13 +33,14 @@ struct heft_scan {
     void *ctx;
     bool complete;
     size_t items;
-    size_t pickles;          /* that were judged */
-    enum heft_danger worst;  /* of what was found since it was last set */
-    uint64_t budget;         /* bytes that may still be looked at */
-    uint64_t nodes;          /* values of pickles that may still be held */
-    struct heft_error *err;  /* the first failure */
-    struct heft_arena mem;   /* sentences, names of records */
-    struct heft_strmap keys; /* records that are storages: ROOT/data/KEY */
+    size_t pickles;             /* that were judged */
+    enum heft_danger worst;     /* of what was found since it was last set */
+    uint64_t budget;            /* bytes that may still be looked at */
+    uint64_t nodes;             /* values of pickles that may still be held */
+    struct heft_error *err;     /* the first failure */
+    struct heft_arena mem;      /* sentences, names of records */
+    struct heft_scan_kind kind; /* of the file */
+    struct heft_strmap keys;    /* records that are storages: ROOT/data/KEY */
 };
 
 /* Bytes to look at. */
@@ -124,6 +126,16 @@ bool heft_scan_has_danger(const struct heft_scan_place *place, const struct heft
 HEFT_CHECKED bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place,
                                   uint64_t at, const struct heft_pickle *pickle,
                                   struct heft_error *err);
+
+/* ---- scan_content.c ---- */
+
+/* Judges what is neither container nor pickle by its kind, which it finds out. */
+HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
+                                    struct heft_bytes head, struct heft_error *err);
+/* Whether a record that begins so, or has such a name, is of a kind that is judged. */
+bool heft_scan_is_content(struct heft_str name, struct heft_bytes head);
+/* The last part of the record's name, or of the file's. */
+struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place);
 
 /* ---- containers ---- */
 

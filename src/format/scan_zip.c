@@ -161,7 +161,8 @@ static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *
     if (!heft_zip_peek(src, entry, head, &n,
                        err)) /* what does not inflate is no pickle to anyone */
         return false;
-    *idle = !is_worth((struct heft_bytes){head, n});
+    *idle = !is_worth((struct heft_bytes){head, n}) &&
+            !heft_scan_is_content(entry->name, (struct heft_bytes){head, n});
     return true;
 }
 

@@ -35,6 +35,9 @@ HEFT_CHECKED bool heft_source_open_file(struct heft_source *out, const char *pat
 /* Standard input, read to its end into a temporary file that nothing else sees. */
 HEFT_CHECKED bool heft_source_open_stdin(struct heft_source *out, const char *label,
                                          struct heft_error *err);
+/* A FIFO or another file that can only be read from front to end, copied likewise. */
+HEFT_CHECKED bool heft_source_open_stream(struct heft_source *out, const char *path,
+                                          struct heft_error *err);
 /* An open descriptor of `size` bytes, which the source takes over. */
 void heft_source_open_fd(struct heft_source *out, int fd, uint64_t size, const char *label);
 /* Borrowed memory. */

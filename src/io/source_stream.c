@@ -23,17 +23,36 @@ static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
     return ok;
 }
 
-bool heft_source_open_stdin(struct heft_source *out, const char *label, struct heft_error *err)
+static bool open_copy(struct heft_source *out, int from, const char *label, struct heft_error *err)
 {
     const int fd = heft_temp_open(WHAT, err);
     uint64_t size;
 
     if (fd < 0)
         return heft_error_file(err, label);
-    if (!copy(0, fd, &size, err)) {
+    if (!copy(from, fd, &size, err)) {
         (void)heft_os->close(fd);
         return heft_error_file(err, label);
     }
     heft_source_open_fd(out, fd, size, label);
     return true;
+}
+
+bool heft_source_open_stdin(struct heft_source *out, const char *label, struct heft_error *err)
+{
+    return open_copy(out, 0, label, err);
+}
+
+bool heft_source_open_stream(struct heft_source *out, const char *path, struct heft_error *err)
+{
+    const int from = heft_os->open_stream(path);
+    bool ok;
+
+    if (from < 0) {
+        heft_fail_errno(err, "cannot be opened");
+        return heft_error_file(err, path);
+    }
+    ok = open_copy(out, from, path, err);
+    (void)heft_os->close(from);
+    return ok;
 }
