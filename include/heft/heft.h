@@ -646,8 +646,8 @@ struct heft_convert_options {
     bool sharded;                 /* max_shard_size was given (0 is then lawful) */
     const char *filename_pattern; /* with {suffix}; NULL: the format's */
     /* For tf: into so many data files (0: not given; not with max_shard_size), and what the keys are:
-     * "keys" (NULL): the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of
-     * objects that it restores by. */
+     * "keys": the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of objects
+     * that it restores by; NULL: as "objects" where all names are such keys already, else as "keys". */
     uint64_t shards;
     bool keep_shards; /* into those of the source; so it is, too, where that is several bundles */
     const char *names;

@@ -93,13 +93,39 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
     return heft_error_about(err, "tensor", piece->item.name);
 }
 
+/* Nobody but tf.train.Checkpoint makes keys that end so, and it restores nothing without the graph:
+ * where all names are such keys and none is the graph, it is made. */
+static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_error *err)
+{
+    const char *const names = out->options->names;
+    const char *note = NULL;
+    size_t keys;
+
+    *objects = names && strcmp(names, "objects") == 0;
+    if (out->into)
+        return !*objects || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                      "a model has its own graph of objects: names are its keys");
+    if (names || (keys = heft_tf_count_keys(out->cargo)) == 0)
+        return true;
+    *objects = keys == out->cargo->n_items;
+    if (*objects)
+        note = "names are keys of tf.train.Checkpoint: the graph of objects that it restores by is "
+               "written, too (--names keys leaves it out)";
+    else
+        note = heft_arena_printf(out->plan->mem, err,
+                                 "%zu of %u names are keys of tf.train.Checkpoint, which restores "
+                                 "none of them without a graph of objects; --names objects makes "
+                                 "one of all names",
+                                 keys, (unsigned)out->cargo->n_items);
+    return note && heft_plan_note(out->plan, note, err);
+}
+
 static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
 {
-    const bool objects = out->options->names && strcmp(out->options->names, "objects") == 0;
+    bool objects;
 
-    if (out->into && objects)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a model has its own graph of objects: names are its keys");
+    if (!choose_objects(out, &objects, err))
+        return false;
     if (out->into ? !heft_tf_into_pieces(out, err) : objects && !heft_tf_out_objects(out, err))
         return false;
     for (uint32_t i = 0; i < out->cargo->n_items && !out->into && !objects; i++)

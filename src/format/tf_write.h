@@ -84,6 +84,9 @@ HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *me
 /* --names objects: gives each item the key that tf.train.Checkpoint would, and adds the piece of the
  * graph of objects that says so. */
 HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err);
+/* How many names are keys of variables as tf.train.Checkpoint makes them; 0 where the graph of
+ * objects is among them. */
+size_t heft_tf_count_keys(const struct heft_cargo *cargo);
 /* The bytes of the graph of objects in `row`, a string, and where they are in their file. */
 HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
                                      struct heft_arena *mem, struct heft_bytes *out,

@@ -351,6 +351,18 @@ static bool add_counter(struct heft_tf_out *out, struct graph *g)
     return heft_tf_out_piece(out, &piece, g->err);
 }
 
+size_t heft_tf_count_keys(const struct heft_cargo *cargo)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        if (heft_str_is(cargo->items[i].name, GRAPH))
+            return 0;
+        n += heft_str_ends(cargo->items[i].name, ATTRIBUTE);
+    }
+    return n;
+}
+
 static char choose_separator(const struct heft_cargo *cargo)
 {
     for (size_t i = 0; i < cargo->n_items; i++)

@@ -293,8 +293,9 @@ def checkpoints(folder):
     convert("Keras, as safetensors", f"{saved}.index", "-o", folder / "k.safetensors")
     convert("Keras, with objects", folder / "k.safetensors", "-o", folder / "objects", "--to", "tf", "--names",
             "objects")
+    convert("Keras, keys alone", folder / "k.safetensors", "-o", folder / "usual", "--to", "tf")
     convert("Keras, renamed", f"{saved}.index", "-o", folder / "renamed", "--to", "tf", "--rename", "^model/=>m/")
-    for prefix in ("again", "objects", "renamed"):
+    for prefix in ("again", "objects", "usual", "renamed"):
         other = keras_model()
         other.optimizer.build(other.trainable_variables)
         status = tf.train.Checkpoint(model=other, optimizer=other.optimizer).restore(str(folder / prefix))
@@ -324,8 +325,7 @@ def slots(folder):
     optimizer.apply_gradients([(tape.gradient(loss, model.w), model.w)])
     saved = checkpoint.save(str(folder / "slots"))
     convert("slots, as safetensors", f"{saved}.index", "-o", folder / "slots.safetensors")
-    convert("slots, with objects", folder / "slots.safetensors", "-o", folder / "slots2", "--to", "tf", "--names",
-            "objects")
+    convert("slots, keys alone", folder / "slots.safetensors", "-o", folder / "slots2", "--to", "tf")
     model2, optimizer2, checkpoint2 = parts()
     status = checkpoint2.restore(str(folder / "slots2"))
     optimizer2._create_slots([model2.w])
