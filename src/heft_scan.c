@@ -89,8 +89,6 @@ static void take_item(void *ctx, const struct heft_scan_item *item)
 static void tell_result(struct walk *w, const struct heft_scan_result *result)
 {
     w->judged += result->judged;
-    if (result->trouble && !result->judged && w->failed++ == 0)
-        w->first = *result->trouble;
     w->visitor->result(w->visitor->ctx, result);
 }
 
@@ -105,6 +103,8 @@ static bool tell_unread(struct walk *w, const char *path, const struct heft_erro
                                         .what = "unread",
                                         .name = why->text};
 
+    if (w->failed++ == 0)
+        w->first = *why;
     w->visitor->item(w->visitor->ctx, &item);
     tell_result(w, &(struct heft_scan_result){path, "unread", HEFT_UNKNOWN, false, false, why});
     return true;

@@ -189,6 +189,19 @@ bool heft_scan_within(struct heft_scan *s, const struct heft_scan_place *outer, 
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
+/* HDF5 behind a user block, which may be a file of any other kind: HDF5's readers see no more of it. */
+static bool scan_user_block(struct heft_scan *s, const struct heft_scan_place *place,
+                            struct heft_error *err)
+{
+    bool is_h5;
+
+    if (strcmp(s->kind.name, "h5") == 0)
+        return true;
+    if (!heft_scan_is_h5(place, &is_h5, err))
+        return false;
+    return !is_h5 || (set_kind(s, place, "h5") && heft_scan_h5(s, place, err));
+}
+
 bool heft_scan_source(const struct heft_source *src, const char *path,
                       const struct heft_limits *limits,
                       void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
@@ -202,6 +215,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
                           .complete = true,
                           /* scan keeps more for each than readers do */
                           .nodes = heft_limit_nodes(limits, src->size) / 8 * 7,
+                          .kind = {"unknown", false},
                           .err = &first};
     const struct heft_scan_place place = {.src = src, .record = "", .packed = true};
     bool ok;
@@ -213,7 +227,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
     if (!heft_mul(src->size, 3, &s.budget) ||
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
-    ok = heft_scan_place(&s, &place, &fatal);
+    ok = heft_scan_place(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
     *kind = s.kind;
     heft_strmap_release(&s.keys);
     heft_arena_release(&s.mem);

@@ -162,11 +162,66 @@ static void set_kind(struct heft_scan *s, const struct heft_scan_place *place, c
         s->kind = (struct heft_scan_kind){name, judged};
 }
 
+/* ---- configurations ---------------------------------------------------------------------- */
+
+/* Behind a byte-order mark and white space. */
+static bool begins_json(struct heft_bytes head)
+{
+    size_t i = head.n >= 3 && memcmp(head.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+    while (i < head.n && memchr(" \t\r\n", head.p[i], 4))
+        i++;
+    return i < head.n && (head.p[i] == '{' || head.p[i] == '[');
+}
+
+/* UTF-16 and UTF-32, which Python's json.loads takes as well. */
+static bool is_wide_json(struct heft_bytes head)
+{
+    return head.n >= 4 &&
+           (memcmp(head.p, "\xff\xfe", 2) == 0 || memcmp(head.p, "\xfe\xff", 2) == 0 ||
+            (head.p[0] && !head.p[1] && memchr("{[ \n", head.p[0], 4)) ||
+            (!head.p[0] && (memchr("{[ \n", head.p[1], 4) || (!head.p[1] && !head.p[2]))));
+}
+
+static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place, bool *is_json,
+                      struct heft_error *err)
+{
+    struct heft_bytes bytes = place->bytes;
+    struct heft_arena mem = {0};
+    bool ok;
+
+    *is_json = place->src->size <= HEFT_SCAN_UNPACKED;
+    if (!*is_json)
+        return heft_str_ends(heft_scan_name(s, place), ".jsonl") ||
+               heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                              "JSON of more than 32 MiB, not looked into");
+    if (!heft_scan_pay(s, place, place->src->size))
+        return true;
+    ok = (bytes.p || heft_source_fetch(place->src, 0, place->src->size, &mem, &bytes, err)) &&
+         heft_scan_config(s, place, bytes, is_json, err);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+static bool is_graph_name(struct heft_str name)
+{
+    return heft_str_ends(name, ".pb") || heft_str_ends(name, ".pbtxt") ||
+           heft_str_ends(name, ".meta");
+}
+
+static bool is_format(const struct heft_format *format, const char *name)
+{
+    return format && strcmp(format->name, name) == 0;
+}
+
 /* A kind of heft's own, or one that nobody judges. */
 static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes head, struct heft_error *err)
 {
     const struct heft_format *format;
+    bool is_graph = false;
 
     if (!probe(place, &format, err))
         return false;
@@ -174,14 +229,34 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
     for (size_t i = 0; format && i < HEFT_COUNT(inert); i++)
         if (strcmp(format->name, inert[i]) == 0)
             set_kind(s, place, inert[i], true);
+    if (is_format(format, "h5")) {
+        set_kind(s, place, "h5", true);
+        return heft_scan_h5(s, place, err);
+    }
+    if (!is_graph_name(heft_scan_name(s, place)) && !is_format(format, "saved-model") &&
+        !is_format(format, "tf-graph"))
+        return true;
+    if (!heft_scan_graph(s, place, head, &is_graph, err))
+        return false;
+    if (is_graph)
+        set_kind(s, place, "TensorFlow graph", true);
     return true;
+}
+
+static const char *native_or_chunked(struct heft_bytes head)
+{
+    if (head.n >= 4 && memcmp(head.p, "\x83\xaf\x70\xd1", 4) == 0)
+        return "a SavedModel in chunks, not looked into";
+    return native_sentence(head);
 }
 
 bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
                        struct heft_bytes head, struct heft_error *err)
 {
-    const char *native = native_sentence(head);
-    const char *python = python_sentence(heft_scan_name(s, place), head);
+    const struct heft_str name = heft_scan_name(s, place);
+    const char *native = native_or_chunked(head);
+    const char *python = place->script ? NULL : python_sentence(name, head);
+    bool is_json;
 
     if (native || python)
         set_kind(s, place, native ? "native code" : "Python", true);
@@ -189,10 +264,29 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "native", native);
     if (python)
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", python);
-    return scan_rest(s, place, head, err);
+    if (is_wide_json(head) && heft_str_ends(name, ".json")) {
+        set_kind(s, place, "JSON", true);
+        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                              "JSON that is not UTF-8, not looked into");
+    }
+    if (!begins_json(head) && !heft_str_ends(name, ".json"))
+        return scan_rest(s, place, head, err);
+    if (!scan_json(s, place, &is_json, err))
+        return false;
+    if (!is_json)
+        return scan_rest(s, place, head, err);
+    set_kind(s, place, "JSON", true);
+    return true;
 }
 
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head)
 {
-    return native_sentence(head) || heft_str_ends(name, ".py") || heft_str_ends(name, ".pyc");
+    static const char *const ends[] = {".py",    ".pyc",  ".json", ".pb",
+                                       ".pbtxt", ".meta", ".h5",   NULL};
+
+    for (size_t i = 0; ends[i]; i++)
+        if (heft_str_ends(name, ends[i]))
+            return true;
+    return native_or_chunked(head) || begins_json(head) ||
+           (head.n >= 8 && memcmp(head.p, "\x89HDF\r\n\x1a\n", 8) == 0);
 }

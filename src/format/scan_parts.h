@@ -9,6 +9,11 @@
  *   scan_other.c   .npy and tar
  *   scan_packed.c  compressed bytes
  *   scan_content.c kinds of files that are neither
+ *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged
+ *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for
+ *   scan_h5.c      the configurations in HDF5 files
+ *   scan_script.c  TorchScript
+ *   scan_index.c   the files that an index names
  *
  * All look at places: bytes by position, which are (a slice of) the file, or unpacked from it into
  * memory. A place within a place is one deeper, down to HEFT_SCAN_DEPTH, which bounds recursion.
@@ -136,6 +141,27 @@ HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head);
 /* The last part of the record's name, or of the file's. */
 struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place);
+
+/* ---- scan_graph.c, scan_config.c, scan_h5.c, scan_script.c ---- */
+
+/* TensorFlow's graphs, and Keras' metadata. *found: it is one. */
+HEFT_CHECKED bool heft_scan_graph(struct heft_scan *s, const struct heft_scan_place *place,
+                                  struct heft_bytes head, bool *found, struct heft_error *err);
+/* JSON: layers of Keras, references to code. *is_json: all of it reads as such. */
+HEFT_CHECKED bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
+                                   struct heft_bytes json, bool *is_json, struct heft_error *err);
+/* A record of a TorchScript archive: operations that reach beyond tensors. */
+HEFT_CHECKED bool heft_scan_script(struct heft_scan *s, const struct heft_scan_place *place,
+                                   struct heft_bytes bytes, struct heft_error *err);
+/* An operation that a torch.export program calls: "torch.ops.aten.add.Tensor". */
+HEFT_CHECKED bool heft_scan_target(struct heft_scan *s, const struct heft_scan_place *place,
+                                   struct heft_str target, struct heft_error *err);
+/* The JSON in the attributes and strings of an HDF5 file. */
+HEFT_CHECKED bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place,
+                               struct heft_error *err);
+/* Whether it is such a file, also behind a user block. */
+HEFT_CHECKED bool heft_scan_is_h5(const struct heft_scan_place *place, bool *is_it,
+                                  struct heft_error *err);
 
 /* ---- containers ---- */
 

@@ -114,7 +114,7 @@ static bool scan_held(struct heft_scan *s, const struct heft_scan_place *place,
     const size_t before = s->pickles;
     uint32_t crc;
 
-    if (!heft_scan_memory(s, place, bytes, err))
+    if (!heft_scan_memory(s, place, bytes, err) || !heft_scan_script(s, place, bytes, err))
         return false;
     if (s->pickles == before || entry->crc == 0)
         return true;

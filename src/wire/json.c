@@ -168,10 +168,10 @@ void heft_json_close(struct heft_json *json)
     json->window = NULL;
 }
 
-/* The value has a form that only Python's module takes, and is not wanted. */
+/* A form that only Python's module takes is taken where the value is not wanted, or wanted in any form. */
 static bool is_let_pass(const struct heft_json *json)
 {
-    return json->as_python && json->skipping;
+    return json->as_python && (json->skipping || json->wholly);
 }
 
 /* ---- containers ---- */

@@ -47,6 +47,7 @@ struct heft_json {
     bool skipping;  /* strings are checked, but their text is thrown away */
     bool in_place;  /* strings with escapes are decoded where they stand */
     bool as_python; /* what is skipped only has to be what json.loads takes */
+    bool wholly;    /* and so has what is not skipped */
     uint8_t expect; /* what may come next */
     uint32_t depth, deepest;
     uint8_t in_object[(HEFT_JSON_DEEPEST + 7) / 8];
@@ -73,6 +74,13 @@ static inline void heft_json_as_python(struct heft_json *json)
 {
     json->deepest = HEFT_JSON_DEEPEST;
     json->as_python = true;
+}
+/* The same of all values: NaN and Infinity are a NUMBER of that text, a half of a surrogate pair
+ * comes as if it were a character. */
+static inline void heft_json_wholly_as_python(struct heft_json *json)
+{
+    heft_json_as_python(json);
+    json->wholly = true;
 }
 /* Decodes strings where they stand, so that none takes memory of the arena: data is the caller's own,
  * and may be written to. */

@@ -434,7 +434,7 @@ def others():
          "bzip2 data, not looked into")
     case("safetensors.bin", struct.pack("<Q", 2) + b"{}", 0, "none")
     case("gguf.bin", b"GGUF\3\0\0\0" + bytes(16), 0, "none")
-    case("hdf5.bin", b"\x89HDF\r\n\x1a\n" + bytes(24), 0, "none")
+    case("hdf5.bin", b"\x89HDF\r\n\x1a\n" + bytes(24), 1, "unknown", "refused", "the superblock says")
     case("picture.pt", b"\x89PNG\r\n\x1a\n" + bytes(24), 0, "none")
 
 

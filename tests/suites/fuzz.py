@@ -28,6 +28,7 @@ def samples_for(name):
     patterns = ("*",) if name in ANY_FILE else (folder, f"torch-{folder}")
     if name in ANY_FILE:
         yield TESTS / "scan" / "cases"
+        yield TESTS / "scan" / "models"
     for home in (GOLDEN, TESTS / "reject"):
         for pattern in patterns:
             yield from (path for path in home.glob(pattern) if path.is_dir())

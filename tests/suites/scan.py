@@ -1,6 +1,7 @@
-"""What `heft scan` finds in files that scanners met or missed: tests/scan (make.py wrote them).
+"""What `heft scan` finds in files that scanners met or missed: tests/scan (make.py wrote cases,
+make_models.py and make_scripts.py wrote models).
 
-A row of expect.tsv: FILE, exit status, the worst danger, WHAT and the beginning of the NAME of one
+A row of expect.tsv and expect-models.tsv: FILE, exit status, the worst danger, WHAT and the beginning of the NAME of one
 finding (`-`: nothing but allowed names), its position in the pickle (`*`: any). names.tsv: a danger,
 and a name that a pickle imports and calls.
 """
@@ -14,11 +15,15 @@ RANKS = ["none", "allowed", "unknown", "danger"]
 
 
 def jobs(ctx):
-    rows = table(FOLDER / "expect.tsv")
-    yield "samples and table agree", lambda: check_table(rows)
+    tables = {name: table(FOLDER / tsv) for name, tsv in (("cases", "expect.tsv"), ("models", "expect-models.tsv"))}
+    for name, rows in tables.items():
+        yield f"samples and table agree: {name}", lambda name=name, rows=rows: check_table(name, rows)
     yield "the table of names is in order", check_names_sorted
-    for row in rows:
-        yield row[0], lambda row=row: check_case(ctx, FOLDER / "cases" / row[0], *row[1:])
+    for name, rows in tables.items():
+        for row in rows:
+            yield row[0], lambda row=row, name=name: check_case(ctx, FOLDER / name / row[0], *row[1:])
+    for folder in ("saved-model", "tf-meta", "tf-restore", "h5", "safetensors", "ptd", "pte", "torch-export"):
+        yield f"nothing is found in golden {folder}", lambda folder=folder: check_ordinary(ctx, folder)
     for danger, name in table(FOLDER / "names.tsv"):
         yield name, lambda danger=danger, name=name: check_name(ctx, danger, name)
 
@@ -28,10 +33,10 @@ def table(path):
     return [line.split("\t") for line in lines if line and not line.startswith("#")]
 
 
-def check_table(rows):
-    there = {path.name for path in (FOLDER / "cases").iterdir()}
+def check_table(name, rows):
+    there = {path.name for path in (FOLDER / name).iterdir()}
     if there != {row[0] for row in rows}:
-        raise Fail("expect.tsv and cases differ: " + " ".join(sorted(there ^ {row[0] for row in rows})))
+        raise Fail(f"the table and {name} differ: " + " ".join(sorted(there ^ {row[0] for row in rows})))
 
 
 def check_names_sorted():
@@ -65,7 +70,7 @@ def check_case(ctx, path, status, worst, what, name, position):
 
 def matches(item, what, name, position):
     return (item["what"] == what and item["name"].startswith(name) and item["danger"] != "allowed"
-            and position in ("*", str(item["position"])))
+            and position in ("*", str(item.get("position"))))
 
 
 def check_name(ctx, danger, name):
@@ -74,3 +79,11 @@ def check_name(ctx, danger, name):
     path.write_bytes(f"c{module}\n{attribute}\n(S'true'\ntR.".encode())
     check_case(ctx, path, "1", danger, "import", f"{module}.{attribute}", "0")
     check_case(ctx, path, "1", danger, "call", f"{module}.{attribute}", "*")
+
+
+def check_ordinary(ctx, folder):
+    """Models of the reference frameworks that hold nothing but numbers and ordinary graphs."""
+    code, items, errors = scan(ctx, TESTS / "golden" / folder)
+    found = [item for item in items if item["danger"] != "allowed"]
+    if code or found:
+        raise Fail("\n".join([f"exit {code}"] + [str(item) for item in found[:20]] + [errors]))

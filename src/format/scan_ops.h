@@ -1,0 +1,19 @@
+/* scan_ops.h: how the operations of TensorFlow graphs are judged. */
+#ifndef HEFT_SCAN_OPS_H
+#define HEFT_SCAN_OPS_H
+
+#include "base/base.h"
+#include "heft/heft.h"
+
+struct heft_scan_op {
+    const char *name;
+    enum heft_danger danger;
+    const char *why; /* NULL where it is allowed */
+};
+
+/* NULL where TensorFlow registers no such operation. */
+const struct heft_scan_op *heft_scan_op(struct heft_str name);
+/* Whether it writes checkpoints, as the saver of every model does. */
+bool heft_scan_op_saves(struct heft_str name);
+
+#endif

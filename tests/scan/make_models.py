@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Writes models/ that are not written by torch: Keras 3.15, TensorFlow 2.21, and JSON by hand.
+
+    PYTHON tests/scan/make_models.py        PYTHON has TensorFlow and Keras (interop's tf environment)
+
+make_scripts.py writes those of torch. expect-models.tsv says what scan finds in each.
+"""
+import base64
+import json
+import marshal
+import os
+import pickle
+import sys
+import zipfile
+from pathlib import Path
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["KERAS_BACKEND"] = "tensorflow"
+
+import h5py
+import keras
+import numpy as np
+import tensorflow as tf
+
+OUT = Path(__file__).parent / "models"
+
+
+class System:
+    def __reduce__(self):
+        return os.system, ("true",)
+
+
+def code():
+    return base64.b64encode(marshal.dumps(compile("1", "f", "eval"))).decode()
+
+
+def write_json(name, value, **how):
+    (OUT / name).write_text(json.dumps(value, **how), encoding="utf-8")
+
+
+@keras.saving.register_keras_serializable("heft")
+class Scale(keras.layers.Layer):
+    def call(self, x):
+        return x
+
+
+def shrunk(model, name):
+    """A .keras without its weights: what is judged is the configuration."""
+    path = OUT / name
+    model.save(path)
+    with zipfile.ZipFile(path) as zip:
+        config = zip.read("config.json")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zip:
+        zip.writestr(zipfile.ZipInfo("config.json", (1980, 1, 1, 0, 0, 0)), config)
+
+
+def write_keras():
+    deep = keras.Sequential([keras.Input((2, 3)), keras.layers.TimeDistributed(
+        keras.layers.Lambda(lambda x: x * 2))])
+    inputs = keras.Input((2, 3))
+    shrunk(keras.Sequential([keras.Input((3,)), keras.layers.Lambda(lambda x: x + 1)]), "lambda.keras")
+    shrunk(keras.Model(inputs, deep(inputs)), "lambda-nested.keras")
+    shrunk(keras.Sequential([keras.Input((3,)), Scale()]), "registered.keras")
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, activation="relu"),
+                              keras.layers.Dropout(0.5)])
+    model.compile(optimizer="adam", loss="mse", metrics=["accuracy"])
+    shrunk(model, "ordinary.keras")
+    keras.Sequential([keras.Input((3,)), keras.layers.Lambda(lambda x: x + 1)]).save(OUT / "lambda.h5")
+    with h5py.File(OUT / "block.tmp", "w", userblock_size=8192) as file:
+        file.attrs["model_config"] = json.dumps({"class_name": "__lambda__", "config": {"code": "x"}})
+    data = (OUT / "block.tmp").read_bytes()
+    (OUT / "lambda-user-block.h5").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 8184 + data[8192:])
+    (OUT / "block.tmp").unlink()
+
+
+def write_configs():
+    layer = {"module": "keras.layers", "class_name": "Lambda", "registered_name": None,
+             "config": {"name": "l", "function": {"class_name": "__lambda__", "config": {
+                 "code": code(), "defaults": None, "closure": None}}}}
+    write_json("keras2-lambda.json", {"class_name": "Sequential", "config": {"layers": [
+        {"class_name": "Lambda", "config": {"function": [code(), None, None], "function_type": "lambda"}}]}})
+    write_json("keras1-lambda.json", {"config": {"function": marshal.dumps(
+        compile("1", "f", "eval")).decode("latin1")}})
+    write_json("keras-import.json", {"module": "os", "class_name": "function", "config": "system",
+                                     "registered_name": "system"})
+    write_json("keras-get-file.json", {"config": {"fname": "x", "origin": "http://x"},
+                                       "class_name": "get_file", "module": "keras.utils"})
+    write_json("keras-tfsm.json", {"module": "keras.layers", "class_name": "TFSMLayer",
+                                   "config": {"filepath": "/tmp/x"}, "registered_name": None})
+    write_json("keras-torch.json", {"module": "keras.layers", "class_name": "TorchModuleWrapper",
+                                    "config": {"module": base64.b64encode(pickle.dumps(System())).decode()}})
+    write_json("keras-loss.json", {"compile_config": {"loss": {"module": "mylib.losses", "class_name":
+               "Contrastive", "config": {}, "registered_name": "mylib>Contrastive"}}})
+    write_json("keras2-tf-op.json", {"class_name": "TFOpLambda", "config": {"function": "io.write_file"}})
+    write_json("keras2-tf-op-ordinary.json", {"class_name": "TFOpLambda", "config": {"function": "math.add"}})
+    write_json("keras-nan.json", {"a": float("nan"), "b": "\ud800", "c": layer})
+    (OUT / "keras-twice.json").write_text('{"class_name": "Dense", "config": {}, "class_name": "Lambda"}')
+    (OUT / "keras-utf-16.json").write_text(json.dumps(layer), encoding="utf-16")
+    (OUT / "keras-bom.json").write_bytes(b"\xef\xbb\xbf \n" + json.dumps(layer).encode())
+    (OUT / "keras-deep.json").write_text("[" * 2000 + json.dumps(layer) + "]" * 2000)
+    write_json("auto-map.json", {"architectures": ["X"], "auto_map": {"AutoModel": "modeling_x.X",
+               "AutoTokenizer": ["tokenization_x.T", None]}})
+    write_json("custom-pipelines.json", {"custom_pipelines": {"my-task": {"impl": "pipe.P", "pt": ["AutoModel"]}}})
+    write_json("hydra.json", {"model": {"_target_": "os.system", "command": "true"}})
+    write_json("jsonpickle.json", {"py/reduce": [{"py/type": "os.system"}, {"py/tuple": ["true"]}]})
+    write_json("sentence-modules.json", [{"idx": 0, "name": "0", "path": "", "type": "custom_st.Layer"}])
+    write_json("ordinary-modules.json", [{"idx": 0, "name": "0", "path": "",
+                                          "type": "sentence_transformers.models.Transformer"}])
+    write_json("ordinary-tokenizer.json", {"chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %}",
+                                           "added_tokens": [{"id": 0, "content": "<s>"}], "type": "BPE"})
+    with zipfile.ZipFile(OUT / "pipeline.zip", "w") as zip:
+        zip.writestr(zipfile.ZipInfo("model_index.json", (1980, 1, 1, 0, 0, 0)), json.dumps(
+            {"_class_name": ["my_pipeline", "P"], "_diffusers_version": "0.30",
+             "unet": ["diffusers", "UNet2DConditionModel"], "x": ["os", "system"]}))
+
+
+def graph(build):
+    with tf.Graph().as_default() as made:
+        build()
+    return made.as_graph_def()
+
+
+def write_graphs():
+    v1 = tf.compat.v1
+    hidden = graph(lambda: tf.constant(0.0))
+    function = hidden.library.function.add()
+    function.signature.name = "harmless"
+    node = function.node_def.add(name="w", op="WriteFile")
+    node.input.extend(["a", "b"])
+    custom = graph(lambda: tf.constant(0.0))
+    custom.node.add(name="mine", op="MyCustomOp")
+    call = graph(lambda: tf.constant(0.0))
+    call.node.add(name="call", op="harmless")
+    call.library.function.add().signature.name = "harmless"
+    saving = graph(lambda: tf.raw_ops.SaveV2(prefix="/tmp/x", tensor_names=["a"], shape_and_slices=[""],
+                                             tensors=[tf.constant(1.0)]))
+    graphs = {
+        "graph-pyfunc.pb": graph(lambda: v1.py_func(lambda x: x, [tf.constant(1.0)], tf.float32)),
+        "graph-write.pb": graph(lambda: tf.io.write_file("/tmp/x", "y")),
+        "graph-function.pb": hidden,
+        "graph-custom.pb": custom,
+        "graph-call.pb": call,
+        "graph-save.pb": saving,
+        "graph-print.pb": graph(lambda: tf.print("x", output_stream="file:///tmp/x")),
+        "graph-print-ordinary.pb": graph(lambda: tf.print("x")),
+        "graph-records.pb": graph(lambda: tf.data.TFRecordDataset("/tmp/x")._variant_tensor),
+        "graph-table.pb": graph(lambda: v1.raw_ops.InitializeTableFromTextFileV2(
+            table_handle=tf.raw_ops.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64),
+            filename="/etc/passwd", key_index=-2, value_index=-1)),
+    }
+    for name, made in graphs.items():
+        (OUT / name).write_bytes(made.SerializeToString(deterministic=True))
+    (OUT / "graph-read.pbtxt").write_text(str(graph(lambda: tf.io.read_file("/etc/passwd"))))
+    # An unknown field in front: TensorFlow reads it, and no mark of a graph comes first.
+    (OUT / "graph-unknown-field.pb").write_bytes(b"\xfa\x3f\x01x" + graphs["graph-write.pb"].SerializeToString())
+    with v1.Graph().as_default():
+        x = v1.get_variable("x", [2], use_resource=True)
+        saver = v1.train.Saver([x])
+        (OUT / "graph-saver.meta").write_bytes(v1.train.export_meta_graph(
+            saver_def=saver.as_saver_def()).SerializeToString(deterministic=True))
+
+
+def write_metadata():
+    """keras_metadata.pb: SavedMetadata { repeated SavedObject nodes = 1 }, SavedObject.metadata = 5."""
+    text = json.dumps({"class_name": "Lambda", "config": {"function": [code(), None, None],
+                       "function_type": "lambda"}}).encode()
+    def field(number, data):
+        head = bytes([number << 3 | 2])
+        n = len(data)
+        while n > 127:
+            head += bytes([n & 127 | 128])
+            n >>= 7
+        return head + bytes([n]) + data
+    node = field(3, b"root.layer-0") + field(4, b"_tf_keras_layer") + field(5, text)
+    (OUT / "keras_metadata.pb").write_bytes(field(1, node))
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    keras.utils.set_random_seed(0)
+    write_keras()
+    write_configs()
+    write_graphs()
+    write_metadata()
+    print(keras.__version__, tf.__version__, np.__version__, sys.version.split()[0])
+
+
+main()
