@@ -62,6 +62,8 @@ struct heft_sink_file *heft_sink_list(struct heft_sink *sink, const char *path, 
                                       struct heft_error *err);
 HEFT_CHECKED bool heft_sink_open_again(struct heft_sink *sink, struct heft_sink_file *file,
                                        struct heft_error *err);
+HEFT_CHECKED bool heft_sink_close_file(struct heft_sink *sink, struct heft_sink_file *file,
+                                       struct heft_error *err);
 HEFT_CHECKED bool heft_sink_sync_files(struct heft_sink *sink, struct heft_error *err);
 HEFT_CHECKED bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole,
                                          struct heft_error *err);
