@@ -43,7 +43,11 @@ struct heft_os {
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path);
     int (*rmdir)(const char *path);
+    int (*delete_tree)(
+        const char *path); /* a file, or a folder with its contents; no link is followed */
     int (*sync_dir)(const char *path);
+    int (*hold_dir)(
+        const char *path); /* a descriptor with a lock, waited for, until it is closed */
     void *(*map)(int fd, uint64_t off,
                  size_t n); /* read-only, private; off is a multiple of the page */
     int (*unmap)(void *p, size_t n);
@@ -61,6 +65,7 @@ extern const struct heft_os heft_os_posix;
 /* Answers that do not fail, so not in the table. */
 unsigned heft_os_cores(void);
 unsigned long heft_os_process(void); /* a number that no other living process has */
+bool heft_os_is_alive(uint64_t process);
 size_t heft_os_page(void);
 /* The folder of the program or library that this code is part of, without links and with a slash at
  * its end; "" where that cannot be told. */

@@ -10,7 +10,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -343,6 +345,45 @@ static int os_rmdir(const char *path)
     return rmdir(path);
 }
 
+#define MAX_DEPTH 64 /* of folders that are deleted */
+
+static int delete_at(int folder, const char *name, int depth);
+
+static int delete_entries(int fd, int depth)
+{
+    DIR *const entries = fdopendir(fd);
+    const struct dirent *entry;
+    int result = 0;
+
+    if (!entries) {
+        (void)close(fd);
+        return -1;
+    }
+    while (result == 0 && (entry = readdir(entries)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = delete_at(fd, entry->d_name, depth);
+    (void)closedir(entries);
+    return result;
+}
+
+/* Descriptors, not paths: nobody can put a link in a folder's place meanwhile. */
+static int delete_at(int folder, const char *name, int depth)
+{
+    int fd;
+
+    if (unlinkat(folder, name, 0) == 0)
+        return 0;
+    if ((errno != EISDIR && errno != EPERM) || depth == 0)
+        return -1;
+    fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 || delete_entries(fd, depth - 1) != 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+static int os_delete_tree(const char *path)
+{
+    return delete_at(AT_FDCWD, path, MAX_DEPTH);
+}
+
 static int os_sync_dir(const char *path)
 {
     const int fd = open_retrying(path, O_RDONLY | O_DIRECTORY, 0);
@@ -358,6 +399,24 @@ static int os_sync_dir(const char *path)
         return 0;
     errno = number;
     return result;
+}
+
+static int os_hold_dir(const char *path)
+{
+    const int fd = open_retrying(path, O_RDONLY | O_DIRECTORY, 0);
+    int result, number;
+
+    if (fd < 0)
+        return -1;
+    do
+        result = flock(fd, LOCK_EX);
+    while (result != 0 && errno == EINTR);
+    if (result == 0)
+        return fd;
+    number = errno;
+    (void)close(fd);
+    errno = number;
+    return -1;
 }
 
 static int os_list_dir(const char *path, bool (*each)(void *ctx, const char *name), void *ctx)
@@ -434,7 +493,9 @@ const struct heft_os heft_os_posix = {
     .unlink = os_unlink,
     .mkdir = os_mkdir,
     .rmdir = os_rmdir,
+    .delete_tree = os_delete_tree,
     .sync_dir = os_sync_dir,
+    .hold_dir = os_hold_dir,
     .map = os_map,
     .unmap = os_unmap,
     .list_dir = os_list_dir,
@@ -482,6 +543,11 @@ void heft_pages_large(void *p, size_t n)
 unsigned long heft_os_process(void)
 {
     return (unsigned long)getpid();
+}
+
+bool heft_os_is_alive(uint64_t process)
+{
+    return process == 0 || process > INT_MAX || kill((pid_t)process, 0) == 0 || errno != ESRCH;
 }
 
 #ifdef __linux__

@@ -3,7 +3,7 @@
  *     whole    create the folder .NAME.heft-PID-N beside NAME; what is added in NAME is made there
  *     add      create .NAME.heft-PID-N beside NAME, reserve its size
  *     write    pwrite anywhere in it; large pieces start on their way to the disk at once
- *     commit   sync files → rename in order, a whole folder last → delete retired → sync folders
+ *     commit   sync files → set old files aside → rename → sync folders → delete old files
  *     free     unlink what was not renamed, remove folders that were made
  *
  * A set may have more files than a process may have descriptors: beyond MAX_OPEN an idle file is
@@ -85,7 +85,7 @@ static const char *now_at(struct heft_sink *sink, const char *path, struct heft_
                              path + strlen(sink->whole));
 }
 
-/* Remembers that the folder `path` stands in is to be synced. */
+/* Remembers that the folder `path` stands in is to be synced, and deletes what dead runs left there. */
 bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft_error *err)
 {
     struct heft_str folder, name;
@@ -101,7 +101,8 @@ bool heft_sink_note_folder(struct heft_sink *sink, const char *path, struct heft
     return copy &&
            heft_strmap_add(&sink->folders, heft_str_of(copy), (uint32_t)sink->to_sync.n, &found,
                            err) &&
-           heft_sink_add_name(&sink->to_sync, copy, err);
+           heft_sink_add_name(&sink->to_sync, copy, err) &&
+           heft_sink_delete_stale(copy, sink->process, err);
 }
 
 /* One level. The list gets its room first: what was made is never forgotten. */
@@ -559,6 +560,7 @@ void heft_sink_free(struct heft_sink *sink)
     heft_free(sink->made_folders.items);
     heft_free(sink->retired.items);
     heft_free(sink->to_sync.items);
+    heft_free(sink->aside);
     heft_arena_release(&sink->arena);
     heft_free(sink);
 }

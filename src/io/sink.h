@@ -11,9 +11,11 @@
  *                                                has open; false in *linked: it cannot be one
  *     heft_sink_write(sink, i, off, p, n, err)   from any thread, in any order
  *     heft_sink_retire(sink, "out/old", err)     to be deleted once all files are renamed
- *     heft_sink_commit(sink, err)                sync, rename in the order added, delete what is
- *                                                retired, sync the folder
+ *     heft_sink_commit(sink, err)                sync, rename in the order added (an index is added
+ *                                                last), delete what is retired, sync the folder
  *     heft_sink_free(sink)                       abandons (unlinks) what was not committed
+ *
+ * The first file in a folder also deletes the temporary files of dead processes there.
  *
  * Work that takes long can be made to survive a crash, with a journal (io/journal.h):
  *
@@ -25,8 +27,8 @@
  *                                                freed instead, they are deleted
  *
  * Before commit nothing bears a final name, and the old files are untouched. Without `overwrite`
- * the rename itself refuses a target that has appeared meanwhile, and what was renamed is taken
- * back. Add, retire, commit and free belong to one thread. */
+ * the rename itself refuses a target that has appeared meanwhile. A commit that fails restores the
+ * old files; a crash in the middle of one leaves no set of old and new files (sink_commit.c). Add, retire, commit and free belong to one thread. */
 #ifndef HEFT_SINK_H
 #define HEFT_SINK_H
 
@@ -76,6 +78,10 @@ HEFT_CHECKED bool heft_sink_reopen(struct heft_sink *sink, struct heft_error *er
 HEFT_CHECKED bool heft_sink_sweep(const struct heft_sink *sink, struct heft_str folder,
                                   bool (*is_ours)(void *ctx, struct heft_str name), void *ctx,
                                   struct heft_error *err);
+/* Deletes temporary files and folders in `folder` ("." for the current one) whose process no longer
+ * exists, but for those of `kept`, and none where an interrupted run can be resumed. What cannot be
+ * listed or deleted stays; false only when out of memory. */
+HEFT_CHECKED bool heft_sink_delete_stale(const char *folder, uint64_t kept, struct heft_error *err);
 /* The i-th file's final name; NULL past the last. */
 const char *heft_sink_path(const struct heft_sink *sink, size_t i);
 

@@ -1,6 +1,14 @@
 /* sink_commit.c: gives the files of a sink their final names.
  *
- *     sync files → rename in order, a whole folder last → delete retired → sync folders */
+ *     1  sync and close the new files
+ *     2  old files that would be replaced one by one → temporary names, the last one (an index) first
+ *     3  new files → final names, in the order added (an index last), a whole folder after them
+ *     4  retired files → temporary names
+ *     5  sync the folders
+ *     6  delete what has been set aside
+ *
+ * A failure before step 6 puts the old files back. A crash leaves the old set, the new set, or a set
+ * with files missing, never one of old and new files. */
 #include <errno.h>
 
 #include "io/sink_parts.h"
@@ -29,6 +37,82 @@ static bool close_files(struct heft_sink *sink, struct heft_error *err)
     return true;
 }
 
+/* ---- old files ----------------------------------------------------------------------------- */
+
+/* Renames the file at `path`, if there is one, to a temporary name beside it. */
+static bool set_aside(struct heft_sink *sink, const char *path, struct heft_error *err)
+{
+    struct heft_sink_aside *aside;
+    int result = -1;
+
+    if (!heft_grow(&sink->aside, &sink->aside_cap, sink->n_aside, 1, sizeof *sink->aside, err))
+        return false;
+    aside = &sink->aside[sink->n_aside];
+    for (unsigned n = 0; result != 0 && n < HEFT_SINK_TRIES; n++) {
+        *aside = (struct heft_sink_aside){
+            path, heft_sink_temp_name(sink, path, heft_os_process(), n, err)};
+        if (!aside->temp)
+            return false;
+        result = heft_os->rename_new(path, aside->temp);
+        if (result != 0 && errno == ENOENT)
+            return true;
+        if (result != 0 && errno != EEXIST)
+            break;
+    }
+    if (result != 0)
+        return heft_sink_fails(err, "old file cannot be set aside", path);
+    sink->n_aside++;
+    return true;
+}
+
+static bool is_replaced(const struct heft_sink_file *file)
+{
+    struct heft_os_stat st;
+
+    return !file->in_whole && !file->renamed && heft_os->stat_link(file->path, &st) == 0;
+}
+
+/* Old files that are replaced one after the other would stand beside new ones for a while. Where the
+ * last new file is the only one to replace an old file, its rename does it all at once. */
+static bool set_old_aside(struct heft_sink *sink, struct heft_error *err)
+{
+    size_t first = sink->n_files;
+
+    if (!sink->options.overwrite)
+        return true;
+    for (size_t i = sink->n_files; i-- > 0;)
+        if (is_replaced(sink->files[i]))
+            first = i;
+    if (first + 1 >= sink->n_files)
+        return true;
+    for (size_t i = sink->n_files; i-- > first;)
+        if (is_replaced(sink->files[i]) && !set_aside(sink, sink->files[i]->path, err))
+            return false;
+    return true;
+}
+
+static bool set_retired_aside(struct heft_sink *sink, struct heft_error *err)
+{
+    for (size_t i = 0; i < sink->retired.n; i++) {
+        const char *path = sink->retired.items[i];
+
+        if (heft_strmap_get(&sink->targets, heft_str_of(path)) == HEFT_MAP_NONE &&
+            !set_aside(sink, path, err))
+            return false;
+    }
+    return true;
+}
+
+/* A file that cannot be deleted stays under its temporary name, as after a crash. */
+static void delete_old(struct heft_sink *sink)
+{
+    for (size_t i = 0; i < sink->n_aside; i++)
+        (void)heft_os->unlink(sink->aside[i].temp);
+    sink->n_aside = 0;
+}
+
+/* ---- new files ----------------------------------------------------------------------------- */
+
 static bool rename_files(struct heft_sink *sink, struct heft_error *err)
 {
     for (size_t i = 0; i < sink->n_files; i++) {
@@ -36,12 +120,14 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
 
         if (file->in_whole || file->renamed) /* before a crash */
             continue;
+        file->replaces = sink->options.overwrite && is_replaced(file);
         if (sink->options.overwrite)
             file->renamed = heft_os->rename(file->temp, file->path) == 0;
         else
             file->renamed = heft_os->rename_new(file->temp, file->path) == 0;
         if (file->renamed)
             continue;
+        file->replaces = false;
         if (errno != EEXIST || sink->options.overwrite)
             return heft_sink_fails(err, "cannot be renamed from its temporary name", file->path);
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
@@ -60,35 +146,33 @@ static bool rename_whole(struct heft_sink *sink, struct heft_error *err)
     return heft_error_file(err, sink->whole);
 }
 
-/* Without `overwrite` all that bears a final name now is ours; the whole folder always is. What is
- * kept gets its temporary name again. */
+/* A file that is kept gets its temporary name again. */
+static void take_file_back(const struct heft_sink *sink, struct heft_sink_file *file)
+{
+    file->renamed = !sink->keep || heft_os->rename(file->path, file->temp) != 0;
+    if (file->renamed)
+        (void)heft_os->unlink(file->path);
+}
+
+/* Undoes a commit that failed, the new index first, the old index last. Where the last new file has
+ * replaced an old one, which is gone, the new files stay: they are whole. */
 static void take_back(struct heft_sink *sink)
 {
+    const struct heft_sink_file *last = sink->n_files ? sink->files[sink->n_files - 1] : NULL;
+
     if (sink->whole)
         (void)heft_os->rename(sink->whole, sink->whole_temp);
-    for (size_t i = sink->n_files; i-- > 0 && !sink->options.overwrite;) {
-        struct heft_sink_file *file = sink->files[i];
+    for (size_t i = sink->n_files; i-- > 0 && !last->replaces;)
+        if (sink->files[i]->renamed)
+            take_file_back(sink, sink->files[i]);
+    while (sink->n_aside > 0) {
+        const struct heft_sink_aside *aside = &sink->aside[--sink->n_aside];
 
-        if (!file->renamed)
-            continue;
-        file->renamed = !sink->keep || heft_os->rename(file->path, file->temp) != 0;
-        if (file->renamed)
-            (void)heft_os->unlink(file->path);
+        (void)heft_os->rename(aside->temp, aside->path);
     }
 }
 
-static bool delete_retired(struct heft_sink *sink, struct heft_error *err)
-{
-    for (size_t i = 0; i < sink->retired.n; i++) {
-        const char *path = sink->retired.items[i];
-
-        if (heft_strmap_get(&sink->targets, heft_str_of(path)) != HEFT_MAP_NONE)
-            continue; /* written anew just now */
-        if (heft_os->unlink(path) != 0 && errno != ENOENT)
-            return heft_sink_fails(err, "stale file cannot be deleted", path);
-    }
-    return true;
-}
+/* ---- folders ------------------------------------------------------------------------------- */
 
 /* Folders in the whole one before it gets its name, all others afterwards. */
 bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_error *err)
@@ -105,17 +189,30 @@ bool heft_sink_sync_folders(struct heft_sink *sink, bool in_whole, struct heft_e
     return true;
 }
 
+/* Two runs that overwrite one set take turns, where the file system has locks for folders. */
+static int hold_folder(const struct heft_sink *sink)
+{
+    return sink->options.overwrite && sink->to_sync.n > 0 && !sink->whole
+               ? heft_os->hold_dir(sink->to_sync.items[0])
+               : -1;
+}
+
 bool heft_sink_commit(struct heft_sink *sink, struct heft_error *err)
 {
+    int held;
+
     if (!heft_sink_sync_files(sink, err) || !close_files(sink, err) ||
         !heft_sink_sync_folders(sink, true, err))
         return false;
-    if (!rename_files(sink, err) || !rename_whole(sink, err)) {
+    held = hold_folder(sink);
+    sink->committed = set_old_aside(sink, err) && rename_files(sink, err) &&
+                      rename_whole(sink, err) && set_retired_aside(sink, err) &&
+                      heft_sink_sync_folders(sink, false, err);
+    if (sink->committed)
+        delete_old(sink);
+    else
         take_back(sink);
-        return false;
-    }
-    sink->committed = delete_retired(sink, err) && heft_sink_sync_folders(sink, false, err);
-    if (!sink->committed && sink->retired.n == 0) /* else the old files may be gone by now */
-        take_back(sink);
+    if (held >= 0)
+        (void)heft_os->close(held);
     return sink->committed;
 }

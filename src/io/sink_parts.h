@@ -20,6 +20,7 @@ struct heft_sink_file {
     uint64_t process;
     unsigned number; /* of its temporary name */
     bool made, renamed;
+    bool replaces;  /* its rename has replaced an old file: only of the last one */
     bool in_whole;  /* stands under its name in the folder that will be renamed */
     bool is_linked; /* another's bytes: there is nothing to sync */
     bool is_new;    /* something of it may not be on the disk yet */
@@ -31,12 +32,19 @@ struct heft_sink_names {
     size_t n, cap;
 };
 
+/* An old file under a temporary name, until the new files are in place. */
+struct heft_sink_aside {
+    const char *path, *temp;
+};
+
 struct heft_sink {
     struct heft_sink_options options;
     struct heft_arena arena;       /* names */
     struct heft_sink_file **files; /* in the arena: they stay where they are while the list grows */
     size_t n_files, files_cap;
     struct heft_sink_names made_folders, retired, to_sync;
+    struct heft_sink_aside *aside;
+    size_t n_aside, aside_cap;
     struct heft_strmap targets, folders; /* path → index of files; folder → index of to_sync */
     struct heft_lock *lock;              /* guards the list of files, and who has them open */
     struct heft_lock *writing;           /* held by the one thread that writes */
@@ -57,6 +65,8 @@ HEFT_CHECKED bool heft_sink_check_target(const struct heft_sink *sink, const cha
                                          uint32_t *mode, struct heft_error *err);
 const char *heft_sink_temp_name(struct heft_sink *sink, const char *path, uint64_t process,
                                 unsigned n, struct heft_error *err);
+/* ".STEM.heft-PID-N"; false for any other name. */
+bool heft_sink_parse_temp(const char *name, struct heft_str *stem, uint64_t *process);
 /* A new file of the list; `path` stays. NULL on failure. */
 struct heft_sink_file *heft_sink_list(struct heft_sink *sink, const char *path, uint64_t size,
                                       struct heft_error *err);

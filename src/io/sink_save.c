@@ -3,7 +3,6 @@
  * A record of what was saved: u64 files that follow, and of each
  *     u64 index | u64 bytes | u64 PID | u64 N | u64 n, name */
 #include <errno.h>
-#include <stdio.h>
 
 #include "io/journal.h"
 #include "io/pool.h"
@@ -108,18 +107,13 @@ struct sweeping {
     bool failed;
 };
 
-/* .NAME.heft-PID-N of that PID. */
 static bool is_temp(const struct sweeping *s, const char *name)
 {
-    char tail[64];
-    const char *at = strstr(name, ".heft-"), *next;
-    const int n = snprintf(tail, sizeof tail, ".heft-%" PRIu64 "-", s->sink->process);
+    struct heft_str stem;
+    uint64_t process;
 
-    for (; at && (next = strstr(at + 1, ".heft-")) != NULL;)
-        at = next;
-    return name[0] == '.' && at > name && strncmp(at, tail, (size_t)n) == 0 && at[n] &&
-           strspn(at + n, "0123456789") == strlen(at + n) &&
-           s->is_ours(s->ctx, (struct heft_str){name + 1, (size_t)(at - name - 1)});
+    return heft_sink_parse_temp(name, &stem, &process) && process == s->sink->process &&
+           s->is_ours(s->ctx, stem);
 }
 
 static bool is_named(const struct heft_sink *sink, const char *temp)

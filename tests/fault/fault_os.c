@@ -166,6 +166,16 @@ static int fault_rmdir(const char *path)
     return strikes("rmdir") ? -1 : heft_os_posix.rmdir(path);
 }
 
+static int fault_delete_tree(const char *path)
+{
+    return strikes("delete_tree") ? -1 : heft_os_posix.delete_tree(path);
+}
+
+static int fault_hold_dir(const char *path)
+{
+    return strikes("hold_dir") ? -1 : hold(heft_os_posix.hold_dir(path));
+}
+
 static int fault_sync_dir(const char *path)
 {
     return strikes("sync_dir") ? -1 : heft_os_posix.sync_dir(path);
@@ -224,7 +234,9 @@ static const struct heft_os table = {
     .link = fault_link,
     .mkdir = fault_mkdir,
     .rmdir = fault_rmdir,
+    .delete_tree = fault_delete_tree,
     .sync_dir = fault_sync_dir,
+    .hold_dir = fault_hold_dir,
     .map = fault_map,
     .unmap = fault_unmap,
     .list_dir = fault_list_dir,
