@@ -177,7 +177,10 @@ static bool write_files(const struct options *options, struct heft_conversion *c
                         struct progress *progress, struct heft_error *err)
 {
     uint64_t overflowed = 0;
-    bool fine = heft_convert_run(conversion, &overflowed, err);
+    bool fine;
+
+    progress_catch();
+    fine = heft_convert_run(conversion, &overflowed, err);
     progress_end(progress);
     if (fine && overflowed)
         report_note(options, "%" PRIu64 " finite value%s became infinite in the cast", overflowed,

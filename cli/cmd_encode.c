@@ -189,6 +189,7 @@ static bool encode(const struct options *options, struct out *out, const struct 
     if (fine && options->dry_run) {
         tell_dry(out, e, options->json);
     } else if (fine) {
+        progress_catch();
         fine = heft_encode_run(e, err);
         progress_end(progress);
         if (fine)
@@ -264,8 +265,11 @@ static bool count(const struct options *options, struct out *out, const struct h
                   struct progress *progress, struct heft_error *err)
 {
     struct heft_encoding *const e = make_plan(options, v, progress, err);
-    const bool fine = e && heft_encode_run(e, err);
     struct heft_encode_summary sum;
+    bool fine;
+
+    progress_catch();
+    fine = e && heft_encode_run(e, err);
 
     progress_end(progress);
     if (fine) {

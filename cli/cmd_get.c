@@ -83,6 +83,7 @@ static bool write_tensor(struct request *r, struct heft_error *err)
         return no_memory(err, "the name");
     progress_begin(&progress, o, "get");
     conversion = heft_convert_plan(r->c, &how, err);
+    progress_catch();
     fine = conversion && heft_convert_run(conversion, &overflowed, err);
     progress_end(&progress);
     heft_convert_free(conversion);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ int main(int argc, char **argv)
     const struct verb *const verb = verb_of(argc, argv, &word);
 
     heap_settle();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!hold_descriptors())
         return EXIT_TROUBLE;
     if (argc < 2) {

@@ -71,7 +71,6 @@ void progress_catch(void)
     struct sigaction action = {0}, old;
 
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN) /* nohup */
@@ -80,7 +79,6 @@ void progress_catch(void)
 
 void progress_begin(struct progress *progress, const struct options *options, const char *what)
 {
-    progress_catch();
     *progress = (struct progress){.what = what, .began = clock_seconds()};
     progress->drawing = !options->quiet && !options->no_progress && isatty(STDERR_FILENO) == 1;
 }

@@ -14,10 +14,9 @@ struct progress {
     bool drawn;   /* a line stands there and must be wiped */
 };
 
-/* From here on SIGINT, SIGTERM and SIGHUP are remembered, once: a second one ends the process as
- * usual. */
+/* From here on SIGINT, SIGTERM and SIGHUP stop the call through progress_step, however often they
+ * come: there are temporary files to delete. Before it they end the process at once. */
 void progress_catch(void);
-/* Also catches the signals: they stop the call through progress_step. */
 void progress_begin(struct progress *progress, const struct options *options, const char *what);
 /* The callback of heft's options; ctx is the struct progress. False: stop. */
 bool progress_step(void *ctx, uint64_t done, uint64_t total);

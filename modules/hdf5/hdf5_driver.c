@@ -11,7 +11,8 @@
 #include <H5FDdevelop.h>
 #endif
 
-#define CACHE_BYTES ((size_t)2 << 20) /* of metadata that libhdf5 holds */
+#define CACHE_BYTES ((size_t)2 << 20)   /* of metadata that libhdf5 holds */
+#define MOST_CACHE  ((size_t)128 << 20) /* libhdf5's own limit */
 
 struct driver_file {
     H5FD_t base; /* libhdf5's own, first */
@@ -108,10 +109,7 @@ static herr_t driver_read(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t
     (void)transfer;
     if (file->config.input)
         return read_input(&file->config, off, dst, n);
-    if (!hdf5_image_close(file->config.image))
-        return -1;
-    hdf5_image_copy(file->config.image, off, dst, n);
-    return 0;
+    return hdf5_image_read(file->config.image, off, dst, n, &file->config.image->failed) ? 0 : -1;
 }
 
 static herr_t driver_write(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t off, size_t n,
@@ -145,7 +143,11 @@ static const H5FD_class_t driver = {
     .fl_map = H5FD_FLMAP_DICHOTOMY,
 };
 
-/* libhdf5 counts what it holds by what it takes in the file: in memory it is some times that. */
+/* libhdf5 counts what it holds by what it takes in the file: in memory it is some times that.
+ *
+ * The names of a group are one entry, which every member needs. In a cache with less room it would be
+ * written and read again for each of them, in time quadratic in the members: the cache grows for a
+ * large entry, and for nothing else. */
 static bool set_cache(hid_t access)
 {
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
@@ -155,7 +157,11 @@ static bool set_cache(hid_t access)
     config.set_initial_size = 1;
     config.initial_size = CACHE_BYTES;
     config.min_size = CACHE_BYTES;
-    config.max_size = CACHE_BYTES;
+    config.max_size = MOST_CACHE;
+    config.incr_mode = H5C_incr__off;
+    config.decr_mode = H5C_decr__off;
+    config.flash_incr_mode = H5C_flash_incr__add_space;
+    config.flash_multiple = 1.0;
     return H5Pset_mdc_config(access, &config) >= 0;
 }
 

@@ -1,126 +1,49 @@
-/* hdf5_image.c: a new file's metadata in memory: pages where something was written, and of these only
- * the lines that are not zero.
- *
- *     file    [page]      [page][page]          [page] size      elsewhere zeros
- *     page    [ line 0 ][ line 1 ][ line 2 ] … [ line 255 ]
- *     kept    which 1 0 1 … 0,  lines [ line 0 ][ line 2 ] …
- *
- * Two thirds of what libhdf5 writes for many small groups are zeros. The page that is written to is
- * whole until another one is. */
+/* hdf5_image.c: the metadata of a new file, in an unlinked temporary file at the offsets of the new
+ * file. What is not written are holes. Memory holds none of it: a group is some hundred bytes. */
 #include "hdf5_parts.h"
 
-#define FIRST_SLOTS 64
-#define LINE        16 /* bytes */
-#define LINES       (HDF5_PAGE / LINE)
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
-/* ---- pages ------------------------------------------------------------------------------- */
-
-static size_t slot_of(const struct heft_h5_image *image, uint64_t number)
+static int open_unlinked(void)
 {
-    size_t at = (size_t)(number * 0x9E3779B97F4A7C15u >> 20) & (image->n_slots - 1);
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    int n, fd;
 
-    while (image->pages[at] && image->pages[at]->number != number)
-        at = (at + 1) & (image->n_slots - 1);
-    return at;
-}
-
-static bool widen(struct heft_h5_image *image)
-{
-    const struct heft_h5_image old = *image;
-    const size_t wanted = old.n_slots ? old.n_slots * 2 : FIRST_SLOTS;
-    struct hdf5_page **pages = calloc(wanted, sizeof *pages);
-
-    if (!pages)
-        return false;
-    image->pages = pages;
-    image->n_slots = wanted;
-    for (size_t i = 0; i < old.n_slots; i++)
-        if (old.pages[i])
-            pages[slot_of(image, old.pages[i]->number)] = old.pages[i];
-    free(old.pages);
-    return true;
-}
-
-/* The page of that number, made where it is missing. */
-static struct hdf5_page *page_of(struct heft_h5_image *image, uint64_t number)
-{
-    struct hdf5_page **slot;
-
-    if (image->n_pages * 2 >= image->n_slots && !widen(image))
-        return NULL;
-    slot = &image->pages[slot_of(image, number)];
-    if (!*slot && (*slot = calloc(1, sizeof **slot))) {
-        (*slot)->number = number;
-        image->n_pages++;
+    n = snprintf(path, sizeof path, "%s/heft-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (n < 0 || (size_t)n >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
     }
-    return *slot;
+    fd = mkstemp(path);
+    if (fd >= 0)
+        (void)unlink(path);
+    return fd;
 }
 
-/* ---- lines ------------------------------------------------------------------------------- */
-
-static void unpack(const struct hdf5_page *page, uint8_t *bytes)
+static bool fail(struct heft_error *err, const char *what)
 {
-    const uint8_t *line = page->lines;
+    char text[128] = "";
 
-    memset(bytes, 0, HDF5_PAGE);
-    for (size_t i = 0; i < LINES; i++)
-        if (page->which[i / 64] >> i % 64 & 1) {
-            memcpy(bytes + i * LINE, line, LINE);
-            line += LINE;
-        }
+    if (strerror_r(errno, text, sizeof text) != 0)
+        text[0] = '\0';
+    return hdf5_fail(err, HEFT_IO, "%s: %s", what, text);
 }
 
-static bool pack(struct hdf5_page *page, const uint8_t *bytes)
+struct heft_h5_image *hdf5_image_new(struct heft_error *err)
 {
-    static const uint8_t zeros[LINE];
-    uint8_t kept[HDF5_PAGE];
-    uint8_t *lines;
-    size_t n = 0;
+    struct heft_h5_image *image = hdf5_alloc(1, sizeof *image, err);
 
-    memset(page->which, 0, sizeof page->which);
-    for (size_t i = 0; i < LINES; i++)
-        if (memcmp(bytes + i * LINE, zeros, LINE) != 0) {
-            page->which[i / 64] |= (uint64_t)1 << i % 64;
-            memcpy(kept + n, bytes + i * LINE, LINE);
-            n += LINE;
-        }
-    lines = realloc(page->lines, n ? n : 1);
-    if (!lines)
-        return false;
-    memcpy(lines, kept, n);
-    page->lines = lines;
-    return true;
-}
-
-bool hdf5_image_close(struct heft_h5_image *image)
-{
-    struct hdf5_page *const page = image->open;
-
-    image->open = NULL;
-    return !page || pack(page, image->bytes);
-}
-
-static bool open_page(struct heft_h5_image *image, uint64_t number)
-{
-    struct hdf5_page *page;
-
-    if (image->open && image->open->number == number)
-        return true;
-    page = hdf5_image_close(image) ? page_of(image, number) : NULL;
-    if (!page)
-        return false;
-    unpack(page, image->bytes);
-    image->open = page;
-    return true;
-}
-
-/* ---- bytes ------------------------------------------------------------------------------- */
-
-static size_t piece(uint64_t off, size_t n)
-{
-    const size_t left = HDF5_PAGE - (size_t)(off % HDF5_PAGE);
-
-    return n < left ? n : left;
+    if (!image)
+        return NULL;
+    image->fd = open_unlinked();
+    if (image->fd >= 0)
+        return image;
+    fail(err, "a temporary file for the metadata cannot be made");
+    free(image);
+    return NULL;
 }
 
 bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n)
@@ -128,53 +51,46 @@ bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src
     const uint8_t *p = src;
 
     while (n > 0) {
-        const size_t now = piece(off, n);
+        const ssize_t put = pwrite(image->fd, p, n, (off_t)off);
 
-        if (!open_page(image, off / HDF5_PAGE))
-            return false;
-        memcpy(image->bytes + off % HDF5_PAGE, p, now);
-        p += now;
-        off += now;
-        n -= now;
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return fail(&image->failed, "the metadata cannot be written to a temporary file");
+        p += put;
+        off += (uint64_t)put;
+        n -= (size_t)put;
     }
     return true;
 }
 
-void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n)
+bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
+                     struct heft_error *err)
 {
-    uint8_t bytes[HDF5_PAGE];
     uint8_t *p = dst;
 
     while (n > 0) {
-        const size_t now = piece(off, n);
-        const struct hdf5_page *page =
-            image->n_slots ? image->pages[slot_of(image, off / HDF5_PAGE)] : NULL;
+        const ssize_t got = pread(image->fd, p, n, (off_t)off);
 
-        if (page)
-            unpack(page, bytes);
-        if (page)
-            memcpy(p, bytes + off % HDF5_PAGE, now);
-        else
-            memset(p, 0, now);
-        p += now;
-        off += now;
-        n -= now;
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(err, "the metadata cannot be read from a temporary file");
+        if (got == 0) { /* behind the last byte that was written */
+            memset(p, 0, n);
+            return true;
+        }
+        p += got;
+        off += (uint64_t)got;
+        n -= (size_t)got;
     }
-}
-
-static void free_page(struct hdf5_page *page)
-{
-    if (page)
-        free(page->lines);
-    free(page);
+    return true;
 }
 
 void hdf5_image_free(struct heft_h5_image *image)
 {
     if (!image)
         return;
-    for (size_t i = 0; i < image->n_slots; i++)
-        free_page(image->pages[i]);
-    free(image->pages);
+    (void)close(image->fd);
     free(image);
 }

@@ -151,6 +151,6 @@ HEFT_API const struct heft_h5_module heft_h5_module = {
     .read = hdf5_ask_read,
     .lay_out = lay_out,
     .image_size = image_size,
-    .image_copy = hdf5_image_copy,
+    .image_read = hdf5_image_read,
     .image_free = hdf5_image_free,
 };

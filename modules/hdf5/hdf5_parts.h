@@ -35,29 +35,18 @@ void *hdf5_alloc(size_t n, size_t each, struct heft_error *err); /* zeroed */
 /* Room for one more. items is the address of an array's pointer. */
 bool hdf5_grow(void *items, size_t *cap, size_t count, size_t each, struct heft_error *err);
 
-/* ---- hdf5_image.c: a new file in memory ---- */
+/* ---- hdf5_image.c: the metadata of a new file ---- */
 
-/* A page of what libhdf5 wrote: its lines of 16 bytes that are not zero. */
-#define HDF5_PAGE ((size_t)4096)
-struct hdf5_page {
-    uint64_t number;
-    uint64_t which[4];
-    uint8_t *lines;
-};
-
-/* A file that holds pages where something was written, and zeros elsewhere. */
 struct heft_h5_image {
-    struct hdf5_page **pages; /* open addressing by number, n_slots is a power of two */
-    size_t n_slots, n_pages;
-    uint64_t size;
-    struct hdf5_page *open; /* it is being written: what it holds are `bytes` */
-    uint8_t bytes[HDF5_PAGE];
+    int fd;                   /* an unlinked temporary file */
+    uint64_t size;            /* of the new file */
+    struct heft_error failed; /* of a write; libhdf5 only learns that it failed */
 };
 
+struct heft_h5_image *hdf5_image_new(struct heft_error *err);
 bool hdf5_image_write(struct heft_h5_image *image, uint64_t off, const void *src, size_t n);
-/* Packs the page that is open: before anything is copied. False where there is no memory. */
-bool hdf5_image_close(struct heft_h5_image *image);
-void hdf5_image_copy(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
+bool hdf5_image_read(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
+                     struct heft_error *err);
 
 /* ---- hdf5_driver.c: file drivers ---- */
 

@@ -142,7 +142,7 @@ struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
                                    const struct heft_h5_names *names, size_t n_names,
                                    struct heft_error *err)
 {
-    struct heft_h5_image *image = hdf5_alloc(1, sizeof *image, err);
+    struct heft_h5_image *image = hdf5_image_new(err);
     const struct hdf5_config config = {.image = image};
     struct lists lists = {-1, -1, -1, -1};
     hid_t file = -1;
@@ -156,10 +156,10 @@ struct heft_h5_image *hdf5_lay_out(struct heft_h5_new *datasets, size_t n,
     if (file >= 0 && H5Fclose(file) < 0)
         ok = ok && hdf5_blame(NULL, err, "a file cannot be laid out");
     close_lists(&lists);
-    if (ok && !hdf5_image_close(image))
-        ok = hdf5_fail(err, HEFT_NOMEM, "out of memory");
     if (ok)
         return image;
+    if (image && image->failed.code != HEFT_OK)
+        *err = image->failed;
     hdf5_image_free(image);
     return NULL;
 }

@@ -236,12 +236,12 @@ static bool read_file(const struct heft_op *op, uint64_t from, void *dst, uint64
     return ok || heft_error_file(err, op->u.file.path);
 }
 
-static void make_bytes(const struct heft_plan *plan, const struct heft_op *op, uint64_t from,
-                       uint8_t *dst, size_t n)
+static bool make_bytes(const struct heft_plan *plan, const struct heft_op *op, uint64_t from,
+                       uint8_t *dst, size_t n, struct heft_error *err)
 {
     const struct heft_maker *const maker = &plan->makers[op->u.made.maker];
 
-    maker->make(maker->ctx, op->u.made.from + from, dst, n);
+    return maker->make(maker->ctx, op->u.made.from + from, dst, n, err);
 }
 
 /* What op i has from `from` on, n bytes, into the buffer. *ready: so many bytes of the buffer are
@@ -256,8 +256,7 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
         memcpy(f->buffer + at, op->u.bytes + from, (size_t)n);
         return true;
     case HEFT_OP_MADE:
-        make_bytes(f->x->plan, op, from, f->buffer + at, (size_t)n);
-        return true;
+        return make_bytes(f->x->plan, op, from, f->buffer + at, (size_t)n, err);
     case HEFT_OP_LATE:
         memset(f->buffer + at, 0, (size_t)n);
         return true;

@@ -27,7 +27,8 @@ struct heft_late {
 };
 
 /* Bytes [from, from+n) of what is made; always the same, from any thread. */
-typedef void heft_make_fn(const void *ctx, uint64_t from, uint8_t *out, size_t n);
+typedef bool heft_make_fn(const void *ctx, uint64_t from, uint8_t *out, size_t n,
+                          struct heft_error *err);
 
 /* What made ops come from: released with the plan. */
 struct heft_maker {

@@ -13,7 +13,7 @@
 #include "heft/types.h"
 
 #define HEFT_H5_SYMBOL  "heft_h5_module"
-#define HEFT_H5_VERSION 3
+#define HEFT_H5_VERSION 4
 #define HEFT_H5_NOWHERE UINT64_MAX
 
 /* Where a file's bytes come from. */
@@ -113,7 +113,8 @@ struct heft_h5_module {
                                      struct heft_error *err);
     uint64_t (*image_size)(const struct heft_h5_image *image);
     /* [off, off+n) of it: zeros where nothing was written. Without the lock. */
-    void (*image_copy)(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n);
+    bool (*image_read)(const struct heft_h5_image *image, uint64_t off, void *dst, size_t n,
+                       struct heft_error *err);
     void (*image_free)(struct heft_h5_image *image);
 };
 

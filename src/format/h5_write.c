@@ -1,5 +1,5 @@
-/* h5_write.c: plans an HDF5 file. libhdf5 lays it out in memory, without the data: its pages of
- * metadata are what the plan makes, and between them the tensors are copied.
+/* h5_write.c: plans an HDF5 file. libhdf5 lays it out without the data: its metadata are what the
+ * plan makes, and between them the tensors are copied.
  *
  *     image     [superblock, groups, headers]            [B-trees, heaps]            [headers]
  *     tensors                                [ a/kernel ]                [ b/kernel ]
@@ -11,8 +11,9 @@
 #include "base/text.h"
 #include "format/h5_parts.h"
 
-#define MOST_PARTS 128 /* of a path */
-#define MOST_RANK  32  /* of libhdf5 */
+#define MOST_PARTS  128      /* of a path */
+#define MOST_RANK   32       /* of libhdf5 */
+#define MOST_GROUPS 0x80000u /* a group takes libhdf5 15 us and 1 KiB of the file */
 
 struct writer {
     struct heft_plan *plan;
@@ -109,6 +110,29 @@ static bool check_datasets(const struct writer *w)
     return true;
 }
 
+/* The parts of a path that are groups, without those that a path before it in order has made. */
+static size_t count_new_groups(struct heft_h5_text path, struct heft_h5_text before)
+{
+    size_t same = 0, groups = 0;
+
+    while (same < path.n && same < before.n && path.p[same] == before.p[same])
+        same++;
+    for (size_t i = same; i < path.n; i++)
+        groups += path.p[i] == '/';
+    return groups;
+}
+
+static bool check_groups(const struct writer *w)
+{
+    size_t groups = 0;
+
+    for (size_t k = 1; k < w->cargo->n_items; k++)
+        groups += count_new_groups(w->datasets[k].path, w->datasets[k - 1].path);
+    return groups <= MOST_GROUPS ||
+           heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                     "the names make %zu groups of HDF5, the limit is %u", groups, MOST_GROUPS);
+}
+
 /* ---- datasets ---------------------------------------------------------------------------- */
 
 struct name_key {
@@ -195,11 +219,11 @@ struct laid {
     struct heft_h5_image *image;
 };
 
-static void make(const void *ctx, uint64_t from, uint8_t *out, size_t n)
+static bool make(const void *ctx, uint64_t from, uint8_t *out, size_t n, struct heft_error *err)
 {
     const struct laid *laid = ctx;
 
-    laid->module->image_copy(laid->image, from, out, n);
+    return laid->module->image_read(laid->image, from, out, n, err);
 }
 
 static void release(void *ctx)
@@ -300,7 +324,7 @@ bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo
 
     w.module = heft_h5_load(err);
     ok = w.module && sort_items(&w) && keep_layers(&w) && add_datasets(&w) && check_datasets(&w) &&
-         lay_out(&w) && add_ops(&w) &&
+         check_groups(&w) && lay_out(&w) && add_ops(&w) &&
          heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
     heft_strmap_release(&w.paths);
     heft_free(w.attributes.list);

@@ -166,11 +166,14 @@ static void every_kind_of_op_in_one_file(void **state)
     assert_true(heft_exec_compare(&b->plan, &scratch, &b->err));
 }
 
-static void make_counted(const void *ctx, uint64_t from, uint8_t *out, size_t n)
+static bool make_counted(const void *ctx, uint64_t from, uint8_t *out, size_t n,
+                         struct heft_error *err)
 {
     (void)ctx;
+    (void)err;
     for (size_t i = 0; i < n; i++)
         out[i] = (uint8_t)((from + i) * 2654435761u >> 11);
+    return true;
 }
 
 static void count_release(void *ctx)
@@ -187,7 +190,7 @@ static void bytes_are_made_when_they_are_written(void **state)
     int released = 0;
     size_t n;
 
-    make_counted(NULL, 0, want, BIG);
+    assert_true(make_counted(NULL, 0, want, BIG, &b->err));
     begin(b);
     assert_true(heft_plan_maker(
         &b->plan, (struct heft_maker){make_counted, count_release, &released}, &maker, &b->err));
