@@ -148,21 +148,36 @@ static const H5FD_class_t driver = {
  * The names of a group are one entry, which every member needs. In a cache with less room it would be
  * written and read again for each of them, in time quadratic in the members: the cache grows for a
  * large entry, and for nothing else. */
+static void limit_cache(H5AC_cache_config_t *config)
+{
+    config->set_initial_size = 1;
+    config->initial_size = CACHE_BYTES;
+    config->min_size = CACHE_BYTES;
+    config->max_size = MOST_CACHE;
+    config->incr_mode = H5C_incr__off;
+    config->decr_mode = H5C_decr__off;
+    config->flash_incr_mode = H5C_flash_incr__add_space;
+    config->flash_multiple = 1.0;
+}
+
 static bool set_cache(hid_t access)
 {
     H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
 
     if (H5Pget_mdc_config(access, &config) < 0)
         return false;
-    config.set_initial_size = 1;
-    config.initial_size = CACHE_BYTES;
-    config.min_size = CACHE_BYTES;
-    config.max_size = MOST_CACHE;
-    config.incr_mode = H5C_incr__off;
-    config.decr_mode = H5C_decr__off;
-    config.flash_incr_mode = H5C_flash_incr__add_space;
-    config.flash_multiple = 1.0;
+    limit_cache(&config);
     return H5Pset_mdc_config(access, &config) >= 0;
+}
+
+void hdf5_shrink_cache(hid_t file)
+{
+    H5AC_cache_config_t config = {.version = H5AC__CURR_CACHE_CONFIG_VERSION};
+
+    if (H5Fget_mdc_config(file, &config) < 0)
+        return;
+    limit_cache(&config);
+    (void)H5Fset_mdc_config(file, &config);
 }
 
 /* Of chunks that are unpacked, one of the largest: bands of it are read one by one. */

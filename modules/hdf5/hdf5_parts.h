@@ -59,6 +59,8 @@ struct hdf5_config {
 };
 /* The property list of a file that is opened so, or -1. The config must outlive the file. */
 hid_t hdf5_access(const struct hdf5_config *config);
+/* Gives up the room that the cache got for the names of a group. */
+void hdf5_shrink_cache(hid_t file);
 
 /* ---- hdf5_types.c ---- */
 

@@ -234,6 +234,7 @@ static bool tell_group(struct walker *w, const struct link *link, hid_t object)
     w->parent = *link;
     if (H5Literate(object, order_of(object), H5_ITER_INC, &at, each_link, w) < 0 && !w->failed)
         return hdf5_blame(w->file, w->err, "the links of a group");
+    hdf5_shrink_cache(w->file->id);
     reverse(w->stack + before, w->n_stack - before);
     return !w->failed;
 }
