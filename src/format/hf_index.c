@@ -30,6 +30,7 @@ struct shard {
     struct heft_str path;
     size_t first, end; /* its rows in the model */
     const struct heft_format *format;
+    uint32_t n_entries, first_entry; /* in the reader's list of entries by shard */
 };
 
 struct mapping {
@@ -50,6 +51,7 @@ struct reader {
     struct heft_json json;
     struct mapping *map;
     size_t n_map, cap_map;
+    uint32_t *by_shard; /* numbers of map entries, those of the first shard first */
     struct shard *shards;
     size_t n_shards, cap_shards;
     struct heft_strmap names, paths, metadata;
@@ -280,11 +282,34 @@ static bool load_text(struct reader *r)
     return true;
 }
 
+/* Counting sort: what is done for each shard must not look at the entries of all. */
+static bool group_entries(struct reader *r)
+{
+    uint32_t first = 0;
+
+    r->by_shard = heft_arena_zero(&r->mem, r->n_map, sizeof *r->by_shard, r->err);
+    if (!r->by_shard)
+        return false;
+    for (size_t i = 0; i < r->n_map; i++)
+        r->shards[r->map[i].shard].n_entries++;
+    for (size_t i = 0; i < r->n_shards; i++) {
+        r->shards[i].first_entry = first;
+        first += r->shards[i].n_entries;
+        r->shards[i].n_entries = 0;
+    }
+    for (uint32_t i = 0; i < r->n_map; i++) {
+        struct shard *shard = &r->shards[r->map[i].shard];
+
+        r->by_shard[shard->first_entry + shard->n_entries++] = i;
+    }
+    return true;
+}
+
 /* ---- the shards ----------------------------------------------------------------------------- */
 
 /* Salvaging: a shard that cannot be opened. Its tensors are lost, and what was read of it goes. */
-static bool lose_shard(struct reader *r, uint32_t number, const struct heft_model_place *place,
-                       const struct heft_error *found)
+static bool lose_shard(struct reader *r, const struct shard *shard,
+                       const struct heft_model_place *place, const struct heft_error *found)
 {
     struct heft_error why = {.code = found->code, .offset = HEFT_NO_OFFSET};
     char line[sizeof why.text];
@@ -292,11 +317,11 @@ static bool lose_shard(struct reader *r, uint32_t number, const struct heft_mode
     heft_model_back(r->model, place);
     heft_error_format(found, line, sizeof line);
     heft_fail(&why, found->code, HEFT_NO_OFFSET, "its shard is lost: %s", line + strlen("heft: "));
-    for (size_t i = 0; i < r->n_map; i++) {
-        if (r->map[i].shard != number)
-            continue;
-        r->map[i].found = true;
-        if (!heft_model_lose(r->model, r->map[i].name, r->source, &why, r->err))
+    for (uint32_t i = 0; i < shard->n_entries; i++) {
+        struct mapping *const map = &r->map[r->by_shard[shard->first_entry + i]];
+
+        map->found = true;
+        if (!heft_model_lose(r->model, map->name, r->source, &why, r->err))
             return false;
     }
     return true;
@@ -313,7 +338,7 @@ static bool open_shard(struct reader *r, uint32_t number)
         return true;
     }
     if (heft_model_forgives(r->model, &found) || (r->model->salvage && found.code == HEFT_IO))
-        return lose_shard(r, number, &place, &found);
+        return lose_shard(r, &r->shards[number], &place, &found);
     *r->err = found;
     return false;
 }
@@ -387,17 +412,18 @@ static bool reorder_rows(struct reader *r, const struct shard *shard)
 }
 
 /* Shards of h5 leave out the first part of names: rows get the index's. */
-static bool rename_rows(struct reader *r, uint32_t number)
+static bool rename_rows(struct reader *r, const struct shard *shard)
 {
-    const struct shard *shard = &r->shards[number];
     struct heft_strmap stored = {0};
     bool ok = true;
 
-    for (uint32_t i = 0; ok && i < r->n_map; i++) {
+    for (uint32_t i = 0; ok && i < shard->n_entries; i++) {
+        const uint32_t at = r->by_shard[shard->first_entry + i];
         uint32_t other;
 
-        ok = r->map[i].shard != number || r->map[i].is_group ||
-             heft_strmap_add(&stored, shard->format->shard_name(r->map[i].name), i, &other, r->err);
+        ok = r->map[at].is_group ||
+             heft_strmap_add(&stored, shard->format->shard_name(r->map[at].name), at, &other,
+                             r->err);
     }
     for (size_t i = shard->first; ok && i < shard->end; i++) {
         struct heft_row *row = &r->model->rows[i];
@@ -416,7 +442,8 @@ static bool rename_rows(struct reader *r, uint32_t number)
 static bool rename_shards(struct reader *r)
 {
     for (uint32_t i = 0; i < r->n_shards; i++)
-        if (r->shards[i].format && r->shards[i].format->shard_name && !rename_rows(r, i))
+        if (r->shards[i].format && r->shards[i].format->shard_name &&
+            !rename_rows(r, &r->shards[i]))
             return false;
     return true;
 }
@@ -610,7 +637,7 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                        .source = source,
                        .first_metadata = model->n_metadata,
                        .first_storage = model->n_storages};
-    const bool ok = load_text(&r) && read_text(&r) &&
+    const bool ok = load_text(&r) && read_text(&r) && group_entries(&r) &&
                     heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
                     open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) &&
                     add_ties(&r) && drop_repeated_metadata(&r);
