@@ -112,9 +112,13 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
         .standard_input = true,
     };
     const size_t n = options->inputs.n - leave;
+    struct heft_checkpoint *c;
 
     if (options->io && strcmp(options->io, "mmap") == 0)
         report_note(options, "--io mmap: files are read by pread, never from a mapping");
-    return n == 1 ? heft_open(options->inputs.items[0], &how, err)
-                  : heft_open_many(options->inputs.items, n, &how, err);
+    c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
+               : heft_open_many(options->inputs.items, n, &how, err);
+    for (size_t i = 0; c && heft_choice_at(c, i); i++)
+        report_note(options, "%s", heft_choice_at(c, i));
+    return c;
 }

@@ -108,6 +108,11 @@ void heft_close(struct heft_checkpoint *c)
     heft_free(c);
 }
 
+const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
+{
+    return index < c->model.n_choices ? c->model.choices[index] : NULL;
+}
+
 /* ---- what it holds ----------------------------------------------------------------------- */
 
 const char *heft_format(const struct heft_checkpoint *c)

@@ -49,9 +49,13 @@ static const char *follow(struct walk *w, const char *path, const struct heft_op
 static const char *find_table(struct walk *w, const char *given,
                               const struct heft_open_options *options, struct heft_error *err)
 {
-    const char *path = heft_locate(given, options ? options->step : NULL, &w->mem, err);
+    struct heft_located located;
+    const char *path;
 
-    return path && leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
+    if (!heft_locate(given, options ? options->step : NULL, &w->mem, &located, err))
+        return NULL;
+    path = located.paths[0];
+    return leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
 }
 
 static bool look(struct walk *w, bool *is_index, struct heft_error *err)

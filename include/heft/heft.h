@@ -107,6 +107,9 @@ HEFT_API struct heft_checkpoint *heft_open_many(const char *const *paths, size_t
                                                 const struct heft_open_options *options,
                                                 struct heft_error *err);
 HEFT_API void heft_close(struct heft_checkpoint *c);
+/* What was opened of a folder that holds more than one checkpoint, and what was not: a line for
+ * people, one for each such input. NULL past the end. */
+HEFT_API const char *heft_choice_at(const struct heft_checkpoint *c, size_t index);
 
 /* ---- what it holds ----------------------------------------------------------------------- */
 

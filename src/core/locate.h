@@ -7,10 +7,16 @@
 #include "base/mem.h"
 #include "io/source.h"
 
-/* The path to open, in `mem` or `given` itself; NULL where the input means nothing, or several
+struct heft_located {
+    const char *const
+        *paths; /* to open, in this order: several where a numbered set has no index */
+    size_t n;
+    const char *note; /* for people: what of a folder was chosen, what not; NULL: no choice */
+};
+/* The files that an input means, in `mem` or `given` itself. False where it means nothing, or several
  * things. `step` (or NULL) chooses among the TensorFlow checkpoints of a folder. */
-HEFT_CHECKED const char *heft_locate(const char *given, const char *step, struct heft_arena *mem,
-                                     struct heft_error *err);
+HEFT_CHECKED bool heft_locate(const char *given, const char *step, struct heft_arena *mem,
+                              struct heft_located *out, struct heft_error *err);
 
 /* ---- locate_tf.c ---- */
 
@@ -24,6 +30,8 @@ HEFT_CHECKED const char *heft_locate_known(const char *given, enum heft_path_kin
 /* The one of a folder's names that is of a checkpoint of that step. */
 HEFT_CHECKED const char *heft_locate_step(const char *const *names, size_t n, const char *step,
                                           struct heft_error *err);
+/* "model.ckpt-3" of its file's name, where `base` is "model.ckpt"; empty for others. */
+struct heft_str heft_locate_step_of(const char *name, const char *base);
 /* "model.ckpt-3-00000-of-00002": whether a name is that of a V1 shard, and of how many; 0: none. */
 uint64_t heft_locate_shards(const char *name);
 /* Whether a folder has what a sharded save leaves that did not come to its end. */
@@ -33,10 +41,11 @@ bool heft_locate_is_interrupted(const char *const *names, size_t n);
 
 /* The document of a SavedModel among a folder's names; NULL where there is none. */
 const char *heft_locate_document(const char *const *names, size_t n);
-/* The only one of the folders called by numbers that holds a SavedModel: its document, from `folder`;
- * NULL where there is none, or several, or no memory (err). */
+/* Of the folders called by numbers that hold a SavedModel the one with the highest, as TensorFlow
+ * Serving takes it: its document, from `folder`; NULL where there is none, or no memory (err).
+ * *versions: how many there are. */
 HEFT_CHECKED const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
-                                             struct heft_arena *mem, bool *several,
+                                             struct heft_arena *mem, size_t *versions,
                                              struct heft_error *err);
 
 #endif

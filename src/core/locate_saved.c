@@ -1,5 +1,5 @@
 /* locate_saved.c: TensorFlow's SavedModels: a folder with a saved_model.…, or the folder of a model
- * whose versions are folders called by numbers, as serving has them, if there is one version only. */
+ * whose versions are folders called by numbers, as serving has them: the highest. */
 #include "core/locate.h"
 
 #include "io/source.h"
@@ -38,18 +38,32 @@ static const char *inside(const char *folder, const char *version, struct heft_a
     return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
 }
 
-const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
-                                struct heft_arena *mem, bool *several, struct heft_error *err)
+/* Both are of digits. */
+static bool is_higher(const char *a, const char *b)
 {
-    const char *found = NULL;
+    size_t n, m;
 
+    a += strspn(a, "0");
+    b += strspn(b, "0");
+    n = strlen(a);
+    m = strlen(b);
+    return n != m ? n > m : strcmp(a, b) > 0;
+}
+
+const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
+                                struct heft_arena *mem, size_t *versions, struct heft_error *err)
+{
+    const char *found = NULL, *version = NULL;
+
+    *versions = 0;
     for (size_t i = 0; i < n; i++) {
         const char *const name = is_number(names[i]) ? inside(folder, names[i], mem, err) : NULL;
 
-        if (name && found)
-            *several = true;
-        if (name)
+        *versions += name != NULL;
+        if (name && (!found || is_higher(names[i], version))) {
             found = name;
+            version = names[i];
+        }
     }
-    return *several ? NULL : found;
+    return found;
 }

@@ -163,6 +163,19 @@ static struct heft_str prefix_of(struct heft_str name)
     return name;
 }
 
+struct heft_str heft_locate_step_of(const char *name, const char *base)
+{
+    struct heft_str prefix = prefix_of(heft_str_of(name));
+    const size_t n = strlen(base);
+
+    if (heft_str_ends(prefix, ".meta"))
+        prefix.n -= strlen(".meta");
+    if (prefix.n < n + 2 || memcmp(name, base, n) != 0 || name[n] != '-' ||
+        strspn(name + n + 1, "0123456789") < prefix.n - n - 1)
+        prefix.n = 0;
+    return prefix;
+}
+
 static bool ends_with_step(struct heft_str prefix, const char *step)
 {
     const size_t n = strlen(step);

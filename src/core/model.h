@@ -247,10 +247,12 @@ struct heft_model {
     struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names;  /* dropped name → index of ties, after settle */
     struct heft_strmap blob_names; /* → index of blobs, after settle */
-    bool inside_index;   /* hf_index: shards are being opened, none of which may be an index */
-    bool has_deflated;   /* a storage is */
-    bool apart;          /* no two rows share a storage: row i has storage i */
-    bool names_ascend;   /* rows come by name, as writers that sort put them: no table is needed */
+    bool inside_index;    /* hf_index: shards are being opened, none of which may be an index */
+    bool has_deflated;    /* a storage is */
+    bool apart;           /* no two rows share a storage: row i has storage i */
+    bool names_ascend;    /* rows come by name, as writers that sort put them: no table is needed */
+    const char **choices; /* what was chosen of inputs that are folders, for people */
+    size_t n_choices;
     const char *step;    /* set before opening: which checkpoint of a folder; NULL: the latest */
     bool object_names;   /* set before opening: rows are called as the object graph has them */
     bool constants;      /* set before opening: constants of graphs are rows, too */

@@ -1,11 +1,9 @@
-/* registry.c: probe → open. The table of formats, and the strangers that are known by
- * name. */
+/* registry.c: probe → open, and the table of formats. */
 #include "core/registry.h"
-
-#include <stdio.h>
 
 #include "base/text.h"
 #include "core/locate.h"
+#include "core/strangers.h"
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
@@ -84,59 +82,6 @@ const struct heft_format *heft_registry_by_extension(const char *path)
     return NULL;
 }
 
-/* ---- strangers --------------------------------------------------------------------------- */
-
-static const struct {
-    uint16_t at, n;
-    const char *magic;
-    enum heft_code code;
-    const char *what;
-} strangers[] = {
-    {0, 15, "version https:/", HEFT_MALFORMED,
-     "a Git LFS pointer, not the model: fetch it with git lfs pull"},
-    {0, 9, "<!DOCTYPE", HEFT_MALFORMED, "an HTML page, not a model: the download failed"},
-    {0, 9, "<!doctype", HEFT_MALFORMED, "an HTML page, not a model: the download failed"},
-    {0, 5, "<html", HEFT_MALFORMED, "an HTML page, not a model: the download failed"},
-    {0, 8, "{\"error\"", HEFT_MALFORMED, "a JSON error message, not a model: the download failed"},
-    {0, 8, "PYTORCH1", HEFT_UNSUPPORTED, "the PyTorch preview container of 2018"},
-    {0, 4, "PK\5\6", HEFT_MALFORMED, "an empty zip archive"},
-    {257, 5, "ustar", HEFT_MALFORMED, "a tar archive whose first header is damaged"},
-    {0, 3, "\x1f\x8b\x08", HEFT_UNSUPPORTED, "gzip data: unpack it first"},
-    {0, 4, "\x28\xb5\x2f\xfd", HEFT_UNSUPPORTED, "zstd data: unpack it first"},
-    {0, 6, "7z\xbc\xaf\x27\x1c", HEFT_UNSUPPORTED, "a 7z archive: unpack it first"},
-    {0, 4, "\x83\xaf\x70\xd1", HEFT_UNSUPPORTED,
-     "a SavedModel in chunks (saved_model.cpb), a form that TensorFlow's own loader does not read "
-     "either"},
-    {0, 4, "GGUF", HEFT_UNSUPPORTED, "a GGUF file"},
-    {4, 4, "PTMF", HEFT_UNSUPPORTED, "a PyTorch mobile flatbuffer"},
-    {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
-    {0, 4,
-     "\x7f"
-     "ELF",
-     HEFT_MALFORMED, "a program"},
-};
-
-static bool refuse_unknown(const struct heft_probe *probe, struct heft_error *err)
-{
-    char begin[8 * 3 + 1] = "";
-
-    for (size_t i = 0; i < 8 && i < probe->head.n; i++)
-        snprintf(begin + 3 * i, 4, " %02x", probe->head.p[i]);
-    return heft_fail(err, HEFT_MALFORMED, 0,
-                     "no format that heft knows begins with%s; known are those of PyTorch, "
-                     "safetensors, TensorFlow, ExecuTorch, NumPy and HDF5",
-                     begin);
-}
-
-static bool refuse_stranger(const struct heft_probe *probe, struct heft_error *err)
-{
-    for (size_t i = 0; i < HEFT_COUNT(strangers); i++)
-        if (heft_within(strangers[i].at, strangers[i].n, probe->head.n) &&
-            memcmp(probe->head.p + strangers[i].at, strangers[i].magic, strangers[i].n) == 0)
-            return heft_fail(err, strangers[i].code, 0, "this is %s", strangers[i].what);
-    return refuse_unknown(probe, err);
-}
-
 /* ---- probe and open ---------------------------------------------------------------------- */
 
 /* The tail, on the heap, is the model's. */
@@ -193,8 +138,10 @@ static const struct heft_format *probe(struct heft_model_source *file, struct he
                 best = formats[i];
             }
         }
+        if (score < SURE && heft_looks_coreml(&sample)) /* a protobuf much like a SavedModel */
+            best = NULL;
         if (!best && seek(&file->source, &best, err) && !best)
-            refuse_stranger(&sample, err);
+            heft_stranger_refuse(&sample, err);
     }
     return best;
 }
@@ -294,9 +241,21 @@ bool heft_registry_check_relative(struct heft_str relative, struct heft_error *e
 static const char *sibling_path(struct heft_model *model, uint32_t source, struct heft_str relative,
                                 struct heft_error *err)
 {
-    if (!heft_registry_check_relative(relative, err))
+    const char *beside = model->sources[source].path, *path;
+    bool inside;
+
+    if (!heft_registry_check_relative(relative, err) ||
+        !(path = join_folder(model, beside, relative, err)) ||
+        !heft_path_inside(path, heft_path_folder(beside), &inside, err))
         return NULL;
-    return join_folder(model, model->sources[source].path, relative, err);
+    if (inside)
+        return path;
+    heft_fail(
+        err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+        "names the file \"%.*s\"; a sub-folder of it is a symbolic link that leads out of the "
+        "folder, which is not followed",
+        (int)heft_min_u64(relative.n, 200), relative.p);
+    return NULL;
 }
 
 bool heft_registry_open_sibling(struct heft_model *model, uint32_t source, struct heft_str relative,
@@ -371,25 +330,40 @@ static bool join(struct heft_model *model, struct heft_error *err)
     return true;
 }
 
+static bool open_located(struct heft_model *model, const struct heft_located *located,
+                         const char *format, struct heft_error *err)
+{
+    for (size_t i = 0; i < located->n; i++)
+        if (!open_path(model, located->paths[i], format, err))
+            return false;
+    if (located->note)
+        model->choices[model->n_choices++] = located->note;
+    return true;
+}
+
 static bool open_input(struct heft_model *model, const char *given, const char *format,
                        struct heft_error *err)
 {
-    const char *path;
+    struct heft_located located;
 
     if (model->standard_input && strcmp(given, "-") == 0)
         return open_stdin(model, format, err);
-    path = heft_locate(given, model->step, &model->mem, err);
-    return (path && open_path(model, path, format, err)) || heft_error_file(err, given);
+    return (heft_locate(given, model->step, &model->mem, &located, err) &&
+            open_located(model, &located, format, err)) ||
+           heft_error_file(err, given);
 }
 
 bool heft_registry_open(struct heft_model *model, const char *const *paths, size_t n_paths,
                         const char *format, struct heft_error *err)
 {
+    if (n_paths == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
+    model->choices = heft_arena_zero(&model->mem, n_paths, sizeof *model->choices, err);
+    if (!model->choices)
+        return false;
     for (size_t i = 0; i < n_paths; i++)
         if (!open_input(model, paths[i], format, err))
             return false;
-    if (n_paths == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no input was named");
     return n_paths == 1 || join(model, err);
 }
 

@@ -117,6 +117,10 @@ enum heft_path_kind { HEFT_PATH_NONE, HEFT_PATH_FILE, HEFT_PATH_DIR, HEFT_PATH_O
 enum heft_path_kind heft_path_kind(const char *path);
 /* How many bytes of a path are its folder, with the slash behind it; the rest is the file's name. */
 size_t heft_path_folder(const char *path);
+/* path_inside.c: *inside: whether what follows the first `folder` bytes of a path stays below them: no
+ * sub-folder on the way is a symbolic link that leads out. Links to files are not looked at. */
+HEFT_CHECKED bool heft_path_inside(const char *path, size_t folder, bool *inside,
+                                   struct heft_error *err);
 /* The names in a folder, sorted by bytes, in the arena. */
 HEFT_CHECKED bool heft_path_list(const char *folder, struct heft_arena *arena,
                                  const char *const **names, size_t *count, struct heft_error *err);

@@ -1,0 +1,70 @@
+/* path_inside.c: whether a relative path stays inside of its folder where sub-folders are symbolic
+ * links. Links to files are followed: a Hugging Face cache is made of them. */
+#include "io/os.h"
+#include "io/source.h"
+
+enum { MOST_UP = 64 }; /* folders between a linked one and the folder it may stand in */
+
+static bool same_folder(const struct heft_os_stat *a, const struct heft_os_stat *b)
+{
+    return a->device == b->device && a->inode == b->inode;
+}
+
+/* Whether `at`, a folder, lies somewhere below `home`: its parents are asked, one by one. */
+static bool lies_below(struct heft_buf *at, const struct heft_os_stat *home)
+{
+    struct heft_os_stat here, last = {0};
+
+    for (unsigned i = 0; i < MOST_UP; i++) {
+        heft_buf_put(at, "/..", sizeof "/.."); /* with its NUL */
+        if (at->failed || heft_os->stat_path(at->p, &here) != 0)
+            return false;
+        at->n--;
+        if (same_folder(&here, home))
+            return true;
+        if (i > 0 && same_folder(&here, &last))
+            return false; /* the root */
+        last = here;
+    }
+    return false;
+}
+
+/* *inside: whether the folder of that path, which may be a link, lies below `home`. */
+static bool check_folder(const char *path, size_t n, const struct heft_os_stat *home, bool *inside,
+                         struct heft_error *err)
+{
+    struct heft_buf at = {0};
+    struct heft_os_stat here;
+    bool ok;
+
+    *inside = true;
+    heft_buf_put(&at, path, n);
+    heft_buf_char(&at, '\0');
+    ok = heft_buf_ok(&at, err);
+    if (ok && heft_os->stat_link(at.p, &here) == 0 && here.is_link) {
+        at.n--;
+        *inside = lies_below(&at, home);
+        ok = heft_buf_ok(&at, err);
+    }
+    heft_buf_release(&at);
+    return ok;
+}
+
+bool heft_path_inside(const char *path, size_t folder, bool *inside, struct heft_error *err)
+{
+    struct heft_os_stat home;
+    struct heft_buf text = {0};
+    bool ok;
+
+    *inside = true;
+    if (!strchr(path + folder, '/'))
+        return true;
+    heft_buf_put(&text, folder ? path : "./", folder ? folder : 2);
+    heft_buf_char(&text, '\0');
+    ok = heft_buf_ok(&text, err);
+    if (ok && heft_os->stat_path(text.p, &home) == 0)
+        for (size_t i = folder; ok && *inside && path[i]; i++)
+            ok = path[i] != '/' || check_folder(path, i, &home, inside, err);
+    heft_buf_release(&text);
+    return ok;
+}
