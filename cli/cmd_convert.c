@@ -4,6 +4,7 @@
 #include "progress.h"
 #include "report.h"
 #include "losses.h"
+#include "rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static void tell_notes(const struct options *options, const struct heft_conversi
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static void plan_text(struct out *out, const struct heft_conversion *conversion)
+static void plan_text(struct out *out, const struct heft_conversion *conversion,
+                      const struct rule_report *rules)
 {
     struct heft_planned_tensor t;
     struct heft_file file;
@@ -52,6 +54,7 @@ static void plan_text(struct out *out, const struct heft_conversion *conversion)
             out_char(out, '\n');
         }
     }
+    rules_text(out, rules);
 }
 
 /* filename_to_tensors: tensors come file by file. */
@@ -93,11 +96,13 @@ static void json_by_tensor(struct out *out, const struct heft_conversion *conver
     json_close(out, '}');
 }
 
-static void plan_json(struct out *out, const struct heft_conversion *conversion)
+static void plan_json(struct out *out, const struct heft_conversion *conversion,
+                      const struct rule_report *rules)
 {
     struct heft_planned planned;
     heft_convert_summary(conversion, &planned);
     json_open(out, '{');
+    json_member_u64(out, "heft", 1);
     json_member_bool(out, "is_sharded", planned.is_sharded);
     json_key(out, "metadata");
     json_open(out, '{');
@@ -105,6 +110,7 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion)
     json_close(out, '}');
     json_by_file(out, conversion);
     json_by_tensor(out, conversion);
+    rules_json(out, rules);
     json_close(out, '}');
     out_char(out, '\n');
 }
@@ -122,12 +128,14 @@ static void tell_text(struct out *out, const struct heft_conversion *conversion)
 
 static void tell_json(const struct options *options, struct out *out,
                       const struct heft_checkpoint *c, const struct heft_conversion *conversion,
-                      const struct progress *progress, bool written)
+                      const struct progress *progress, const struct rule_report *rules,
+                      bool written)
 {
     struct heft_planned planned;
     struct heft_file file;
     heft_convert_summary(conversion, &planned);
     json_open(out, '{');
+    json_member_u64(out, "heft", 1);
     json_key(out, "files");
     json_open(out, '[');
     for (size_t i = 0; written && heft_convert_file(conversion, i, &file); i++)
@@ -138,6 +146,7 @@ static void tell_json(const struct options *options, struct out *out,
     json_key(out, "seconds");
     json_seconds(out, progress_seconds(progress));
     json_member_u64(out, "peak_rss", peak_memory());
+    rules_json(out, rules);
     if (options->salvage)
         salvage_json(out, c, conversion);
     json_close(out, '}');
@@ -193,7 +202,7 @@ static bool write_files(const struct options *options, struct heft_conversion *c
 
 static bool run(const struct options *options, struct out *out, struct heft_checkpoint *c,
                 struct heft_conversion *conversion, struct progress *progress,
-                struct heft_error *err)
+                const struct rule_report *rules, struct heft_error *err)
 {
     const bool written = !is_empty(conversion);
     if (written && !write_files(options, conversion, progress, err))
@@ -201,7 +210,7 @@ static bool run(const struct options *options, struct out *out, struct heft_chec
     if (!written)
         fprintf(stderr, "heft: nothing is left to write\n");
     if (options->json)
-        tell_json(options, out, c, conversion, progress, written);
+        tell_json(options, out, c, conversion, progress, rules, written);
     else if (written)
         tell_text(out, conversion);
     return true;
@@ -238,21 +247,25 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .progress_ctx = progress,
     };
     struct heft_conversion *conversion;
-    bool fine = true;
+    struct rule_report rules;
+    bool fine = rules_judge(&rules, options, c, err);
 
     progress->what = options->salvage ? "check" : "convert";
-    conversion = heft_convert_plan(c, &how, err);
+    conversion = fine ? heft_convert_plan(c, &how, err) : NULL;
     progress_end(progress);
     progress->what = "convert";
-    if (!conversion)
+    if (!conversion) {
+        rules_release(&rules);
         return false;
+    }
     tell_notes(options, conversion);
     if (options->salvage && salvage_report(c, conversion))
         *status = EXIT_NO;
     if (options->dry_run)
-        (options->json ? plan_json : plan_text)(out, conversion);
+        (options->json ? plan_json : plan_text)(out, conversion, &rules);
     else
-        fine = run(options, out, c, conversion, progress, err);
+        fine = run(options, out, c, conversion, progress, &rules, err);
+    rules_release(&rules);
     heft_convert_free(conversion);
     return fine;
 }

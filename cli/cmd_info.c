@@ -176,7 +176,8 @@ static void json_lacks(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
-static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
+                      const struct rule_report *rules)
 {
     const struct heft_value *const values = heft_values(c);
     const struct heft_value *const about = heft_about(c);
@@ -202,6 +203,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
     json_blobs(out, c);
     json_unread(out, c);
     json_lacks(out, c);
+    rules_json(out, rules);
     for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
          v = v->next_sibling) {
         json_key(out, v->key);
@@ -420,8 +422,8 @@ int cmd_info(const struct options *options, struct out *out)
     bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err) &&
                 heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
 
-    if (fine &&
-        !(options->json ? info_json(out, c, &summary) : info_text(out, c, &summary, options->all)))
+    if (fine && !(options->json ? info_json(out, c, &summary, &rows.rules)
+                                : info_text(out, c, &summary, options->all)))
         fine = no_memory(&err, "the values");
     if (fine) {
         report_lacks(options, c);

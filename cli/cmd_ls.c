@@ -386,6 +386,7 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
         json_blobs(out, rows->c);
         json_close(out, ']');
     }
+    rules_json(out, &rows->rules);
     json_close(out, '}');
     out_char(out, '\n');
     return fine;

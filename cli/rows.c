@@ -171,19 +171,21 @@ static size_t root_length(const char *root)
 bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struct options *options,
                  struct heft_error *err)
 {
-    *rows = (struct rows){.c = c, .n = heft_tensor_count(c)};
+    *rows = (struct rows){.c = c, .n = heft_tensor_count(c), .rules.options = options};
     rows->cut = root_length(options->root);
     if (!measure_paths(rows, err))
         return false;
     if (!options->root && !options->n_rules && !options->sort)
         return true;
-    return pick_rows(rows, options, err) && (!options->sort || sort_rows(rows, options->sort, err));
+    return rules_judge(&rows->rules, options, c, err) && pick_rows(rows, options, err) &&
+           (!options->sort || sort_rows(rows, options->sort, err));
 }
 
 void rows_release(struct rows *rows)
 {
     free(rows->order);
     free(rows->paths);
+    rules_release(&rows->rules);
 }
 
 bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out)

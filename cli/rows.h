@@ -4,6 +4,7 @@
 
 #include "options.h"
 #include "output.h"
+#include "rules.h"
 
 struct rows_path {
     const char *text; /* of the checkpoint */
@@ -17,6 +18,7 @@ struct rows {
     size_t n;
     size_t cut;              /* letters of --root that are cut from names, with the dot */
     struct rows_path *paths; /* a file */
+    struct rule_report rules;
 };
 
 /* -g, -e, --root and --sort. A zeroed struct may be released. */

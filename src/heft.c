@@ -346,6 +346,13 @@ bool heft_select(const struct heft_checkpoint *c, const char *root, const struct
     return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
 }
 
+bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
+                       const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
+                       struct heft_error *err)
+{
+    return heft_rules_count(&c->model, root, rules, n_rules, uses, err);
+}
+
 /* ---- reading tensors --------------------------------------------------------------------- */
 
 static const struct heft_row *row_at(const struct heft_checkpoint *c, size_t index,

@@ -619,7 +619,8 @@ enum heft_rule_kind {
 };
 struct heft_rule {
     enum heft_rule_kind kind;
-    const char *left;  /* glob ("!…" excludes), regex (POSIX extended), metadata key */
+    const char *left;  /* glob ("!…" excludes), regex (POSIX extended, with \d \w \s \b), metadata
+                          key */
     const char *right; /* replacement (\1 … \9), dtype's name, metadata value, how; else NULL */
 };
 /* Which tensors root and rules (globs and regexes; others are passed over) take: selected[i] for
@@ -628,6 +629,18 @@ struct heft_rule {
 HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
                           const struct heft_rule *rules, size_t n_rules, bool *selected,
                           struct heft_error *err);
+
+/* What a rule does to the names of a checkpoint: */
+struct heft_rule_use {
+    uint64_t matches;    /* names that it matches: of any tensor, tie, blob below root (globs and
+                            regexes); of what is selected (others). 0 of metadata */
+    uint64_t left_alone; /* of a cast: tensors among them that it leaves as they are, since a glob
+                            with wildcards casts to a float only what is a float */
+};
+/* uses[i] for each rule. HEFT_USAGE for a bad regex. */
+HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
+                                const struct heft_rule *rules, size_t n_rules,
+                                struct heft_rule_use *uses, struct heft_error *err);
 
 struct heft_convert_options {
     const char *output; /* file or folder: as -o of heft-convert(1) */

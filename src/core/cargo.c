@@ -15,8 +15,7 @@ static bool has_wildcard(const char *glob)
     return strpbrk(glob, "*?[") != NULL;
 }
 
-/* A wildcard that asks for a float leaves integers and bools alone, as torch's Module.to does. */
-static bool cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
+bool heft_cargo_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
 {
     const uint8_t target = heft_dtype_info(to)->kind, kind = heft_dtype_info(from)->kind;
 
@@ -40,7 +39,8 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
         if (!heft_dtype_parse(rule->right, &asked))
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "cast to \"%s\": no such dtype",
                              rule->right);
-        if (heft_glob_match(heft_str_of(rule->left), name) && cast_applies(from, asked, rule->left))
+        if (heft_glob_match(heft_str_of(rule->left), name) &&
+            heft_cargo_cast_applies(from, asked, rule->left))
             to = asked;
     }
     item->as = (uint8_t)to;

@@ -74,6 +74,9 @@ HEFT_CHECKED bool heft_cargo_retie(struct heft_cargo *cargo,
 HEFT_CHECKED bool heft_cargo_take_blobs(struct heft_cargo *cargo,
                                         const struct heft_convert_options *options,
                                         struct heft_error *err);
+/* Whether a cast rule takes tensors of that dtype: a wildcard that asks for a float leaves integers and
+ * bools alone, as torch's Module.to does. */
+bool heft_cargo_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob);
 /* Sets what it is written as, and its bytes: the last rule that matches the name decides. */
 HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
                                           const struct heft_convert_options *options,

@@ -1,13 +1,10 @@
-/* select.c: globs, regexes and renaming over names. Regexes are the C library's, compiled once a
- * call. */
+/* select.c: globs, regexes and renaming over names, and how many names each rule matches. Regexes
+ * are compiled once a call. */
 #include "core/select.h"
 
-#include <regex.h>
-#include <stdlib.h>
-
 #include "base/text.h"
-
-#define GROUPS 10
+#include "core/cargo.h"
+#include "core/regexes.h"
 
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest)
 {
@@ -24,59 +21,54 @@ bool heft_name_below(struct heft_str name, const char *root, struct heft_str *re
     return true;
 }
 
-static bool compile(const struct heft_rule *rule, regex_t *out, struct heft_error *err)
+static void release_regexes(struct heft_regex *regexes, size_t n)
 {
-    char why[128];
-    const int status = regcomp(out, rule->left, REG_EXTENDED);
-
-    if (status == 0)
-        return true;
-    regerror(status, out, why, sizeof why);
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "regular expression \"%s\": %s", rule->left,
-                     why);
-}
-
-static void release_regexes(regex_t *regexes, const struct heft_rule *rules, size_t n,
-                            enum heft_rule_kind kind)
-{
-    for (size_t i = 0; i < n; i++)
-        if (rules[i].kind == kind)
-            regfree(&regexes[i]);
+    for (size_t i = 0; regexes && i < n; i++)
+        heft_regex_release(&regexes[i]);
     heft_free(regexes);
 }
 
-/* One regex_t a rule, used where the rule is of that kind. NULL on failure. */
-static regex_t *compile_all(const struct heft_rule *rules, size_t n, enum heft_rule_kind kind,
-                            struct heft_error *err)
+/* One a rule, compiled where the rule is of that kind. NULL on failure. */
+static struct heft_regex *compile_all(const struct heft_rule *rules, size_t n,
+                                      enum heft_rule_kind kind, struct heft_error *err)
 {
-    regex_t *regexes = heft_calloc(n + 1, sizeof *regexes, err);
+    struct heft_regex *regexes = heft_calloc(n + 1, sizeof *regexes, err);
 
     for (size_t i = 0; regexes && i < n; i++)
-        if (rules[i].kind == kind && !compile(&rules[i], &regexes[i], err)) {
-            release_regexes(regexes, rules, i, kind);
+        if (rules[i].kind == kind &&
+            !heft_regex_compile(&regexes[i], rules[i].left, rules[i].right, err)) {
+            release_regexes(regexes, n);
             return NULL;
         }
     return regexes;
 }
 
+/* Whether the rule, a glob or a regex, matches a name; of an excluding glob what is behind its !. */
+static bool rule_matches(struct heft_str name, const struct heft_rule *rule,
+                         struct heft_regex *regex)
+{
+    if (rule->kind == HEFT_RULE_REGEX)
+        return heft_regex_matches(regex, name);
+    return heft_glob_match(heft_str_of(rule->left + (rule->left[0] == '!')), name);
+}
+
 static bool matches(struct heft_str name, const struct heft_rule *rules, size_t n,
-                    const regex_t *regexes)
+                    struct heft_regex *regexes)
 {
     bool wanted = false, has_including = false;
 
     for (size_t i = 0; i < n; i++) {
         const struct heft_rule *rule = &rules[i];
 
+        if (rule->kind != HEFT_RULE_GLOB && rule->kind != HEFT_RULE_REGEX)
+            continue;
         if (rule->kind == HEFT_RULE_GLOB && rule->left[0] == '!') {
-            if (heft_glob_match(heft_str_of(rule->left + 1), name))
+            if (rule_matches(name, rule, NULL))
                 return false;
-        } else if (rule->kind == HEFT_RULE_GLOB) {
-            has_including = true;
-            wanted = wanted || heft_glob_match(heft_str_of(rule->left), name);
-        } else if (rule->kind == HEFT_RULE_REGEX) {
-            has_including = true;
-            wanted = wanted || regexec(&regexes[i], name.p, 0, NULL, 0) == 0;
+            continue;
         }
+        has_including = true;
+        wanted = wanted || rule_matches(name, rule, &regexes[i]);
     }
     return wanted || !has_including;
 }
@@ -84,13 +76,13 @@ static bool matches(struct heft_str name, const struct heft_rule *rules, size_t 
 bool heft_select_name(struct heft_str name, const char *root, const struct heft_rule *rules,
                       size_t n_rules, bool *selected, struct heft_error *err)
 {
-    regex_t *regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
+    struct heft_regex *regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
     struct heft_str rest;
 
     if (!regexes)
         return false;
     *selected = heft_name_below(name, root, &rest) && matches(rest, rules, n_rules, regexes);
-    release_regexes(regexes, rules, n_rules, HEFT_RULE_REGEX);
+    release_regexes(regexes, n_rules);
     return true;
 }
 
@@ -98,7 +90,7 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
                       const struct heft_rule *rules, size_t n_rules, bool *selected,
                       struct heft_error *err)
 {
-    regex_t *regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
+    struct heft_regex *regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
     bool any_below = model->n_rows == 0;
     struct heft_str rest;
 
@@ -110,7 +102,7 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
         any_below = any_below || below;
         selected[i] = below && matches(rest, rules, n_rules, regexes);
     }
-    release_regexes(regexes, rules, n_rules, HEFT_RULE_REGEX);
+    release_regexes(regexes, n_rules);
     return any_below ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor lies below \"%s\"", root);
 }
@@ -121,11 +113,11 @@ static void put_replacement(struct heft_buf *out, const char *to, const char *te
                             const regmatch_t *groups)
 {
     for (; *to; to++) {
-        if (to[0] != '\\' || to[1] == '\0') {
+        if (to[0] != '\\') {
             heft_buf_char(out, *to);
             continue;
         }
-        to++;
+        to += to[1] == 'g' ? 3 : 1; /* \g<1> is \1 */
         if (*to < '0' || *to > '9') {
             heft_buf_char(out, *to);
         } else if (groups[*to - '0'].rm_so >= 0) {
@@ -133,47 +125,151 @@ static void put_replacement(struct heft_buf *out, const char *to, const char *te
 
             heft_buf_put(out, text + g->rm_so, (size_t)(g->rm_eo - g->rm_so));
         }
+        to += to[1] == '>' && to[-1] == '<';
     }
 }
 
 /* All matches, left to right; an empty match copies one character and goes on, as sed does. */
-static void replace_all(struct heft_buf *out, const regex_t *regex, const char *to,
-                        const char *text)
+static void replace_all(struct heft_buf *out, struct heft_regex *regex, const char *to,
+                        struct heft_str text)
 {
-    regmatch_t groups[GROUPS];
-    int flags = 0;
+    size_t at = 0;
 
-    while (regexec(regex, text, GROUPS, groups, flags) == 0) {
-        heft_buf_put(out, text, (size_t)groups[0].rm_so);
-        put_replacement(out, to, text, groups);
-        text += groups[0].rm_eo;
-        if (groups[0].rm_so == groups[0].rm_eo) {
-            if (!*text)
-                return;
-            heft_buf_char(out, *text++);
+    while (at <= text.n && heft_regex_find(regex, text, at)) {
+        const regmatch_t whole = regex->found[0];
+
+        heft_buf_put(out, text.p + at, (size_t)whole.rm_so - at);
+        put_replacement(out, to, text.p, regex->found);
+        at = (size_t)whole.rm_eo;
+        if (whole.rm_so == whole.rm_eo) {
+            if (at < text.n)
+                heft_buf_char(out, text.p[at]);
+            at++;
         }
-        flags = REG_NOTBOL;
     }
-    heft_buf_text(out, text);
+    if (at < text.n)
+        heft_buf_put(out, text.p + at, text.n - at);
+}
+
+static bool rename_one(struct heft_str *name, struct heft_regex *regex, const char *to,
+                       struct heft_arena *mem, struct heft_error *err)
+{
+    struct heft_buf out = {0};
+
+    replace_all(&out, regex, to, *name);
+    return heft_buf_take(&out, mem, name, err);
 }
 
 bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
                      size_t n_rules, struct heft_arena *mem, struct heft_error *err)
 {
-    regex_t *regexes = compile_all(rules, n_rules, HEFT_RULE_RENAME, err);
+    struct heft_regex *regexes = compile_all(rules, n_rules, HEFT_RULE_RENAME, err);
     bool ok = regexes != NULL;
 
-    for (size_t r = 0; ok && r < n_rules; r++) {
-        for (size_t i = 0; ok && rules[r].kind == HEFT_RULE_RENAME && i < n; i++) {
-            struct heft_buf out = {0};
+    for (size_t r = 0; ok && r < n_rules; r++)
+        for (size_t i = 0; ok && rules[r].kind == HEFT_RULE_RENAME && i < n; i++)
+            ok = !heft_regex_matches(&regexes[r], names[i]) ||
+                 rename_one(&names[i], &regexes[r], rules[r].right, mem, err);
+    release_regexes(regexes, n_rules);
+    return ok;
+}
 
-            if (regexec(&regexes[r], names[i].p, 0, NULL, 0) != 0)
-                continue;
-            replace_all(&out, &regexes[r], rules[r].right, names[i].p);
-            ok = heft_buf_take(&out, mem, &names[i], err);
+/* ---- what rules do ----------------------------------------------------------------------- */
+
+struct counting {
+    const struct heft_rule *rules;
+    size_t n;
+    struct heft_regex *selecting, *renaming; /* one a rule */
+    struct heft_rule_use *uses;
+    struct heft_arena mem; /* renamed names */
+    struct heft_error *err;
+};
+
+/* Globs and regexes. */
+static void count_selection(struct counting *c, struct heft_str name)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->rules[i].kind == HEFT_RULE_GLOB || c->rules[i].kind == HEFT_RULE_REGEX)
+            c->uses[i].matches += rule_matches(name, &c->rules[i], &c->selecting[i]);
+}
+
+static bool leaves_alone(const struct heft_rule *cast, enum heft_dtype dtype)
+{
+    enum heft_dtype to;
+
+    return heft_dtype_parse(cast->right, &to) && !heft_cargo_cast_applies(dtype, to, cast->left);
+}
+
+/* Casts and ties see the name before it is renamed, partitions behind it; dtype: of the tensor. */
+static bool count_changes(struct counting *c, struct heft_str name, enum heft_dtype dtype)
+{
+    const struct heft_str before = name;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const struct heft_rule *rule = &c->rules[i];
+
+        if (rule->kind == HEFT_RULE_RENAME && heft_regex_matches(&c->renaming[i], name)) {
+            c->uses[i].matches++;
+            if (!rename_one(&name, &c->renaming[i], rule->right, &c->mem, c->err))
+                return false;
+        } else if (rule->kind == HEFT_RULE_CAST &&
+                   heft_glob_match(heft_str_of(rule->left), before)) {
+            c->uses[i].matches++;
+            c->uses[i].left_alone += leaves_alone(rule, dtype);
         }
     }
-    if (regexes)
-        release_regexes(regexes, rules, n_rules, HEFT_RULE_RENAME);
+    for (size_t i = 0; i < c->n; i++) {
+        const enum heft_rule_kind kind = c->rules[i].kind;
+
+        if (kind == HEFT_RULE_PARTITION || kind == HEFT_RULE_KEEP_TIED)
+            c->uses[i].matches += heft_glob_match(heft_str_of(c->rules[i].left),
+                                                  kind == HEFT_RULE_PARTITION ? name : before);
+    }
+    return true;
+}
+
+/* A name below root: of a tensor, or of something else (no dtype), which only selection sees. */
+static bool count_name(struct counting *c, struct heft_str name, const char *root,
+                       enum heft_dtype dtype)
+{
+    struct heft_str rest;
+
+    if (!heft_name_below(name, root, &rest))
+        return true;
+    count_selection(c, rest);
+    return dtype == HEFT_DTYPE_COUNT || !matches(rest, c->rules, c->n, c->selecting) ||
+           count_changes(c, rest, dtype);
+}
+
+static bool count_all(struct counting *c, const struct heft_model *model, const char *root)
+{
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (!count_name(c, model->rows[i].name, root, (enum heft_dtype)model->rows[i].dtype))
+            return false;
+    for (size_t i = 0; i < model->n_unreadable; i++)
+        (void)count_name(c, model->unreadable[i].name, root, HEFT_DTYPE_COUNT);
+    for (size_t i = 0; i < model->n_blobs; i++)
+        (void)count_name(c, model->blobs[i].name, root, HEFT_DTYPE_COUNT);
+    for (size_t i = 0; i < model->n_ties; i++)
+        if (!count_name(c, model->ties[i].key, root, HEFT_F32))
+            return false;
+    return true;
+}
+
+bool heft_rules_count(const struct heft_model *model, const char *root,
+                      const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
+                      struct heft_error *err)
+{
+    struct counting c = {.rules = rules, .n = n_rules, .uses = uses, .err = err};
+    bool ok;
+
+    for (size_t i = 0; i < n_rules; i++)
+        uses[i] = (struct heft_rule_use){0};
+    c.selecting = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
+    c.renaming = c.selecting ? compile_all(rules, n_rules, HEFT_RULE_RENAME, err) : NULL;
+    ok = c.renaming && count_all(&c, model, root);
+    release_regexes(c.selecting, n_rules);
+    release_regexes(c.renaming, n_rules);
+    heft_arena_release(&c.mem);
     return ok;
 }

@@ -16,6 +16,10 @@ HEFT_CHECKED bool heft_select_rows(const struct heft_model *model, const char *r
 HEFT_CHECKED bool heft_select_name(struct heft_str name, const char *root,
                                    const struct heft_rule *rules, size_t n_rules, bool *selected,
                                    struct heft_error *err);
+/* uses[i] of each rule; heft_rule_matches of heft.h. */
+HEFT_CHECKED bool heft_rules_count(const struct heft_model *model, const char *root,
+                                   const struct heft_rule *rules, size_t n_rules,
+                                   struct heft_rule_use *uses, struct heft_error *err);
 /* names[i] = names[i] after every rename rule, in order, each applied to all its matches. */
 HEFT_CHECKED bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
                                   size_t n_rules, struct heft_arena *mem, struct heft_error *err);
