@@ -210,6 +210,59 @@ static bool report_storage(void *ctx, uint32_t storage, const struct heft_error 
     return true;
 }
 
+/* The format of the file that a source is made of; NULL for a file that only others read. */
+static const struct heft_format *format_of_file(const struct heft_model *model, uint32_t source)
+{
+    const struct heft_model_source *from = &model->sources[source];
+
+    return from->is_file ? from->format : model->sources[from->origin].format;
+}
+
+/* Files with a checksum that covers all their storages. */
+static void count_files(const struct heft_model *model, struct heft_verified *out)
+{
+    for (uint32_t i = 0; i < model->n_sources; i++) {
+        const struct heft_format *format = model->sources[i].format;
+
+        if (!model->sources[i].is_file || !format)
+            continue;
+        out->checksums += format->check != NULL;
+        out->tables += format->has_block_sums;
+    }
+}
+
+/* *inner: data that was decoded from a record, a pickle say, and is vouched for with it. */
+static void count_storage(const struct heft_model *model, const struct heft_storage *s,
+                          struct heft_verified *out, uint64_t *inner)
+{
+    const struct heft_format *format = format_of_file(model, s->source);
+    const struct heft_model_source *from = &model->sources[s->source];
+    const bool covered = format && (format->check || format->has_block_sums);
+
+    if (s->len == 0 || s->is_missing || s->is_within)
+        return;
+    if (!from->is_file && !from->is_unpacked) {
+        *inner += !covered;
+    } else if (covered || s->sum != HEFT_SUM_NONE) {
+        out->bytes += s->packed;
+        out->checksums += s->sum != HEFT_SUM_NONE;
+    } else {
+        *(from->is_unpacked ? &out->unpacked : &out->unchecked) += 1;
+    }
+}
+
+static void count_verified(const struct heft_model *model, struct heft_verified *out)
+{
+    uint64_t inner = 0;
+
+    *out = (struct heft_verified){0};
+    count_files(model, out);
+    for (size_t i = 0; i < model->n_storages; i++)
+        count_storage(model, &model->storages[i], out, &inner);
+    if (out->checksums == 0)
+        out->unchecked += inner;
+}
+
 bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *options,
                  void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                  struct heft_error *err)
@@ -221,6 +274,8 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
         exec.threads = options->threads;
         exec.progress = options->progress;
         exec.progress_ctx = options->progress_ctx;
+        if (options->verified)
+            count_verified(&c->model, options->verified);
     }
     report_notes(&v);
     return report_layout(&v, err) && report_formats(&v, err) &&

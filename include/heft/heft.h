@@ -320,11 +320,21 @@ struct heft_finding {
     uint64_t offset;  /* HEFT_NO_OFFSET where there is none */
     const char *text;
 };
+/* What vouches for the bytes of the tensors, by records: storages that are stored by themselves. */
+struct heft_verified {
+    uint64_t checksums; /* stored checksums that were compared with the bytes */
+    uint64_t tables;    /* files that are blocks with a checksum each, all of them compared (V1
+                           checkpoints of TensorFlow) */
+    uint64_t unpacked;  /* records without one that were unpacked whole (chunks of HDF5) */
+    uint64_t unchecked; /* records that nothing vouches for: only where they lie was checked */
+    uint64_t bytes;     /* of the records with a checksum */
+};
 struct heft_verify_options {
     unsigned threads; /* 0: one a core, at most 4 */
     /* Bytes. From any thread, one at a time; false stops. */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
+    struct heft_verified *verified; /* filled where it is not NULL */
 };
 /* Structure, stored checksums, no overlap, no hidden bytes, index against shards. each() is called
  * for every note and finding. True when the checks could be made, whatever they found. */

@@ -62,6 +62,7 @@ struct heft_format {
                      struct heft_error *err);
     bool
         has_messages; /* what is decoded from its files stands in protobuf messages, not in pickles */
+    bool has_block_sums;           /* its files are blocks with checksums, which opening compares */
     const char *const *extensions; /* of files it writes, NULL-terminated, without the dot; the
                                       first is the usual one */
     /* Where splits count otherwise than by storages: the bytes that an item counts, each for itself.

@@ -381,6 +381,7 @@ const struct heft_format heft_format_tf_v1 = {
     .name = "tf-v1",
     .summary = "TensorFlow V1 checkpoint: tables that hold the tensors",
     .has_messages = true,
+    .has_block_sums = true,
     .probe = probe,
     .open = open_v1,
 };
