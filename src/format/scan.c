@@ -126,6 +126,26 @@ static bool scan_plain(struct heft_scan *s, const struct heft_scan_place *place,
                                : heft_scan_content(s, place, head, err);
 }
 
+/* A tar or compressed bytes may be a pickle to whoever reads them as that: each can begin with
+ * opcodes. */
+static bool scan_also(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_error *err)
+{
+    struct heft_scan_place plain = *place;
+
+    plain.named = false;
+    plain.quiet = true;
+    return heft_scan_pickles(s, &plain, 0, err);
+}
+
+static bool scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
+                     struct heft_error *err)
+{
+    if (place->depth < HEFT_SCAN_DEPTH)
+        return heft_scan_tar(s, place, err);
+    return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+}
+
 bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
                      struct heft_error *err)
 {
@@ -138,17 +158,18 @@ bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
     if (!read_head(place, room, &head, err))
         return false;
     if (begins(head, "PK\3\4", 4) && place->depth >= HEFT_SCAN_DEPTH)
-        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
-                              "a zip within a zip within another, not looked into");
+        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
     if (begins(head, "PK\3\4", 4))
         return set_kind(s, place, "zip") && heft_scan_zip(s, place, err);
     if (begins(head, "\x93NUMPY", 6))
         return set_kind(s, place, "npy") && heft_scan_npy(s, place, err);
-    if (heft_scan_is_tar(head) && place->depth < HEFT_SCAN_DEPTH)
-        return set_kind(s, place, "tar") && heft_scan_tar(s, place, err);
+    if (heft_scan_is_tar(head))
+        return set_kind(s, place, "tar") && scan_tar(s, place, err) && scan_also(s, place, err);
     if (!heft_scan_packed(s, place, head, &is_packed, err))
         return false;
-    return is_packed ? set_kind(s, place, "compressed") : scan_plain(s, place, head, err);
+    if (!is_packed)
+        return scan_plain(s, place, head, err);
+    return set_kind(s, place, "compressed") && scan_also(s, place, err);
 }
 
 bool heft_scan_memory(struct heft_scan *s, const struct heft_scan_place *like,

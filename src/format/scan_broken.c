@@ -523,7 +523,7 @@ bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *pla
         return false;
     if (l.n_dirs == 0) {
         heft_scan_break_off(s, why);
-        return carve(s, place, err);
+        return carve(s, place, err) && heft_scan_pickles(s, place, 0, err); /* PERSID "K\3\4…" */
     }
     if (l.n_dirs > 1 && !heft_scan_tell(s, place, l.dirs[1].at, HEFT_DANGER, "trick",
                                         "two directories: readers do not agree which one counts"))

@@ -116,13 +116,50 @@ bool heft_scan_has_names(const struct heft_pickle *pickle)
     return false;
 }
 
-bool heft_scan_has_danger(const struct heft_scan_place *place, const struct heft_pickle *pickle)
+static bool is_danger(const struct heft_scan_place *place, const struct heft_pickle *pickle,
+                      uint32_t global)
 {
-    for (uint32_t i = 0; i < pickle->count; i++)
-        if (is_kind(pickle, i, HEFT_PICKLE_GLOBAL) &&
-            (is_computed(pickle, i) ||
-             name_danger(place, module_of(pickle, i), heft_pickle_text(pickle, i)) == HEFT_DANGER))
+    return is_computed(pickle, global) ||
+           name_danger(place, module_of(pickle, global), heft_pickle_text(pickle, global)) ==
+               HEFT_DANGER;
+}
+
+/* A module of which there may be a file; CPython stops where there is none. */
+static bool may_be_there(struct heft_str module)
+{
+    for (size_t i = 0; i < module.n; i++) {
+        const uint8_t c = (uint8_t)module.p[i];
+
+        if (c < 0x80 && c != '_' && c != '.' && c != '-' && !(c >= '0' && c <= '9') &&
+            !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+            return false;
+    }
+    return module.n > 0;
+}
+
+/* Of a GLOBAL: a method of it is called, or attributes of it are replaced. */
+static bool is_patched(const struct heft_pickle_node *node)
+{
+    return node->count > 0 || node->pairs || node->state != HEFT_PICKLE_NIL;
+}
+
+bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickle *pickle)
+{
+    bool goes_on = true; /* until an import that must fail */
+
+    for (uint32_t i = 0; i < pickle->count; i++) {
+        const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
+
+        if (node->kind == HEFT_PICKLE_CALL && goes_on)
             return true;
+        if (node->kind != HEFT_PICKLE_GLOBAL)
+            continue;
+        if (is_danger(place, pickle, i))
+            return true;
+        goes_on = goes_on && may_be_there(module_of(pickle, i));
+        if (goes_on && is_patched(node))
+            return true;
+    }
     return false;
 }
 
@@ -135,15 +172,32 @@ static void begin_key(struct judged *j, const char *what)
     heft_buf_char(&j->key, ' ');
 }
 
+/* A NUL as \0: names are handed out as C strings. */
+static void put_text(struct heft_buf *key, struct heft_str text)
+{
+    const char *nul;
+
+    while (text.n && (nul = memchr(text.p, 0, text.n)) != NULL) {
+        const size_t n = (size_t)(nul - text.p);
+
+        heft_buf_str(key, (struct heft_str){text.p, n});
+        heft_buf_text(key, "\\0");
+        text = (struct heft_str){nul + 1, text.n - n - 1};
+    }
+    heft_buf_str(key, text);
+}
+
 static void put_global(struct judged *j, uint32_t node)
 {
     if (is_computed(j->pickle, node)) {
-        heft_buf_text(&j->key, "a name that the pickle computes");
+        heft_buf_text(&j->key, heft_pickle_at(j->pickle, node)->how == HEFT_PICKLE_LONG
+                                   ? "a name of more than 1024 bytes"
+                                   : "a name that the pickle computes");
         return;
     }
-    heft_buf_str(&j->key, module_of(j->pickle, node));
+    put_text(&j->key, module_of(j->pickle, node));
     heft_buf_char(&j->key, '.');
-    heft_buf_str(&j->key, heft_pickle_text(j->pickle, node));
+    put_text(&j->key, heft_pickle_text(j->pickle, node));
 }
 
 /* Reports a node unless the same was reported before, as no less dangerous; j->key is "import
@@ -390,7 +444,7 @@ static bool judge_global(struct judged *j, uint32_t node, struct heft_error *err
     put_global(j, node);
     if (!report_node(j, node, "import", import_danger(j, node), err))
         return false;
-    if (n->state == HEFT_PICKLE_NIL && n->count == 0)
+    if (!is_patched(n))
         return true;
     begin_key(j, "patch");
     put_global(j, node);

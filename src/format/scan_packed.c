@@ -4,7 +4,9 @@
  *     zlib   2 bytes: method and window, check                       │ deflate stream │ 4 bytes
  *     others bzip2, xz, lzma, lz4, zstd, 7z, rar: told, not unpacked
  *
- * Unpacking stops at HEFT_SCAN_UNPACKED bytes; what came out until then is judged. */
+ * Python's gzip and joblib read stream behind stream as one, with zeros between those of gzip. Flags
+ * that the format reserves and wrong checksums stop neither. Unpacking stops at HEFT_SCAN_UNPACKED
+ * bytes; what came out until then is judged. */
 #include "format/scan_parts.h"
 
 #include "base/endian.h"
@@ -19,55 +21,55 @@ static const struct {
     {3, "BZh", "bzip2"},
     {6, "\xfd\x37zXZ\0", "xz"},
     {4, "\x04\x22\x4d\x18", "lz4"},
+    {4, "\x02\x21\x4c\x18", "lz4"},
     {4, "\x28\xb5\x2f\xfd", "zstd"},
     {6, "7z\xbc\xaf\x27\x1c", "7z"},
     {6, "Rar!\x1a\x07", "rar"},
-    {13, "\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff", "lzma"},
 };
 
-static bool skip_text(struct heft_bytes head, size_t *at)
+/* A frame that zstd and lz4 skip: 50..5f 2a 4d 18. */
+static bool is_skippable(struct heft_bytes head)
 {
-    const uint8_t *nul = *at < head.n ? memchr(head.p + *at, 0, head.n - *at) : NULL;
-
-    if (nul)
-        *at = (size_t)(nul - head.p) + 1;
-    return nul != NULL;
+    return head.n >= 8 && head.p[0] >> 4 == 5 && memcmp(head.p + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
-/* Where the deflate stream of a gzip file begins; false where there is no such header. */
-static bool gzip_begin(struct heft_bytes head, size_t *at)
+/* An .lzma file, by the rule of liblzma: a dictionary of 2^n or 2^n + 2^(n-1) bytes and a size that is
+ * unknown or below 2^38. Small integers look like one with a tiny dictionary, which only the
+ * properties that everybody has may come with. */
+static bool is_lzma(struct heft_bytes head)
 {
-    const unsigned flags = head.n > 10 ? head.p[3] : 0xFFU;
+    uint64_t size;
+    uint32_t dictionary, rest;
 
-    if (head.n <= 10 || memcmp(head.p, "\x1f\x8b\x08", 3) != 0 || (flags & 0xE0))
+    if (head.n < 14 || head.p[0] >= 225 || head.p[13] != 0)
         return false;
-    *at = 10;
-    if (flags & 4) {
-        if (head.n < 12)
-            return false;
-        *at += 2 + (size_t)heft_le16(head.p + 10);
-    }
-    if (((flags & 8) && !skip_text(head, at)) || ((flags & 16) && !skip_text(head, at)))
-        return false;
-    *at += flags & 2;
-    return *at < head.n;
+    dictionary = heft_le32(head.p + 1);
+    size = heft_le64(head.p + 5);
+    rest = dictionary;
+    for (int bits = 0; bits < 2; bits++)
+        rest &= rest - (rest > 0); /* without its lowest bit */
+    if (rest || size == 0 || (size != UINT64_MAX && size >> 38))
+        return dictionary == UINT32_MAX && size == UINT64_MAX;
+    return dictionary >= 4096 || head.p[0] == 0x5D;
 }
 
-static bool zlib_begin(struct heft_bytes head, size_t *at)
+static const char *other_name(struct heft_bytes head)
 {
-    *at = 2;
-    return head.n > 2 && (head.p[0] & 0x0F) == 8 && head.p[0] <= 0x78 && !(head.p[1] & 0x20) &&
-           (head.p[0] * 256 + head.p[1]) % 31 == 0;
+    for (size_t i = 0; i < HEFT_COUNT(others); i++)
+        if (head.n >= others[i].n && memcmp(head.p, others[i].magic, others[i].n) == 0)
+            return others[i].name;
+    return is_skippable(head) ? "zstd or lz4" : is_lzma(head) ? "lzma" : NULL;
 }
 
 struct unpacking {
     const struct heft_source *src;
     uint64_t at;
+    bool gzip;
     struct heft_inflate *z;
     uint8_t *piece;
     struct heft_bytes in;
     struct heft_buf out;
-    bool done, bad;
+    bool done, bad; /* the last stream has ended, nothing follows it; or it breaks off */
 };
 
 static bool refill(struct unpacking *u, struct heft_error *err)
@@ -83,8 +85,93 @@ static bool refill(struct unpacking *u, struct heft_error *err)
     return true;
 }
 
+/* ---- what stands before a stream --------------------------------------------------------- */
+
+/* The next byte; *some is false at the end. */
+static bool take_byte(struct unpacking *u, uint8_t *byte, bool *some, struct heft_error *err)
+{
+    if (!refill(u, err))
+        return false;
+    *some = u->in.n > 0;
+    if (*some) {
+        *byte = *u->in.p;
+        u->in = (struct heft_bytes){u->in.p + 1, u->in.n - 1};
+    }
+    return true;
+}
+
+static bool skip_bytes(struct unpacking *u, size_t n, bool *some, struct heft_error *err)
+{
+    uint8_t byte;
+
+    *some = true;
+    while (n-- > 0 && *some)
+        if (!take_byte(u, &byte, some, err))
+            return false;
+    return true;
+}
+
+static bool skip_text(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t byte = 1;
+
+    *some = true;
+    while (byte != 0 && *some)
+        if (!take_byte(u, &byte, some, err))
+            return false;
+    return true;
+}
+
+static bool skip_extra(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t low = 0, high = 0;
+
+    return take_byte(u, &low, some, err) && take_byte(u, &high, some, err) &&
+           (!*some || skip_bytes(u, low | (size_t)high << 8, some, err));
+}
+
+/* Behind 1f 8b 08. */
+static bool skip_header(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t flags = 0;
+
+    if (!take_byte(u, &flags, some, err) || !skip_bytes(u, 6, some, err))
+        return false;
+    if (*some && (flags & 4) && !skip_extra(u, some, err))
+        return false;
+    for (unsigned bit = 8; bit <= 16; bit *= 2)
+        if (*some && (flags & bit) && !skip_text(u, some, err))
+            return false;
+    return !*some || !(flags & 2) || skip_bytes(u, 2, some, err);
+}
+
+static bool is_zlib(const uint8_t p[2])
+{
+    return (p[0] & 0x0F) == 8 && p[0] <= 0x78 && !(p[1] & 0x20) && (p[0] * 256 + p[1]) % 31 == 0;
+}
+
+/* Goes on behind the magic numbers of a stream; *some is false where there is none. */
+static bool begin_stream(struct unpacking *u, bool first, bool *some, struct heft_error *err)
+{
+    uint8_t magic[3] = {0};
+
+    do {
+        if (!take_byte(u, &magic[0], some, err))
+            return false;
+    } while (*some && u->gzip && !first && magic[0] == 0);
+    for (size_t i = 1; *some && i < (u->gzip ? 3U : 2U); i++)
+        if (!take_byte(u, &magic[i], some, err))
+            return false;
+    if (!*some)
+        return true;
+    *some = u->gzip ? memcmp(magic, "\x1f\x8b\x08", 3) == 0 : is_zlib(magic);
+    return !*some || !u->gzip || skip_header(u, some, err);
+}
+
+/* ---- streams ----------------------------------------------------------------------------- */
+
 /* Until the stream ends, breaks, or has given enough. */
-static bool unpack(struct unpacking *u, struct heft_error *err)
+static bool unpack_stream(struct unpacking *u, struct heft_error *err)
 {
     struct heft_error bad = {0};
 
@@ -98,9 +185,33 @@ static bool unpack(struct unpacking *u, struct heft_error *err)
             return heft_buf_ok(&u->out, err);
         at = (uint8_t *)u->out.p + u->out.n;
         u->bad = !heft_inflate_step(u->z, &u->in, &at, &room, &u->done, &bad) ||
-                 (room == PIECE && !u->in.n && u->at == u->src->size);
+                 (room == PIECE && !u->done && !u->in.n && u->at == u->src->size);
         u->out.n += PIECE - room;
     }
+    return true;
+}
+
+static bool unpack(struct unpacking *u, struct heft_error *err)
+{
+    bool some = true;
+
+    if (!begin_stream(u, true, &some, err))
+        return false;
+    u->bad = !some;
+    while (some && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
+        u->done = false;
+        u->z = heft_inflate_new(err);
+        if (!u->z || !unpack_stream(u, err))
+            return false;
+        heft_inflate_free(u->z);
+        u->z = NULL;
+        if (!u->done)
+            return true;
+        if (!skip_bytes(u, u->gzip ? 8 : 4, &some, err) ||
+            (some && !begin_stream(u, false, &some, err)))
+            return false;
+    }
+    u->done = !some;
     return true;
 }
 
@@ -129,20 +240,19 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
     return ok;
 }
 
-/* *real: the stream gave something. */
-static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *place, size_t begin,
-                          const char *name, bool *real, struct heft_error *err)
+/* *real: the streams gave something. */
+static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *place, bool gzip,
+                          bool *real, struct heft_error *err)
 {
-    struct unpacking u = {.src = place->src, .at = begin};
+    struct unpacking u = {.src = place->src, .gzip = gzip};
     bool ok;
 
     u.piece = heft_alloc(PIECE, err);
-    u.z = u.piece ? heft_inflate_new(err) : NULL;
-    ok = u.z && unpack(&u, err);
+    ok = u.piece && unpack(&u, err);
     heft_inflate_free(u.z);
     heft_free(u.piece);
     *real = ok && u.out.n > 0;
-    ok = ok && (!*real || judge_unpacked(s, place, &u, name, err));
+    ok = ok && (!*real || judge_unpacked(s, place, &u, gzip ? "gzip" : "zlib", err));
     heft_buf_release(&u.out);
     return ok;
 }
@@ -150,19 +260,15 @@ static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *pla
 bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes head, bool *is_packed, struct heft_error *err)
 {
-    const bool deep = place->depth >= HEFT_SCAN_DEPTH;
-    size_t begin;
+    const bool gzip = head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
+    const bool zlib = place->packed && head.n > 2 && is_zlib(head.p);
+    const char *const other = other_name(head);
 
-    *is_packed = true;
-    for (size_t i = 0; i < HEFT_COUNT(others); i++)
-        if (head.n >= others[i].n && memcmp(head.p, others[i].magic, others[i].n) == 0)
-            return heft_scan_tell(
-                s, place, 0, HEFT_UNKNOWN, "packed",
-                heft_arena_printf(&s->mem, err, "%s data, not looked into", others[i].name));
-    if (gzip_begin(head, &begin) && !deep)
-        return inflate_place(s, place, begin, "gzip", is_packed, err);
-    if (place->packed && zlib_begin(head, &begin) && !deep)
-        return inflate_place(s, place, begin, "zlib", is_packed, err);
-    *is_packed = false;
-    return true;
+    *is_packed = other || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
+    if (other)
+        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
+                              heft_arena_printf(&s->mem, err, "%s data, not looked into", other));
+    if (*is_packed)
+        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+    return (!gzip && !zlib) || inflate_place(s, place, gzip, is_packed, err);
 }

@@ -29,6 +29,7 @@
 #include "wire/zip.h"
 
 #define HEFT_SCAN_DEPTH    3 /* file, record, what is in the record, what is in that */
+#define HEFT_SCAN_DEEP     "packed within what is packed within others, not looked into"
 #define HEFT_SCAN_UNPACKED ((uint64_t)32 << 20) /* bytes of one place that are held in memory */
 
 struct heft_scan {
@@ -70,7 +71,7 @@ typedef bool heft_scan_visit(void *ctx, const struct heft_pickle *pickle, struct
 struct heft_scan_run {
     heft_scan_visit *visit; /* may be NULL */
     void *ctx;
-    uint64_t length; /* up to and with its STOP */
+    uint64_t length; /* up to where the next one begins */
     bool done;       /* it has one */
     bool real;       /* it is a pickle to whoever looks at it, and was judged */
     bool is_magic;   /* the first integer of a legacy torch stream */
@@ -124,9 +125,11 @@ uint32_t heft_scan_element_size(const struct heft_pickle *pickle, uint32_t type)
 
 /* ---- scan_judge.c ---- */
 
-/* Whether it names or calls anything; whether it names what is dangerous. */
+/* Whether it names or calls anything. */
 bool heft_scan_has_names(const struct heft_pickle *pickle);
-bool heft_scan_has_danger(const struct heft_scan_place *place, const struct heft_pickle *pickle);
+/* Whether a pickle that breaks off had done anything until then: named what is dangerous, or called
+ * what may be there. Two lines of a text, the first of which begins with c, are an import alone. */
+bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickle *pickle);
 /* Reports the imports and calls of a pickle that begins at `at`. */
 HEFT_CHECKED bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place,
                                   uint64_t at, const struct heft_pickle *pickle,

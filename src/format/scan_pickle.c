@@ -7,7 +7,8 @@
  *
  * Where a pickle ends is only known when it was run, so bytes are read in windows that grow where a
  * pickle asks for more. A pickle without PROTO looks like many a text: it counts where it names
- * something and ends with STOP, where it names something dangerous, or where a name says pickle. */
+ * something and ends with STOP, where it calls something or names something dangerous before it breaks
+ * off, where only a limit of heft's ends it, or where a name says pickle. */
 #include "format/scan_parts.h"
 
 #include "base/endian.h"
@@ -39,7 +40,7 @@ static bool open_window(struct window *w, const struct heft_scan_place *place, u
 }
 
 static bool is_real(const struct heft_scan_place *place, const struct heft_pickle *pickle,
-                    bool done)
+                    bool done, const struct heft_error *why)
 {
     const struct heft_bytes data = pickle->data;
     const bool has_proto = data.n >= 2 && data.p[0] == 0x80 && data.p[1] <= 5;
@@ -48,7 +49,8 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
         return true;
     if (done)
         return has_proto || heft_scan_has_names(pickle);
-    return heft_scan_has_danger(place, pickle);
+    return why->code == HEFT_LIMIT || pickle->bent != HEFT_PICKLE_NIL ||
+           heft_scan_acts(place, pickle);
 }
 
 /* Judges a pickle that was run, and shows it to who asked. */
@@ -56,9 +58,9 @@ static bool take(struct heft_scan *s, const struct heft_scan_place *place, uint6
                  const struct heft_pickle *pickle, const struct heft_error *why,
                  struct heft_scan_run *run, struct heft_error *err)
 {
-    run->length = pickle->length;
+    run->length = pickle->next;
     run->is_magic = run->done && heft_torch_is_magic(pickle);
-    run->real = is_real(place, pickle, run->done);
+    run->real = is_real(place, pickle, run->done, why);
     if (!run->real)
         return true;
     if (!run->done)
@@ -67,12 +69,21 @@ static bool take(struct heft_scan *s, const struct heft_scan_place *place, uint6
            (!run->visit || !run->done || run->visit(run->ctx, pickle, err));
 }
 
+/* A pickle that is longer than heft reads is none that breaks off. */
+static void call_it_limit(struct heft_error *why, uint64_t most)
+{
+    heft_fail(why, HEFT_LIMIT, why->offset,
+              "a pickle of more than %" PRIu64 " bytes: limits.pickle", most);
+}
+
 /* Runs the pickle at `at`, in what the window has of it, and in more where it asks for that. */
 static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, struct window *w,
                    uint64_t at, struct heft_scan_run *run, struct heft_error *err)
 {
-    const struct heft_pickle_limits limits = {
-        .opcodes = s->limits->opcodes, .nodes = s->nodes ? s->nodes : 1, .lenient = true};
+    struct heft_pickle_limits limits = {.opcodes = s->limits->opcodes,
+                                        .nodes = s->nodes ? s->nodes : 1,
+                                        .text = s->limits->pickle,
+                                        .lenient = true};
     const uint64_t most = heft_min_u64(place->src->size - at, s->limits->pickle);
     struct heft_arena graph = {0};
     struct heft_pickle pickle;
@@ -83,7 +94,9 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
         const struct heft_bytes data = {w->bytes.p + skip,
                                         (size_t)heft_min_u64(w->bytes.n - skip, most)};
         struct heft_error why = {0};
+        bool wants_more;
 
+        limits.at_end = data.n == place->src->size - at;
         run->done =
             heft_pickle_run(&pickle, data, heft_scan_offset(place, at), &limits, &graph, &why);
         if (why.code == HEFT_NOMEM) {
@@ -91,8 +104,13 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
             ok = false;
             break;
         }
-        if (run->done || data.n == most || why.code != HEFT_MALFORMED ||
-            !heft_pickle_wants_more(data, why.offset - heft_scan_offset(place, at))) {
+        wants_more = !run->done && why.code == HEFT_MALFORMED && !limits.at_end &&
+                     heft_pickle_wants_more(data, place->base == HEFT_NO_OFFSET
+                                                      ? 0
+                                                      : why.offset - heft_scan_offset(place, at));
+        if (wants_more && data.n == most)
+            call_it_limit(&why, most);
+        if (!wants_more || data.n == most) {
             ok = take(s, place, at, &pickle, &why, run, err);
             break;
         }

@@ -81,6 +81,8 @@ static bool take_line(struct heft_pickle_machine *m, uint64_t most, struct heft_
     const size_t reach = most < left ? (size_t)most + 1 : left;
     const uint8_t *end = reach ? memchr(p, '\n', reach) : NULL;
 
+    if (!end && m->limits.at_end && reach == left)
+        return heft_pickle_last_line(m, line);
     if (!end && reach < left)
         return heft_pickle_fail(m, HEFT_LIMIT, "a line of more than %" PRIu64 " bytes", most);
     if (!end)
@@ -117,6 +119,13 @@ static bool take_f64(struct heft_pickle_machine *m)
     return true;
 }
 
+static bool take_names(struct heft_pickle_machine *m)
+{
+    const uint64_t most = m->limits.lenient ? m->limits.text : HEFT_PICKLE_NAME;
+
+    return take_line(m, most, &m->text) && take_line(m, most, &m->second);
+}
+
 static bool take_argument(struct heft_pickle_machine *m, enum heft_pickle_arg arg)
 {
     switch (arg) {
@@ -143,12 +152,11 @@ static bool take_argument(struct heft_pickle_machine *m, enum heft_pickle_arg ar
     case HEFT_ARG_TEXT31:
         return take_text31(m);
     case HEFT_ARG_SHORT:
-        return take_line(m, HEFT_PICKLE_LINE, &m->text);
+        return take_line(m, m->limits.lenient ? m->limits.text : HEFT_PICKLE_LINE, &m->text);
     case HEFT_ARG_LINE:
         return take_line(m, m->limits.text, &m->text);
     case HEFT_ARG_NAMES:
-        return take_line(m, HEFT_PICKLE_NAME, &m->text) &&
-               take_line(m, HEFT_PICKLE_NAME, &m->second);
+        return take_names(m);
     }
     return false;
 }
@@ -232,6 +240,7 @@ static void set_limits(struct heft_pickle_machine *m, const struct heft_pickle_l
     m->limits.bare = l.bare;
     m->limits.text = heft_min_u64(l.text ? l.text : defaults.text, INT32_MAX);
     m->limits.lenient = l.lenient;
+    m->limits.at_end = l.lenient && l.at_end;
 }
 
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out)
@@ -240,8 +249,9 @@ void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pick
     out->count = (uint32_t)m->n_nodes; /* below limits.nodes */
     out->items = m->items;
     out->root = m->root;
-    out->memo_count = (uint32_t)heft_min_u64(m->n_memo + m->sparse.count, UINT32_MAX);
+    out->memo_count = (uint32_t)heft_min_u64(heft_pickle_memo_count(m), UINT32_MAX);
     out->length = m->at;
+    out->next = m->stopped ? m->next : m->at;
     out->protocol = m->protocol;
     out->bent = m->bent;
     out->left_over = m->stopped ? (uint32_t)(m->depth - 1) : 0; /* at most data.n */
@@ -275,6 +285,7 @@ void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out)
     heft_free(m->marks);
     heft_free(m->memo);
     heft_u32map_release(&m->sparse);
+    heft_strmap_release(&m->large);
 }
 
 bool heft_pickle_run(struct heft_pickle *out, struct heft_bytes data, uint64_t base,

@@ -42,12 +42,19 @@ enum heft_pickle_how {
     HEFT_PICKLE_OBJ
 };
 
+/* Why a GLOBAL has no name. */
+enum heft_pickle_nameless {
+    HEFT_PICKLE_COMPUTED, /* by a call, or by whoever loads it: also a code of copyreg's registry */
+    HEFT_PICKLE_LONG      /* it is longer than 1024 bytes */
+};
+
 #define HEFT_PICKLE_NIL     UINT32_MAX /* no node */
 #define HEFT_PICKLE_SEGMENT 2          /* u32 before the items of a segment: next, count */
 
 struct heft_pickle_node {
     uint8_t kind, how;
-    bool pairs;  /* CALL: items came through SETITEM(S) */
+    bool pairs;  /* CALL: items came through SETITEM(S); GLOBAL, lenient: no items were put into it,
+                    which is a call of its extend */
     uint32_t at; /* position of the opcode that made it */
     union {
         int64_t integer;
@@ -62,7 +69,7 @@ struct heft_pickle_node {
     uint32_t len;   /* text: bytes */
     uint32_t count; /* items */
     uint32_t state; /* BUILD's argument, else NIL; on LIST, DICT and SET too. A value is built at
-                       most once: a second BUILD is HEFT_UNSUPPORTED */
+                       most once: a second BUILD is HEFT_UNSUPPORTED unless lenient */
     uint32_t first, last; /* segments of items, for heft_pickle_items; NIL when empty */
     uint32_t
         module; /* GLOBAL: node of the module's STR; CALL by NEWOBJ_EX: node of kwargs; else NIL */
@@ -75,12 +82,14 @@ struct heft_pickle_limits {
     uint64_t marks;   /* 1 million */
     uint64_t text;    /* one string or number: 64 MiB; integers 1 MiB */
     bool bare;        /* REDUCE may have one argument that is in no tuple, as in TorchScript */
-    /* For judging what a pickle would do: goes on wherever CPython may, also where nobody can say
-     * what comes of it. Then a GLOBAL whose name is computed, or is a code of copyreg's registry, has
-     * NIL for its module and no text; arguments and keywords may be of any kind; items and states
-     * are taken by any object, and a second state replaces the first; opcodes may straddle frames.
-     */
+    /* For judging what a pickle would do: goes on wherever the C or the Python unpickler of any
+     * CPython 3 may, also where nobody can say what comes of it (pickle_lenient.c). A GLOBAL whose
+     * name nobody can say then has NIL for its module and no text, and `how` is an enum
+     * heft_pickle_nameless; arguments and keywords may be of any kind; items and states are taken by
+     * any object, and of several states the node is a LIST; opcodes may straddle frames. */
     bool lenient;
+    bool at_end; /* lenient: the bytes end where the file does. Python's readline then gives what is
+                    there, and pickle.Unpickler takes its last byte for a line's end */
 };
 
 struct heft_pickle {
@@ -90,9 +99,11 @@ struct heft_pickle {
     uint64_t opcodes;    /* executed */
     uint32_t memo_count; /* entries in the memo at STOP */
     size_t length;       /* bytes up to and with STOP; what follows is not looked at */
-    int protocol;        /* highest PROTO seen, 0 where there is none */
-    uint32_t left_over;  /* values on the stack below STOP's: unusual */
-    uint32_t bent;       /* lenient: position of the first opcode that leaves its frame, else NIL */
+    size_t next;  /* the same, but lenient: up to the end of the frame that STOP is in, as the next
+                            pickle.load of that file begins there */
+    int protocol; /* highest PROTO seen, 0 where there is none */
+    uint32_t left_over; /* values on the stack below STOP's: unusual */
+    uint32_t bent;      /* lenient: position of the first opcode that leaves its frame, else NIL */
     struct heft_bytes data;
     const uint32_t *items;         /* the segments' pool */
     struct heft_pickle_node *made; /* nodes, for heft_pickle_become */

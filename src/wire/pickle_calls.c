@@ -18,16 +18,16 @@
 
 static bool check_name(struct heft_pickle_machine *m, struct heft_bytes name, const char *what)
 {
-    const size_t good = heft_utf8_check(name);
+    const size_t good = m->limits.lenient ? heft_pickle_text_check(name) : heft_utf8_check(name);
 
-    if (name.n == 0)
+    if (name.n == 0 && !m->limits.lenient)
         return heft_pickle_fail(m, HEFT_MALFORMED, "the %s is empty", what);
     if (name.n > HEFT_PICKLE_NAME)
         return heft_pickle_fail(m, HEFT_LIMIT, "a %s of %zu bytes, the limit is %d", what, name.n,
                                 HEFT_PICKLE_NAME);
     if (good < name.n)
         return heft_pickle_fail(m, HEFT_MALFORMED, "the %s is not UTF-8 at byte %zu", what, good);
-    for (size_t i = 0; i < name.n; i++)
+    for (size_t i = 0; i < name.n && !m->limits.lenient; i++)
         if (name.p[i] < 0x20 || name.p[i] == 0x7F)
             return heft_pickle_fail(m, HEFT_MALFORMED, "the %s has the control character 0x%02x",
                                     what, name.p[i]);
@@ -39,7 +39,14 @@ static bool make_global(struct heft_pickle_machine *m, uint32_t *number)
 {
     struct heft_pickle_node *node;
     uint32_t module;
+    uint8_t why;
 
+    if (m->limits.lenient && heft_pickle_is_nameless(m->text, m->second, &why)) {
+        node = heft_pickle_make(m, HEFT_PICKLE_GLOBAL, number);
+        if (node)
+            node->how = why;
+        return node != NULL;
+    }
     if (!check_name(m, m->text, "module") || !check_name(m, m->second, "name"))
         return false;
     node = heft_pickle_make(m, HEFT_PICKLE_STR, &module);
@@ -77,26 +84,52 @@ static bool name_text(struct heft_pickle_machine *m, uint32_t number, const char
         "the %s is %s, a str is needed", what, heft_pickle_kind_name(node->kind));
 }
 
-/* Python could go on with what a call gives back. */
+/* Python could go on with what a call gives back, and with a str that an import gives: os.name. */
 static bool is_computed(const struct heft_pickle_machine *m, uint32_t number)
 {
     return m->limits.lenient &&
            (HEFT_PICKLE_BIT(heft_pickle_kind(m, number)) &
-            (HEFT_PICKLE_BIT(HEFT_PICKLE_CALL) | HEFT_PICKLE_BIT(HEFT_PICKLE_PERSID)));
+            (HEFT_PICKLE_BIT(HEFT_PICKLE_CALL) | HEFT_PICKLE_BIT(HEFT_PICKLE_PERSID) |
+             HEFT_PICKLE_BIT(HEFT_PICKLE_GLOBAL)));
+}
+
+static struct heft_bytes text_of(const struct heft_pickle_machine *m, uint32_t number)
+{
+    return (struct heft_bytes){m->nodes[number].u.text.p, m->nodes[number].len};
+}
+
+/* What a Python 2 string that is not UTF-8 becomes depends on the reader's encoding. Where one of the
+ * two is neither a call nor a text, both unpicklers stop. */
+static bool is_nameless(const struct heft_pickle_machine *m, uint32_t module, uint32_t name,
+                        uint8_t *why)
+{
+    const unsigned texts = HEFT_PICKLE_BIT(HEFT_PICKLE_STR) | HEFT_PICKLE_BIT(HEFT_PICKLE_PY2STR);
+
+    *why = HEFT_PICKLE_COMPUTED;
+    if (is_computed(m, module) || is_computed(m, name))
+        return true;
+    if (!m->limits.lenient || !(HEFT_PICKLE_BIT(heft_pickle_kind(m, module)) & texts) ||
+        !(HEFT_PICKLE_BIT(heft_pickle_kind(m, name)) & texts))
+        return false;
+    if (heft_pickle_text_check(text_of(m, module)) < m->nodes[module].len ||
+        heft_pickle_text_check(text_of(m, name)) < m->nodes[name].len)
+        return true;
+    return heft_pickle_is_nameless(text_of(m, module), text_of(m, name), why);
 }
 
 bool heft_pickle_op_stack_global(struct heft_pickle_machine *m)
 {
     struct heft_pickle_node *node;
     uint32_t module, name;
+    uint8_t why;
 
     if (!heft_pickle_need(m, 2))
         return false;
     module = heft_pickle_top(m, 1);
     name = heft_pickle_top(m, 0);
-    if (is_computed(m, module) || is_computed(m, name)) {
+    if (is_nameless(m, module, name, &why)) {
         m->depth -= 2;
-        return heft_pickle_new(m, HEFT_PICKLE_GLOBAL) != NULL;
+        return heft_pickle_new_nameless(m, why);
     }
     if (!name_text(m, module, "module") || !name_text(m, name, "name"))
         return false;
@@ -210,7 +243,9 @@ bool heft_pickle_op_inst(struct heft_pickle_machine *m)
     uint32_t callee;
     size_t from;
 
-    return heft_pickle_pop_mark(m, &from) && make_global(m, &callee) &&
+    if (m->n_marks == 0 && !m->limits.lenient) /* pickle.Unpickler imports before it looks */
+        return heft_pickle_pop_mark(m, &from);
+    return make_global(m, &callee) && heft_pickle_pop_mark(m, &from) &&
            call_with(m, callee, from, from);
 }
 

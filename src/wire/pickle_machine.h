@@ -6,6 +6,7 @@
  *   pickle_calls.c   globals, calls, persistent ids
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
+ *   pickle_lenient.c what CPython takes and no pickler writes
  *   pickle_nodes.c   the store of nodes and items
  *   pickle_watch.c   a run that shows every step
  *   pickle_mend.c    a run that makes something of a pickle that breaks off
@@ -67,6 +68,7 @@ struct heft_pickle_machine {
     size_t frame_end;               /* SIZE_MAX: outside any frame */
     uint32_t bent;                  /* the first opcode that crossed it, leniently */
     bool stopped;
+    size_t next; /* where the pickle behind it begins */
     int protocol;
     uint32_t root;
 
@@ -81,6 +83,7 @@ struct heft_pickle_machine {
     uint32_t *memo;
     size_t n_memo, cap_memo;
     struct heft_u32map sparse;
+    struct heft_strmap large; /* lenient: indexes beyond 32 bits, in decimal */
 
     struct heft_pickle_limits limits;
     uint64_t base;
@@ -236,6 +239,26 @@ bool heft_pickle_op_raw(struct heft_pickle_machine *m); /* op->a: kind */
 HEFT_CHECKED bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes number);
 /* Index of the first byte that is neither UTF-8 nor a surrogate encoded like it, or n. */
 size_t heft_pickle_text_check(struct heft_bytes text);
+
+static inline size_t heft_pickle_memo_count(const struct heft_pickle_machine *m)
+{
+    return m->n_memo + m->sparse.count + m->large.count;
+}
+
+/* pickle_lenient.c: what CPython's unpicklers take and no pickler writes. Each of the first three
+ * tells whether the line is such a number; if so, *line is its plain spelling, in the arena. */
+bool heft_pickle_lenient_integer(struct heft_pickle_machine *m, struct heft_bytes *line);
+bool heft_pickle_lenient_float(struct heft_pickle_machine *m, struct heft_bytes *line);
+bool heft_pickle_lenient_index(struct heft_pickle_machine *m, struct heft_bytes *line);
+HEFT_CHECKED bool heft_pickle_put_large(struct heft_pickle_machine *m, struct heft_bytes index);
+HEFT_CHECKED bool heft_pickle_get_large(struct heft_pickle_machine *m, struct heft_bytes index);
+HEFT_CHECKED bool heft_pickle_last_line(struct heft_pickle_machine *m, struct heft_bytes *line);
+/* Why a name cannot be told; false: it can. */
+bool heft_pickle_is_nameless(struct heft_bytes module, struct heft_bytes name, uint8_t *why);
+HEFT_CHECKED bool heft_pickle_new_nameless(struct heft_pickle_machine *m, unsigned why);
+/* A second state of the node. */
+HEFT_CHECKED bool heft_pickle_add_state(struct heft_pickle_machine *m, uint32_t node,
+                                        uint32_t state);
 
 /* pickle_text.c: handlers with lines. */
 bool heft_pickle_op_int_line(struct heft_pickle_machine *m);

@@ -80,6 +80,10 @@ static bool op_frame(struct heft_pickle_machine *m)
     if (m->frame_end != SIZE_MAX && !heft_pickle_bend(m))
         return heft_pickle_fail(m, HEFT_MALFORMED, "a frame within the frame that ends at %zu",
                                 m->frame_end);
+    if (m->number > m->n - m->at && m->limits.at_end) {
+        m->frame_end = SIZE_MAX; /* pickle.Unpickler takes what is there; the other one stops */
+        return true;
+    }
     if (m->number > m->n - m->at)
         return heft_pickle_fail(m, HEFT_MALFORMED,
                                 "a frame of %" PRIu64 " bytes, the pickle has %zu left", m->number,
@@ -94,11 +98,18 @@ static bool op_stop(struct heft_pickle_machine *m)
         return false;
     m->root = heft_pickle_top(m, 0);
     m->stopped = true;
+    m->next = m->at;
+    if (m->limits.lenient && m->frame_end != SIZE_MAX && m->frame_end > m->at) {
+        m->next = m->frame_end; /* which both unpicklers have read from the file */
+        return heft_pickle_bend(m);
+    }
     return true;
 }
 
 static bool op_buffer(struct heft_pickle_machine *m)
 {
+    if (m->limits.lenient) /* whoever loads it may hand one in */
+        return heft_pickle_new(m, HEFT_PICKLE_NONE) && heft_pickle_op_binpersid(m);
     return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                             "asks for a buffer from outside of the pickle, there is none");
 }
@@ -111,7 +122,7 @@ static bool op_readonly(struct heft_pickle_machine *m)
 static bool op_ext(struct heft_pickle_machine *m)
 {
     if (m->limits.lenient) /* the pickle itself may have put a class there */
-        return heft_pickle_new(m, HEFT_PICKLE_GLOBAL) != NULL;
+        return heft_pickle_new_nameless(m, HEFT_PICKLE_COMPUTED);
     return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                             "code %" PRId64 " of a private registry of classes",
                             (int64_t)m->number);
@@ -127,10 +138,10 @@ bool heft_pickle_memo_set(struct heft_pickle_machine *m, uint32_t index)
         m->memo[index] = heft_pickle_top(m, 0);
         return true;
     }
-    if (m->n_memo + m->sparse.count >= m->limits.nodes)
+    if (heft_pickle_memo_count(m) >= m->limits.nodes)
         return heft_pickle_fail(m, HEFT_LIMIT, "more than %" PRIu64 " memo entries",
                                 m->limits.nodes);
-    if (index > m->n_memo || m->sparse.count)
+    if (index > m->n_memo || m->sparse.count || m->large.count)
         return heft_pickle_sparse_room(m) &&
                heft_u32map_set(&m->sparse, index, heft_pickle_top(m, 0), m->err);
     if (!heft_pickle_memo_room(m))
@@ -161,7 +172,7 @@ static bool op_get(struct heft_pickle_machine *m)
 static bool op_memoize(struct heft_pickle_machine *m)
 {
     /* Every entry took an opcode, so the count fits 32 bits. */
-    m->number = m->n_memo + m->sparse.count;
+    m->number = heft_pickle_memo_count(m);
     return heft_pickle_memo_set(m, (uint32_t)m->number);
 }
 
@@ -258,6 +269,10 @@ static bool fill(struct heft_pickle_machine *m, size_t from)
     }
     target = m->stack[from - 1];
     node = &m->nodes[target];
+    if (m->limits.lenient && from == m->depth) { /* nothing is put into it, whatever it is */
+        node->pairs = node->pairs || node->kind == HEFT_PICKLE_GLOBAL;
+        return true;
+    }
     if (node->kind != m->op->a && node->kind != HEFT_PICKLE_CALL && !takes_anything(m, node->kind))
         return wrong_target(m, target);
     if (node->kind == HEFT_PICKLE_CALL && from < m->depth) {
@@ -287,8 +302,12 @@ static bool op_fill(struct heft_pickle_machine *m)
 
     if (!heft_pickle_pop_mark(m, &from))
         return false;
-    if (m->op->b && (m->depth - from) % 2)
-        return odd(m, m->depth - from);
+    if (m->op->b && (m->depth - from) % 2) {
+        const size_t values = m->depth - from;
+
+        m->depth--; /* pickle.Unpickler sets the pairs before it fails */
+        return (!m->limits.lenient || fill(m, from)) && odd(m, values);
+    }
     return fill(m, from);
 }
 
@@ -303,7 +322,11 @@ static bool op_build(struct heft_pickle_machine *m)
     node = &m->nodes[heft_pickle_top(m, 1)];
     if (!(HEFT_PICKLE_BIT(node->kind) & targets) && !m->limits.lenient)
         return wrong_target(m, heft_pickle_top(m, 1));
-    if (node->state != HEFT_PICKLE_NIL && !m->limits.lenient)
+    if (node->state != HEFT_PICKLE_NIL && m->limits.lenient) {
+        m->depth--;
+        return heft_pickle_add_state(m, heft_pickle_top(m, 0), m->stack[m->depth]);
+    }
+    if (node->state != HEFT_PICKLE_NIL)
         return heft_pickle_fail(m, HEFT_UNSUPPORTED,
                                 "a second state for the value made at %" PRIu32, node->at);
     node->state = heft_pickle_top(m, 0);

@@ -67,7 +67,7 @@ static inline bool put_again(struct heft_pickle_machine *m, size_t index)
 static inline bool memo_set(struct heft_pickle_machine *m, size_t index)
 {
     if (!has(m, 1) || index > m->n_memo || index >= m->cap_memo || m->sparse.count ||
-        index >= m->limits.nodes)
+        m->large.count || index >= m->limits.nodes)
         return false;
     m->memo[index] = heft_pickle_top(m, 0);
     if (index == m->n_memo)

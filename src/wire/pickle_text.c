@@ -7,8 +7,8 @@
  *     UNICODE latin-1 with \uXXXX and \UXXXXXXXX
  *     PUT, GET a memo index in decimal
  *
- * Grammar is checked before anything is converted: no spaces, no underscores, no octal. Python's
- * laxer readers accept those, no writer makes them. */
+ * Grammar is checked before anything is converted: no spaces, no underscores, no octal. A lenient run
+ * takes what CPython takes (pickle_lenient.c). */
 #include "base/text.h"
 #include "wire/decimal.h"
 #include "wire/pickle_machine.h"
@@ -34,6 +34,8 @@ static bool bad_line(struct heft_pickle_machine *m, struct heft_bytes line, cons
 {
     const bool cut = line.n > 40;
 
+    if (m->err->code == HEFT_NOMEM) /* a lenient look at it failed */
+        return false;
     return heft_pickle_fail(m, HEFT_MALFORMED, "\"%.*s\"%s is no %s", cut ? 40 : (int)line.n,
                             line.n ? (const char *)line.p : "", cut ? " …" : "", what);
 }
@@ -128,8 +130,15 @@ static bool new_integer(struct heft_pickle_machine *m, struct heft_bytes line)
     unsigned base;
     bool negative;
 
-    if (!split_integer(&digits, &negative, &base))
-        return bad_line(m, line, "integer");
+    if (!split_integer(&digits, &negative, &base)) {
+        if (!m->limits.lenient || !heft_pickle_lenient_integer(m, &line))
+            return bad_line(m, line, "integer");
+        digits = line;
+        if (!split_integer(&digits, &negative, &base))
+            return bad_line(m, line, "integer");
+    }
+    if (digits.n > HEFT_PICKLE_LINE) /* lenient: nothing that is imported depends on its value */
+        return heft_pickle_new_text(m, HEFT_PICKLE_BIGINT, digits);
     if (digits.n <= 15) { /* below 2^60 in either base */
         int64_t value = 0;
 
@@ -165,35 +174,48 @@ bool heft_pickle_op_long_line(struct heft_pickle_machine *m)
 
 /* ---- memo indexes ---------------------------------------------------------------------------- */
 
-static bool memo_index(struct heft_pickle_machine *m, uint32_t *index)
+/* False where it does not fit 32 bits. */
+static bool plain_index(struct heft_bytes line, uint64_t *value)
 {
-    const struct heft_bytes line = m->text;
-    uint64_t value = 0;
     bool good = line.n > 0 && line.n <= 10;
 
+    *value = 0;
     for (size_t i = 0; good && i < line.n; i++) {
         good = is_digit(line.p[i]);
-        value = value * 10 + (line.p[i] & 15U);
+        *value = *value * 10 + (line.p[i] & 15U);
     }
-    if (!good || value > UINT32_MAX)
-        return bad_line(m, line, "memo index (0 to 4294967295)");
-    m->number = value; /* as the binary opcodes have it */
-    *index = (uint32_t)value;
+    return good && *value <= UINT32_MAX;
+}
+
+/* *large: an index beyond 32 bits, which stands in *line then. */
+static bool memo_index(struct heft_pickle_machine *m, struct heft_bytes *line, bool *large)
+{
+    *line = m->text;
+    *large = false;
+    if (plain_index(*line, &m->number)) /* as the binary opcodes have it */
+        return true;
+    if (!m->limits.lenient || !heft_pickle_lenient_index(m, line))
+        return bad_line(m, m->text, "memo index (0 to 4294967295)");
+    *large = !plain_index(*line, &m->number);
     return true;
 }
 
 bool heft_pickle_op_put_line(struct heft_pickle_machine *m)
 {
-    uint32_t index;
+    struct heft_bytes line;
+    bool large;
 
-    return memo_index(m, &index) && heft_pickle_memo_set(m, index);
+    return memo_index(m, &line, &large) &&
+           (large ? heft_pickle_put_large(m, line) : heft_pickle_memo_set(m, (uint32_t)m->number));
 }
 
 bool heft_pickle_op_get_line(struct heft_pickle_machine *m)
 {
-    uint32_t index;
+    struct heft_bytes line;
+    bool large;
 
-    return memo_index(m, &index) && heft_pickle_memo_get(m, index);
+    return memo_index(m, &line, &large) &&
+           (large ? heft_pickle_get_large(m, line) : heft_pickle_memo_get(m, (uint32_t)m->number));
 }
 
 /* ---- floats ---------------------------------------------------------------------------------- */
@@ -244,15 +266,18 @@ static bool is_float(struct heft_bytes t)
 
 bool heft_pickle_op_float_line(struct heft_pickle_machine *m)
 {
+    struct heft_bytes line = m->text;
     struct heft_pickle_node *node;
     double value;
     bool infinite;
 
-    if (!is_float(m->text))
+    if (!is_float(line) &&
+        !(m->limits.lenient && heft_pickle_lenient_float(m, &line) && is_float(line)))
         return bad_line(m, m->text, "float");
-    value = heft_decimal(m->text, false);
+    value = heft_decimal(line, false);
     infinite = value > 1.7976931348623157e308 || value < -1.7976931348623157e308;
-    if (infinite && !memchr(m->text.p, 'n', m->text.n) && !memchr(m->text.p, 'N', m->text.n))
+    if (infinite && !m->limits.lenient && !memchr(m->text.p, 'n', m->text.n) &&
+        !memchr(m->text.p, 'N', m->text.n))
         return bad_line(m, m->text, "float: it is out of range");
     node = heft_pickle_new(m, HEFT_PICKLE_FLOAT);
     if (!node)

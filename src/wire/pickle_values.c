@@ -41,7 +41,7 @@ bool heft_pickle_new_long(struct heft_pickle_machine *m, struct heft_bytes numbe
 
 bool heft_pickle_op_long(struct heft_pickle_machine *m)
 {
-    if (m->text.n > HEFT_PICKLE_INTEGER)
+    if (m->text.n > HEFT_PICKLE_INTEGER && !m->limits.lenient)
         return heft_pickle_fail(m, HEFT_LIMIT, "an integer of %zu bytes, the limit is %d",
                                 m->text.n, HEFT_PICKLE_INTEGER);
     return heft_pickle_new_long(m, m->text);

@@ -197,6 +197,56 @@ def flow():
          + stack_glob("os.system") + TRUE + b"R." + bytes(16), 1, "danger", "import", "os.system")
 
 
+def unpicklers():
+    """What CPython's unpicklers take and no pickler writes, before a payload; the C one, or that in Python."""
+    lines = {"int-blank": "I 1", "int-blank-behind": "I1 ", "int-underscore": "I1_0", "int-plus": "I+1", "int-octal": "I010",
+             "int-zeros": "I08", "int-bits": "I0b1", "int-nul": "I1\0x", "int-nothing": "I\0", "int-digits": "I" + "1" * 5000,
+             "long-underscore": "L1_0L", "long-blank": "L 1L", "long-zeros": "L0017L", "long-two": "L0x_1fL",
+             "float-underscore": "F1_0", "float-blank": "F 1 ", "float-huge": "F1e400", "float-nul": "F1\0x",
+             "memo-minus": "Np-0", "memo-blank": "Np 5", "memo-plus": "Np+1_0", "memo-wide": "Np" + "9" * 30,
+             "persid-long": "P" + "a" * 5000}
+    for name, line in lines.items():
+        case(f"laxity-{name}.bin", line.encode() + b"\n0" + PROTO0, 1, "danger", "import", "os.system")
+    starts = {
+        "memo-names": b"Vos\np 5_0\n0Vsystem\np" + b"1" * 25 + b"\n0g0050\ng+0" + b"1" * 25 + b"\n\x93",
+        "memoize-behind": b"Np" + b"1" * 25 + b"\n0Vos\n\x940Vsystem\n\x940h\1h\2\x93",
+        "setitems-none": b"N(u0" + glob("os.system"), "appends-none": b"N(e0" + glob("os.system"),
+        "second-state": glob("mylib.A") + b")R}b}b0" + glob("os.system"),
+        "frame-beyond": b"\x95" + struct.pack("<Q", 1000) + glob("os.system"),
+        "buffer": b"\x970" + glob("os.system"),
+        "long-name": b"cmylib\n" + b"x" * 3000 + b"\n0" + glob("os.system"),
+        "empty-name": b"cmylib\n\n0" + glob("os.system"),
+    }
+    for name, start in starts.items():
+        case(f"laxity-{name}.bin", start + b"(S'true'\ntR.", 1, "danger", "import", "os.system")
+    case("laxity-odd-items.bin", glob("os.environ") + b"(VA\nVb\nVC\nu", 1, "danger", "patch", "os.environ")
+    case("laxity-inst-no-mark.bin", b"ios\nsystem\n.", 1, "danger", "import", "os.system")
+    case("laxity-last-line.bin", b"Ncos\nsystem!", 1, "danger", "import", "os.system")
+    case("laxity-last-inst.bin", b"(S'true'\nios\nsystem!", 1, "danger", "call", "os.system")
+    case("laxity-attribute-as-name.bin", glob("mylib.__name__") + b"Vsystem\n\x93(S'true'\ntR.", 1, "danger", "import",
+         "a name that the pickle computes")
+    case("laxity-string-encoding.bin", b"S'o\xe9'\nVsystem\n\x93)R.", 1, "danger", "import",
+         "a name that the pickle computes")
+    case("laxity-name-too-long.bin", b"cmylib\n" + b"a." * 600 + b"b\n)R.", 1, "danger", "import",
+         "a name of more than 1024 bytes")
+    case("laxity-control.bin", b"cos\r\nsystem\r\n)R.", 1, "unknown", "import", "os")
+    case("laxity-frame-behind-stop.bin", b"\x95" + struct.pack("<Q", 10) + b"N." + b"x" * 8 + PROTO0, 1, "danger",
+         "import", "os.system")
+    case("unknown-call-broken.bin", b"cmylib\nrun\n(S'true'\ntR\xff", 1, "unknown", "call", "mylib.run")
+    case("text-words.txt", b"cat\ndog\nhorse\n", 0, "none")
+    case("text-names.txt", b"c lass\nof os\n(tR", 0, "none")
+
+
+def limits():
+    """Reached before a payload, they are findings. Small files: a pickle of 2.5 million values has 2.5 MB."""
+    text = gzip.compress(b"]" * 2500000 + PROTO0, mtime=0)
+    case("limit-values.gz", text, 1, "unknown", "refused", "")
+    case("laxity-long4.gz", gzip.compress(b"\x8b" + struct.pack("<i", 1 << 21) + bytes(1 << 21) + b"0" + PROTO0, mtime=0),
+         1, "danger", "import", "os.system")
+    case("limit-marks.gz", gzip.compress(b"(" * 1100000 + PROTO0, mtime=0), 1, "unknown", "refused", "")
+    case("limit-row.gz", gzip.compress(b"N." * 10100 + PROTO0, mtime=0), 1, "unknown", "refused", "")
+
+
 def within():
     """Pickles in bytes."""
     inner = b"B" + struct.pack("<I", len(EVIL)) + EVIL
@@ -424,6 +474,28 @@ def others():
     case("gzip-torch.pt.gz", gzip.compress(bytes(torch_like(EVIL)), mtime=0), 1, "danger", "import", "os.system")
     case("gzip-cut.pkl.gz", gzip.compress(EVIL, mtime=0)[:-12], 1, "danger", "packed", "gzip data that is cut off")
     case("gzip-fine.pkl.gz", gzip.compress(NONE, mtime=0), 0, "none")
+    half = gzip.compress(b"N0", mtime=0), gzip.compress(PROTO0, mtime=0)
+    case("gzip-members.gz", half[0] + half[1], 1, "danger", "import", "os.system", 2)
+    case("gzip-members-padded.gz", half[0] + bytes(700) + half[1], 1, "danger", "import", "os.system", 2)
+    case("gzip-empty-member.gz", gzip.compress(b"", mtime=0) + half[1], 1, "danger", "import", "os.system", 0)
+    case("gzip-long-name.gz", half[1][:3] + b"\x08" + half[1][4:10] + b"n" * 3000 + b"\0" + half[1][10:], 1, "danger",
+         "import", "os.system", 0)
+    case("gzip-reserved-flag.gz", half[1][:3] + b"\x80" + half[1][4:], 1, "danger", "import", "os.system", 0)
+    case("zlib-streams.z", zlib.compress(b"N0") + zlib.compress(PROTO0), 1, "danger", "import", "os.system", 2)
+    deep = PROTO0
+    for _ in range(4):
+        deep = gzip.compress(deep, mtime=0)
+    case("gzip-deep.gz", deep, 1, "unknown", "packed", "packed within what is packed within others, not looked into")
+    case("mark-like-zlib.bin", b"(\x91\x8b\1\0\0\0v" + PROTO0, 1, "danger", "import", "os.system", 8)
+    name = b"N0" + glob("os.system") + b"(S'true'\ntR."
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        member(tar, name.decode(), b"")
+    case("tar-name-pickle.tar", out.getvalue()[:1024], 1, "danger", "import", "os.system", 2)
+    case("lzma-dictionary.lzma", lzma.compress(EVIL, lzma.FORMAT_ALONE, filters=[
+        {"id": lzma.FILTER_LZMA1, "dict_size": 3 << 12, "lc": 0}]), 1, "unknown", "packed", "lzma data, not looked into")
+    case("zstd-skippable.zst", b"\x50\x2a\x4d\x18\4\0\0\0abcd", 1, "unknown", "packed", "zstd or lz4 data, not looked into")
+    case("integers.bin", struct.pack("<8q", 3, 5, 1 << 20, 7, 0, 0, 0, 0), 0, "none")
     case("zlib.pkl.z", zlib.compress(EVIL), 1, "danger", "import", "os.system", 2)
     case("bzip2.pkl.bz2", bz2.compress(EVIL), 1, "unknown", "packed", "bzip2 data, not looked into")
     case("xz.pkl.xz", lzma.compress(EVIL), 1, "unknown", "packed", "xz data, not looked into")
@@ -517,7 +589,7 @@ def main():
     for path in CASES.glob("*"):
         path.unlink()
     CASES.mkdir(exist_ok=True)
-    for part in (names, spellings, flow, within, rows, containers, tricks, others, legacy, benign):
+    for part in (names, spellings, flow, unpicklers, limits, within, rows, containers, tricks, others, legacy, benign):
         part()
     head = "# FILE, exit status, worst, WHAT, NAME of a finding (its beginning), position. Written by make.py\n"
     (HERE / "expect.tsv").write_text(head + "".join("\t".join(row) + "\n" for row in ROWS))
