@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 # inner one do not meet.
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
-.PHONY: all release demo check check-long interop asan tsan bench fuzz coverage lint fmt bless \
+.PHONY: all release demo check check-long interop asan tsan bench fuzz fuzz-scan coverage lint fmt bless \
 	install clean help bootstrap bootstrap-dev
 
 all: release
@@ -52,6 +52,10 @@ bench: release ## the figures of doc/performance.md
 fuzz: bootstrap-dev build/fuzz/Makefile ## each fuzz target for FUZZ_SECONDS (60), from its corpus and dictionary
 	$(call build,fuzz,--target fuzz_targets)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
+
+fuzz-scan: bootstrap build/release/Makefile ## scan beside a real CPython for FUZZ_SECONDS, on pickles made at random
+	$(call build,release,--target heft-judge-pipe)
+	@python3 fuzz/differential/compare.py build/release --seconds $(FUZZ_SECONDS)
 
 coverage: bootstrap build/coverage/Makefile ## lines and branches the tests reach, a line a file
 	$(call build,coverage)

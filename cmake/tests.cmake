@@ -3,6 +3,7 @@
 #   tests/test_*      one cmocka program per unit           (tests/unit, tests/fault)
 #   fuzz/replay_*     a fuzz target that reads files        (every preset)
 #   fuzz/fuzz_*       the same target driven by libFuzzer   (preset fuzz)
+#   fuzz/heft-judge-pipe  scan behind a pipe                (every preset)
 #   heft-conversions  prints what each format holds         (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 
@@ -37,6 +38,11 @@ target_link_libraries(heft-open PRIVATE heft_inside)
 
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
+
+# What scan finds in bytes on a pipe: fuzz/differential compares it with a real CPython.
+add_executable(heft-judge-pipe fuzz/differential/judge_pipe.c)
+target_link_libraries(heft-judge-pipe PRIVATE heft_inside Threads::Threads m)
+set_target_properties(heft-judge-pipe PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
 
 add_custom_target(fuzz_targets) # what make fuzz builds, and no more
 

@@ -1,5 +1,5 @@
 """The suites by name, in the order in which they run: cheap and telling ones first."""
-from . import (cli, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, reject, scan,
+from . import (cli, differential, docs, examples, fault, fuzz, golden, header, includes, matrix, mutate, reject, scan,
                trace, unit)
 
 SUITES = {
@@ -16,5 +16,6 @@ SUITES = {
     "examples": examples,
     "fault": fault,
     "fuzz": fuzz,
+    "differential": differential,
     "mutate": mutate,
 }

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Random and mutated pickles, judged by heft scan and loaded by a real CPython that only writes down
+what it would have done. Whatever CPython imports or calls and scan does not name is a find.
+
+    compare.py BUILD [--seconds N] [--seed N] [--broken DIR]     look for new ones, for ever without -s
+    compare.py BUILD --replay FILE|DIR…                          these alone; exit 1 for a find
+
+BUILD holds fuzz/heft-judge-pipe. Finds are minimised and written to --broken (BUILD/broken).
+"""
+import argparse
+import hashlib
+import random
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import grammar
+import recorder
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+ENCODINGS = ("ASCII", "utf-8", "latin1", "bytes")
+BATCH = 24000     # bytes: a pipe holds more
+FEW = 64          # values, where the limit itself is tried
+MODULES = ("os", "posix", "subprocess", "pickle")  # a danger each
+NAMELESS = b"a name that the pickle computes"
+LIMIT = "5"       # enum heft_code
+FRAME = b"an opcode that does not keep to its frame"
+
+
+class Judge:
+    """heft-judge-pipe."""
+
+    def __init__(self, build):
+        self.command = [build / "fuzz" / "heft-judge-pipe"]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, samples, nodes=0):
+        """For each sample: the error's code, and the findings as (danger, what, name)."""
+        out = b"".join(struct.pack("<II", len(data), nodes) + data for data in samples)
+        try:
+            self.process.stdin.write(out + bytes(8))
+            self.process.stdin.flush()
+            return [self.answer() for _ in range(len(samples) + 1)][:-1]
+        except (OSError, EOFError):
+            self.process.wait()
+            self.start()
+            return None
+
+    def answer(self):
+        head = self.process.stdout.read(4)
+        if len(head) < 4:
+            raise EOFError
+        parts = self.process.stdout.read(struct.unpack("<I", head)[0]).split(b"\0")
+        return parts[0].decode(), list(zip(*[iter(parts[1:-1])] * 3))
+
+
+def as_bytes(name):
+    return name.replace("\0", "\\0").encode("utf-8", "surrogatepass")
+
+
+def spellings(root):
+    if root == "long":
+        return (b"a name of more than 1024 bytes",)
+    if root == "computed":
+        return (NAMELESS,)
+    # A Python 2 string that is not UTF-8 has another name in each encoding.
+    return (as_bytes(root),) if root.isascii() else (as_bytes(root), NAMELESS)
+
+
+def is_worst(root):
+    return root.split(".")[0] in MODULES or root in ("builtins.eval", "__builtin__.eval")
+
+
+def missing(data, events, answer, few):
+    """What CPython did and scan does not name; None where all is named."""
+    code, items = answer
+    if few and code == LIMIT:
+        return None if any(danger != b"0" for danger, _, _ in items) else "a limit without a finding"
+    named = {(what, name) for _, what, name in items}
+    if data[:4] == b"PK\3\4" and any(danger == b"2" for danger, _, _ in items):
+        return None  # a zip to whoever may load it
+    if any(what == b"trick" and name.startswith(FRAME) for what, name in named):
+        return None  # _pickle.Unpickler on a file loses bytes there: what it goes on with is told to be unknown
+    acts = {index for index, what, _ in events if what != "import"}
+    for index, what, root in events:
+        if root is None:
+            continue
+        if any((what.encode(), prefix + name) in named for prefix in (b"", b"the result of ")
+               for name in spellings(root)):
+            continue
+        if index not in acts and not is_worst(root) and (index or data[:1] != b"\x80"):
+            continue  # two lines of a text: nothing was called, and no module of that name is known
+        return f"{what} of {root}"[:80]
+    return None
+
+
+def check(judge, data, how):
+    encoding, texts, nodes = how
+    answers = judge.ask([data], nodes)
+    if answers is None:
+        return "the judge ended"
+    return missing(data, set(recorder.run(data, encoding, texts)), answers[0], nodes)
+
+
+def minimise(judge, data, how):
+    """Cuts pieces out as long as there is a find."""
+    size = max(1, len(data) // 2)
+    while size:
+        at = 0
+        while at < len(data):
+            shorter = data[:at] + data[at + size:]
+            if check(judge, shorter, how):
+                data = shorter
+            else:
+                at += size
+        size //= 2
+    return data
+
+
+class Fuzzer:
+    def __init__(self, options):
+        self.judge = Judge(options.build)
+        self.rng = random.Random(options.seed)
+        self.broken = options.broken or options.build / "broken"
+        self.broken.mkdir(parents=True, exist_ok=True)
+        self.seeds = [path.read_bytes() for path in seed_files()]
+        self.seeds = [data for data in self.seeds if 0 < len(data) <= 4000]
+        self.runs = self.finds = 0
+        self.events = self.named = 0
+        self.kinds = {}
+
+    def sample(self):
+        rng = self.rng
+        if rng.random() < 0.6:
+            return grammar.Maker(rng).whole()[:8000]
+        return grammar.mutate(rng, rng.choice(self.seeds), rng.choice(self.seeds))
+
+    def batch(self):
+        rng = self.rng
+        samples, size = [], 0
+        while size < BATCH and len(samples) < 200:
+            samples.append(self.sample())
+            size += len(samples[-1]) + 8
+        how = (rng.choice(ENCODINGS), rng.random() < 0.3, FEW if rng.random() < 0.1 else 0)
+        answers = self.judge.ask(samples, how[2])
+        if answers is None:
+            answers = [None] * len(samples)
+        for data, answer in zip(samples, answers):
+            events = set(recorder.run(data, how[0], how[1])) if data else set()
+            self.runs += 1
+            self.events += len(events)
+            self.named += bool(answer and answer[1])
+            found = (check(self.judge, data, how) if answer is None else
+                     missing(data, events, answer, how[2]) if data else None)
+            if found:
+                self.keep(data, how, found)
+
+    def keep(self, data, how, found):
+        kind = found.split(" of ")[0]
+        self.finds += 1
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        if self.kinds[kind] > 40:
+            return
+        small = minimise(self.judge, data, how)
+        name = hashlib.sha256(small).hexdigest()[:12]
+        (self.broken / name).write_bytes(small)
+        print(f"find: {found}: {self.broken / name}: {how}: {small[:120]!r}", flush=True)
+
+
+def seed_files():
+    folders = [ROOT / "tests/scan/cases", ROOT / "fuzz/corpus/pickle", ROOT / "fuzz/corpus/scan",
+               ROOT / "fuzz/corpus/differential"]
+    for folder in folders:
+        yield from sorted(path for path in folder.glob("*") if path.is_file())
+    yield from sorted((ROOT / "tests/golden").glob("*/*.pkl"))
+
+
+def replay(options):
+    judge = Judge(options.build)
+    paths = [path for place in options.replay for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    finds = 0
+    for path in paths:
+        for how in ((encoding, texts, 0) for encoding in ENCODINGS for texts in (False, True)):
+            found = check(judge, path.read_bytes(), how)
+            if found:
+                print(f"find: {found}: {path}: {how}")
+                finds += 1
+                break
+    print(f"{len(paths)} inputs, {finds} finds")
+    return 1 if finds else 0
+
+
+def look(options):
+    fuzzer = Fuzzer(options)
+    begin = told = time.time()
+    print(f"begin {time.strftime('%F %T')} python {sys.version.split()[0]} seed {options.seed}", flush=True)
+    while not options.seconds or time.time() - begin < options.seconds:
+        fuzzer.batch()
+        if time.time() - told > 30:
+            told = time.time()
+            tell(fuzzer, begin)
+    tell(fuzzer, begin)
+    return 1 if fuzzer.finds else 0
+
+
+def tell(fuzzer, begin):
+    print(f"seconds {time.time() - begin:.0f} cpu {time.process_time():.0f} runs {fuzzer.runs} events {fuzzer.events} "
+          f"named {fuzzer.named} finds {fuzzer.finds}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--broken", type=Path)
+    parser.add_argument("--replay", type=Path, nargs="+")
+    options = parser.parse_args()
+    recorder.prepare()
+    return replay(options) if options.replay else look(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
