@@ -81,8 +81,6 @@ static bool take_line(struct heft_pickle_machine *m, uint64_t most, struct heft_
     const size_t reach = most < left ? (size_t)most + 1 : left;
     const uint8_t *end = reach ? memchr(p, '\n', reach) : NULL;
 
-    if (!end && m->limits.at_end && reach == left)
-        return heft_pickle_last_line(m, line);
     if (!end && reach < left)
         return heft_pickle_fail(m, HEFT_LIMIT, "a line of more than %" PRIu64 " bytes", most);
     if (!end)
@@ -119,11 +117,12 @@ static bool take_f64(struct heft_pickle_machine *m)
     return true;
 }
 
-static bool take_names(struct heft_pickle_machine *m)
+/* pickle.Unpickler imports also what the file breaks off in. */
+static bool take_name(struct heft_pickle_machine *m, struct heft_bytes *line)
 {
-    const uint64_t most = m->limits.lenient ? m->limits.text : HEFT_PICKLE_NAME;
-
-    return take_line(m, most, &m->text) && take_line(m, most, &m->second);
+    if (m->limits.at_end && (m->at == m->n || !memchr(m->p + m->at, '\n', m->n - m->at)))
+        return heft_pickle_last_line(m, line);
+    return take_line(m, m->limits.lenient ? m->limits.text : HEFT_PICKLE_NAME, line);
 }
 
 static bool take_argument(struct heft_pickle_machine *m, enum heft_pickle_arg arg)
@@ -156,7 +155,7 @@ static bool take_argument(struct heft_pickle_machine *m, enum heft_pickle_arg ar
     case HEFT_ARG_LINE:
         return take_line(m, m->limits.text, &m->text);
     case HEFT_ARG_NAMES:
-        return take_names(m);
+        return take_name(m, &m->text) && take_name(m, &m->second);
     }
     return false;
 }

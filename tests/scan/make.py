@@ -240,11 +240,13 @@ def unpicklers():
 def limits():
     """Reached before a payload, they are findings. Small files: a pickle of 2.5 million values has 2.5 MB."""
     text = gzip.compress(b"]" * 2500000 + PROTO0, mtime=0)
-    case("limit-values.gz", text, 1, "unknown", "refused", "")
+    case("limit-values.gz", text, 1, "unknown", "refused", "EMPTY_LIST at pickle position 2187500: more than 2187500 values")
     case("laxity-long4.gz", gzip.compress(b"\x8b" + struct.pack("<i", 1 << 21) + bytes(1 << 21) + b"0" + PROTO0, mtime=0),
          1, "danger", "import", "os.system")
-    case("limit-marks.gz", gzip.compress(b"(" * 1100000 + PROTO0, mtime=0), 1, "unknown", "refused", "")
-    case("limit-row.gz", gzip.compress(b"N." * 10100 + PROTO0, mtime=0), 1, "unknown", "refused", "")
+    case("limit-marks.gz", gzip.compress(b"(" * 1100000 + PROTO0, mtime=0), 1, "unknown", "refused",
+         "MARK at pickle position 1000000: more than 1000000 open marks")
+    case("limit-row.gz", gzip.compress(b"N." * 10100 + PROTO0, mtime=0), 1, "unknown", "refused",
+         "more than 10000 pickles one behind the other")
 
 
 def within():
