@@ -16,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+import carriers
 import grammar
 import recorder
 
@@ -100,12 +101,17 @@ def missing(data, events, answer, few):
     return None
 
 
+def happens(data, how):
+    """What CPython does with the pickle, which may be empty."""
+    events = set(recorder.run(data, how[0], how[1])) if data else set()
+    return {event for event in events if event[0] == 0} if how[3] in carriers.ONE else events
+
+
 def check(judge, data, how):
-    encoding, texts, nodes = how
-    answers = judge.ask([data], nodes)
+    answers = judge.ask([how[3](data, how[4])], how[2])
     if answers is None:
         return "the judge ended"
-    return missing(data, set(recorder.run(data, encoding, texts)), answers[0], nodes)
+    return missing(data, happens(data, how), answers[0], how[2])
 
 
 def minimise(judge, data, how):
@@ -147,12 +153,15 @@ class Fuzzer:
         while size < BATCH and len(samples) < 200:
             samples.append(self.sample())
             size += len(samples[-1]) + 8
-        how = (rng.choice(ENCODINGS), rng.random() < 0.3, FEW if rng.random() < 0.1 else 0)
-        answers = self.judge.ask(samples, how[2])
+        carrier = rng.choice(carriers.ALL) if rng.random() < 0.3 else carriers.bare
+        how = (rng.choice(ENCODINGS), rng.random() < 0.3, FEW if rng.random() < 0.1 else 0, carrier, rng.randrange(1 << 16))
+        if carrier is not carriers.bare:
+            samples = samples[:40]
+        answers = self.judge.ask([carrier(data, how[4]) for data in samples], how[2])
         if answers is None:
             answers = [None] * len(samples)
         for data, answer in zip(samples, answers):
-            events = set(recorder.run(data, how[0], how[1])) if data else set()
+            events = happens(data, how)
             self.runs += 1
             self.events += len(events)
             self.named += bool(answer and answer[1])
@@ -170,7 +179,7 @@ class Fuzzer:
         small = minimise(self.judge, data, how)
         name = hashlib.sha256(small).hexdigest()[:12]
         (self.broken / name).write_bytes(small)
-        print(f"find: {found}: {self.broken / name}: {how}: {small[:120]!r}", flush=True)
+        print(f"find: {found}: {self.broken / name}: {how[:3]} {how[3].__name__} {how[4]}: {small[:120]!r}", flush=True)
 
 
 def seed_files():
@@ -186,10 +195,10 @@ def replay(options):
     paths = [path for place in options.replay for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
     finds = 0
     for path in paths:
-        for how in ((encoding, texts, 0) for encoding in ENCODINGS for texts in (False, True)):
+        for how in ((encoding, texts, 0, carriers.bare, 0) for encoding in ENCODINGS for texts in (False, True)):
             found = check(judge, path.read_bytes(), how)
             if found:
-                print(f"find: {found}: {path}: {how}")
+                print(f"find: {found}: {path}: {how[:2]}")
                 finds += 1
                 break
     print(f"{len(paths)} inputs, {finds} finds")
