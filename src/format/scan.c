@@ -3,7 +3,7 @@
  *     place
  *      ├ zip            scan_zip.c: its records *.pkl, then the others, but for the storages that
  *      │                the first ones name; scan_broken.c where heft's reader refuses it
- *      ├ .npy, tar      scan_other.c
+ *      ├ .npy, tar      scan_npy.c, scan_other.c
  *      ├ compressed     scan_packed.c: gzip and zlib are unpacked, others told
  *      └ all else       scan_pickle.c: a pickle, several, a legacy torch stream; or else
  *                       scan_content.c: graphs, configurations, native code, and what is not judged

@@ -232,30 +232,10 @@ static bool report_node(struct judged *j, uint32_t node, const char *what, enum 
 
 /* ---- bytes within ------------------------------------------------------------------------ */
 
-/* One byte for each character below 256, as _codecs.encode(text, "latin1") gives them. */
-static bool latin1(struct judged *j, struct heft_str text, struct heft_arena *mem,
-                   struct heft_bytes *out, struct heft_error *err)
+/* Bytes that were put in, or a state, after the value was made. */
+static bool is_changed(const struct heft_pickle_node *node)
 {
-    uint8_t *bytes;
-    size_t n = 0;
-
-    *out = (struct heft_bytes){NULL, 0};
-    if (!heft_scan_pay(j->scan, j->place, text.n))
-        return true;
-    bytes = heft_arena_alloc(mem, text.n, err);
-    if (!bytes)
-        return false;
-    for (size_t i = 0; i < text.n; i++) {
-        const uint8_t c = (uint8_t)text.p[i];
-
-        if (c >= 0x80 && (c > 0xC3 || i + 1 == text.n))
-            return true; /* a character above 255: Python would not encode it */
-        bytes[n++] = c;
-        if (c >= 0x80) /* C2 or C3, and six bits */
-            bytes[n - 1] = (uint8_t)((c & 3) << 6 | ((uint8_t)text.p[++i] & 0x3F));
-    }
-    *out = (struct heft_bytes){bytes, n};
-    return true;
+    return node->count > 0 || node->state != HEFT_PICKLE_NIL;
 }
 
 /* The bytes that a value is known to be, decoded into mem where they were pickled as text; empty
@@ -264,25 +244,22 @@ static bool bytes_of(struct judged *j, uint32_t node, struct heft_arena *mem,
                      struct heft_bytes *out, struct heft_error *err)
 {
     const struct heft_pickle_node *n;
-    uint32_t first;
 
     *out = (struct heft_bytes){NULL, 0};
     if (node == HEFT_PICKLE_NIL)
         return true;
     n = heft_pickle_at(j->pickle, node);
+    if (is_changed(n))
+        return true;
     if (n->kind == HEFT_PICKLE_BYTES || n->kind == HEFT_PICKLE_BYTEARRAY ||
         n->kind == HEFT_PICKLE_PY2STR) {
         *out = (struct heft_bytes){n->u.text.p, n->len};
         return true;
     }
-    if (n->kind != HEFT_PICKLE_CALL || !is_kind(j->pickle, n->u.call.callee, HEFT_PICKLE_GLOBAL) ||
-        !is_kind(j->pickle, n->u.call.args, HEFT_PICKLE_TUPLE) ||
-        !heft_str_is(heft_pickle_text(j->pickle, n->u.call.callee), "encode"))
+    if (!heft_scan_is_encoded(j->pickle, node) ||
+        !heft_scan_pay(j->scan, j->place, heft_scan_text_length(j->pickle, node)))
         return true;
-    first = heft_pickle_item(j->pickle, n->u.call.args, 0);
-    if (!is_kind(j->pickle, first, HEFT_PICKLE_STR))
-        return true;
-    return latin1(j, heft_pickle_text(j->pickle, first), mem, out, err);
+    return heft_scan_encode(j->pickle, node, mem, out, err);
 }
 
 static bool looks_packed(struct heft_bytes bytes)
@@ -301,8 +278,8 @@ static bool judge_bytes(struct judged *j, uint32_t node, struct heft_bytes bytes
     struct heft_scan_place place = *j->place;
 
     if (j->place->depth >= HEFT_SCAN_DEPTH)
-        return !loaded || heft_scan_tell(j->scan, j->place, j->at + at, HEFT_UNKNOWN, "packed",
-                                         "a pickle within pickles within others, not looked into");
+        return heft_scan_tell(j->scan, j->place, j->at + at, HEFT_UNKNOWN, "packed",
+                              HEFT_SCAN_DEEP);
     if (!heft_scan_pay(j->scan, j->place, bytes.n))
         return true;
     j->name.n = 0;

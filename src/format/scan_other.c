@@ -1,7 +1,5 @@
-/* scan_other.c: .npy files and tars.
+/* scan_other.c: tars.
  *
- *     npy   "\x93NUMPY" major minor │ u16 or u32 length │ {'descr': …} │ data
- *           an array of objects is a pickle behind the header; another such file may follow it
  *     tar   512-byte headers: 0 name, 124 size, 148 checksum, 156 type, 257 "ustar", 345 prefix;
  *           data padded to 512
  *
@@ -14,63 +12,8 @@
 
 #include "base/endian.h"
 
-#define BLOCK       512
-#define LONGEST     (1 << 16) /* bytes of an npy header, of a tar's long name */
-#define MOST_ARRAYS 10000
-
-/* ---- npy --------------------------------------------------------------------------------- */
-
-/* Whether a dtype holds objects: an O that begins a type, as in '|O' and ('f', 'O8'). */
-static bool has_objects(struct heft_bytes header)
-{
-    for (size_t i = 1; i < header.n; i++)
-        if (header.p[i] == 'O' && memchr("'\"|<>=", header.p[i - 1], 6))
-            return true;
-    return false;
-}
-
-/* The header at `at`, in `room`; *data is behind it. False where there is none. */
-static bool read_npy_header(const struct heft_source *src, uint64_t at, uint8_t *room,
-                            struct heft_bytes *header, uint64_t *data)
-{
-    struct heft_error ignored = {0}; /* cut off: no array to anyone */
-    uint8_t head[12] = {0};
-    uint64_t n, begin;
-
-    if (!heft_within(at, 10, src->size) ||
-        !heft_source_read(src, at, head, (size_t)heft_min_u64(sizeof head, src->size - at),
-                          &ignored) ||
-        memcmp(head, "\x93NUMPY", 6) != 0)
-        return false;
-    begin = at + (head[6] == 1 ? 10 : 12);
-    n = head[6] == 1 ? heft_le16(head + 8) : heft_le32(head + 8);
-    if (n > LONGEST || !heft_within(begin, n, src->size) ||
-        !heft_source_read(src, begin, room, (size_t)n, &ignored))
-        return false;
-    *header = (struct heft_bytes){room, (size_t)n};
-    *data = begin + n;
-    return true;
-}
-
-bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
-{
-    struct heft_scan_place objects = *place;
-    uint8_t *room = heft_alloc(LONGEST, err);
-    struct heft_scan_run run = {.done = true};
-    struct heft_bytes header;
-    uint64_t at = 0;
-    bool ok = room != NULL;
-
-    objects.named = true;
-    for (unsigned i = 0; ok && run.done && i < MOST_ARRAYS; i++) {
-        if (!read_npy_header(place->src, at, room, &header, &at) || !has_objects(header))
-            break;
-        ok = heft_scan_pickle(s, &objects, at, &run, err);
-        at += run.length;
-    }
-    heft_free(room);
-    return ok;
-}
+#define BLOCK   512
+#define LONGEST (1 << 16) /* bytes of a long name */
 
 /* ---- tar: headers ------------------------------------------------------------------------ */
 

@@ -257,10 +257,20 @@ static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *pla
     return ok;
 }
 
+static bool is_gzip(struct heft_bytes head)
+{
+    return head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
+}
+
+bool heft_scan_is_packed(struct heft_bytes head)
+{
+    return other_name(head) || is_gzip(head) || (head.n > 2 && is_zlib(head.p));
+}
+
 bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes head, bool *is_packed, struct heft_error *err)
 {
-    const bool gzip = head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
+    const bool gzip = is_gzip(head);
     const bool zlib = place->packed && head.n > 2 && is_zlib(head.p);
     const char *const other = other_name(head);
 

@@ -3,10 +3,12 @@
  *   scan.c         the door, what is reported, and which of the others looks at some bytes
  *   scan_pickle.c  pickles one behind the other, and the rest of a legacy torch stream
  *   scan_judge.c   one pickle that was run: its imports and calls
+ *   scan_encoded.c its bytes that are pickled as text
  *   scan_names.c   how a name is judged
  *   scan_zip.c     zips that open
  *   scan_broken.c  zips that do not, as other readers may see them
- *   scan_other.c   .npy and tar
+ *   scan_npy.c     .npy
+ *   scan_other.c   tar
  *   scan_packed.c  compressed bytes
  *   scan_content.c kinds of files that are neither
  *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged
@@ -166,6 +168,16 @@ HEFT_CHECKED bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place
 HEFT_CHECKED bool heft_scan_is_h5(const struct heft_scan_place *place, bool *is_it,
                                   struct heft_error *err);
 
+/* ---- scan_encoded.c ---- */
+
+/* Whether the node is a call of encode with a text. */
+bool heft_scan_is_encoded(const struct heft_pickle *pickle, uint32_t node);
+size_t heft_scan_text_length(const struct heft_pickle *pickle, uint32_t call);
+/* Its bytes, in mem or in the pickle; empty where nobody can say. */
+HEFT_CHECKED bool heft_scan_encode(const struct heft_pickle *pickle, uint32_t call,
+                                   struct heft_arena *mem, struct heft_bytes *out,
+                                   struct heft_error *err);
+
 /* ---- containers ---- */
 
 HEFT_CHECKED bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place,
@@ -193,10 +205,14 @@ HEFT_CHECKED bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_sc
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_place *place,
                                 struct heft_error *err);
+/* Whether a file of that size which begins so is one array, and not of objects. */
+bool heft_scan_is_numbers(struct heft_bytes head, uint64_t size);
 bool heft_scan_is_tar(struct heft_bytes head);
 HEFT_CHECKED bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
                                 struct heft_error *err);
-/* Whether the head is that of compressed bytes; if so, what they hold is looked at. */
+/* Whether the head is that of compressed bytes. */
+bool heft_scan_is_packed(struct heft_bytes head);
+/* The same; if so, what they hold is looked at. */
 HEFT_CHECKED bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
                                    struct heft_bytes head, bool *is_packed, struct heft_error *err);
 

@@ -49,6 +49,8 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
         return true;
     if (done)
         return has_proto || heft_scan_has_names(pickle);
+    if (has_proto && heft_scan_has_names(pickle))
+        return true;
     return why->code == HEFT_LIMIT || pickle->bent != HEFT_PICKLE_NIL ||
            heft_scan_acts(place, pickle);
 }
@@ -94,6 +96,7 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
         const struct heft_bytes data = {w->bytes.p + skip,
                                         (size_t)heft_min_u64(w->bytes.n - skip, most)};
         struct heft_error why = {0};
+        uint64_t wider;
         bool wants_more;
 
         limits.at_end = data.n == place->src->size - at;
@@ -115,8 +118,11 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
             break;
         }
         heft_arena_release(&graph);
-        ok = open_window(w, place, at, heft_min_u64(most, heft_max_u64(4 * data.n, NEXT_WINDOW)),
-                         err);
+        wider = heft_min_u64(most, heft_max_u64(4 * data.n, NEXT_WINDOW));
+        ok = true;
+        if (place->quiet && !heft_scan_pay(s, place, wider)) /* there may be many such places */
+            break;
+        ok = open_window(w, place, at, wider, err);
         if (!ok)
             break;
     }

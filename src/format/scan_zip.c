@@ -91,18 +91,17 @@ static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place
 
 /* ---- one record -------------------------------------------------------------------------- */
 
-/* Whether a record is worth a look: all pickles begin with one of these opcodes, all that may hold
- * pickles with one of these bytes, or it is a tar. */
+/* Whether a record is worth a look: all pickles begin with one of these opcodes (INST and NEXT_BUFFER
+ * for the unpickler in Python and for who hands buffers in); or it begins as what may hold them. */
 static bool is_worth(struct heft_bytes head)
 {
     static const char opcodes[] =
-        "(c)]}NKMJIGFLSTUVXCBP\x80\x82\x83\x84\x88\x89\x8a\x8b\x8c\x8d\x8e"
-        "\x8f\x95\x96";
-    static const char magics[] = "\x93\x1f\xfd\x04"
-                                 "7Rx"; /* npy, gzip, xz, lz4; 7z, rar, zlib */
+        "(c)]}NKMJIGFLSTUVXCBPi\x80\x82\x83\x84\x88\x89\x8a\x8b\x8c\x8d\x8e"
+        "\x8f\x95\x96\x97";
 
-    return head.n >= 2 && (memchr(opcodes, head.p[0], sizeof opcodes - 1) ||
-                           memchr(magics, head.p[0], sizeof magics - 1) || heft_scan_is_tar(head));
+    return head.n >= 2 &&
+           (memchr(opcodes, head.p[0], sizeof opcodes - 1) || head.p[0] == 0x93 /* npy */ ||
+            heft_scan_is_packed(head) || heft_scan_is_tar(head));
 }
 
 /* Bytes of a record in memory: the checksum is told where a pickle stood in them, because others
@@ -161,8 +160,9 @@ static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *
     if (!heft_zip_peek(src, entry, head, &n,
                        err)) /* what does not inflate is no pickle to anyone */
         return false;
-    *idle = !is_worth((struct heft_bytes){head, n}) &&
-            !heft_scan_is_content(entry->name, (struct heft_bytes){head, n});
+    *idle = heft_scan_is_numbers((struct heft_bytes){head, n}, entry->size) ||
+            (!is_worth((struct heft_bytes){head, n}) &&
+             !heft_scan_is_content(entry->name, (struct heft_bytes){head, n}));
     return true;
 }
 
@@ -256,18 +256,35 @@ bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
+/* Numbers to torch; an array to numpy.load, which asks for its magic alone. */
+static bool is_storage(const struct heft_scan *s, const struct heft_scan_place *place,
+                       const struct heft_zip_entry *entry, bool *yes, struct heft_error *err)
+{
+    uint8_t head[6] = {0};
+    size_t n = sizeof head;
+
+    *yes = heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE;
+    if (!*yes)
+        return true;
+    if (!heft_zip_peek(place->src, entry, head, &n, err))
+        return false;
+    *yes = n < sizeof head || memcmp(head, "\x93NUMPY", sizeof head) != 0;
+    return true;
+}
+
 static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                          const struct heft_zip *zip, bool script, struct heft_error *err)
 {
     for (int others = 0; others < 2; others++) {
         for (size_t i = 0; i < zip->count; i++) {
             const struct heft_zip_entry *entry = &zip->entries[i];
+            bool storage = false;
 
             if (heft_str_ends(entry->name, ".pkl") == others || entry->is_folder)
                 continue;
-            if (others && heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE)
-                continue;
-            if (!scan_record(s, place, entry, script, err))
+            if (others && !is_storage(s, place, entry, &storage, err))
+                return false;
+            if (!storage && !scan_record(s, place, entry, script, err))
                 return false;
         }
     }

@@ -267,6 +267,29 @@ def within():
          + b")R\x85R.", 1, "danger", "call", "torch.storage._load_from_bytes")
     case("load-from-handed-on.pkl", b"\x80\x03" + glob("builtins.map") + glob("torch.storage._load_from_bytes")
          + b"]\x86R.", 1, "danger", "import", "torch.storage._load_from_bytes")
+    loader = glob("torch.storage._load_from_bytes")
+    # In UTF-8 a call of os.system, in latin1 a str and nothing more.
+    text = "X\x0e\0\0\0\u0080\u0080\u0080\u0080\u0080\u0080\u0080" + "0" + PROTO0.decode()
+    for codec, args in {"utf8": u("utf-8"), "default": b"", "U8": u("U8"), "ascii": u("ASCII")}.items():
+        case(f"encoded-{codec}.pkl", b"\x80\2" + loader + glob("_codecs.encode") + b"("
+             + u(PROTO0.decode() if codec == "ascii" else text) + args + b"tR\x85R.", 1, "danger", "import", "os.system")
+    for codec in ("utf-7", "utf-16", "raw_unicode_escape", "cp037", "rot13"):
+        case(f"encoded-{codec}.pkl", b"\x80\2" + loader + glob("_codecs.encode") + u("N.") + u(codec) + b"\x86R\x85R.", 1,
+             "danger", "call", "torch.storage._load_from_bytes")
+    case("encoded-errors.pkl", b"\x80\2" + loader + glob("_codecs.encode") + u("N.\u0100") + u("latin1") + u("ignore")
+         + b"\x87R\x85R.", 1, "danger", "call", "torch.storage._load_from_bytes")
+    case("encoded-fine.pkl", b"\x80\2" + loader + glob("_codecs.encode") + u("\x80\2N.") + u("ISO-8859-1") + b"\x86R\x85R.",
+         0, "allowed")
+    array = b"\x96" + struct.pack("<Q", 4) + b"\x80\x02N."
+    changes = {"setitem": b"K\1K\3s", "append": b"K\0a", "appends": b"(K\0K\1e", "setitems": b"(K\1K\3u", "build": b"}b"}
+    for name, change in changes.items():
+        case(f"bytearray-{name}.pkl", b"\x80\5" + loader + array + change + b"\x85R.", 1, "danger", "call",
+             "torch.storage._load_from_bytes")
+    case("bytearray-fine.pkl", b"\x80\5" + loader + array + b"\x85R.", 0, "allowed")
+    deep = NONE
+    for _ in range(4):
+        deep = b"\x80\x03B" + struct.pack("<I", len(deep)) + deep + b"."
+    case("bytes-deep.pkl", deep, 1, "unknown", "packed", "packed within what is packed within others, not looked into")
     deep = EVIL
     for _ in range(2):
         deep = b"\x80\x03" + glob("pickle.loads") + b"B" + struct.pack("<I", len(deep)) + deep + b"\x85R."
@@ -317,6 +340,11 @@ def npy(array):
     out = io.BytesIO()
     numpy.save(out, array, allow_pickle=True)
     return out.getvalue()
+
+
+def npy_by_hand(descr):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}\n".encode()
+    return b"\x93NUMPY\2\0" + struct.pack("<I", len(header)) + header + PROTO0
 
 
 class Payload:
@@ -466,6 +494,28 @@ def others():
     record = numpy.zeros(1, dtype=[("a", "O"), ("b", "<f4")])
     record["a"][0] = Payload()
     case("npy-record.npy", npy(record), 1, "danger", "import", "posix.system")
+    spellings = {"object": "'object'", "object-": "'object_'", "sub-array": "'(2,)O'", "fields": "'i4,O'", "escape": "'|\\x4f'",
+                 "pieces": "'|' 'O'", "sized": "'O8'", "tuple": "('O', (2,))", "nested": "[('a', [('b', 'O')])]",
+                 "named": "'\\N{LATIN CAPITAL LETTER O}'", "brackets": "(('O'))", "unknown": "'object0'"}
+    for name, descr in spellings.items():
+        case(f"npy-descr-{name}.npy", npy_by_hand(descr), 1, "danger", "import", "os.system")
+    for name, blanks in {"long": 70000, "longer": 2000000}.items():
+        case(f"npy-header-{name}.npz", bytes(zipped([("a.npy", npy_by_hand("'O'" + " " * blanks))], zipfile.ZIP_DEFLATED)), 1,
+             "danger", "import", "os.system")
+    numbers = npy(numpy.arange(3))
+    case("npy-second.npy", numbers + npy_by_hand("'O'"), 1, "danger", "import", "os.system")
+    case("npy-behind-fields.npy", npy(numpy.zeros(3, [("a", "<i4")])) + npy_by_hand("'O'"), 1, "danger", "import", "os.system")
+    case("npy-then-pickle.npy", numbers + PROTO0, 1, "danger", "import", "os.system")
+    case("npy-then-zip.npy", numbers + bytes(torch_like(EVIL)), 1, "danger", "import", "os.system")
+    case("npy-two-fine.npy", numbers + numbers, 0, "none")
+    case("npy-fields-fine.npy", npy(numpy.zeros(30, [("a", "<i4"), ("b", "<f8")])), 0, "none")
+    claim = b"\x80\2((" + u("storage") + glob("torch.FloatStorage") + u("0.npy") + u("cpu") + b"K\1tQt."
+    case("npz-storage.npz", torch_like(claim, [("a/data/0.npy", npy_by_hand("'O'"))]), 1, "danger", "import", "os.system")
+    claim = claim.replace(u("0.npy"), u("0"))
+    case("npz-storage-nameless.npz", torch_like(claim, [("a/data/0", npy_by_hand("'O'"))]), 1, "danger", "import", "os.system")
+    large = io.BytesIO()
+    numpy.savez_compressed(large, a=numpy.zeros(70 << 17))  # more than is unpacked
+    case("npz-large-fine.npz", large.getvalue(), 0, "none")
     case("npy-numbers.npy", npy(numpy.arange(4)), 0, "none")
     case("npy-numbers-like-pickle.npy", npy(numpy.frombuffer(EVIL + bytes(-len(EVIL) % 8), "<i8")), 0, "none")
     out = io.BytesIO()
