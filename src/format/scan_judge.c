@@ -119,7 +119,7 @@ bool heft_scan_has_names(const struct heft_pickle *pickle)
 static bool is_danger(const struct heft_scan_place *place, const struct heft_pickle *pickle,
                       uint32_t global)
 {
-    return is_computed(pickle, global) ||
+    return !is_computed(pickle, global) && /* a code of copyreg's registry: most often not there */
            name_danger(place, module_of(pickle, global), heft_pickle_text(pickle, global)) ==
                HEFT_DANGER;
 }
@@ -145,19 +145,16 @@ static bool is_patched(const struct heft_pickle_node *node)
 
 bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickle *pickle)
 {
-    bool goes_on = true; /* until an import that must fail */
-
     for (uint32_t i = 0; i < pickle->count; i++) {
         const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
 
-        if (node->kind == HEFT_PICKLE_CALL && goes_on)
+        if (node->kind == HEFT_PICKLE_CALL)
             return true;
         if (node->kind != HEFT_PICKLE_GLOBAL)
             continue;
-        if (is_danger(place, pickle, i))
-            return true;
-        goes_on = goes_on && may_be_there(module_of(pickle, i));
-        if (goes_on && is_patched(node))
+        if (!is_computed(pickle, i) && !may_be_there(module_of(pickle, i)))
+            return false; /* CPython stops here */
+        if (is_patched(node) || is_danger(place, pickle, i))
             return true;
     }
     return false;

@@ -45,10 +45,10 @@ static bool is_lzma(struct heft_bytes head)
         return false;
     dictionary = heft_le32(head.p + 1);
     size = heft_le64(head.p + 5);
-    rest = dictionary;
-    for (int bits = 0; bits < 2; bits++)
-        rest &= rest - (rest > 0); /* without its lowest bit */
-    if (rest || size == 0 || (size != UINT64_MAX && size >> 38))
+    rest = dictionary - 1;
+    for (unsigned shift = 2; shift < 32; shift += shift < 4 ? 1 : shift)
+        rest |= rest >> shift;
+    if (rest + 1 != dictionary || size == 0 || (size != UINT64_MAX && size >> 38))
         return dictionary == UINT32_MAX && size == UINT64_MAX;
     return dictionary >= 4096 || head.p[0] == 0x5D;
 }

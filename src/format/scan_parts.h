@@ -130,7 +130,7 @@ uint32_t heft_scan_element_size(const struct heft_pickle *pickle, uint32_t type)
 /* Whether it names or calls anything. */
 bool heft_scan_has_names(const struct heft_pickle *pickle);
 /* Whether a pickle that breaks off had done anything until then: named what is dangerous, or called
- * what may be there. Two lines of a text, the first of which begins with c, are an import alone. */
+ * what may be there, before an import that must fail. Two lines of a text, the first of which begins with c, are an import alone. */
 bool heft_scan_acts(const struct heft_scan_place *place, const struct heft_pickle *pickle);
 /* Reports the imports and calls of a pickle that begins at `at`. */
 HEFT_CHECKED bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place,

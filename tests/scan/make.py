@@ -233,6 +233,7 @@ def unpicklers():
     case("laxity-frame-behind-stop.bin", b"\x95" + struct.pack("<Q", 10) + b"N." + b"x" * 8 + PROTO0, 1, "danger",
          "import", "os.system")
     case("unknown-call-broken.bin", b"cmylib\nrun\n(S'true'\ntR\xff", 1, "unknown", "call", "mylib.run")
+    case("text-include.txt", b"include(a/__init__)\nos.system\n(tR", 0, "none")
     case("text-words.txt", b"cat\ndog\nhorse\n", 0, "none")
     case("text-names.txt", b"c lass\nof os\n(tR", 0, "none")
 
