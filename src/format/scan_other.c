@@ -23,35 +23,6 @@ struct member {
     char type;
 };
 
-/* An octal number, or one in base 256. False where it is neither. */
-static bool number(const uint8_t *p, size_t n, uint64_t *out)
-{
-    size_t i = 0;
-
-    *out = 0;
-    if (p[0] == 0x80) {
-        for (i = n - 8; i < n; i++)
-            *out = *out << 8 | p[i];
-        return true;
-    }
-    while (i < n && p[i] == ' ')
-        i++;
-    for (; i < n && p[i] >= '0' && p[i] <= '7'; i++)
-        *out = *out << 3 | (uint64_t)(p[i] - '0');
-    return i == n || p[i] == 0 || p[i] == ' ';
-}
-
-bool heft_scan_is_tar(struct heft_bytes head)
-{
-    uint64_t stored, sum = 0;
-
-    if (head.n < BLOCK || head.p[0] == 0 || !number(head.p + 148, 8, &stored))
-        return false;
-    for (size_t i = 0; i < BLOCK; i++)
-        sum += i >= 148 && i < 156 ? ' ' : head.p[i];
-    return sum == stored;
-}
-
 static size_t text_length(const uint8_t *p, size_t n)
 {
     const uint8_t *nul = memchr(p, 0, n);
@@ -73,26 +44,6 @@ static const char *member_name(struct heft_scan *s, const uint8_t *head, const c
                              prefix ? "/" : "", n, (const char *)head);
 }
 
-/* The value of a record "len key=value\n" of a pax header. */
-static bool pax_value(struct heft_bytes pax, const char *key, struct heft_str *value)
-{
-    const size_t key_n = strlen(key);
-
-    for (size_t i = 0; i + key_n < pax.n; i++) {
-        const uint8_t *end;
-
-        if (pax.p[i] != ' ' || memcmp(pax.p + i + 1, key, heft_min_size(key_n, pax.n - i - 1)) != 0)
-            continue;
-        end = memchr(pax.p + i, '\n', pax.n - i);
-        if (!end)
-            return false;
-        *value = (struct heft_str){(const char *)pax.p + i + 1 + key_n,
-                                   (size_t)(end - pax.p) - i - 1 - key_n};
-        return true;
-    }
-    return false;
-}
-
 /* What the headers before a member say of it. */
 struct before {
     const char *name; /* NULL: nothing */
@@ -100,27 +51,60 @@ struct before {
     bool has_size;
 };
 
-/* A header that speaks of the next member. */
+static bool keep_name(struct heft_scan *s, struct before *before, struct heft_str name,
+                      struct heft_error *err)
+{
+    before->name = heft_arena_text(&s->mem, name, err);
+    return before->name != NULL;
+}
+
+/* Properties of a member that readers do not agree about. */
+static bool tell_pax(struct heft_scan *s, const struct heft_scan_place *place,
+                     const struct member *m, const struct heft_scan_pax *pax)
+{
+    const bool all = m->type == 'g' && (pax->has_size || pax->has_path || pax->sparse);
+
+    if (pax->odd || all)
+        return heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick",
+                              all ? "a pax header that gives all members one name or size"
+                                  : "a pax header that readers disagree about");
+    return !pax->sparse ||
+           heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick", "a sparse member");
+}
+
+static bool take_pax(struct heft_scan *s, const struct heft_scan_place *place,
+                     const struct member *m, struct heft_bytes bytes, struct before *before,
+                     struct heft_error *err)
+{
+    struct heft_scan_pax pax;
+
+    heft_scan_read_pax(bytes, &pax);
+    if (!tell_pax(s, place, m, &pax))
+        return false;
+    if (m->type == 'g')
+        return true;
+    if (pax.has_size) {
+        before->has_size = true;
+        before->size = pax.size;
+    }
+    return !pax.has_path || keep_name(s, before, pax.path, err);
+}
+
+/* A header that speaks of the next member, or of all that follow. */
 static bool take_before(struct heft_scan *s, const struct heft_scan_place *place,
                         const struct member *m, struct before *before, struct heft_error *err)
 {
     const uint64_t n = heft_min_u64(m->size, LONGEST);
     struct heft_arena mem = {0};
     struct heft_bytes bytes;
-    struct heft_str value;
     bool ok = heft_source_fetch(place->src, m->data, n, &mem, &bytes, err);
 
-    value = (struct heft_str){(const char *)bytes.p, ok && n ? text_length(bytes.p, bytes.n) : 0};
-    if (ok && (m->type == 'L' || (m->type == 'x' && pax_value(bytes, "path=", &value)))) {
-        before->name = heft_arena_text(&s->mem, value, err);
-        ok = before->name != NULL;
-    }
-    if (ok && m->type == 'x' && pax_value(bytes, "size=", &value)) {
-        before->has_size = true;
-        before->size = 0;
-        for (size_t i = 0; i < value.n && value.p[i] >= '0' && value.p[i] <= '9' && i < 18; i++)
-            before->size = before->size * 10 + (uint64_t)(value.p[i] - '0');
-    }
+    if (ok && m->type == 'L')
+        ok = keep_name(s, before,
+                       (struct heft_str){(const char *)bytes.p, n ? text_length(bytes.p, n) : 0},
+                       err);
+    else if (ok && m->type != 'K')
+        ok = take_pax(s, place, m, bytes, before, err);
     heft_arena_release(&mem);
     return ok;
 }
@@ -262,42 +246,83 @@ static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, ui
     return true;
 }
 
+static bool is_zero(const uint8_t head[BLOCK])
+{
+    static const uint8_t zeros[BLOCK];
+
+    return memcmp(head, zeros, BLOCK) == 0;
+}
+
+/* Links and directories have no data, whatever their size says; a name of the oldest tars that ends in
+ * a slash is a directory. */
+static bool has_no_data(const struct member *m, const uint8_t head[BLOCK])
+{
+    const size_t n = text_length(head, 100);
+
+    return (m->type >= '1' && m->type <= '6') || (m->type == 0 && n && head[n - 1] == '/');
+}
+
+/* A member, whose header that is. */
+static bool take_member(struct heft_scan *s, const struct heft_scan_place *place, struct member *m,
+                        const uint8_t head[BLOCK], struct before *before, struct heft_error *err)
+{
+    const bool empty = has_no_data(m, head);
+
+    if ((empty && m->size > 0) || m->type == 'S') {
+        if (!heft_scan_tell(s, place, m->data - BLOCK, HEFT_DANGER, "trick",
+                            empty ? "a link or directory that has a size" : "a sparse member"))
+            return false;
+    }
+    m->size = empty ? 0 : m->size;
+    m->name.p = member_name(s, head, before->name, err);
+    *before = (struct before){0};
+    if (!m->name.p)
+        return false;
+    m->name.n = strlen(m->name.p);
+    return scan_member(s, place, m, err);
+}
+
+/* What the header says. False where it is none, or its member is not all there. */
+static bool read_member(const struct heft_scan_place *place, const uint8_t head[BLOCK],
+                        const struct before *before, struct member *m)
+{
+    int64_t size;
+
+    m->type = (char)head[156];
+    if (!heft_scan_is_tar((struct heft_bytes){head, BLOCK}) ||
+        !heft_scan_tar_number(head + 124, 12, &size) || size < 0)
+        return false;
+    m->size = (uint64_t)size;
+    if (before->has_size && !memchr("LKxXg", m->type, 5))
+        m->size = before->size;
+    return heft_within(m->data, m->size, place->src->size) || has_no_data(m, head);
+}
+
 bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
     const uint64_t end = place->src->size, most = heft_limit_entries(s->limits, end);
     struct before before = {0};
-    uint64_t at = 0;
+    uint64_t at = 0, members = 0;
 
-    for (uint64_t members = 0; end - at >= BLOCK && members < most; members++) {
+    for (; end - at >= BLOCK && members < most; members++) {
         uint8_t head[BLOCK];
         struct member m = {.data = at + BLOCK};
         uint64_t padded;
 
         if (!heft_source_read(place->src, at, head, BLOCK, err))
             return false;
-        if (head[0] == 0)
+        if (is_zero(head))
             return true;
-        m.type = (char)head[156];
-        if (!heft_scan_is_tar((struct heft_bytes){head, BLOCK}) || !number(head + 124, 12, &m.size))
+        if (!read_member(place, head, &before, &m))
             return cut_off(s, place, at);
-        if (before.has_size)
-            m.size = before.size;
-        if (!heft_within(m.data, m.size, end))
-            return cut_off(s, place, at);
-        if (m.type == 'L' || m.type == 'x') {
+        if (m.type && memchr("LKxXg", m.type, 5)) {
             if (!take_before(s, place, &m, &before, err))
                 return false;
-        } else if (m.type != 'g' && m.type != 'K') {
-            m.name.p = member_name(s, head, before.name, err);
-            before = (struct before){0};
-            if (!m.name.p)
-                return false;
-            m.name.n = strlen(m.name.p);
-            if (!scan_member(s, place, &m, err))
-                return false;
+        } else if (!take_member(s, place, &m, head, &before, err)) {
+            return false;
         }
         padded = m.size + (BLOCK - m.size % BLOCK) % BLOCK;
         at = heft_within(m.data, padded, end) ? m.data + padded : end;
     }
-    return true;
+    return members < most || cut_off(s, place, at);
 }

@@ -8,7 +8,7 @@
  *   scan_zip.c     zips that open
  *   scan_broken.c  zips that do not, as other readers may see them
  *   scan_npy.c     .npy
- *   scan_other.c   tar
+ *   scan_other.c   tar: its members; scan_tar_head.c: its headers
  *   scan_packed.c  compressed bytes
  *   scan_content.c kinds of files that are neither
  *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged
@@ -208,6 +208,16 @@ HEFT_CHECKED bool heft_scan_npy(struct heft_scan *s, const struct heft_scan_plac
 /* Whether a file of that size which begins so is one array, and not of objects. */
 bool heft_scan_is_numbers(struct heft_bytes head, uint64_t size);
 bool heft_scan_is_tar(struct heft_bytes head);
+/* A number of a tar's header; false where Python's tarfile finds none. */
+HEFT_CHECKED bool heft_scan_tar_number(const uint8_t *p, size_t n, int64_t *out);
+struct heft_scan_pax {
+    struct heft_str path; /* in the bytes that were read */
+    uint64_t size;
+    bool has_path, has_size;
+    bool sparse;
+    bool odd; /* a record or size that readers read in other ways */
+};
+void heft_scan_read_pax(struct heft_bytes bytes, struct heft_scan_pax *pax);
 HEFT_CHECKED bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
                                 struct heft_error *err);
 /* Whether the head is that of compressed bytes. */

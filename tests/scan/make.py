@@ -488,6 +488,37 @@ def others():
         member(tar, "pickle", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd")
     case("tar-link.tar", out.getvalue()[:-8192], 1, "danger", "trick", "a link")
     case("tar-dotdot.tar", tar_of([("../x", b"x")]), 1, "danger", "trick", "its name leads out of the archive")
+    def tar_edited(at, value, checksum=None, members=(("x/y", b""), ("model", EVIL))):
+        data = bytearray(tar_of(members))
+        data[at:at + len(value)] = value
+        head = bytes(data[:148]) + b" " * 8 + bytes(data[156:512])
+        data[148:156] = checksum or b"%06o\0 " % sum(head)
+        return bytes(data)
+    evil = (("model", EVIL),)
+    for name, data, finding in (
+            ("signed-sum", tar_edited(0, b"\xe9", b"%06o\0 " % (int(tar_of(evil)[148:154], 8) + 0xe9 - 256 - ord("m")),
+                                      members=evil), ("import", "os.system")),
+            ("odd-sum", tar_edited(0, b"m", b" 0o%4o " % int(tar_of(evil)[148:154], 8), members=evil), ("import", "os.system")),
+            ("no-name", tar_edited(0, b"\0" * 5, members=evil), ("import", "os.system")),
+            ("sparse", tar_edited(156, b"S", members=evil), ("trick", "a sparse member"))):
+        case(f"tar-{name}.tar", data, 1, "danger", *finding)
+    hidden = bytearray(tar_of((("folder", b""), ("model", EVIL))))
+    hidden[124:136], hidden[156:157] = b"00000001000\0", b"5"
+    hidden[148:156] = b" " * 8
+    hidden[148:156] = b"%06o\0 " % sum(hidden[:512])
+    case("tar-directory-with-size.tar", bytes(hidden), 1, "danger", "import", "os.system")
+    def pax(kind, records):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            member(tar, "h", records, type=kind)
+            member(tar, "model", EVIL)
+        return out.getvalue()[:-8192]
+    case("tar-pax-decoy.tar", pax(b"x", b"24 comment=x size=1536\n\n"), 1, "danger", "import", "os.system")
+    case("tar-pax-odd.tar", pax(b"x", b"12 size=1_0\n"), 1, "danger", "trick", "a pax header that readers disagree about")
+    case("tar-pax-all.tar", pax(b"g", b"10 size=1\n"), 1, "danger", "trick",
+         "a pax header that gives all members one name or size")
+    case("tar-pax-sparse.tar", pax(b"x", b"22 GNU.sparse.major=1\n"), 1, "danger", "trick", "a sparse member")
+    case("tar-pax-solaris.tar", pax(b"X", b"13 path=a/b\n\n"), 1, "danger", "import", "os.system")
     case("tar-torch.pt", old_torch_tar(), 0, "none")
     case("tar-torch-evil.pt", old_torch_tar(EVIL), 1, "danger", "import", "os.system")
     objects = numpy.array([Payload()], dtype=object)
