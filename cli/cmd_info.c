@@ -1,4 +1,5 @@
 /* cmd_info.c: what a checkpoint is, in a page. */
+#include "danger.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -428,6 +429,7 @@ int cmd_info(const struct options *options, struct out *out)
     if (fine) {
         report_lacks(options, c);
         report_left(options, c);
+        report_danger(options, c);
     }
     free(summary.views);
     rows_release(&rows);

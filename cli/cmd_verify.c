@@ -1,4 +1,5 @@
 /* cmd_verify.c: a line a finding or note; 1 if there is a finding. */
+#include "danger.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -168,6 +169,8 @@ int cmd_verify(const struct options *options, struct out *out)
     }
     progress_begin(&progress, options, "verify");
     fine = heft_verify(c, &how, each, &verdict, &err);
+    if (fine)
+        each_danger(c, each, &verdict);
     progress_end(&progress);
     if (options->json)
         close_json(&verdict, &progress, fine);
