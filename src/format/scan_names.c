@@ -1,6 +1,7 @@
 /* scan_names.c: how the names that a pickle imports are judged.
  *
  *     allowed   what torch.load(weights_only=True) lets pass      the table of torch_globals.c
+ *               what builds data only                             the table of scan_data.c
  *     danger    what reaches the system, other code, other files, the network or another pickle:
  *               DENIED: a module with all below it (name ""), or one name of a module; whatever is
  *               reached through one of them or through a double-underscore attribute
@@ -539,7 +540,7 @@ enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name)
     char joined[2 * 1024 + 2];
     struct heft_str path = {joined, 0};
 
-    if (is_allowed(module, name))
+    if (is_allowed(module, name) || heft_scan_builds_data(module, name))
         return HEFT_ALLOWED;
     heft_torch_rename(&module, &name);
     if (module.n + 1 + name.n > sizeof joined)

@@ -6,7 +6,10 @@
 #include "heft/heft.h"
 
 /* What an import of that pair could do: ALLOWED is what torch.load(weights_only=True) of torch 2.13
- * lets pass, DANGER what reaches the system, other code or other files, UNKNOWN all else. */
+ * lets pass, and what builds data only; DANGER what reaches the system, other code or other files, UNKNOWN all else. */
 enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name);
+
+/* scan_data.c: names beyond those, whose import and call can do nothing but build data. */
+bool heft_scan_builds_data(struct heft_str module, struct heft_str name);
 
 #endif
