@@ -118,13 +118,20 @@ static bool tell_sentence(struct walk *w, const char *path, const char *sentence
     return tell_unread(w, path, &why);
 }
 
-static bool is_python(const char *path)
+/* Names by which readers choose: a file is judged once more where it has one. */
+static bool is_deciding(const char *path)
 {
-    return heft_str_ends(heft_str_of(path), ".py") || heft_str_ends(heft_str_of(path), ".pyc");
+    static const char *const ends[] = {".py",   ".pyc",  ".pb",  ".pbtxt",
+                                       ".meta", ".yaml", ".yml", "model_index.json"};
+
+    for (size_t i = 0; i < HEFT_COUNT(ends); i++)
+        if (heft_str_ends(heft_str_of(path), ends[i]))
+            return true;
+    return false;
 }
 
-/* Whether it is there for the first time. A name that says Python is judged beside the content, so
- * both names of one file are looked at. */
+/* Whether it is there for the first time. by_name: it is judged by its name, too, so both names of
+ * one file are looked at (the hub's cache has links to blobs that are named by their digests). */
 static bool is_new(struct walk *w, const struct heft_os_stat *st, bool by_name,
                    struct heft_str *key_out, bool *fresh, struct heft_error *err)
 {
@@ -239,7 +246,7 @@ static bool visit(struct walk *w, const char *path, struct heft_error *err)
         return keep_link(w, &st, path, err);
     if (!st.is_dir && !st.is_file)
         return tell_sentence(w, path, "not a regular file, not looked into");
-    if (!is_new(w, &st, st.is_file && is_python(path), NULL, &fresh, err))
+    if (!is_new(w, &st, st.is_file && is_deciding(path), NULL, &fresh, err))
         return false;
     if (!fresh)
         return true;
@@ -331,7 +338,8 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
     if (!open_input(&source, path, err))
         return false;
     ok = judge_source(w, &source, source.label, err) &&
-         heft_scan_index(&source, path, judge_shard, w, err);
+         (strcmp(path, "-") == 0 || heft_scan_index(&source, path, judge_shard, w, err)) &&
+         walk_levels(w, err) && tell_links(w); /* an index may name a directory */
     heft_source_close(&source);
     return ok;
 }

@@ -150,6 +150,7 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     inner.record = bytes ? heft_scan_label(&label, c->place, HEFT_STR("base64"), err) : NULL;
     inner.base = HEFT_NO_OFFSET;
     inner.depth++;
+    inner.quiet = true; /* any word may begin like base64 of a pickle */
     ok = inner.record &&
          heft_scan_memory(c->s, &inner, (struct heft_bytes){bytes, decode(text, bytes, most)}, err);
     heft_buf_release(&label);
@@ -285,6 +286,19 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
     return true;
 }
 
+/* A layer is judged by a member of its config, too: the function that a TFOpLambda calls. */
+static bool pop(struct heft_config *c, struct heft_error *err)
+{
+    const struct heft_config_frame *frame = &c->frames[--c->n_frames];
+    struct heft_config_frame *outer = c->n_frames ? &c->frames[c->n_frames - 1] : NULL;
+
+    if (frame->is_array)
+        return true;
+    if (outer && !outer->is_array && is(&outer->key, "config"))
+        outer->function = frame->function;
+    return heft_config_judge(c, frame, err);
+}
+
 static bool take_token(struct heft_config *c, enum heft_json_token token, struct heft_error *err)
 {
     switch (token) {
@@ -293,9 +307,7 @@ static bool take_token(struct heft_config *c, enum heft_json_token token, struct
         return push(c, token == HEFT_JSON_ARRAY, err);
     case HEFT_JSON_OBJECT_END:
     case HEFT_JSON_ARRAY_END:
-        c->n_frames--;
-        return c->frames[c->n_frames].is_array ||
-               heft_config_judge(c, &c->frames[c->n_frames], err);
+        return pop(c, err);
     case HEFT_JSON_KEY:
         return take_key(c, err);
     case HEFT_JSON_STRING:

@@ -174,14 +174,25 @@ static bool begins_json(struct heft_bytes head)
     return i < head.n && (head.p[i] == '{' || head.p[i] == '[');
 }
 
-/* UTF-16 and UTF-32, which Python's json.loads takes as well. */
+/* UTF-16 and UTF-32, which Python's json.loads takes as well: by the places of the zeros around the
+ * first character, a byte-order mark passed over. */
 static bool is_wide_json(struct heft_bytes head)
 {
-    return head.n >= 4 &&
-           (memcmp(head.p, "\xff\xfe", 2) == 0 || memcmp(head.p, "\xfe\xff", 2) == 0 ||
-            (head.p[0] && !head.p[1] && memchr("{[ \n", head.p[0], 4)) ||
-            (!head.p[0] && (memchr("{[ \n", head.p[1], 4) || (!head.p[1] && !head.p[2]))));
+    const size_t mark =
+        head.n >= 2 && (memcmp(head.p, "\xff\xfe", 2) == 0 || memcmp(head.p, "\xfe\xff", 2) == 0);
+    size_t zeros = 0;
+
+    for (size_t i = 2 * mark; i < head.n && i < 16; i++) {
+        if (memchr("{[", head.p[i], 2))
+            return zeros > 0 || (i + 1 < head.n && head.p[i + 1] == 0);
+        if (!memchr("\0 \t\r\n", head.p[i], 5))
+            return false;
+        zeros += head.p[i] == 0;
+    }
+    return false;
 }
+
+#define LONGEST_JSON ((uint64_t)64 << 20) /* bytes; tokenizers have half of it */
 
 static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place, bool *is_json,
                       struct heft_error *err)
@@ -190,15 +201,38 @@ static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place, 
     struct heft_arena mem = {0};
     bool ok;
 
-    *is_json = place->src->size <= HEFT_SCAN_UNPACKED;
+    *is_json = place->src->size <= LONGEST_JSON;
     if (!*is_json)
         return heft_str_ends(heft_scan_name(s, place), ".jsonl") ||
                heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                              "JSON of more than 32 MiB, not looked into");
+                              "JSON of more than 64 MiB, not looked into");
     if (!heft_scan_pay(s, place, place->src->size))
         return true;
     ok = (bytes.p || heft_source_fetch(place->src, 0, place->src->size, &mem, &bytes, err)) &&
          heft_scan_config(s, place, bytes, is_json, err);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* Tags that let an unsafe loader make any object of Python. */
+static bool scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_error *err)
+{
+    struct heft_bytes bytes = place->bytes;
+    struct heft_arena mem = {0};
+    const uint64_t n = heft_min_u64(place->src->size, LONGEST_JSON);
+    bool ok;
+
+    if (!heft_scan_pay(s, place, n))
+        return true;
+    ok = bytes.p || heft_source_fetch(place->src, 0, n, &mem, &bytes, err);
+    if (ok && (heft_text_mentions(bytes, "!!python/") ||
+               heft_text_mentions(bytes, "tag:yaml.org,2002:python/")))
+        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
+                            "YAML that makes objects of Python");
+    if (ok && n < place->src->size)
+        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                            "YAML of more than 64 MiB, looked into up to there");
     heft_arena_release(&mem);
     return ok;
 }
@@ -264,10 +298,14 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "native", native);
     if (python)
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", python);
-    if (is_wide_json(head) && heft_str_ends(name, ".json")) {
+    if (is_wide_json(head)) {
         set_kind(s, place, "JSON", true);
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                               "JSON that is not UTF-8, not looked into");
+    }
+    if (heft_str_ends(name, ".yaml") || heft_str_ends(name, ".yml")) {
+        set_kind(s, place, "YAML", true);
+        return scan_yaml(s, place, err);
     }
     if (!begins_json(head) && !heft_str_ends(name, ".json"))
         return scan_rest(s, place, head, err);
@@ -281,8 +319,8 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
 
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head)
 {
-    static const char *const ends[] = {".py",    ".pyc",  ".json", ".pb",
-                                       ".pbtxt", ".meta", ".h5",   NULL};
+    static const char *const ends[] = {".yaml", ".yml",   ".py",   ".pyc", ".json",
+                                       ".pb",   ".pbtxt", ".meta", ".h5",  NULL};
 
     for (size_t i = 0; ends[i]; i++)
         if (heft_str_ends(name, ends[i]))

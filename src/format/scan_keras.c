@@ -162,8 +162,7 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
         !heft_config_tell(c, HEFT_UNKNOWN, "sentence-transformers imports",
                           heft_config_str(&f->type), err))
         return false;
-    if (f->function.is_set && !f->class_name.is_set && !is_plain_op(function) &&
-        !f->function_type.is_set &&
+    if (is(&f->class_name, "TFOpLambda") && f->function.is_set && !is_plain_op(function) &&
         !heft_config_tell(c, HEFT_UNKNOWN, "Keras calls the TensorFlow function", function, err))
         return false;
     if (!f->class_name.is_set || !f->has_config)

@@ -103,6 +103,11 @@ def write_configs():
     write_json("custom-pipelines.json", {"custom_pipelines": {"my-task": {"impl": "pipe.P", "pt": ["AutoModel"]}}})
     write_json("hydra.json", {"model": {"_target_": "os.system", "command": "true"}})
     write_json("jsonpickle.json", {"py/reduce": [{"py/type": "os.system"}, {"py/tuple": ["true"]}]})
+    (OUT / "python.yaml").write_text("a: !!python/object/apply:os.system [true]\n")
+    (OUT / "ordinary.yaml").write_text("model:\n  _target_: mylib.Model\n")
+    write_json("ordinary-function.json", {"function": "print_report", "target": "torch.ops.aten.add.Tensor"})
+    write_json("ordinary-base64.json", {"a": "gANDER" * 10, "b": "Yy" * 20})
+    (OUT / "utf-16-text.txt").write_text("hello, [world]", encoding="utf-16")
     write_json("sentence-modules.json", [{"idx": 0, "name": "0", "path": "", "type": "custom_st.Layer"}])
     write_json("ordinary-modules.json", [{"idx": 0, "name": "0", "path": "",
                                           "type": "sentence_transformers.models.Transformer"}])
