@@ -25,7 +25,8 @@ static const struct heft_proto_field keras_metadata_fields[] = {
 static const struct heft_proto_message keras_metadata =
     HEFT_PROTO_MESSAGE("SavedMetadata", keras_metadata_fields);
 
-#define LONGEST 256 /* bytes of a name that are shown */
+#define LONGEST   256   /* bytes of a name that are shown */
+#define MOST_TOLD 50000 /* operations of one graph, each once a function */
 
 struct text {
     char bytes[LONGEST];
@@ -49,6 +50,8 @@ struct graph {
     struct text function;              /* that is being read; empty: the graph itself */
     struct text name, op, key, stream; /* of the node */
     uint64_t where;                    /* of the node */
+    bool full;                         /* MOST_TOLD are */
+    bool sure, odd;                    /* odd: an operation has a name that none can have */
     uint64_t nodes, assets, configs;
     uint64_t tables;       /* that are read from files */
     struct stranger table; /* the first of them */
@@ -86,33 +89,6 @@ static bool tell(struct graph *g, const struct stranger *at, enum heft_danger da
     return name != NULL;
 }
 
-/* Whether this operation was met before in this function; remembers it. */
-static bool is_first(struct graph *g, bool *first, struct heft_error *err)
-{
-    struct heft_str key = {NULL, 0};
-    uint32_t found;
-
-    key.p = heft_arena_printf(&g->mem, err, "%.*s %.*s", (int)g->op.n, g->op.bytes,
-                              (int)g->function.n, g->function.bytes);
-    if (!key.p)
-        return false;
-    key.n = strlen(key.p);
-    if (!heft_strmap_add(&g->told, key, 1, &found, err))
-        return false;
-    *first = found == HEFT_MAP_NONE;
-    return true;
-}
-
-static bool copy_node(struct graph *g, struct stranger *out, struct heft_error *err)
-{
-    *out = (struct stranger){.op = text_of(&g->op), .node = text_of(&g->name), .where = g->where};
-    out->op.p = heft_arena_text(&g->mem, out->op, err);
-    out->node.p = heft_arena_text(&g->mem, out->node, err);
-    return out->op.p && out->node.p;
-}
-
-/* ---- one node ---------------------------------------------------------------------------- */
-
 static bool has_word(struct heft_str text, const char *word)
 {
     const size_t n = strlen(word);
@@ -133,6 +109,56 @@ static bool is_in_saver(const struct graph *g)
            heft_str_starts(text_of(&g->name), HEFT_STR("save_"));
 }
 
+static bool prints_to_file(const struct graph *g)
+{
+    return heft_str_is(text_of(&g->op), "PrintV2") &&
+           heft_str_starts(text_of(&g->stream), HEFT_STR("file:"));
+}
+
+static bool refuse_rest(struct graph *g, bool *first)
+{
+    struct heft_error why = {0};
+
+    *first = false;
+    if (g->full)
+        return true;
+    g->full = true;
+    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(g->place, g->where),
+              "more than %d operations to be told; the rest was not looked into", MOST_TOLD);
+    heft_scan_break_off(g->s, &why);
+    return true;
+}
+
+/* Whether this operation was met before in this function; remembers it. */
+static bool is_first(struct graph *g, bool *first, struct heft_error *err)
+{
+    struct heft_str key = {NULL, 0};
+    uint32_t found;
+
+    if (g->told.count >= MOST_TOLD)
+        return refuse_rest(g, first);
+    key.p = heft_arena_printf(&g->mem, err, "%.*s %.*s%s%s", (int)g->op.n, g->op.bytes,
+                              (int)g->function.n, g->function.bytes, is_in_saver(g) ? " saver" : "",
+                              prints_to_file(g) ? " file" : "");
+    if (!key.p)
+        return false;
+    key.n = strlen(key.p);
+    if (!heft_strmap_add(&g->told, key, 1, &found, err))
+        return false;
+    *first = found == HEFT_MAP_NONE;
+    return true;
+}
+
+static bool copy_node(struct graph *g, struct stranger *out, struct heft_error *err)
+{
+    *out = (struct stranger){.op = text_of(&g->op), .node = text_of(&g->name), .where = g->where};
+    out->op.p = heft_arena_text(&g->mem, out->op, err);
+    out->node.p = heft_arena_text(&g->mem, out->node, err);
+    return out->op.p && out->node.p;
+}
+
+/* ---- one node ---------------------------------------------------------------------------- */
+
 static bool is_table(struct heft_str op)
 {
     return heft_str_starts(op, HEFT_STR("InitializeTableFromTextFile"));
@@ -142,8 +168,7 @@ static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct h
 {
     struct stranger node;
 
-    if (heft_str_is(text_of(&g->op), "PrintV2") &&
-        heft_str_starts(text_of(&g->stream), HEFT_STR("file:")))
+    if (prints_to_file(g))
         return copy_node(g, &node, err) &&
                tell(g, &node, HEFT_DANGER, "appends to a file at a path that the graph has", err);
     if (op->danger == HEFT_ALLOWED || (heft_scan_op_saves(text_of(&g->op)) && is_in_saver(g)))
@@ -157,17 +182,33 @@ static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct h
     return true;
 }
 
+/* Letters, digits, underscores; ">" behind a library's name; "/" and "." in functions. */
+static bool is_op_name(struct heft_str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = name.p[i];
+
+        if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+              memchr("_>/.-", c, 5)))
+            return false;
+    }
+    return name.n > 0;
+}
+
 static bool judge_node(struct graph *g, struct heft_error *err)
 {
     const struct heft_scan_op *op = heft_scan_op(text_of(&g->op));
     bool first = false;
 
+    g->odd |= !g->sure && !is_op_name(text_of(&g->op));
+    if (g->odd)
+        return true;
     g->nodes++;
-    if (op && op->danger == HEFT_ALLOWED && !g->stream.n)
+    if (op && op->danger == HEFT_ALLOWED && !prints_to_file(g))
         return true;
     if (!is_first(g, &first, err))
         return false;
-    if (!first && !g->stream.n && !(op && heft_scan_op_saves(text_of(&g->op))))
+    if (!first)
         return true;
     if (op)
         return judge_known(g, op, err);
@@ -292,17 +333,19 @@ static void release(struct graph *g)
     heft_arena_release(&g->mem);
 }
 
-/* The place as a message of that kind. *found: it has nodes, and reads to its end. */
+/* The place as a message of that kind. sure: by its name or its first bytes it is; else names that
+ * are none say that it is another one. *found: it has nodes. */
 static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
                      const struct heft_proto_doc *doc, const struct heft_proto_message *root,
-                     bool *found, struct heft_error *err)
+                     bool sure, bool *found, struct heft_error *err)
 {
-    struct graph g = {.s = s, .place = place};
+    struct graph g = {.s = s, .place = place, .sure = sure};
     struct heft_error why = {0};
     bool ok = walk(&g, doc, root, &why, err);
 
-    *found = ok && (g.nodes > 0 || g.configs > 0 ||
-                    (why.code == HEFT_OK && (g.functions.count || g.assets)));
+    *found =
+        ok && !g.odd &&
+        (g.nodes > 0 || g.configs > 0 || (why.code == HEFT_OK && (g.functions.count || g.assets)));
     ok = ok && (!*found || tell_strangers(&g, err));
     if (ok && *found && why.code != HEFT_OK)
         heft_scan_break_off(s, &why);
@@ -335,12 +378,10 @@ static bool try_roots(struct heft_scan *s, const struct heft_scan_place *place,
 {
     static const struct heft_proto_message *const roots[] = {&heft_tf_graph, &heft_tf_meta_graph,
                                                              &heft_tf_saved_model, &keras_metadata};
-    bool ok = true;
+    bool ok = !root || try_root(s, place, doc, root, true, found, err);
 
-    if (root)
-        return try_root(s, place, doc, root, found, err);
     for (size_t i = 0; ok && !*found && i < HEFT_COUNT(roots); i++)
-        ok = try_root(s, place, doc, roots[i], found, err);
+        ok = try_root(s, place, doc, roots[i], false, found, err);
     return ok;
 }
 
