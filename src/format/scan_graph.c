@@ -51,6 +51,7 @@ struct graph {
     struct text name, op, key, stream; /* of the node */
     uint64_t where;                    /* of the node */
     bool full;                         /* MOST_TOLD are */
+    bool saves;                        /* the node takes what the saver makes */
     bool sure, odd;                    /* odd: an operation has a name that none can have */
     uint64_t nodes, assets, configs;
     uint64_t tables;       /* that are read from files */
@@ -99,14 +100,28 @@ static bool has_word(struct heft_str text, const char *word)
     return false;
 }
 
-/* The saver's part of a graph: its name scope is "save", "save_1", …; of TensorFlow 2 a function. */
+/* "save/…", "save_1/…": the saver's part of a graph. */
+static bool is_saver_scope(struct heft_str name)
+{
+    size_t i = 4;
+
+    if (!heft_str_starts(name, HEFT_STR("save")))
+        return false;
+    if (i < name.n && name.p[i] == '_')
+        for (i++; i < name.n && name.p[i] >= '0' && name.p[i] <= '9';)
+            i++;
+    return i < name.n && name.p[i] == '/';
+}
+
+static bool is_saver_function(struct heft_str name)
+{
+    return has_word(name, "traced_save") || has_word(name, "traced_restore");
+}
+
 static bool is_in_saver(const struct graph *g)
 {
-    if (g->function.n)
-        return has_word(text_of(&g->function), "traced_save") ||
-               has_word(text_of(&g->function), "traced_restore");
-    return heft_str_starts(text_of(&g->name), HEFT_STR("save/")) ||
-           heft_str_starts(text_of(&g->name), HEFT_STR("save_"));
+    return g->function.n ? is_saver_function(text_of(&g->function))
+                         : is_saver_scope(text_of(&g->name));
 }
 
 static bool prints_to_file(const struct graph *g)
@@ -244,6 +259,27 @@ static bool take_metadata(struct graph *g, struct heft_error *err)
     return ok;
 }
 
+/* A node that takes what the saver's part makes, or calls it, saves whenever the graph runs. The
+ * saver itself is called by name, or from the graph's own nodes. */
+static bool tell_saving(struct graph *g, struct heft_error *err)
+{
+    struct stranger node;
+    bool first;
+
+    if (is_in_saver(g))
+        return true;
+    return is_first(g, &first, err) &&
+           (!first || (copy_node(g, &node, err) &&
+                       tell(g, &node, HEFT_DANGER, "runs the saver, which writes files", err)));
+}
+
+static bool takes_saver(struct heft_str input)
+{
+    if (input.n && input.p[0] == '^')
+        input = (struct heft_str){input.p + 1, input.n - 1};
+    return is_saver_scope(input);
+}
+
 static bool take_value(struct graph *g, struct heft_error *err)
 {
     const struct heft_proto_message *in = g->p.message;
@@ -253,6 +289,11 @@ static bool take_value(struct graph *g, struct heft_error *err)
         keep(&g->name, g->p.text);
     else if (in == &heft_tf_node && number == 2)
         keep(&g->op, g->p.text);
+    else if (in == &heft_tf_node && number == 3 && !g->function.n && takes_saver(g->p.text))
+        g->saves = true;
+    else if (in == &heft_tf_name_attrs && number == 1 && g->function.n &&
+             is_saver_function(g->p.text))
+        g->saves = true;
     else if (in == &heft_tf_attr_entry && number == 1)
         keep(&g->key, g->p.text);
     else if (in == &heft_tf_attr_value && number == 2 &&
@@ -285,13 +326,14 @@ static bool take_event(struct graph *g, enum heft_proto_event event, struct heft
         return heft_proto_skip(&g->p);
     if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_node) {
         g->name.n = g->op.n = g->stream.n = 0;
+        g->saves = false;
         g->where = g->p.where;
     } else if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_attr_entry) {
         g->key.n = 0;
     } else if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_asset_file) {
         g->assets++;
     } else if (event == HEFT_PROTO_LEAVE && g->p.field && g->p.field->sub == &heft_tf_node) {
-        return judge_node(g, err);
+        return judge_node(g, err) && (!g->saves || tell_saving(g, err));
     } else if (event == HEFT_PROTO_LEAVE && g->p.field && g->p.field->sub == &heft_tf_function) {
         g->function.n = 0;
     }

@@ -139,7 +139,11 @@ def write_graphs():
     call.library.function.add().signature.name = "harmless"
     saving = graph(lambda: tf.raw_ops.SaveV2(prefix="/tmp/x", tensor_names=["a"], shape_and_slices=[""],
                                              tensors=[tf.constant(1.0)]))
+    hiding = graph(lambda: tf.constant(0.0))
+    hiding.node.add(name="save/SaveV2", op="SaveV2").input.extend(["Const"])
+    hiding.node.add(name="answer", op="Identity").input.extend(["Const", "^save/SaveV2"])
     graphs = {
+        "graph-save-hidden.pb": hiding,
         "graph-pyfunc.pb": graph(lambda: v1.py_func(lambda x: x, [tf.constant(1.0)], tf.float32)),
         "graph-write.pb": graph(lambda: tf.io.write_file("/tmp/x", "y")),
         "graph-function.pb": hidden,
