@@ -117,6 +117,15 @@ static bool note_left(struct heft_conversion *c, bool strict, struct heft_error 
     return true;
 }
 
+/* What the reader says of the tensors it hands out; a copy of the same format needs none of it. */
+static bool note_told(struct heft_conversion *c, struct heft_error *err)
+{
+    for (size_t i = 0; i < c->model->n_notes && !c->format->plan_set; i++)
+        if (c->model->notes[i].is_told && !heft_conversion_note(c, c->model->notes[i].text, err))
+            return false;
+    return true;
+}
+
 bool heft_conversion_leave_values(struct heft_conversion *c,
                                   const struct heft_convert_options *options,
                                   struct heft_error *err)
@@ -135,7 +144,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
-    return note_left(c, options->strict, err) &&
+    return note_told(c, err) && note_left(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }

@@ -440,6 +440,20 @@ bool heft_model_leave(struct heft_model *model, uint32_t source, uint64_t offset
     return ok;
 }
 
+bool heft_model_tell(struct heft_model *model, uint32_t source, struct heft_error *err,
+                     const char *format, ...)
+{
+    const struct heft_note note = {
+        .severity = HEFT_NOTE, .source = source, .offset = HEFT_NO_OFFSET, .is_told = true};
+    va_list args;
+    bool ok;
+
+    va_start(args, format);
+    ok = add_note(model, note, format, args, err);
+    va_end(args);
+    return ok;
+}
+
 bool heft_model_lack(struct heft_model *model, enum heft_severity severity, uint32_t source,
                      struct heft_error *err, const char *format, ...)
 {

@@ -172,6 +172,7 @@ struct heft_note {
     const char *text; /* escaped */
     bool is_damage;   /* salvaging: more may be lost by it than the tensors that are named */
     bool is_lack;     /* the files refer to tensors that are not there: no source of a conversion */
+    bool is_told;     /* conversions tell of it, too */
     bool is_left;     /* of bytes that are no tensor's, and might have been meant for one */
 };
 
@@ -332,6 +333,9 @@ HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, struct heft_str
 HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity severity,
                                   uint32_t source, uint64_t offset, struct heft_error *err,
                                   const char *format, ...) HEFT_PRINTF(6, 7);
+/* A note that conversions tell of, too. */
+HEFT_CHECKED bool heft_model_tell(struct heft_model *model, uint32_t source, struct heft_error *err,
+                                  const char *format, ...) HEFT_PRINTF(4, 5);
 /* What the files refer to and do not hold: all verbs tell of it, conversions refuse it. FINDING: no
  * other finding of verify says so. */
 HEFT_CHECKED bool heft_model_lack(struct heft_model *model, enum heft_severity severity,

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "format/tf_bundle.h"
 #include "format/tf_restore.h"
+#include "format/tf_twins.h"
 #include "format/tf_write.h"
 #include "wire/sstable_write.h"
 
@@ -23,7 +24,9 @@ struct into {
     const char *graph;  /* its saved_model.pb, or .pbtxt */
     struct heft_model old;
     struct heft_tf_names names;
-    bool *is_given; /* a row of the old bundle */
+    bool *is_given;                  /* a row of the old bundle */
+    bool *is_twin;                   /* … by its twin's item */
+    const struct heft_item **by_row; /* the item that is it; NULL: none */
     struct heft_error *err;
 };
 
@@ -116,28 +119,100 @@ static bool refuse_twice(struct into *in, const struct heft_item *item, struct h
     return heft_error_about(in->err, "tensor", item->name);
 }
 
+/* The numbers below _all_variables are another order in each export: what comes under such a key
+ * gives way to the variable itself, where that is given, too. */
+static bool gives_way(const struct into *in, uint32_t row)
+{
+    const uint32_t twin = in->names.twin[row];
+
+    return twin != HEFT_NONE && heft_tf_is_copy(in->old.rows[row].name) && in->by_row[twin];
+}
+
+static void take_data(struct heft_item *item, const struct heft_item *from)
+{
+    item->row = from->row;
+    item->bytes = from->bytes;
+    item->as = from->as;
+}
+
+/* Which row each item is; what has none goes into `extra`. */
+static void find_rows(struct into *in, uint32_t *row, struct list *extra)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        row[i] = heft_tf_names_find(&in->names, cargo->items[i].name);
+        if (row[i] == HEFT_NONE)
+            add_name(extra, cargo->items[i].name);
+        else
+            in->by_row[row[i]] = &cargo->items[i];
+    }
+}
+
+/* A variable that is stored twice and comes once fills both places. */
+static void fill_twins(struct into *in)
+{
+    for (uint32_t k = 0; k < in->old.n_rows; k++) { /* rows are numbered by u32 */
+        const uint32_t twin = in->names.twin[k];
+
+        if (twin == HEFT_NONE || !in->is_given[twin] || in->is_given[k] || in->is_twin[twin])
+            continue;
+        in->is_given[k] = in->is_twin[k] = true;
+    }
+}
+
+/* What weights from elsewhere cannot have. */
+static bool stays(const struct heft_row *row)
+{
+    return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
+}
+
+/* With two of the names that the model does know. */
+static const char *describe_unknown(const struct into *in)
+{
+    struct heft_str known[2] = {HEFT_STR("none"), HEFT_STR("")};
+    size_t n = 0;
+
+    for (size_t i = 0; i < in->old.n_rows && n < HEFT_COUNT(known); i++)
+        if (!stays(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
+            known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
+    return heft_arena_printf(in->out->plan->mem, in->err,
+                             "the model has no such variables (it has %.*s%s%.*s …; ls --names "
+                             "objects shows them)",
+                             (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
+                             (int)heft_min_u64(known[1].n, 60), known[1].p);
+}
+
 /* Gives each item the key it has in the model. */
 static bool match_items(struct into *in)
 {
     const struct heft_cargo *cargo = in->out->cargo;
+    uint32_t *const row = heft_arena_zero(&in->old.mem, cargo->n_items + 1, sizeof *row, in->err);
+    const char *what = "";
     struct list extra = {0};
-    bool ok = true;
+    bool ok = row != NULL;
 
+    if (ok)
+        find_rows(in, row, &extra);
     for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
         struct heft_item *item = &cargo->items[i];
-        const uint32_t k = heft_tf_names_find(&in->names, item->name);
+        const uint32_t k = row[i];
 
-        if (k == HEFT_NONE) {
-            add_name(&extra, item->name);
+        if (k == HEFT_NONE)
             continue;
-        }
+        if (gives_way(in, k))
+            take_data(item, in->by_row[in->names.twin[k]]);
         ok = check_fit(item, &in->old.rows[k], in->err) &&
              (!in->is_given[k] || refuse_twice(in, item, in->old.rows[k].name));
         in->is_given[k] = true;
         item->name = in->old.rows[k].name;
     }
-    if (!is_empty(&extra, "the model has no such variables", in->err))
+    if (extra.n && !(what = describe_unknown(in)))
+        ok = false;
+    if (!is_empty(&extra, what, in->err))
         return false;
+    if (ok)
+        fill_twins(in);
     return ok;
 }
 
@@ -186,12 +261,6 @@ static bool check_graph(struct into *in)
 }
 
 /* ---- what stays -------------------------------------------------------------------------- */
-
-/* What weights from elsewhere cannot have. */
-static bool stays(const struct heft_row *row)
-{
-    return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
-}
 
 static bool check_missing(struct into *in)
 {
@@ -290,7 +359,24 @@ static bool open_old(struct into *in)
         return heft_error_about(in->err, "tensor", in->old.unreadable[0].name);
     }
     in->is_given = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->is_given, in->err);
-    return in->is_given && heft_tf_names_load(&in->names, &in->old, in->err);
+    in->is_twin = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->is_twin, in->err);
+    in->by_row = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->by_row, in->err);
+    return in->is_given && in->is_twin && in->by_row &&
+           heft_tf_names_load(&in->names, &in->old, in->err);
+}
+
+/* The other place of the item's variable. */
+static bool add_twin(struct into *in, const struct heft_item *item)
+{
+    const uint32_t k = heft_model_row(&in->old, item->name);
+    const uint32_t twin = k == HEFT_NONE ? HEFT_NONE : in->names.twin[k];
+    struct heft_tf_piece piece = {.item = *item, .of = HEFT_NONE};
+
+    if (twin == HEFT_NONE || !in->is_twin[twin])
+        return true;
+    piece.item.name.n = in->old.rows[twin].name.n;
+    piece.item.name.p = heft_arena_text(in->out->plan->mem, in->old.rows[twin].name, in->err);
+    return piece.item.name.p && heft_tf_out_piece(in->out, &piece, in->err);
 }
 
 static bool add_items(struct into *in)
@@ -301,10 +387,25 @@ static bool add_items(struct into *in)
         struct heft_item *item = &out->cargo->items[i];
 
         item->name.p = heft_arena_text(out->plan->mem, item->name, in->err); /* the old model's */
-        if (!item->name.p || !heft_tf_out_item(out, i, in->err))
+        if (!item->name.p || !heft_tf_out_item(out, i, in->err) || !add_twin(in, item))
             return false;
     }
     return true;
+}
+
+/* Where the model has each piece's tensor. */
+static void place_pieces(struct into *in)
+{
+    struct heft_tf_out *const out = in->out;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        const uint32_t k = heft_model_row(&in->old, out->pieces[i].item.name);
+        const struct heft_storage *const s =
+            k == HEFT_NONE ? NULL : &in->old.storages[heft_row_storage(&in->old.rows[k], 0)];
+
+        out->pieces[i].old_off = s ? s->off : UINT64_MAX;
+        out->pieces[i].old_source = s ? s->source : HEFT_NONE;
+    }
 }
 
 bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err)
@@ -313,6 +414,8 @@ bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err)
     const bool ok = check_model(&in) && open_old(&in) && match_items(&in) && check_missing(&in) &&
                     check_graph(&in) && add_items(&in) && keep_rest(&in);
 
+    if (ok)
+        place_pieces(&in);
     heft_tf_names_release(&in.names);
     heft_model_release(&in.old);
     return ok;

@@ -6,6 +6,7 @@
  *     "dense/kernel", "dense.kernel"                the way, escapes undone
  *
  * A name that means two tensors means none, unless it is a key. */
+#include "format/tf_twins.h"
 #include "format/tf_write.h"
 #include "wire/proto.h"
 
@@ -82,7 +83,12 @@ static bool read_attribute(struct heft_tf_names *names, struct heft_cur cur, str
     if (cur.bad)
         return false;
     row = key.p ? heft_model_row(names->model, key) : HEFT_NONE;
-    return row == HEFT_NONE || add_name(&names->variables, name, row, err);
+    if (row == HEFT_NONE || !name.p)
+        return true;
+    if (names->full[row].n) /* one more */
+        return add_name(&names->variables, name, row, err);
+    names->full[row] = name;
+    return true;
 }
 
 static bool read_node(struct heft_tf_names *names, struct heft_cur cur, struct heft_error *err)
@@ -119,11 +125,31 @@ static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
 
 /* ---- looking up -------------------------------------------------------------------------- */
 
+/* Of a variable that is stored twice the name means what the functions capture. */
+static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
+{
+    const struct heft_model *const model = names->model;
+    size_t pairs;
+
+    if (!heft_tf_twins_find(model, 0, model->n_rows, names->full, names->twin, &pairs, err))
+        return false;
+    for (uint32_t i = 0; i < model->n_rows; i++)
+        if ((names->twin[i] == HEFT_NONE || !heft_tf_is_copy(model->rows[i].name)) &&
+            !add_name(&names->variables, names->full[i], i, err))
+            return false;
+    return true;
+}
+
 bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,
                         struct heft_error *err)
 {
     *names = (struct heft_tf_names){.model = model};
-    return read_graph(names, err) && add_ways(names, model, err);
+    names->full = heft_arena_zero(&names->mem, model->n_rows + 1, sizeof *names->full, err);
+    names->twin = names->full
+                      ? heft_arena_zero(&names->mem, model->n_rows + 1, sizeof *names->twin, err)
+                      : NULL;
+    return names->twin && read_graph(names, err) && add_variables(names, err) &&
+           add_ways(names, model, err);
 }
 
 void heft_tf_names_release(struct heft_tf_names *names)

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "core/tree.h"
 #include "format/tf_bundle.h"
+#include "format/tf_twins.h"
 #include "wire/proto.h"
 
 #define MOST_BYTES (UINT64_C(64) << 20)
@@ -25,6 +26,8 @@ struct graph {
     size_t first, n;         /* rows of the bundle */
     struct heft_strmap keys; /* their names → number from first on */
     struct heft_str *full;   /* a row: its full_name; empty */
+    uint32_t *twin;          /* a row: the other of the same variable; HEFT_NONE */
+    size_t pairs;            /* of twins */
     uint64_t nodes, attributes, slots;
     uint64_t largest; /* id of a node that is named */
     struct heft_error *err;
@@ -232,6 +235,44 @@ static bool choose_names(struct graph *g, struct heft_str *paths, struct heft_st
     return true;
 }
 
+/* Of twins the one that functions capture stays. */
+static void drop_copies(struct graph *g)
+{
+    struct heft_model *const model = g->b->model;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        const struct heft_row row = model->rows[g->first + i];
+
+        if (g->twin[i] != HEFT_NONE && heft_tf_is_copy(row.name))
+            continue;
+        g->full[kept] = g->full[i];
+        model->rows[g->first + kept++] = row;
+    }
+    g->n = kept;
+    model->n_rows = g->first + kept;
+}
+
+static bool map_keys(struct graph *g)
+{
+    const struct heft_row *rows = g->b->model->rows + g->first;
+    size_t twice;
+    uint32_t other;
+
+    heft_strmap_release(&g->keys);
+    return heft_strmap_add_column(&g->keys, &rows->name, sizeof *rows, g->n, 0, &twice, &other,
+                                  g->err);
+}
+
+/* Rows move up where they are dropped. */
+static bool drop_twins(struct graph *g)
+{
+    if (g->pairs == 0)
+        return true;
+    drop_copies(g);
+    return map_keys(g);
+}
+
 static bool rename_rows(struct graph *g)
 {
     struct heft_str *paths = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *paths, g->err);
@@ -245,6 +286,14 @@ static bool rename_rows(struct graph *g)
 
 /* ---- both -------------------------------------------------------------------------------- */
 
+static bool tell_twins(const struct graph *g)
+{
+    return heft_model_tell(
+        g->b->model, g->b->source, g->err, "%zu variable%s stored twice, as Keras' export does%s",
+        g->pairs, g->pairs == 1 ? " is" : "s are",
+        g->b->model->object_names ? ": each is taken once" : "; --names objects takes each once");
+}
+
 static bool describe(const struct graph *g)
 {
     struct heft_arena *mem = &g->b->model->mem;
@@ -253,26 +302,27 @@ static bool describe(const struct graph *g)
 
     return node && heft_tree_number(mem, node, HEFT_STR("nodes"), (int64_t)g->nodes, g->err) &&
            heft_tree_number(mem, node, HEFT_STR("attributes"), (int64_t)g->attributes, g->err) &&
-           heft_tree_number(mem, node, HEFT_STR("slots"), (int64_t)g->slots, g->err);
+           heft_tree_number(mem, node, HEFT_STR("slots"), (int64_t)g->slots, g->err) &&
+           (g->pairs == 0 ||
+            (heft_tree_number(mem, node, HEFT_STR("stored_twice"), (int64_t)g->pairs, g->err) &&
+             tell_twins(g)));
 }
 
-static bool map_keys(struct graph *g)
+static bool find_twins(struct graph *g)
 {
-    const struct heft_row *rows = g->b->model->rows + g->first;
-    size_t twice;
-    uint32_t other;
-
-    g->full = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->full, g->err);
-    return g->full && heft_strmap_add_column(&g->keys, &rows->name, sizeof *rows, g->n, 0, &twice,
-                                             &other, g->err);
+    g->twin = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->twin, g->err);
+    return g->twin &&
+           heft_tf_twins_find(g->b->model, g->first, g->n, g->full, g->twin, &g->pairs, g->err);
 }
 
 static bool use_graph(struct graph *g, const struct heft_storage *storage)
 {
     struct heft_cur cur;
 
-    return map_keys(g) && fetch_graph(g, storage, &cur) && read_graph(g, cur) && describe(g) &&
-           (!g->b->model->object_names || rename_rows(g));
+    g->full = heft_arena_zero(&g->b->scratch, g->n + 1, sizeof *g->full, g->err);
+    return g->full && map_keys(g) && fetch_graph(g, storage, &cur) && read_graph(g, cur) &&
+           find_twins(g) && describe(g) &&
+           (!g->b->model->object_names || (drop_twins(g) && rename_rows(g)));
 }
 
 bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)

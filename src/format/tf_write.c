@@ -102,9 +102,10 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
     size_t keys;
 
     *objects = names && strcmp(names, "objects") == 0;
-    if (out->into)
-        return !*objects || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                                      "a model has its own graph of objects: names are its keys");
+    if (out->into) {
+        *objects = false; /* the model has its own graph; names may be those of its variables */
+        return true;
+    }
     if (names || (keys = heft_tf_count_keys(out->cargo)) == 0)
         return true;
     *objects = keys == out->cargo->n_items;
@@ -346,6 +347,17 @@ static const char *folder_of(const char *path, struct heft_arena *mem, struct he
     return heft_arena_text(mem, (struct heft_str){path, n}, err);
 }
 
+/* The graph of objects is of the keys of the bundle it is in: the model's own stays. */
+static void leave_graph(struct heft_cargo *cargo)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < cargo->n_items; i++)
+        if (!heft_str_is(cargo->items[i].row->name, GRAPH))
+            cargo->items[kept++] = cargo->items[i];
+    cargo->n_items = kept;
+}
+
 /* The bundle, then what is copied with it, all in a new folder. */
 static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_error *err)
 {
@@ -365,6 +377,8 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_car
     struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
     bool ok = heft_plan_leave_metadata(plan, cargo, "TensorFlow bundles", err);
 
+    if (plan->options->into)
+        leave_graph(cargo);
     if (ok && plan->options->into)
         ok = plan_into(&out, output, err);
     else if (ok)

@@ -26,6 +26,8 @@ struct heft_tf_piece {
     uint32_t crc;                      /* masked, where has_crc; else it is a sum of the plan */
     uint32_t shard;
     bool has_crc;
+    uint64_t old_off;    /* into a SavedModel: where its bundle has the tensor … */
+    uint32_t old_source; /* … in the sources of that */
     const struct heft_tf_swapped *swapped; /* strings of the other byte order; NULL: copied whole */
 };
 
@@ -100,6 +102,8 @@ HEFT_CHECKED bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piec
 struct heft_tf_names {
     const struct heft_model *model;
     struct heft_arena mem;
+    struct heft_str *full; /* of rows: the variable's name; n = 0: none is known */
+    uint32_t *twin;        /* of rows: the other row that is the same variable; HEFT_NONE */
     struct heft_strmap variables, ways;
 };
 HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,

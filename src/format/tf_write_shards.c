@@ -35,6 +35,12 @@ static struct place place_of(const struct heft_tf_out *out, const struct heft_tf
     return place_of_row(out, piece->item.row, index);
 }
 
+/* Tensors stay where the model has them: unchanged weights give the same bytes. */
+static struct place place_in_model(const struct heft_tf_piece *piece, uint32_t index)
+{
+    return (struct place){piece->old_off, piece->old_source, index, heft_tf_piece_bytes(piece) > 0};
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -122,8 +128,9 @@ static bool put_in_order(struct heft_tf_out *out, struct heft_error *err)
     if (!places || !out->order)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        places[i] =
-            out->n_bundles ? place_of(out, &out->pieces[i], i) : (struct place){0, 0, i, true};
+        places[i] = out->into        ? place_in_model(&out->pieces[i], i)
+                    : out->n_bundles ? place_of(out, &out->pieces[i], i)
+                                     : (struct place){0, 0, i, true};
     if (n)
         qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)

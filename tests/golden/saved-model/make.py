@@ -159,7 +159,21 @@ def make_structures():
     (path / "fingerprint.pb").unlink()
 
 
+def make_exported():
+    """Keras 3's export stores each variable twice: below variables and, in the order of a set, below
+    _all_variables."""
+    path = folder("exported")
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(3, name="a"),
+                                 tf.keras.layers.Dense(1, name="b")], name="net")
+    for number, variable in enumerate(model.variables):
+        variable.assign(tf.fill(variable.shape, number + 1.0))
+    model.export(str(path), verbose=False)
+    shorten(path)
+    (path / "fingerprint.pb").unlink()
+
+
 make_tf2()
 make_structures()
+make_exported()
 make_v1()
 make_frozen()
