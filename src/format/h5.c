@@ -74,6 +74,8 @@ static void release(struct heft_h5_reader *r)
     heft_free(r->entries);
     heft_free(r->lists);
     heft_free(r->order);
+    heft_free(r->titles);
+    heft_strmap_release(&r->titled);
 }
 
 static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error *err)
@@ -86,7 +88,8 @@ static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error
         return false;
     *r.bytes = model->sources[source].source; /* the array of sources moves */
     ok = heft_h5_superblock(&r, err) && open_file(&r, err) && heft_h5_walk(&r, err) &&
-         heft_h5_name(&r, err) && heft_h5_add_rows(&r, err) && name_version(&r, err);
+         heft_h5_name(&r, err) && heft_h5_title(&r, err) && heft_h5_add_rows(&r, err) &&
+         name_version(&r, err);
     release(&r);
     return ok;
 }

@@ -51,6 +51,9 @@ struct heft_h5_reader {
     uint32_t *order; /* of entries, as rows */
     size_t n_entries, cap_entries, n_lists, cap_lists, n_order;
     struct heft_node *values, *attributes;
+    struct heft_strmap titled; /* group → number of titles, where names of objects are asked for */
+    struct heft_str *titles;   /* what its attribute "name" says */
+    size_t n_titles, cap_titles;
     struct heft_str object; /* whose attributes were told last, and the dict of them */
     struct heft_node *object_values;
     bool by_path; /* heft wrote it */
@@ -76,6 +79,13 @@ HEFT_CHECKED bool heft_h5_walk(struct heft_h5_reader *r, struct heft_error *err)
 /* ---- h5_names.c ---- */
 /* Names the entries, and fills order. */
 HEFT_CHECKED bool heft_h5_name(struct heft_h5_reader *r, struct heft_error *err);
+
+/* ---- h5_titles.c ---- */
+/* The attribute `name` of the group at that path. */
+HEFT_CHECKED bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str path,
+                                    struct heft_str title, struct heft_error *err);
+/* Names entries as Keras 3 names its variables, where the file has titles. */
+HEFT_CHECKED bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err);
 
 /* ---- h5_rows.c ---- */
 /* Entries to rows, storages and claims. Takes over r->file where it is still needed. */

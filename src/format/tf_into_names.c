@@ -125,6 +125,15 @@ static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
 
 /* ---- looking up -------------------------------------------------------------------------- */
 
+/* Without the first part, which a Sequential model of Keras puts before its layers' names. */
+static struct heft_str below_root(struct heft_str name)
+{
+    const char *const slash = name.n ? memchr(name.p, '/', name.n) : NULL;
+    const size_t skip = slash ? (size_t)(slash - name.p) + 1 : name.n;
+
+    return (struct heft_str){name.p + skip, name.n - skip};
+}
+
 /* Of a variable that is stored twice the name means what the functions capture. */
 static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
 {
@@ -135,7 +144,8 @@ static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
         return false;
     for (uint32_t i = 0; i < model->n_rows; i++)
         if ((names->twin[i] == HEFT_NONE || !heft_tf_is_copy(model->rows[i].name)) &&
-            !add_name(&names->variables, names->full[i], i, err))
+            (!add_name(&names->variables, names->full[i], i, err) ||
+             !add_name(&names->inner, below_root(names->full[i]), i, err)))
             return false;
     return true;
 }
@@ -156,6 +166,7 @@ void heft_tf_names_release(struct heft_tf_names *names)
 {
     heft_strmap_release(&names->variables);
     heft_strmap_release(&names->ways);
+    heft_strmap_release(&names->inner);
     heft_arena_release(&names->mem);
 }
 
@@ -174,6 +185,8 @@ static uint32_t find(const struct heft_tf_names *names, struct heft_str name)
         row = one_of(&names->variables, name);
     if (row == HEFT_NONE)
         row = one_of(&names->ways, name);
+    if (row == HEFT_NONE && name.n && memchr(name.p, '/', name.n))
+        row = one_of(&names->inner, name);
     return row;
 }
 

@@ -105,6 +105,7 @@ struct heft_tf_names {
     struct heft_str *full; /* of rows: the variable's name; n = 0: none is known */
     uint32_t *twin;        /* of rows: the other row that is the same variable; HEFT_NONE */
     struct heft_strmap variables, ways;
+    struct heft_strmap inner; /* variables' names without their first part */
 };
 HEFT_CHECKED bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,
                                      struct heft_error *err);
