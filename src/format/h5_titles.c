@@ -6,19 +6,20 @@
  *
  * Groups are called by class (dense, dense_1) or by attribute (cell), and the variables of one are
  * numbered in the order in which its class makes them (measured with Keras 3.15). Where the class is
- * not known, or has more variables than the table, the number stays: "x/0". Functional models give
- * no name to what is in them, Sequential ones do; that of the root is in no file of weights alone,
- * and left out. Names that two tensors would have are given to none. */
+ * not known, or has more variables than the table, or quantized ones, the number stays: "x/0".
+ * Functional models give no name to what is in them, Sequential ones do; that of the root is in no
+ * file of weights alone, and left out. Names that two tensors would have are given to none. */
 #include "base/text.h"
 #include "format/h5_parts.h"
 
 #define VARS       "vars"
 #define MOST_PARTS 64
+#define MOST_NAMES 4
 
 struct class_names {
-    const char *group;    /* without its number */
-    const char *names[4]; /* in order; what is optional comes last */
-    uint8_t least;        /* with fewer variables it is not told which are absent */
+    const char *group;             /* without its number */
+    const char *names[MOST_NAMES]; /* in order; what is optional comes last */
+    uint8_t least;                 /* with fewer variables it is not told which are absent */
 };
 
 static const struct class_names classes[] = {
@@ -126,7 +127,7 @@ static const char *name_of(struct heft_str group, uint64_t number, uint32_t coun
 
         if (!heft_str_is(name, c->group))
             continue;
-        if (count < c->least || count > HEFT_COUNT(c->names) || number >= count)
+        if (count < c->least || count > MOST_NAMES || number >= count)
             return NULL;
         return c->names[count - 1] ? c->names[number] : NULL;
     }
@@ -185,15 +186,29 @@ static bool count_name(struct heft_strmap *map, struct heft_str name, struct hef
     return heft_strmap_set(map, name, before == HEFT_MAP_NONE ? 1 : before + 1, err);
 }
 
+/* Quantized layers have a scale behind their kernel, where others may have a bias. */
+static bool is_quantized(const struct heft_h5_entry *entry)
+{
+    return entry->dtype == HEFT_I8 || entry->dtype == HEFT_U8;
+}
+
+/* Of a group with a quantized variable: more than any class of the table has. */
 static bool count_groups(struct titler *t)
 {
     struct heft_str group;
     uint64_t number;
 
-    for (size_t i = 0; i < t->r->n_entries; i++)
-        if (split_path(t->r->entries[i].path, &group, &number) &&
-            !count_name(&t->counts, group, t->err))
+    for (size_t i = 0; i < t->r->n_entries; i++) {
+        const struct heft_h5_entry *const entry = &t->r->entries[i];
+        bool ok = true;
+
+        if (!split_path(entry->path, &group, &number))
+            continue;
+        for (unsigned k = 0; ok && k < (is_quantized(entry) ? MOST_NAMES + 1 : 1); k++)
+            ok = count_name(&t->counts, group, t->err);
+        if (!ok)
             return false;
+    }
     return true;
 }
 
