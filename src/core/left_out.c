@@ -126,6 +126,26 @@ static bool note_told(struct heft_conversion *c, struct heft_error *err)
     return true;
 }
 
+static bool is_kernel(const struct heft_item *item)
+{
+    return (heft_str_ends(item->from, "/kernel") || heft_str_ends(item->from, ".kernel")) &&
+           heft_str_ends(item->name, "weight") && item->row->rank > 1;
+}
+
+/* A square kernel of TensorFlow loads into torch's Linear without an error, and is transposed. */
+static bool note_kernels(struct heft_conversion *c, struct heft_error *err)
+{
+    struct left_out left = {0};
+
+    for (size_t i = 0; i < c->cargo.n_items; i++)
+        if (is_kernel(&c->cargo.items[i]))
+            leave_out(&left, c->cargo.items[i].name);
+    return note_names(c, &left,
+                      "renamed, not transposed: kernels of TensorFlow are [in, out], weights of "
+                      "torch [out, in]",
+                      err);
+}
+
 bool heft_conversion_leave_values(struct heft_conversion *c,
                                   const struct heft_convert_options *options,
                                   struct heft_error *err)
@@ -144,7 +164,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
-    return note_told(c, err) && note_left(c, options->strict, err) &&
+    return note_told(c, err) && note_kernels(c, err) && note_left(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }
