@@ -150,6 +150,41 @@ static bool check_kind(const struct heft_restore *r, struct heft_error *err)
                      "files");
 }
 
+/* PREFIX.meta beside PREFIX.index has the graph of that checkpoint; NULL: there is none. */
+static const char *find_meta(struct heft_restore *r, struct heft_error *err)
+{
+    const struct heft_model *const model = &r->c->model;
+
+    for (size_t i = 0; i < model->n_sources; i++) {
+        const struct heft_str path = heft_str_of(model->sources[i].path);
+        const size_t n = path.n - strlen(".index");
+        const char *meta;
+
+        if (!model->sources[i].is_file || !heft_str_ends(path, ".index"))
+            continue;
+        meta = heft_arena_printf(&r->mem, err, "%.*s.meta", (int)n, path.p);
+        if (!meta || heft_path_kind(meta) == HEFT_PATH_FILE)
+            return meta;
+    }
+    return NULL;
+}
+
+static bool refuse_kind(struct heft_restore *r, struct heft_error *err)
+{
+    struct heft_error found = {0};
+    const char *const meta = find_meta(r, &found);
+
+    if (!meta && found.code != HEFT_OK) {
+        *err = found;
+        return false;
+    }
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "a %s file has no way of restoring: that is of SavedModels, and of .meta "
+                     "files%s%s",
+                     r->c->model.format, meta ? "; the graph of this one is in " : "",
+                     meta ? meta : "");
+}
+
 static bool open_walk(struct heft_restore *r, const char *tags, struct heft_error *err)
 {
     const struct heft_model *const model = &r->c->model;
@@ -157,10 +192,7 @@ static bool open_walk(struct heft_restore *r, const char *tags, struct heft_erro
     size_t number;
 
     if (source == HEFT_NONE)
-        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "a %s file has no way of restoring: that is of SavedModels, and of .meta "
-                         "files",
-                         model->format);
+        return refuse_kind(r, err);
     if (model->object_names)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "variables are restored from keys: open it with those names of tensors");
