@@ -4,6 +4,7 @@
 #include "progress.h"
 #include "report.h"
 #include "target.h"
+#include "vocabulary.h"
 
 #include <heft/tokens.h>
 
@@ -21,8 +22,12 @@ static bool each_text(void *ctx, const char *text, size_t n)
 static bool decode_all(const struct options *options, const struct heft_vocab *v, struct out *out,
                        struct heft_error *err)
 {
-    return heft_decode_files(v, (const char *const *)options->inputs.items, options->inputs.n,
-                             each_text, out, err) ||
+    const struct heft_decode_options how = {.width = !options->id_dtype                  ? 0
+                                                     : !strcmp(options->id_dtype, "u16") ? 2
+                                                                                         : 4};
+
+    return heft_decode_files_with(v, (const char *const *)options->inputs.items, options->inputs.n,
+                                  &how, each_text, out, err) ||
            out->error != 0;
 }
 
@@ -40,7 +45,7 @@ static bool decode(const struct options *options, const struct heft_vocab *v, st
 int cmd_decode(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
-    struct heft_vocab *const v = heft_vocab_open(options->vocab, &err);
+    struct heft_vocab *const v = vocabulary_open(options, &err);
     const bool fine = v && decode(options, v, out, &err);
 
     heft_vocab_close(v);

@@ -3,59 +3,15 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
+#include "vocabulary.h"
 
 #include <heft/tokens.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* ---- what encode and count share ------------------------------------------------------------ */
-
-/* --model_name MODEL means models/MODEL where that exists. The caller frees it. */
-static char *model_folder(const char *model)
-{
-    static const char before[] = "models/";
-    char *const path = malloc(sizeof before + strlen(model));
-    struct stat status;
-
-    if (!path)
-        return NULL;
-    memcpy(path, before, sizeof before - 1);
-    strcpy(path + sizeof before - 1, model);
-    if (stat(path, &status) == 0)
-        return path;
-    free(path);
-    return NULL;
-}
-
-/* All sizes of GPT-2 have one vocabulary. */
-static bool is_gpt2(const char *model)
-{
-    static const char *const sizes[] = {"117M", "124M", "345M",  "355M",
-                                        "762M", "774M", "1542M", "1558M"};
-
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (strcmp(model, sizes[i]) == 0)
-            return true;
-    return false;
-}
-
-static struct heft_vocab *open_vocab(const struct options *options, struct heft_error *err)
-{
-    char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
-    struct heft_vocab *v = NULL;
-
-    if (options->vocab && options->model)
-        usage_error(err, "--vocab and --model_name each name a vocabulary; one is wanted");
-    else if (!options->vocab && options->model && !model && !is_gpt2(options->model))
-        usage_error(err, "no folder models/%s, and no size of GPT-2's is named so", options->model);
-    else
-        v = heft_vocab_open(options->vocab ? options->vocab : model, err);
-    free(model);
-    return v;
-}
 
 static enum heft_eot eot_of(const struct options *options)
 {
@@ -100,6 +56,9 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
         .resume = options->resume,
         .checkpoint = options->checkpoint,
         .threads = options_threads(options),
+        .width = !options->id_dtype                  ? 0
+                 : !strcmp(options->id_dtype, "u16") ? 2
+                                                     : 4,
         .progress = progress_step_on,
         .progress_ctx = progress,
     };
@@ -110,6 +69,13 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
 }
 
 /* ---- encode --------------------------------------------------------------------------------- */
+
+/* What a reader of the output would not expect. */
+static void note_plan(const struct options *options, const struct heft_encoding *e)
+{
+    if (heft_encode_width(e) == 4 && !options->id_dtype)
+        report_note(options, "ids have 4 bytes: not all that may be written are below 65536");
+}
 
 static void list_files(struct out *out, const struct heft_encoding *e, bool json,
                        const char *(*file)(const struct heft_encoding *e, size_t i))
@@ -186,6 +152,8 @@ static bool encode(const struct options *options, struct out *out, const struct 
     struct heft_encoding *const e = make_plan(options, v, progress, err);
     bool fine = e != NULL;
 
+    if (fine)
+        note_plan(options, e);
     if (fine && options->dry_run) {
         tell_dry(out, e, options->json);
     } else if (fine) {
@@ -208,7 +176,7 @@ int cmd_encode(const struct options *options, struct out *out)
 
     progress_begin(&progress, options, "encode");
     fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
-    v = fine ? open_vocab(options, &err) : NULL;
+    v = fine ? vocabulary_open(options, &err) : NULL;
     fine = v && encode(options, out, v, &progress, &err);
     progress_end(&progress);
     heft_vocab_close(v);
@@ -295,7 +263,7 @@ int cmd_count(const struct options *options, struct out *out)
     bool fine;
 
     progress_begin(&progress, options, "count");
-    v = open_vocab(options, &err);
+    v = vocabulary_open(options, &err);
     fine = v && count(options, out, v, &progress, &err);
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);

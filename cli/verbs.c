@@ -67,9 +67,13 @@ static const struct option_spec document[] = {
     END,
 };
 
+#define SPLIT_PATTERN                                                                              \
+    TEXT(0, "pattern", split_pattern, "NAME", NULL,                                                \
+         "what cuts texts into words, where VOCAB does not say it: gpt2")
 static const struct option_spec vocabulary[] = {
     TEXT(0, "vocab", vocab, "PATH", NULL,
          "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+    SPLIT_PATTERN,
     END,
 };
 static const struct option_spec classes[] = {
@@ -185,15 +189,22 @@ static const struct option_spec train_own[] = {
 static const struct option_spec tokens_own[] = {
     TEXT(0, "vocab", vocab, "PATH", NULL,
          "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+    SPLIT_PATTERN,
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
     TEXT(0, "encoding", encoding, "NAME", NULL, "of the text: utf-8 (default), latin-1, utf-16, …"),
     TEXT(0, "errors", errors, "HOW", "strict|replace",
          "what cannot be decoded: refuse it (default), or put U+FFFD"),
     TEXT(0, "jsonl", jsonl_key, "KEY", NULL, "a line is a JSON object, its text the string KEY"),
     TEXT(0, "unicode", unicode, "V", NULL,
-         "letters and numbers of Unicode V: 9.0 to 17.0 (default)"),
+         "letters and numbers of Unicode V: 9.0 to 17.0; else as VOCAB's library has them"),
     FLAG(0, "allow-empty", allow_empty, "an INPUT that matches nothing is no error"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
+    END,
+};
+static const struct option_spec decode_own[] = {
+    TEXT(0, "eot-token", eot_token, "TOKEN", NULL, "as encode had it, by its id"),
+    TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
+         "ids of 2 or 4 bytes, where a file does not say it"),
     END,
 };
 static const struct option_spec encode_own[] = {
@@ -204,6 +215,10 @@ static const struct option_spec encode_own[] = {
          "one array for documents of up to CHARS (50000)"),
     TEXT(0, "eot", eot, "HOW", "text|id|none",
          "between documents: <|endoftext|> as text (default), its id, or nothing"),
+    TEXT(0, "eot-token", eot_token, "TOKEN", NULL,
+         "the token of --eot id, by its text or id; else <|endoftext|>"),
+    TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
+         "ids of 2 or 4 bytes (bin, npy, llmc, megatron); else 2 if all fit"),
     FLAG(0, "eot-each", eot_each, "npz with --eot id: also behind what fills an array"),
     FLAG(0, "eot-before", eot_before, "with --eot id: in front of each document"),
     FLAG(0, "sort", sort_inputs, "files by name, not as the system lists them"),
@@ -351,7 +366,7 @@ const struct verb verbs[] = {
      "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, decimals, or\n"
      "a stream of ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells.\n"
      "- is standard input. Arrays are joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
-     {writing_text, vocabulary, common},
+     {writing_text, decode_own, vocabulary, common},
      1,
      ANY,
      cmd_decode},

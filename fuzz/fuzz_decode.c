@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct heft_error err = {0};
     struct heft_vocab *v =
         heft_vocab_from((struct heft_bytes){(const uint8_t *)MERGES, sizeof MERGES - 1},
-                        (struct heft_bytes){0}, &err);
+                        (struct heft_bytes){0}, NULL, &err);
     static struct text whole, parts;
 
     assert(v);

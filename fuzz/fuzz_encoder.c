@@ -44,7 +44,7 @@ static void must(bool ok)
 static struct state *set_up(void)
 {
     static struct state s;
-    char path[] = "/tmp/heft-fuzz-XXXXXX";
+    char path[] = "/tmp/encoder-XXXXXX", named[sizeof path + 4];
     struct heft_error err = {0};
     int fd;
 
@@ -53,8 +53,10 @@ static struct state *set_up(void)
     fd = mkstemp(path);
     must(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
     close(fd);
-    s.v = heft_vocab_open(path, &err);
-    unlink(path);
+    snprintf(named, sizeof named, "%s.bpe", path);
+    must(rename(path, named) == 0);
+    s.v = heft_vocab_open(named, &err);
+    unlink(named);
     must(s.v && heft_pairs_init(&s.pairs, s.v, &err) && heft_classes_init(&s.classes, NULL, &err));
     s.e = heft_encoder_new(s.v, NULL, &err);
     must(s.e != NULL);

@@ -39,31 +39,52 @@ struct heft_vocab;
  *   NULL             GPT-2's own, compiled into the library; HEFT_USAGE where the build had none
  *   a folder         with vocab.bpe (and encoder.json), else tokenizer.json, else merges.txt (and
  *                    vocab.json)
- *   tokenizer.json   of the byte-level kind that splits and normalizes as GPT-2's does:
- *                    HEFT_UNSUPPORTED names the field that says otherwise. Added tokens have their
- *                    ids, but are not looked for in text
- *   X.tiktoken       ranks; the end of text gets the lowest free id
- *   vocab.bpe        alone: ids as GPT-2 numbers them
- * What a file is, its content tells. Words are always cut by GPT-2's pattern: HEFT_UNSUPPORTED where
- * 90000 merges or more were plainly learnt with another one (cl100k, Llama 3). Ids are below 2^20.
- * A list of merges beside its ids is read as the original does: a last line without its newline is
- * not used. NULL on failure. */
+ *   tokenizer.json   of the byte-level kind. Added tokens have their ids, but are not looked for in
+ *                    text
+ *   X.tiktoken       ranks; special tokens have ids where the vocabulary is a known one
+ *   vocab.bpe        or merges.txt: with the ids beside it, else numbered as GPT-2 numbers
+ * What a file is, its content tells. Ids are below 2^20. A list of merges beside its ids is read as the
+ * original does: a last line without its newline is not used. NULL on failure.
+ *
+ * Ids of any of these are decoded. Texts are encoded where it is certain that words are cut by GPT-2's
+ * pattern, and nothing else is done to them: a tokenizer.json says so; encoder.json and vocab.bpe are the
+ * original's form; ranks, and vocab.json with merges.txt, say nothing, and must be a published
+ * vocabulary known by its SHA-256 (GPT-2's, p50k_base, Whisper's). Of others whoever encodes gets
+ * HEFT_UNSUPPORTED with the reason. */
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
+
+struct heft_vocab_options {
+    /* "gpt2": what cuts texts into words, where neither the file says it nor what it is. NULL: only what
+     * is certain. Others are HEFT_USAGE. */
+    const char *pattern;
+    /* The end of text: the text of a token, or an id in decimal, which needs not be a token's. NULL:
+     * <|endoftext|>. */
+    const char *eot_token;
+};
+/* options may be NULL. */
+HEFT_API struct heft_vocab *heft_vocab_open_with(const char *path,
+                                                 const struct heft_vocab_options *options,
+                                                 struct heft_error *err);
+/* What speaks against the pattern that the options said, NULL where nothing does. It dies with the
+ * vocabulary. */
+HEFT_API const char *heft_vocab_doubt(const struct heft_vocab *v);
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
-/* One more than the highest id. */
+/* One more than the highest id; 0 of NULL. */
 HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);
 /* The bytes that an id stands for, or NULL where it stands for none. They die with the vocabulary.
  */
 HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t *n);
-/* The id of <|endoftext|>, HEFT_NO_TOKEN where the vocabulary has none. Text never encodes to it.
- */
+/* The id of <|endoftext|>, or what the options said; HEFT_NO_TOKEN where there is none. Text never encodes to
+ * <|endoftext|>. */
 HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
 
 /* ---- encoding ---------------------------------------------------------------------------- */
 
 struct heft_encoder;
 struct heft_encoder_options {
-    const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: "17.0" */
+    const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: of the
+                             vocabulary's form: "16.0", which the libraries of tokenizer.json and of ranks
+                             have, "17.0" of the built-in one and of vocab.bpe */
     size_t cache;        /* bytes of memory that it may take for words it has met; 0: 48 MiB */
 };
 /* The vocabulary must outlive it. NULL on failure. */
@@ -160,6 +181,8 @@ struct heft_encode_options {
     double val_fraction;   /* of the documents (or arrays), into a file of their own, from two on
                               not less than one on each side; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
+    unsigned width; /* bytes of an id in bin, npy, llmc and megatron: 2, 4; 0: 2 if all ids that
+                              are written fit */
     /* Bytes read so far and in all, 0 where a pipe does not say it; first, those that a run before
      * has read. False ends the run (HEFT_USAGE, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
@@ -180,6 +203,9 @@ HEFT_API struct heft_encoding *heft_encode_plan(const struct heft_vocab *v,
                                                 const char *const *inputs, size_t n,
                                                 const struct heft_encode_options *options,
                                                 struct heft_error *err);
+/* Bytes of an id in the output: 2, 4 or, of npz, 8; 0 of ids, which are decimals, and where tokens are
+ * only counted. */
+HEFT_API unsigned heft_encode_width(const struct heft_encoding *e);
 /* Once. */
 HEFT_API bool heft_encode_run(struct heft_encoding *e, struct heft_error *err);
 HEFT_API void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out);
@@ -221,6 +247,15 @@ HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, vo
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
 /* The one text of n files, as shards are: a character may begin in one and end in the next. */
+struct heft_decode_options {
+    unsigned
+        width; /* bytes of an id in streams of nothing but ids: 2 or 4; 0: as the vocabulary says it,
+                       HEFT_USAGE where it does not, or the stream looks otherwise */
+};
+/* As heft_decode_files; options may be NULL. */
+HEFT_API bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths, size_t n,
+                                     const struct heft_decode_options *options, heft_text_fn *each,
+                                     void *ctx, struct heft_error *err);
 HEFT_API bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, size_t n,
                                 heft_text_fn *each, void *ctx, struct heft_error *err);
 

@@ -28,7 +28,7 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
         if (!token)
             return heft_fail(err, HEFT_MALFORMED, i,
                              "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
-                             ids[i], v->n_ids);
+                             ids[i], heft_vocab_size(v));
         if (total < room)
             memcpy(to + total, token, heft_min_size(length, room - total));
         total += length; /* at most HEFT_LONGEST times n */
@@ -140,7 +140,7 @@ static bool feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_tex
         if (!token)
             return heft_fail(err, HEFT_MALFORMED, d->count,
                              "id %" PRIu32 " stands for nothing; the vocabulary has %" PRIu32,
-                             ids[i], d->v->n_ids);
+                             ids[i], heft_vocab_size(d->v));
         if (d->n >= ROOM && !flush(d, false, each, ctx, err))
             return false;
         memcpy(d->bytes + d->n, token, length); /* at most 2 * HEFT_LONGEST */
@@ -190,8 +190,10 @@ bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
 static bool check_ids(const struct heft_vocab *v, const struct heft_ids_reader *r,
                       const uint32_t *ids, size_t n, struct heft_error *err)
 {
+    size_t length;
+
     for (size_t i = 0; i < n; i++)
-        if (ids[i] >= v->n_ids || !v->tokens[ids[i]].p)
+        if (!heft_vocab_token(v, ids[i], &length))
             return heft_ids_fail(r, i, err, "stands for nothing in this vocabulary");
     return true;
 }
@@ -209,12 +211,21 @@ static bool decode_ids(struct heft_ids_reader *r, struct heft_decoder *d, heft_t
     return true;
 }
 
-static bool decode_path(struct heft_decoder *d, const char *path, heft_text_fn *each, void *ctx,
-                        struct heft_error *err)
+/* Ids have four bytes only where one needs them: if that is not one of a text, not every file has it. */
+static struct heft_ids_width width_of(const struct heft_vocab *v, unsigned said)
+{
+    const unsigned narrow = 1U << heft_vocab_width(v), wide = heft_vocab_size(v) <= 65536 ? 2 : 4;
+
+    if (said)
+        return (struct heft_ids_width){said, true};
+    return (struct heft_ids_width){narrow == wide ? wide : 0, false};
+}
+
+static bool decode_path(struct heft_decoder *d, const char *path, struct heft_ids_width width,
+                        heft_text_fn *each, void *ctx, struct heft_error *err)
 {
     struct heft_ids_reader r = {0};
-    const bool ok = heft_ids_open(&r, path, d->v->n_ids <= 65536 ? 2 : 4, err) &&
-                    decode_ids(&r, d, each, ctx, err);
+    const bool ok = heft_ids_open(&r, path, width, err) && decode_ids(&r, d, each, ctx, err);
 
     if (!ok && err->code != HEFT_USAGE && err->code != HEFT_NOMEM)
         heft_error_file(err, path);
@@ -222,17 +233,32 @@ static bool decode_path(struct heft_decoder *d, const char *path, heft_text_fn *
     return ok;
 }
 
-bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, size_t n,
-                       heft_text_fn *each, void *ctx, struct heft_error *err)
+static bool check_width(unsigned width, struct heft_error *err)
 {
+    return width == 0 || width == 2 || width == 4 ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 and 4 are read", width);
+}
+
+bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths, size_t n,
+                            const struct heft_decode_options *options, heft_text_fn *each,
+                            void *ctx, struct heft_error *err)
+{
+    const unsigned width = options ? options->width : 0;
     struct heft_decoder *d = heft_decoder_new(v, err);
-    bool ok = d && heft_given(each != NULL, "a function", err) && heft_given_paths(paths, n, err);
+    bool ok = d && heft_given(each != NULL, "a function", err) && heft_given_paths(paths, n, err) &&
+              check_width(width, err);
 
     for (size_t i = 0; ok && i < n; i++)
-        ok = decode_path(d, paths[i], each, ctx, err);
+        ok = decode_path(d, paths[i], width_of(v, width), each, ctx, err);
     ok = ok && heft_decoder_finish(d, each, ctx, err);
     heft_decoder_free(d);
     return ok;
+}
+
+bool heft_decode_files(const struct heft_vocab *v, const char *const *paths, size_t n,
+                       heft_text_fn *each, void *ctx, struct heft_error *err)
+{
+    return heft_decode_files_with(v, paths, n, NULL, each, ctx, err);
 }
 
 bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each, void *ctx,

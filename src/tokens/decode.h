@@ -51,9 +51,13 @@ struct heft_ids_reader {
 #define HEFT_IDS_HEAD       64 /* bytes that tell what a file is */
 #define HEFT_MEGATRON_MAGIC "MMIDIDX\0\0"
 
-/* stream_width: of ids in a file that is nothing but ids. */
-HEFT_CHECKED bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
-                                struct heft_error *err);
+/* Bytes of an id in a file that is nothing but ids. */
+struct heft_ids_width {
+    unsigned bytes; /* 2 or 4; 0: it is not known */
+    bool is_said;   /* by the caller: what the ids look like does not matter */
+};
+HEFT_CHECKED bool heft_ids_open(struct heft_ids_reader *r, const char *path,
+                                struct heft_ids_width width, struct heft_error *err);
 /* At most HEFT_IDS_BATCH of them; *count is 0 at the end. */
 HEFT_CHECKED bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count,
                                 struct heft_error *err);

@@ -396,6 +396,33 @@ static bool check_whole(const struct heft_ids_reader *r, struct heft_error *err)
     return heft_error_file(err, r->data_path);
 }
 
+/* Ids of 4 bytes below 65536, read as ones of 2: every second is 0. */
+static bool looks_wide(const struct heft_ids_reader *r, struct heft_bytes head)
+{
+    uint32_t even = 0, odd = 0;
+
+    for (size_t i = 0; i + 4 <= head.n; i += 4) {
+        even |= heft_le16(head.p + i);
+        odd |= heft_le16(head.p + i + 2);
+    }
+    return head.n == HEFT_IDS_HEAD && r->file.size % 4 == 0 && even != 0 && odd == 0;
+}
+
+static bool check_stream(const struct heft_ids_reader *r, struct heft_bytes head,
+                         struct heft_ids_width width, struct heft_error *err)
+{
+    if (width.is_said)
+        return true;
+    if (width.bytes == 0)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "ids of 2 bytes or of 4: only the end of text needs 4 (--dtype u16 or "
+                         "u32 says it)");
+    return width.bytes == 4 || !looks_wide(r, head) ||
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "every second id is 0, as in ids of 4 bytes, but the vocabulary has ids of 2 "
+                     "(--dtype u16 or u32 says it)");
+}
+
 static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_error *err)
 {
     r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
@@ -443,7 +470,7 @@ static bool find_index(struct heft_ids_reader *r, const char *path, const char *
     return err->code == HEFT_OK;
 }
 
-static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stream_width,
+static bool open_kind(struct heft_ids_reader *r, const char *path, struct heft_ids_width width,
                       struct heft_error *err)
 {
     uint8_t head[HEFT_IDS_HEAD] = {0};
@@ -468,12 +495,14 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, unsigned stre
         return false;
     if (index)
         return open_megatron(r, index, err) && check_whole(r, err);
-    return heft_decimals_are((struct heft_bytes){head, n}, r->file.size, path, stream_width)
-               ? open_decimals(r, err)
-               : open_stream(r, stream_width, err);
+    if (heft_decimals_are((struct heft_bytes){head, n}, r->file.size, path,
+                          width.bytes ? width.bytes : 2))
+        return open_decimals(r, err);
+    return check_stream(r, (struct heft_bytes){head, n}, width, err) &&
+           open_stream(r, width.bytes, err);
 }
 
-bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_width,
+bool heft_ids_open(struct heft_ids_reader *r, const char *path, struct heft_ids_width width,
                    struct heft_error *err)
 {
     heft_error_begin(err);
@@ -482,7 +511,7 @@ bool heft_ids_open(struct heft_ids_reader *r, const char *path, unsigned stream_
     return r->bytes &&
            (strcmp(path, "-") == 0 ? heft_source_open_stdin(&r->file, path, err)
                                    : heft_source_open_file(&r->file, path, err)) &&
-           open_kind(r, path, stream_width, err);
+           open_kind(r, path, width, err);
 }
 
 void heft_ids_close(struct heft_ids_reader *r)

@@ -40,6 +40,7 @@ struct heft_encoding {
     struct heft_input_list *list;
     size_t n_words;
     uint64_t *word_tokens;
+    unsigned width;   /* bytes of an id: 2 or 4 */
     bool accumulates; /* documents become one unit until it has options.combine characters */
     bool has_arrays;  /* .npz among the inputs */
     struct heft_token_out *out;
@@ -82,8 +83,7 @@ HEFT_CHECKED bool heft_encode_finish(struct heft_encode_line *l, struct heft_err
 /* ---- encode_resume.c ------------------------------------------------------------------------ */
 
 /* Opens the output, as a journal says it stood where the run goes on. */
-HEFT_CHECKED bool heft_encode_begin(struct heft_encoding *e, unsigned width,
-                                    struct heft_error *err);
+HEFT_CHECKED bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err);
 /* Everything up to here, of which the inputs are at `place`, to the disk. */
 HEFT_CHECKED bool heft_encode_record(struct heft_encoding *e, const struct heft_buf *place,
                                      struct heft_error *err);

@@ -40,7 +40,8 @@ static struct heft_encoder *encoder_of(const struct heft_encode_line *l, unsigne
 {
     const struct heft_encoder_options how = {l->plan->options.unicode, cache_of(l, i)};
 
-    if (!l->encoders[i] && (l->encoders[i] = heft_encoder_new(l->plan->v, &how, err)))
+    if (!l->encoders[i] &&
+        (l->encoders[i] = heft_encoder_of_width(l->plan->v, &how, l->plan->width, err)))
         heft_encoder_trust(l->encoders[i]);
     return l->encoders[i];
 }

@@ -80,11 +80,32 @@ static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
                          "megatron keeps documents apart: --eot id or none");
     if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "--eot id: the vocabulary has no " HEFT_END_OF_TEXT);
+                         "--eot id: the vocabulary has no " HEFT_END_OF_TEXT
+                         ": --eot-token says which token or id ends a text");
     if (e->format && !check_places(e, err))
         return false;
     e->accumulates = e->format && (e->format == &heft_tokens_npz || o->eot == HEFT_EOT_TEXT);
     return true;
+}
+
+/* Ids have two bytes unless one that is written needs four: the end of text is one of them only where it
+ * is put. */
+static bool choose_width(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const uint32_t end = o->eot == HEFT_EOT_ID ? heft_vocab_end(e->v) + 1 : 0;
+    const uint32_t ids = end > e->v->text_ids ? end : e->v->text_ids;
+
+    e->width = o->width ? o->width : ids <= 65536 ? 2 : 4;
+    if (o->width && o->width != 2 && o->width != 4)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 and 4 are written",
+                         o->width);
+    if (o->width && (e->format == &heft_tokens_npz || e->format == &heft_tokens_ids))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "--dtype: npz has ids of 8 bytes always, and ids are decimals");
+    return e->width == 4 || ids <= 65536 ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "--dtype u16: ids up to %" PRIu32 " are written, which need 4 bytes", ids - 1);
 }
 
 static bool check_options(struct heft_encoding *e, struct heft_error *err)
@@ -100,7 +121,8 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
-    return (!o->output || choose_format(e, err)) && choose_separator(e, err);
+    return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
+           choose_width(e, err);
 }
 
 static bool find_arrays(struct heft_encoding *e, struct heft_error *err)
@@ -139,16 +161,19 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
                                        size_t n, const struct heft_encode_options *options,
                                        struct heft_error *err)
 {
-    struct heft_encoding *e =
-        heft_given(v != NULL, "a vocabulary", err) && heft_given_paths(inputs, n, err)
-            ? heft_calloc(1, sizeof *e, err)
-            : NULL;
+    struct heft_encoding *e = heft_given(v != NULL, "a vocabulary", err) &&
+                                      heft_given_paths(inputs, n, err) &&
+                                      heft_vocab_can_encode(v, err)
+                                  ? heft_calloc(1, sizeof *e, err)
+                                  : NULL;
 
     if (!e)
         return NULL;
     e->v = v;
     if (options)
         e->options = *options;
+    if (!e->options.unicode)
+        e->options.unicode = v->unicode;
     if (e->options.checkpoint == 0)
         e->options.checkpoint = CHECKPOINT;
     if (check_options(e, err) && find_inputs(e, inputs, n, err))
@@ -164,12 +189,18 @@ bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
 
     if (!heft_given(e != NULL, "an encoding", err))
         return false;
-    ok = heft_encode_line_init(&line, e, err) &&
-         (!e->format || heft_encode_begin(e, 1U << heft_vocab_width(e->v), err)) &&
+    ok = heft_encode_line_init(&line, e, err) && (!e->format || heft_encode_begin(e, err)) &&
          (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
     heft_encode_line_release(&line); /* before the output: workers may use it */
     return ok && (!e->out || heft_encode_commit(e, err));
+}
+
+unsigned heft_encode_width(const struct heft_encoding *e)
+{
+    if (!e || !e->format || e->format == &heft_tokens_ids)
+        return 0;
+    return e->format == &heft_tokens_npz ? 8 : e->width;
 }
 
 void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)

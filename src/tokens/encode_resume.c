@@ -59,6 +59,7 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
                     (int)o->eot, o->eot_each, o->eot_before, o->replace);
+    heft_buf_printf(to, " width %u end %" PRIu32, e->width, e->v->end);
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %a vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding, o->shard_tokens, o->val_fraction, mark_of_vocab(e->v),
                     e->n_words);
@@ -258,7 +259,7 @@ static bool discard(struct heft_encoding *e, struct heft_error *err)
     return ok;
 }
 
-static bool open_output(struct heft_encoding *e, unsigned width, struct heft_error *err)
+static bool open_output(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
     const struct heft_token_out_how how = {
@@ -266,8 +267,9 @@ static bool open_output(struct heft_encoding *e, unsigned width, struct heft_err
         .format = e->format,
         .shard_tokens = o->shard_tokens,
         .val_fraction = o->val_fraction,
-        .vocab_size = heft_vocab_size(e->v),
-        .width = width,
+        .vocab_size =
+            (uint32_t)heft_min_u64(heft_vocab_size(e->v), e->width == 2 ? 65536 : UINT32_MAX),
+        .width = e->width,
         .has_arrays = e->has_arrays,
         .sink = {o->overwrite, o->no_sync},
     };
@@ -330,11 +332,11 @@ static bool go_on(struct heft_encoding *e, struct heft_error *err)
     return discard(e, err) && begin_anew(e, err); /* killed before its first place */
 }
 
-bool heft_encode_begin(struct heft_encoding *e, unsigned width, struct heft_error *err)
+bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)
 {
     const struct heft_encode_options *o = &e->options;
 
-    if (!open_output(e, width, err))
+    if (!open_output(e, err))
         return false;
     if (heft_input_list_streams(e->list) && o->resume)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,

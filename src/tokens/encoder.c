@@ -411,8 +411,9 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
 
 /* ---- life -------------------------------------------------------------------------------- */
 
+/* width: log2 of the bytes of an id. */
 static bool init(struct heft_encoder *e, const struct heft_vocab *v,
-                 const struct heft_encoder_options *options, struct heft_error *err)
+                 const struct heft_encoder_options *options, unsigned width, struct heft_error *err)
 {
     const size_t bytes = options && options->cache ? options->cache : CACHE;
 
@@ -421,22 +422,31 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
     /* A word that may be taken whole is not cut. */
     e->scan =
         (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->joints};
-    return heft_words_init(&e->words, v, bytes, err) &&
+    return heft_words_init(&e->words, v, bytes, width, err) &&
            heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
-           heft_classes_init(&e->classes, options ? options->unicode : NULL, err);
+           heft_classes_init(&e->classes,
+                             options && options->unicode ? options->unicode : v->unicode, err);
+}
+
+struct heft_encoder *heft_encoder_of_width(const struct heft_vocab *v,
+                                           const struct heft_encoder_options *options,
+                                           unsigned width, struct heft_error *err)
+{
+    struct heft_encoder *e = heft_vocab_can_encode(v, err) ? heft_calloc(1, sizeof *e, err) : NULL;
+
+    if (e && init(e, v, options, width == 2 ? 1 : 2, err))
+        return e;
+    heft_encoder_free(e);
+    return NULL;
 }
 
 struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
                                       const struct heft_encoder_options *options,
                                       struct heft_error *err)
 {
-    struct heft_encoder *e =
-        heft_given(v != NULL, "a vocabulary", err) ? heft_calloc(1, sizeof *e, err) : NULL;
-
-    if (e && init(e, v, options, err))
-        return e;
-    heft_encoder_free(e);
-    return NULL;
+    return heft_given(v != NULL, "a vocabulary", err)
+               ? heft_encoder_of_width(v, options, 1U << heft_vocab_width(v), err)
+               : NULL;
 }
 
 void heft_encoder_free(struct heft_encoder *e)

@@ -15,7 +15,10 @@ struct heft_taker {
     uint8_t *(*room)(void *ctx, size_t bytes, struct heft_error *err);
 };
 
-/* 2 where all ids are below 65536, else 4. */
+/* As heft_encoder_new, its ids of `width` bytes: 4, or 2 where all that texts encode to fit. */
+struct heft_encoder *heft_encoder_of_width(const struct heft_vocab *v,
+                                           const struct heft_encoder_options *options,
+                                           unsigned width, struct heft_error *err);
 unsigned heft_encoder_width(const struct heft_encoder *e);
 /* What it is given is known to be UTF-8 from now on: it looks no more. */
 void heft_encoder_trust(struct heft_encoder *e);

@@ -85,12 +85,12 @@ bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const ch
     bool ok;
 
     if (!heft_given(v != NULL, "a vocabulary", err) || !heft_given(text || n == 0, "a text", err) ||
-        !heft_given(each != NULL, "a function", err))
+        !heft_given(each != NULL, "a function", err) || !heft_vocab_can_encode(v, err))
         return false;
     bad = n > 0 ? heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n}) : 0;
     e = heft_calloc(1, sizeof *e, err);
     copy = e ? heft_alloc(n + HEFT_SPLIT_PAD, err) : NULL;
-    ok = copy && heft_classes_init(&e->classes, unicode, err);
+    ok = copy && heft_classes_init(&e->classes, unicode ? unicode : v->unicode, err);
     if (ok && bad < n)
         ok = heft_fail(err, HEFT_MALFORMED, bad, "byte %02x is no UTF-8", (uint8_t)text[bad]);
     if (ok) {

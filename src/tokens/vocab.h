@@ -32,7 +32,9 @@ struct heft_joints;
 struct heft_vocab {
     struct heft_arena mem;
     uint32_t byte_ids[256];
-    uint32_t n_ids, n_merges, end;
+    uint32_t n_ids, n_merges;
+    uint32_t end;            /* of text; may be no token: n_ids and above, or a hole */
+    uint32_t text_ids;       /* one more than the highest id that texts encode to */
     struct heft_str *tokens; /* n_ids; p is NULL where an id stands for nothing */
     struct heft_merge *merges;
     uint64_t *slots; /* pair << HEFT_ID_BITS | rank, small for the cache; NO_SLOT: free */
@@ -47,6 +49,10 @@ struct heft_vocab {
     /* Words that are tokens though merging does not lead there, where the vocabulary wants such
      * words taken whole: bytes → id. */
     struct heft_strmap wholes;
+    const char *unicode; /* whose classes its texts are cut by, where no other is asked for */
+    struct heft_error
+        refusal;       /* why texts cannot be encoded, only ids decoded; HEFT_OK: they can */
+    const char *doubt; /* what speaks against the pattern that the caller said, or NULL */
 };
 
 /* The byte that a character of the vocabulary files stands for; -1: none. */
@@ -55,12 +61,19 @@ int heft_alphabet_byte(uint32_t c);
 void heft_alphabet_order(uint8_t order[256]);
 
 /* Reads what is at `path` into tokens, byte_ids, merges and slots. */
-HEFT_CHECKED bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err);
+HEFT_CHECKED bool heft_vocab_read(struct heft_vocab *v, const char *path,
+                                  const struct heft_vocab_options *how, struct heft_error *err);
 /* The same from memory: vocab.bpe, tokenizer.json or ranks; ids: encoder.json, p NULL for none. */
 HEFT_CHECKED bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text,
-                                   struct heft_bytes ids, struct heft_error *err);
+                                   struct heft_bytes ids, const struct heft_vocab_options *how,
+                                   struct heft_error *err);
 HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
+                                                const struct heft_vocab_options *how,
                                                 struct heft_error *err);
+/* HEFT_UNSUPPORTED where ids of the vocabulary are decoded, and no more. */
+HEFT_CHECKED bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err);
+/* A word that is a token and to be taken whole. */
+HEFT_CHECKED bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err);
 /* GPT-2's own, where the build had it: HEFT_USAGE else. */
 HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
 /* Room for the tables of so many ids and merges, and `bytes` of tokens. */
@@ -81,10 +94,10 @@ extern const uint16_t heft_builtin_merges[][2];
 /* The bytes of each token in the order of ids, without the end of text, and how many they are. */
 extern const uint8_t heft_builtin_bytes[], heft_builtin_lengths[];
 
-/* log2 of the bytes of an id: 1 where all are below 65536, else 2. */
+/* log2 of the bytes of an id that texts encode to: 1 where all are below 65536, else 2. */
 static inline unsigned heft_vocab_width(const struct heft_vocab *v)
 {
-    return v->n_ids <= 65536 ? 1 : 2;
+    return v->text_ids <= 65536 ? 1 : 2;
 }
 static inline bool heft_vocab_is_closed(const struct heft_vocab *v, uint32_t id)
 {

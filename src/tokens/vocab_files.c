@@ -1,11 +1,13 @@
 /* vocab_files.c: what lies at a path, or in memory, and which of the readers takes it.
  *
  *     folder   vocab.bpe [+ encoder.json], else tokenizer.json, else merges.txt [+ vocab.json]
- *     file     {…}          tokenizer.json
+ *     file     one of such a pair, the other beside it: the pair
+ *              {…}          tokenizer.json
  *              IQ== 0       ranks (.tiktoken)
  *              others       a list of merges */
 #include "io/pages.h"
 #include "io/source.h"
+#include "tokens/strangers.h"
 #include "tokens/vocab_parts.h"
 
 #define MOST_FILE (UINT64_C(32) << 20) /* real ones have 11 MiB */
@@ -14,6 +16,13 @@
 static const struct {
     const char *text, *ids;
 } KNOWN[] = {{"vocab.bpe", "encoder.json"}, {"tokenizer.json", NULL}, {"merges.txt", "vocab.json"}};
+
+static bool ends_in(const char *path, const char *extension)
+{
+    const size_t n = strlen(path), m = strlen(extension);
+
+    return n >= m && strcmp(path + n - m, extension) == 0;
+}
 
 static void turn_alphabet(struct heft_vocab_reading *r)
 {
@@ -28,6 +37,19 @@ static bool is_json(struct heft_bytes text)
     while (i < text.n && strchr(" \t\r\n", text.p[i]) && text.p[i])
         i++;
     return i < text.n && text.p[i] == '{';
+}
+
+/* What merges say of the pattern. A list of no known name, without ids, says not even those. */
+static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
+{
+    const struct heft_vocab_known *known =
+        r->form == HEFT_FORM_MERGES ? heft_vocab_known_merges(r->v) : NULL;
+
+    if (r->form == HEFT_FORM_MERGES && !has_ids && !known && !(r->how && r->how->pattern))
+        return heft_fail(r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "a list of merges without ids: vocab.json is not beside it (--pattern "
+                         "gpt2 numbers them as GPT-2 does)");
+    return heft_vocab_judge(r, r->form, known);
 }
 
 static bool settle(struct heft_vocab_reading *r, struct heft_str lines)
@@ -47,7 +69,18 @@ static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text, bo
         !(r->err->code == HEFT_OK && heft_vocab_check_text(r, text) &&
           heft_vocab_read_merges(r, lines, has_ids)))
         return false;
-    return (!has_ids || heft_vocab_check_end(r, lines)) && settle(r, lines);
+    return (!has_ids || heft_vocab_check_end(r, lines)) && settle(r, lines) &&
+           judge_merges(r, has_ids);
+}
+
+static bool check_stranger(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    const char *stranger = heft_stranger(text);
+
+    return !stranger || heft_fail(r->err, HEFT_UNSUPPORTED, 0,
+                                  "%s: vocabularies are read from tokenizer.json, .tiktoken files "
+                                  "and lists of merges",
+                                  stranger);
 }
 
 static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool has_ids)
@@ -55,15 +88,14 @@ static bool read_text(struct heft_vocab_reading *r, struct heft_bytes text, bool
     if (!has_ids && is_json(text))
         return heft_vocab_check_text(r, text) && heft_vocab_read_json(r, text);
     if (!has_ids && heft_vocab_is_ranks(text))
-        return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text) &&
-               heft_vocab_check_words(r->v, r->err);
-    return read_merges(r, text, has_ids) && heft_vocab_check_words(r->v, r->err);
+        return heft_vocab_check_text(r, text) && heft_vocab_read_ranks(r, text);
+    return check_stranger(r, text) && read_merges(r, text, has_ids);
 }
 
 bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_bytes ids,
-                      struct heft_error *err)
+                      const struct heft_vocab_options *how, struct heft_error *err)
 {
-    struct heft_vocab_reading r = {.v = v, .err = err, .least_special = HEFT_NO_TOKEN};
+    struct heft_vocab_reading r = {.v = v, .how = how, .err = err, .least_special = HEFT_NO_TOKEN};
     bool ok;
 
     v->end = HEFT_NO_TOKEN;
@@ -107,24 +139,65 @@ static bool read_files(struct heft_vocab_reading *r, const char *path, const cha
     ok = ok && fetch(path, &mem, &text, r->err) &&
          (read_text(r, text, ids_path != NULL) || heft_error_file(r->err, path));
     heft_arena_release(&mem);
+    if (ok && r->v->refusal.code)
+        heft_error_file(&r->v->refusal, path);
     return ok;
 }
 
-static bool read_known(struct heft_vocab_reading *r, const char *folder, struct heft_arena *mem)
+static const char *in_folder(struct heft_vocab_reading *r, struct heft_arena *mem,
+                             struct heft_str folder, const char *name)
 {
-    const size_t n = strlen(folder);
-    const char *slash = n && folder[n - 1] == '/' ? "" : "/";
+    const char *slash = folder.n == 0 || folder.p[folder.n - 1] == '/' ? "" : "/";
+
+    return heft_arena_printf(mem, r->err, "%.*s%s%s", (int)folder.n, folder.p, slash, name);
+}
+
+/* The original's files, or those of transformers, which says in another file what else is done to texts. */
+static bool read_pair(struct heft_vocab_reading *r, struct heft_arena *mem, struct heft_str folder,
+                      const char *text, const char *ids)
+{
+    const char *added;
+
+    r->form = ends_in(text, ".bpe") ? HEFT_FORM_ORIGINAL : HEFT_FORM_MERGES;
+    if (!read_files(r, text, ids))
+        return false;
+    added = in_folder(r, mem, folder, "added_tokens.json");
+    if (!added)
+        return false;
+    if (ids && r->form == HEFT_FORM_MERGES && r->v->refusal.code == HEFT_OK &&
+        heft_path_kind(added) == HEFT_PATH_FILE) {
+        heft_fail(
+            &r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+            "added_tokens.json beside it may change how texts are encoded: use a tokenizer.json "
+            "(ids can be decoded)");
+        heft_error_file(&r->v->refusal, text);
+    }
+    return true;
+}
+
+/* The i-th known pair in a folder; *is_there: it is, and was read. */
+static bool read_known(struct heft_vocab_reading *r, struct heft_arena *mem, struct heft_str folder,
+                       size_t i, bool *is_there)
+{
+    const char *text = in_folder(r, mem, folder, KNOWN[i].text);
+    const char *ids = KNOWN[i].ids ? in_folder(r, mem, folder, KNOWN[i].ids) : NULL;
+
+    if (!text || (KNOWN[i].ids && !ids))
+        return false;
+    *is_there = heft_path_kind(text) == HEFT_PATH_FILE;
+    return !*is_there || read_pair(r, mem, folder, text,
+                                   ids && heft_path_kind(ids) == HEFT_PATH_FILE ? ids : NULL);
+}
+
+static bool read_folder(struct heft_vocab_reading *r, struct heft_arena *mem, const char *folder)
+{
+    bool is_there = false;
 
     for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++) {
-        const char *text = heft_arena_printf(mem, r->err, "%s%s%s", folder, slash, KNOWN[i].text);
-        const char *ids =
-            KNOWN[i].ids ? heft_arena_printf(mem, r->err, "%s%s%s", folder, slash, KNOWN[i].ids)
-                         : NULL;
-
-        if (!text || (KNOWN[i].ids && !ids))
+        if (!read_known(r, mem, heft_str_of(folder), i, &is_there))
             return false;
-        if (heft_path_kind(text) == HEFT_PATH_FILE)
-            return read_files(r, text, ids && heft_path_kind(ids) == HEFT_PATH_FILE ? ids : NULL);
+        if (is_there)
+            return true;
     }
     heft_fail(r->err, HEFT_USAGE, HEFT_NO_OFFSET,
               "the folder holds no vocabulary (vocab.bpe and encoder.json, tokenizer.json, or "
@@ -132,23 +205,38 @@ static bool read_known(struct heft_vocab_reading *r, const char *folder, struct 
     return heft_error_file(r->err, folder);
 }
 
-static bool read_folder(struct heft_vocab_reading *r, const char *folder)
+/* A file of a pair means the pair: alone it says either no ids or no merges. */
+static bool read_file(struct heft_vocab_reading *r, struct heft_arena *mem, const char *path)
 {
-    struct heft_arena names = {0};
-    const bool ok = read_known(r, folder, &names);
+    const size_t n = heft_path_folder(path);
+    const struct heft_str folder = {path, n};
+    bool is_there = false;
 
-    heft_arena_release(&names);
-    return ok;
+    for (size_t i = 0; i < HEFT_COUNT(KNOWN); i++)
+        if (KNOWN[i].ids &&
+            (strcmp(path + n, KNOWN[i].text) == 0 || strcmp(path + n, KNOWN[i].ids) == 0)) {
+            if (!read_known(r, mem, folder, i, &is_there))
+                return false;
+            break;
+        }
+    if (is_there)
+        return true;
+    r->form = ends_in(path, ".bpe") ? HEFT_FORM_ORIGINAL : HEFT_FORM_MERGES;
+    return read_files(r, path, NULL);
 }
 
-bool heft_vocab_read(struct heft_vocab *v, const char *path, struct heft_error *err)
+bool heft_vocab_read(struct heft_vocab *v, const char *path, const struct heft_vocab_options *how,
+                     struct heft_error *err)
 {
-    struct heft_vocab_reading r = {.v = v, .err = err, .least_special = HEFT_NO_TOKEN};
+    struct heft_vocab_reading r = {.v = v, .how = how, .err = err, .least_special = HEFT_NO_TOKEN};
+    struct heft_arena names = {0};
     bool ok;
 
     v->end = HEFT_NO_TOKEN;
     turn_alphabet(&r);
-    ok = heft_path_kind(path) == HEFT_PATH_DIR ? read_folder(&r, path) : read_files(&r, path, NULL);
+    ok = heft_path_kind(path) == HEFT_PATH_DIR ? read_folder(&r, &names, path)
+                                               : read_file(&r, &names, path);
+    heft_arena_release(&names);
     heft_vocab_ids_release(&r.ids);
     return ok;
 }

@@ -1,11 +1,12 @@
-/* vocab_json.c: a tokenizer.json that does what GPT-2's does becomes tokens and merges.
+/* vocab_json.c: a tokenizer.json of byte-level BPE becomes tokens and merges.
  *
  *     {"added_tokens": [{"id": 50256, "content": "<|endoftext|>", "special": true, …}],
  *      "normalizer": null, "pre_tokenizer": {"type": "ByteLevel", …}, …,
  *      "model": {"type": "BPE", "vocab": {"!": 0, …}, "merges": ["Ġ t", ["Ġ", "a"], …]}}
  *
  * Whatever else it holds is looked up by its path ("pre_tokenizer.type") in one table of what
- * leaves the ids as they are; a field or a value that is not there is refused by name. */
+ * leaves the ids as they are. A field or a value that is not there is named by the refusal to encode texts;
+ * ids are decoded where the decoder is one of bytes. */
 #include <stdio.h>
 
 #include "tokens/merge.h"
@@ -17,7 +18,15 @@
 
 /* ---- what may stand there ---------------------------------------------------------------- */
 
-enum { IS_NULL = 1, IS_FALSE = 2, IS_TRUE = 4, IS_EMPTY = 8, IS_ANY = 16, IS_ZERO = 32 };
+enum {
+    IS_NULL = 1,
+    IS_FALSE = 2,
+    IS_TRUE = 4,
+    IS_EMPTY = 8,
+    IS_ANY = 16,
+    IS_ZERO = 32,
+    DECODES = 64 /* other values change what ids stand for, too */
+};
 /* Of two ways to say the same, which one a field belongs to: it must be there. */
 enum { BYTE_LEVEL = 1, SEQUENCE = 2 };
 
@@ -49,17 +58,17 @@ static const struct rule {
     {"post_processor.add_prefix_space", IS_ANY, NULL, 0},
     {"post_processor.trim_offsets", IS_ANY, NULL, 0},
     {"post_processor.use_regex", IS_ANY, NULL, 0},
-    {"decoder", IS_NULL, NULL, 0},
-    {"decoder.type", 0, "ByteLevel", 0},
+    {"decoder", IS_NULL | DECODES, NULL, 0},
+    {"decoder.type", DECODES, "ByteLevel", 0},
     {"decoder.add_prefix_space", IS_ANY, NULL, 0},
     {"decoder.trim_offsets", IS_ANY, NULL, 0},
     {"decoder.use_regex", IS_ANY, NULL, 0},
-    {"model.type", 0, "BPE", 0}, /* GPT-2's own file is older than the field */
+    {"model.type", DECODES, "BPE", 0}, /* GPT-2's own file is older than the field */
     {"model.dropout", IS_NULL | IS_ZERO, NULL, 0},
     {"model.unk_token", IS_ANY, NULL, 0}, /* every byte has a token: nothing is unknown */
     {"model.fuse_unk", IS_ANY, NULL, 0},
-    {"model.continuing_subword_prefix", IS_NULL | IS_EMPTY, NULL, 0},
-    {"model.end_of_word_suffix", IS_NULL | IS_EMPTY, NULL, 0},
+    {"model.continuing_subword_prefix", IS_NULL | IS_EMPTY | DECODES, NULL, 0},
+    {"model.end_of_word_suffix", IS_NULL | IS_EMPTY | DECODES, NULL, 0},
     {"model.byte_fallback", IS_FALSE, NULL, 0},
     {"model.ignore_merges", IS_FALSE | IS_TRUE, NULL, 0},
 };
@@ -70,6 +79,7 @@ struct walk {
     struct heft_listing vocab, added;
     struct heft_bytes merges; /* the array, from bracket to bracket */
     bool ignore_merges;
+    bool has_bytes; /* a pre-tokenizer or decoder of bytes was seen */
     bool seen[HEFT_COUNT(RULES)];
     /* where the walk is: names joined by dots, and per level where its last name begins */
     char path[128];
@@ -80,20 +90,42 @@ struct walk {
     bool is_empty; /* of the container that was opened last nothing has been read */
 };
 
+static bool decides_decoding(const struct walk *w)
+{
+    for (size_t i = 0; i < HEFT_COUNT(RULES); i++)
+        if (RULES[i].may & DECODES && strcmp(RULES[i].path, w->path) == 0)
+            return true;
+    return false;
+}
+
+/* The first thing that is refused tells most; the walk goes on where ids can be decoded all the same. */
+static bool refuse_text(struct walk *w, const char *what, bool is_fatal)
+{
+    struct heft_error *refusal = &w->r->v->refusal;
+
+    if (refusal->code == HEFT_OK)
+        heft_fail(refusal, HEFT_UNSUPPORTED, w->json.where,
+                  "%s: only byte-level BPE as GPT-2 has it encodes texts", what);
+    if (is_fatal)
+        *w->r->err = *refusal;
+    return !is_fatal;
+}
+
 static bool refuse(struct walk *w, enum heft_json_token token)
 {
-    char value[48] = "";
+    char what[sizeof w->path + 64];
+    const int n = (int)heft_min_u64(w->json.text.n, 40);
+    const char *text = w->json.text.p;
 
     if (token == HEFT_JSON_STRING)
-        snprintf(value, sizeof value, " \"%.*s\"", (int)heft_min_u64(w->json.text.n, 40),
-                 w->json.text.p);
+        snprintf(what, sizeof what, "%s \"%.*s\"", w->path, n, text);
     else if (token == HEFT_JSON_NUMBER)
-        snprintf(value, sizeof value, " %.*s", (int)heft_min_u64(w->json.text.n, 40),
-                 w->json.text.p);
+        snprintf(what, sizeof what, "%s %.*s", w->path, n, text);
     else if (token == HEFT_JSON_TRUE || token == HEFT_JSON_FALSE)
-        snprintf(value, sizeof value, " %s", token == HEFT_JSON_TRUE ? "true" : "false");
-    return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
-                     "%s%s: only byte-level BPE as GPT-2 has it is read", w->path, value);
+        snprintf(what, sizeof what, "%s %s", w->path, token == HEFT_JSON_TRUE ? "true" : "false");
+    else
+        snprintf(what, sizeof what, "%s", w->path);
+    return refuse_text(w, what, decides_decoding(w));
 }
 
 /* A number that the library keeps, as a float, as 0. */
@@ -117,6 +149,19 @@ static bool fits(const struct rule *rule, enum heft_json_token token, struct hef
 /* A string, a number, true, false or null at w->path. */
 static bool check_scalar(struct walk *w, enum heft_json_token token)
 {
+    const bool is_type = w->path_n > 5 && strcmp(w->path + w->path_n - 5, ".type") == 0;
+
+    if (w->depth == 1 && token == HEFT_JSON_NUMBER)
+        return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
+                         "tokens and ids without merges: name the folder that also has vocab.bpe "
+                         "or merges.txt");
+    if (strcmp(w->path, "config.pattern") == 0)
+        return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
+                         "a tekken.json, which is not read; use the model's tokenizer.json");
+    w->has_bytes |= is_type && token == HEFT_JSON_STRING &&
+                    heft_str_is(w->json.text, "ByteLevel") &&
+                    (heft_str_starts(heft_str_of(w->path), HEFT_STR("pre_tokenizer.")) ||
+                     heft_str_starts(heft_str_of(w->path), HEFT_STR("decoder.")));
     for (size_t i = 0; i < HEFT_COUNT(RULES); i++) {
         if (strcmp(RULES[i].path, w->path) != 0 || !fits(&RULES[i], token, w->json.text))
             continue;
@@ -131,6 +176,7 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
 static bool check_forms(struct walk *w)
 {
     const char *missing = "pre_tokenizer";
+    char what[160];
     unsigned form = 0;
 
     for (size_t i = 0; i < HEFT_COUNT(RULES); i++)
@@ -139,23 +185,34 @@ static bool check_forms(struct walk *w)
     for (size_t i = 0; form && i < HEFT_COUNT(RULES); i++)
         if (RULES[i].form & form && !w->seen[i])
             missing = RULES[i].path, form = 0;
-    return form || heft_fail(w->r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                             "no %s: only byte-level BPE as GPT-2 has it is read", missing);
+    w->json.where = HEFT_NO_OFFSET;
+    snprintf(what, sizeof what, "no %s", missing);
+    return (form || refuse_text(w, what, false)) &&
+           (w->has_bytes || refuse_text(w, "neither pre_tokenizer nor decoder ByteLevel", true));
 }
 
 /* ---- added tokens ------------------------------------------------------------------------ */
 
-static bool check_added(struct walk *w, const struct heft_listed *item, bool has_id)
+static bool check_added(struct walk *w, struct heft_listed *item, bool has_id)
 {
     if (!has_id || !item->word.p)
         return heft_vocab_fail(w->r, item->where,
                                "an added token without id below 2^20, or content");
     if (item->word.n == 0 || item->word.n > HEFT_LONGEST)
         return heft_vocab_fail(w->r, item->where, "an added token of 0 or more than 4096 bytes");
-    return item->is_special ||
-           heft_fail(w->r->err, HEFT_UNSUPPORTED, item->where,
-                     "added_tokens: id %" PRIu32 " is not special: text is not searched for it",
-                     item->id);
+    if (!item->is_special && w->r->v->refusal.code == HEFT_OK)
+        heft_fail(&w->r->v->refusal, HEFT_UNSUPPORTED, item->where,
+                  "added_tokens: id %" PRIu32 " is not special, and texts are not searched for it: "
+                  "its ids can be decoded, texts cannot be encoded",
+                  item->id);
+    item->is_special = true;
+    return true;
+}
+
+static bool fail_shape(struct walk *w)
+{
+    return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
+                     "added_tokens: only a list of objects of scalars is read");
 }
 
 static bool read_added_member(struct walk *w, struct heft_listed *item, bool *has_id)
@@ -167,7 +224,7 @@ static bool read_added_member(struct walk *w, struct heft_listed *item, bool *ha
     uint64_t id;
 
     if (token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY)
-        return refuse(w, token);
+        return fail_shape(w);
     if (is_id) {
         *has_id = token == HEFT_JSON_NUMBER && heft_json_u64(&w->json, &id) && id < HEFT_MOST_IDS;
         item->id = *has_id ? (uint32_t)id : 0;
@@ -195,7 +252,7 @@ static bool read_added(struct walk *w)
             !heft_vocab_add(w->r, &w->added, &item))
             return false;
     }
-    return token == HEFT_JSON_ARRAY_END || (token != HEFT_JSON_ERROR && refuse(w, token));
+    return token == HEFT_JSON_ARRAY_END || (token != HEFT_JSON_ERROR && fail_shape(w));
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */
@@ -268,8 +325,8 @@ static bool step(struct walk *w, enum heft_json_token token, bool *is_done)
         *is_done = true;
         return true;
     case HEFT_JSON_KEY:
-        name_value(w, w->json.text);
-        return is_plain(w->json.text) || refuse(w, token);
+        name_value(w, is_plain(w->json.text) ? w->json.text : HEFT_STR("?"));
+        return true;
     case HEFT_JSON_OBJECT_END:
     case HEFT_JSON_ARRAY_END:
         w->depth--;
@@ -302,12 +359,25 @@ static bool walk(struct walk *w, struct heft_bytes text)
     while (!is_done)
         if (!step(w, heft_json_next(&w->json), &is_done))
             return false;
-    if (w->vocab.n == 0 || !w->merges.p)
+    if ((w->vocab.n == 0 || !w->merges.p) && w->r->v->refusal.code)
+        *w->r->err = w->r->v->refusal; /* of what was there instead */
+    else if (w->vocab.n == 0 || !w->merges.p)
         return heft_vocab_fail(w->r, HEFT_NO_OFFSET, "no model.vocab, or no model.merges");
-    return check_forms(w);
+    return w->r->err->code == HEFT_OK && check_forms(w);
 }
 
 /* ---- vocab and merges -------------------------------------------------------------------- */
+
+/* The library numbers what the vocabulary does not list from its number of tokens on, whatever the file
+ * says. */
+static bool check_number(struct walk *w, const struct heft_listed *item, uint32_t number)
+{
+    return item->id == number ||
+           heft_fail(w->r->err, HEFT_UNSUPPORTED, item->where,
+                     "added_tokens: id %" PRIu32 " is %" PRIu32 " to the library that writes the "
+                     "file, which counts on from the vocabulary",
+                     item->id, number);
+}
 
 /* Marks what the vocabulary lists and added_tokens names again, and takes in what it does not. */
 static bool join_added(struct walk *w)
@@ -333,8 +403,10 @@ static bool join_added(struct walk *w)
              heft_vocab_fail(w->r, item->where, "a token that added_tokens gives another id");
         w->added.items[at].is_special = false; /* is placed with the others */
     }
-    for (size_t i = 0; ok && i < w->added.n; i++)
-        ok = !w->added.items[i].is_special || heft_vocab_add(w->r, &w->vocab, &w->added.items[i]);
+    for (size_t i = 0, number = n; ok && i < w->added.n; i++)
+        if (w->added.items[i].is_special)
+            ok = check_number(w, &w->added.items[i], (uint32_t)number++) &&
+                 heft_vocab_add(w->r, &w->vocab, &w->added.items[i]);
     heft_strmap_release(&words);
     return ok;
 }
@@ -412,7 +484,7 @@ static bool find_wholes(struct walk *w)
 {
     struct heft_vocab *v = w->r->v;
     struct heft_merger merger = {0};
-    uint32_t ids[HEFT_LONGEST * 2], found;
+    uint32_t ids[HEFT_LONGEST * 2];
     bool ok = true;
 
     for (size_t i = 0; ok && w->ignore_merges && i < w->vocab.n; i++) {
@@ -425,7 +497,7 @@ static bool find_wholes(struct walk *w)
         ok = heft_merge_word(&merger, v->pairs, (const uint8_t *)token.p, token.n, ids, &count,
                              w->r->err);
         if (ok && count > 1)
-            ok = heft_strmap_add(&v->wholes, token, item->id, &found, w->r->err);
+            ok = heft_vocab_add_whole(v, item->id, w->r->err);
     }
     heft_merger_release(&merger);
     return ok;
@@ -437,6 +509,7 @@ bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text)
     const bool ok = walk(&w, text) && join_added(&w) && heft_vocab_place(r, &w.vocab) &&
                     read_merges(&w) && find_wholes(&w);
 
+    r->v->unicode = "16.0"; /* of the library's classes */
     heft_free(w.vocab.items);
     heft_free(w.added.items);
     return ok;

@@ -21,12 +21,26 @@ struct heft_listing {
     uint32_t most; /* the highest id */
 };
 
+/* Which pattern cuts texts, and what follows from it: vocab_pattern.c. */
+enum heft_vocab_form {
+    HEFT_FORM_ORIGINAL, /* vocab.bpe, with or without encoder.json */
+    HEFT_FORM_RANKS,
+    HEFT_FORM_MERGES, /* merges.txt, and lists of any other name */
+};
+struct heft_vocab_known {
+    const char *name;
+    bool is_gpt2;          /* goes with GPT-2's pattern */
+    bool ends_behind_last; /* <|endoftext|> has the lowest id that is free */
+};
+
 struct heft_vocab_reading {
     struct heft_vocab *v;
-    struct heft_vocab_ids ids;         /* bytes of a token → its id */
-    uint32_t least_special;            /* of the ids of special tokens */
-    int16_t bytes[HEFT_ALPHABET_ROOM]; /* of the alphabet's characters; -1: none */
-    uint8_t *to;                       /* bytes of the next token, where no file lists them */
+    const struct heft_vocab_options *how; /* NULL: none */
+    enum heft_vocab_form form;            /* of a list of merges */
+    struct heft_vocab_ids ids;            /* bytes of a token → its id */
+    uint32_t least_special;               /* of the ids of special tokens */
+    int16_t bytes[HEFT_ALPHABET_ROOM];    /* of the alphabet's characters; -1: none */
+    uint8_t *to;                          /* bytes of the next token, where no file lists them */
     struct heft_error *err;
 };
 
@@ -79,7 +93,16 @@ HEFT_CHECKED bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft
 /* True where the first line is one of a rank file. */
 bool heft_vocab_is_ranks(struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text);
-/* False where the merges were learnt with another pattern than GPT-2's. */
-HEFT_CHECKED bool heft_vocab_check_words(const struct heft_vocab *v, struct heft_error *err);
+
+/* ---- vocab_known.c, vocab_pattern.c ------------------------------------------------------ */
+
+/* The published vocabulary that it is, NULL: none. Of ranks its special tokens are placed: there is room
+ * for HEFT_VOCAB_EXTRA of them. */
+#define HEFT_VOCAB_EXTRA 32
+const struct heft_vocab_known *heft_vocab_known_merges(const struct heft_vocab *v);
+const struct heft_vocab_known *heft_vocab_known_ranks(struct heft_vocab *v);
+/* Once its merges are there: fills v->unicode, v->refusal and v->doubt. */
+HEFT_CHECKED bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
+                                   const struct heft_vocab_known *known);
 
 #endif

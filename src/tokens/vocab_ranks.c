@@ -6,7 +6,10 @@
  * Here any two neighbours whose bytes together are a token may merge. Yet only one pair ever does for
  * each token: before it is made, its bytes have been merged as they would be alone, for nothing
  * outside takes part, and of that way there is one last pair. That pair becomes the merge. A token
- * that its own bytes do not lead to is only taken where it is a whole word. */
+ * that its own bytes do not lead to is only taken where it is a whole word.
+ *
+ * "=" is the empty token, which takes its id and no text leads to (the last line of Whisper's file). Special
+ * tokens are not in the file: only of known vocabularies (vocab_known.c) they have ids. */
 #include "tokens/vocab_parts.h"
 
 #define LONGEST   128 /* bytes of a token: as many as the longest of GPT-2 and its successors have */
@@ -34,6 +37,8 @@ static bool from_base64(struct heft_str text, uint8_t *out, size_t *n)
     uint32_t bits = 0;
 
     *n = 0;
+    if (heft_str_is(text, "="))
+        return true;
     if (text.n == 0 || text.n % 4)
         return false;
     for (size_t i = 0; i < text.n - pads; i++) {
@@ -110,14 +115,23 @@ static bool list_lines(struct heft_vocab_reading *r, struct heft_str text,
     return true;
 }
 
-/* The end of text has the lowest id that is free: 50256 beside GPT-2's ranks. */
+/* The lowest id that is free: 50256 beside GPT-2's ranks. */
+static void place_end(struct heft_vocab *v)
+{
+    for (v->end = 0; v->end < v->n_ids && v->tokens[v->end].p;)
+        v->end++;
+    v->n_ids = v->end < v->n_ids ? v->n_ids : v->end + 1;
+    v->tokens[v->end] = HEFT_STR(HEFT_END_OF_TEXT);
+}
+
 static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing *list)
 {
     struct heft_vocab *v = r->v;
     uint32_t found;
 
-    v->n_ids = list->most + 2;
-    v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
+    v->n_ids = list->most + 1;
+    v->tokens =
+        heft_arena_zero(&v->mem, (size_t)v->n_ids + HEFT_VOCAB_EXTRA, sizeof *v->tokens, r->err);
     if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, list->n, r->err))
         return false;
     for (size_t i = 0; i < list->n; i++) {
@@ -127,6 +141,8 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
             return heft_fail(r->err, HEFT_MALFORMED, item->where,
                              "rank %" PRIu32 " belongs to another token already", item->id);
         v->tokens[item->id] = item->word;
+        if (item->word.n == 0)
+            continue;
         if (!heft_vocab_ids_add(&r->ids, item->id, &found, r->err))
             return false;
         if (found != HEFT_MAP_NONE)
@@ -134,10 +150,6 @@ static bool place_ranks(struct heft_vocab_reading *r, const struct heft_listing 
                              "a token that has rank %" PRIu32 " and rank %" PRIu32, found,
                              item->id);
     }
-    for (v->end = 0; v->tokens[v->end].p;)
-        v->end++;
-    v->n_ids = v->end > list->most ? v->end + 1 : list->most + 1;
-    v->tokens[v->end] = HEFT_STR(HEFT_END_OF_TEXT);
     return heft_vocab_place_bytes(r);
 }
 
@@ -201,11 +213,10 @@ static bool add_merge(struct heft_vocab_reading *r, uint32_t id)
     struct heft_vocab *v = r->v;
     const struct heft_str token = v->tokens[id];
     struct parting parts;
-    uint32_t found;
 
     part_token(r, token, &parts);
     if (parts.n > 2)
-        return heft_strmap_add(&v->wholes, token, id, &found, r->err);
+        return heft_vocab_add_whole(v, id, r->err);
     v->merges[v->n_merges++] =
         (struct heft_merge){heft_vocab_ids_get(&r->ids, (struct heft_str){token.p, parts.at[1]}),
                             heft_vocab_ids_get(&r->ids, (struct heft_str){token.p + parts.at[1],
@@ -218,16 +229,22 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
                        struct heft_listing *list)
 {
     struct heft_vocab *v = r->v;
+    const struct heft_vocab_known *known;
+    uint32_t ranks;
 
     if (text.n > MOST_FILE)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET, "a rank file of more than 8 MiB");
     if (!list_lines(r, (struct heft_str){(const char *)text.p, text.n}, list) ||
         !place_ranks(r, list) || !heft_vocab_reserve(r, list->n))
         return false;
-    for (uint32_t id = 0; id < v->n_ids; id++)
-        if (v->tokens[id].p && id != v->end && v->tokens[id].n > 1 && !add_merge(r, id))
+    ranks = v->n_ids;
+    known = heft_vocab_known_ranks(v);
+    for (uint32_t id = 0; id < ranks; id++)
+        if (v->tokens[id].p && v->tokens[id].n > 1 && !add_merge(r, id))
             return false;
-    return heft_vocab_settle(r);
+    if (known && known->ends_behind_last)
+        place_end(v);
+    return heft_vocab_settle(r) && heft_vocab_judge(r, HEFT_FORM_RANKS, known);
 }
 
 bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text)

@@ -546,12 +546,12 @@ static unsigned first_line_bits(const struct heft_vocab *v, unsigned most)
     return bits < most ? bits : most;
 }
 
-bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache,
+bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t cache, unsigned width,
                      struct heft_error *err)
 {
     const size_t bytes = cache > LEAST ? cache : LEAST;
 
-    *w = (struct heft_words){.v = v, .width = heft_vocab_width(v)};
+    *w = (struct heft_words){.v = v, .width = width};
     w->most_line_bits = bits_below(bytes / 3 * 2, sizeof *w->lines);
     w->line_bits = first_line_bits(v, w->most_line_bits);
     w->most_long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);

@@ -34,9 +34,9 @@ struct heft_words {
     size_t by_heap; /* bytes of long words so far, as long as merging them is by the heap */
 };
 
-/* cache: bytes that it may take. The vocabulary's own tokens are known from the start. */
+/* cache: bytes that it may take; width: log2 of the bytes of an id. The vocabulary's own tokens are known from the start. */
 HEFT_CHECKED bool heft_words_init(struct heft_words *words, const struct heft_vocab *v,
-                                  size_t cache, struct heft_error *err);
+                                  size_t cache, unsigned width, struct heft_error *err);
 void heft_words_release(struct heft_words *words);
 /* The words between starts[0], starts[1] … starts[n]; ids go to `out`, which has room for as many as
  * the words have bytes, and HEFT_WORD_ROOM more. Returns where they end, NULL on failure. */

@@ -56,14 +56,16 @@ static void print_vocab(const char *path)
 {
     struct heft_error err = {0};
     struct heft_vocab *v = heft_vocab_open(path, &err);
+    struct heft_encoder *e = v ? heft_encoder_new(v, NULL, &err) : NULL;
 
-    if (v) {
+    if (e) {
         printf("ok %u\n", (unsigned)heft_vocab_size(v));
     } else {
         printf("open %s", judge_code_name(err.code));
         print_offset(err.offset);
         printf(" %s\n", err.text);
     }
+    heft_encoder_free(e);
     heft_vocab_close(v);
 }
 

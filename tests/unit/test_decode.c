@@ -21,7 +21,7 @@ static int make_vocab(void **unused)
 
     (void)unused;
     vocab = heft_vocab_from((struct heft_bytes){(const uint8_t *)MERGES, sizeof MERGES - 1},
-                            (struct heft_bytes){0}, &err);
+                            (struct heft_bytes){0}, NULL, &err);
     return vocab ? 0 : -1;
 }
 

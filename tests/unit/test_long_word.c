@@ -45,7 +45,7 @@ static struct heft_vocab *random_vocab(unsigned letters, size_t tokens)
 {
     struct made made = {.n = letters};
     char lines[TOKENS][2 * LONGEST + 4];
-    char path[] = "/tmp/heft-long-XXXXXX";
+    char path[] = "/tmp/long-XXXXXX", named[sizeof path + 4];
     struct heft_error err = {0};
     struct heft_vocab *v;
     size_t n_lines = 0;
@@ -72,8 +72,10 @@ static struct heft_vocab *random_vocab(unsigned letters, size_t tokens)
     for (size_t i = 0; i < n_lines; i++)
         fputs(lines[i], f);
     fclose(f);
-    v = heft_vocab_open(path, &err);
-    unlink(path);
+    snprintf(named, sizeof named, "%s.bpe", path);
+    assert_int_equal(rename(path, named), 0);
+    v = heft_vocab_open(named, &err);
+    unlink(named);
     return v;
 }
 

@@ -119,15 +119,17 @@ static const char MERGES[] = "#version: 0.2\na b\nĠ t\nh e\nĠt he\na a\naa a\n
 
 static struct heft_vocab *small_vocab(void)
 {
-    char path[] = "/tmp/heft-tokens-XXXXXX";
+    char path[] = "/tmp/tokens-XXXXXX", named[sizeof path + 4];
     const int fd = mkstemp(path);
     struct heft_error err = {0};
     struct heft_vocab *v;
 
     assert_true(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
     close(fd);
-    v = heft_vocab_open(path, &err);
-    unlink(path);
+    snprintf(named, sizeof named, "%s.bpe", path);
+    assert_int_equal(rename(path, named), 0);
+    v = heft_vocab_open(named, &err);
+    unlink(named);
     assert_non_null(v);
     return v;
 }

@@ -166,7 +166,7 @@ static struct heft_vocab *open_so(const struct spelling *s)
 
     spell(s, &ids, &merges);
     assert_int_equal(is_read_so(&ids, &merges), s->is_usual);
-    v = heft_vocab_from(bytes_of(&merges), bytes_of(&ids), &err);
+    v = heft_vocab_from(bytes_of(&merges), bytes_of(&ids), NULL, &err);
     if (!v)
         fail_msg("%s", err.text);
     heft_buf_release(&ids);
@@ -268,7 +268,7 @@ static void expect_wrong(const char *item, const char *line, const char *message
     heft_buf_printf(&ids, "%s\"<|endoftext|>\": %u}", item, IDS);
     heft_buf_text(&merges, line);
     assert_false(is_read_so(&ids, &merges));
-    v = heft_vocab_from(bytes_of(&merges), bytes_of(&ids), &err);
+    v = heft_vocab_from(bytes_of(&merges), bytes_of(&ids), NULL, &err);
     if (message ? v || !strstr(err.text, message) : !v)
         fail_msg("%s %s: %s", item, line, err.text);
     heft_vocab_close(v);

@@ -86,7 +86,9 @@ def id_samples():
 
 
 def rank_samples():
-    ranks("ranks-good", "YWI= 256\n", "ok")
+    for name, end in [("good", "YWI= 256\n"), ("empty-token", "YWI= 256\n= 257\n")]:
+        ranks(f"ranks-{name}", end, "unsupported", "no split pattern in the file")
+        ROWS[-1] = (*ROWS[-1][:2], "-", ROWS[-1][3])
     ranks("ranks-taken", "YWI= 255\n", text="rank 255 belongs to another token")
     ranks("ranks-two", "YQ== 256\n", text="a token that has rank 97 and rank 256")
     for name, line in {"padding": "YWI 256", "tail-bits": "YWJ= 256", "inner-padding": "Y=I= 256",
@@ -136,7 +138,7 @@ def json_samples():
             ("suffix", "model.end_of_word_suffix", "</w>", 'model.end_of_word_suffix "</w>"')]:
         tokenizer(f"json-{name}", put(path, value), text=text)
     tokenizer("json-field-dotted", lambda whole: whole.update({"model.ignore_merges": True}),
-              text="model.ignore_merges:")
+              text="? true")
     tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
     tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
     tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
@@ -150,8 +152,8 @@ def json_samples():
     tokenizer("json-merges", put("model.merges", 7), text="model.merges 7")
     for name, tokens, code, text in [
             ("end", [{"id": 259, "content": "<|endoftext|>", "special": True}], "malformed", "gives another id"),
-            ("taken", [{"id": 257, "content": "<pad>", "special": True}], "malformed", "id 257 belongs to another token"),
-            ("not-special", [{"id": 300, "content": "<pad>", "special": False}], "unsupported", "id 300 is not special"),
+            ("taken", [{"id": 257, "content": "<pad>", "special": True}], "unsupported", "id 257 is 259 to the library"),
+            ("not-special", [{"id": 259, "content": "<pad>", "special": False}], "unsupported", "id 259 is not special"),
             ("list-id", [{"id": [57], "content": "<pad>", "special": True}], "unsupported", "added_tokens: only"),
             ("list-special", [{"id": 300, "content": "<pad>", "special": [True]}], "unsupported", "added_tokens: only"),
             ("no-id", [{"content": "<pad>", "special": True}], "malformed", "without id below 2^20, or content"),
@@ -159,7 +161,33 @@ def json_samples():
         tokenizer(f"json-added-{name}", added(*tokens), code, text)
 
 
+def strangers():
+    """Forms that say no pattern, and files that are no vocabularies."""
+    merges("pattern-other", "#version: 0.2\n" + "".join(f"{c} {d}\n" for c in ".;(" for d in "abcd"), "unsupported", "-",
+           "12 of 12 merged tokens are no words of GPT-2's pattern")
+    (HERE / "list.txt").write_text("#version: 0.2\na b\n")
+    row("list.txt", "unsupported", "-", "a list of merges without ids")
+    for name, more, text in [("pair", {}, "no split pattern in the file"),
+                             ("pair-added", {"added_tokens.json": "{}"}, "no split pattern in the file")]:
+        folder = HERE / name
+        folder.mkdir(exist_ok=True)
+        (folder / "vocab.json").write_text(json.dumps({c: i for i, c in enumerate(ALPHABET + ["ab"])}))
+        for file, content in {"merges.txt": "#version: 0.2\na b\n", **more}.items():
+            (folder / file).write_text(content)
+        row(name, "unsupported", "-", text)
+    row("pair/merges.txt", "unsupported", "-", "no split pattern in the file")
+    row("pair/vocab.json", "unsupported", "-", "no split pattern in the file")
+    for name, content, offset, text in [
+            ("sentencepiece.model", b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2", "0x0", "a SentencePiece model"),
+            ("parquet.json", b"PAR1\x15\4\x15\x10", "0x0", "a Parquet file"),
+            ("ids-alone.json", b'{"a": 0, "b": 1}', "0x6", "tokens and ids without merges"),
+            ("tekken.json", b'{"config": {"pattern": "x"}}', "0x17", "a tekken.json")]:
+        (HERE / name).write_bytes(content)
+        row(name, "unsupported", offset, text)
+
+
 text_samples()
+strangers()
 id_samples()
 rank_samples()
 json_samples()
