@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- what encode and count share ------------------------------------------------------------ */
 
@@ -68,6 +69,58 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
     return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
 }
 
+/* Whether a part of the path between slashes is **. */
+static bool has_below(const char *path)
+{
+    for (const char *p = path; (p = strstr(p, "**")) != NULL; p += 2)
+        if ((p == path || p[-1] == '/') && (p[2] == '/' || p[2] == '\0'))
+            return true;
+    return false;
+}
+
+/* glob.glob without recursive=True, as encode.py calls it, takes ** for *. */
+static void note_inputs(const struct options *options)
+{
+    struct stat status;
+
+    for (size_t i = 0; i < options->inputs.n; i++)
+        if (has_below(options->inputs.items[i]) && stat(options->inputs.items[i], &status) != 0) {
+            report_note(options, "%s: ** crosses folders; encode.py takes it for *",
+                        options->inputs.items[i]);
+            return;
+        }
+}
+
+/* What may be other than it was meant, once texts were read. */
+static void note_run(const struct options *options, const struct heft_encoding *e)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summarize(e, &sum);
+    if (sum.looks_like)
+        report_note(options, "texts look like %s, and are taken as they stand%s", sum.looks_like,
+                    strstr(sum.looks_like, "JSON") ? " (--jsonl KEY takes the text of a key)" : "");
+    if (options->output && !options->eot && sum.documents > 1 && heft_encode_width(e) != 8 &&
+        strcmp(heft_encode_format(e), "megatron") != 0)
+        report_note(options,
+                    "%llu documents are separated by <|endoftext|> as text, several "
+                    "tokens (--eot id puts its id)",
+                    (unsigned long long)sum.documents);
+}
+
+static void put_each(const struct options *options, struct out *out, const struct heft_encoding *e)
+{
+    json_key(out, "each");
+    json_open(out, '[');
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        json_open(out, '{');
+        json_member_text(out, "input", options->inputs.items[i]);
+        json_member_u64(out, "tokens", heft_encode_tokens(e, i));
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
 /* ---- encode --------------------------------------------------------------------------------- */
 
 /* What a reader of the output would not expect. */
@@ -101,6 +154,7 @@ static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
         return;
     }
     json_open(out, '{');
+    json_member_u64(out, "heft", 1);
     json_key(out, "inputs");
     json_open(out, '[');
     list_files(out, e, true, heft_encode_input);
@@ -128,6 +182,7 @@ static void tell_done(const struct options *options, struct out *out, const stru
         return;
     }
     json_open(out, '{');
+    json_member_u64(out, "heft", 1);
     json_key(out, "files");
     json_open(out, '[');
     list_files(out, e, true, heft_encode_output);
@@ -139,6 +194,8 @@ static void tell_done(const struct options *options, struct out *out, const stru
         json_member_u64(out, "val_tokens", sum.val_tokens);
     json_member_u64(out, "bytes", sum.bytes);
     json_member_u64(out, "resumed", sum.resumed);
+    if (sum.resumed == 0 && options->eot && strcmp(options->eot, "text") != 0)
+        put_each(options, out, e);
     json_key(out, "seconds");
     json_seconds(out, progress_seconds(progress));
     json_member_u64(out, "peak_rss", peak_memory());
@@ -152,6 +209,7 @@ static bool encode(const struct options *options, struct out *out, const struct 
     struct heft_encoding *const e = make_plan(options, v, progress, err);
     bool fine = e != NULL;
 
+    note_inputs(options);
     if (fine)
         note_plan(options, e);
     if (fine && options->dry_run) {
@@ -160,6 +218,8 @@ static bool encode(const struct options *options, struct out *out, const struct 
         progress_catch();
         fine = heft_encode_run(e, err);
         progress_end(progress);
+        if (fine)
+            note_run(options, e);
         if (fine)
             tell_done(options, out, e, progress);
     }
@@ -211,20 +271,12 @@ static void tell_count_json(const struct options *options, struct out *out,
 
     heft_encode_summarize(e, &sum);
     json_open(out, '{');
+    json_member_u64(out, "heft", 1);
     json_member_u64(out, "tokens", sum.tokens);
     json_member_u64(out, "documents", sum.documents);
     json_member_u64(out, "bytes", sum.bytes);
-    if (options->each) {
-        json_key(out, "each");
-        json_open(out, '[');
-        for (size_t i = 0; i < options->inputs.n; i++) {
-            json_open(out, '{');
-            json_member_text(out, "input", options->inputs.items[i]);
-            json_member_u64(out, "tokens", heft_encode_tokens(e, i));
-            json_close(out, '}');
-        }
-        json_close(out, ']');
-    }
+    if (options->each)
+        put_each(options, out, e);
     json_close(out, '}');
     out_char(out, '\n');
 }
@@ -241,6 +293,8 @@ static bool count(const struct options *options, struct out *out, const struct h
 
     progress_end(progress);
     if (fine) {
+        note_inputs(options);
+        note_run(options, e);
         heft_encode_summarize(e, &sum);
         if (options->json) {
             tell_count_json(options, out, e);

@@ -64,6 +64,9 @@ int cmd_train(const struct options *options, struct out *out)
         return report_error(&err);
     if (options->json)
         print_report(&report, out);
+    if (report.looks_like)
+        report_note(options, "texts look like %s, and are learnt from as they stand",
+                    report.looks_like);
     if (report.ids && report.ids < how.size)
         report_note(options, "%u ids only: no other pair stands there often enough",
                     (unsigned)report.ids);

@@ -143,7 +143,7 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  *     bool fine = e && heft_encode_run(e, &err);
  *     heft_encode_free(e);
  *
- * An input is a file, a folder (walked as Python's os.walk does), a pattern (as glob.glob), or "-",
+ * An input is a file, a folder (walked as Python's os.walk does), a pattern (as glob.glob, ** crossing folders), or "-",
  * standard input. .gz and .zst are unpacked, known by their first bytes; \r\n and \r are read as
  * \n; an .npz passes its arrays on. The output appears whole under its name, or not at all.
  *
@@ -194,6 +194,9 @@ struct heft_encode_summary {
     uint64_t tokens, bytes;             /* bytes: read */
     uint64_t resumed;                   /* of these, read by a run before */
     uint64_t val_tokens;                /* of the tokens, in the file for validation */
+    /* What a text looks like that was read as it stands, "JSON lines" or "WARC records"; NULL: nothing
+     * of that kind. */
+    const char *looks_like;
 };
 
 struct heft_encoding;
@@ -203,6 +206,8 @@ HEFT_API struct heft_encoding *heft_encode_plan(const struct heft_vocab *v,
                                                 const char *const *inputs, size_t n,
                                                 const struct heft_encode_options *options,
                                                 struct heft_error *err);
+/* Its name, "bin"; NULL where tokens are only counted. */
+HEFT_API const char *heft_encode_format(const struct heft_encoding *e);
 /* Bytes of an id in the output: 2, 4 or, of npz, 8; 0 of ids, which are decimals, and where tokens are
  * only counted. */
 HEFT_API unsigned heft_encode_width(const struct heft_encoding *e);
@@ -276,6 +281,7 @@ struct heft_train_options {
 };
 struct heft_train_report {
     uint64_t files, bytes, words, different; /* different: words that differ */
+    const char *looks_like;                  /* as in struct heft_encode_summary */
     uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
 };
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "tokens/json_lines.h"
+#include "tokens/strangers.h"
 #include "tokens/utf8.h"
 
 #define READ ((size_t)256 << 10) /* at a time: it is looked at while the processor has it near */
@@ -209,12 +210,14 @@ static bool tell(struct front *f, uint64_t read, struct heft_error *err)
 
 static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_error *err)
 {
+    const bool is_begin = !f->goes_on;
+    uint64_t done = 0;
     size_t n = 1;
 
-    if (!f->goes_on && !begin_document(f, err))
+    if (is_begin && !begin_document(f, err))
         return false;
     f->goes_on = false;
-    while (n > 0) {
+    for (; n > 0; done += n) {
         uint8_t *to;
         size_t room;
 
@@ -222,6 +225,8 @@ static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_
             !heft_text_read(in, to, (size_t)heft_min_u64(room, READ), &n, err) ||
             !tell(f, in->bytes.read, err))
             return false;
+        if (is_begin && done == 0 && !f->plan->sum.looks_like)
+            f->plan->sum.looks_like = heft_text_lookalike((struct heft_bytes){to, n});
         count_characters(f, to, n);
         f->line->job->n += n;
     }

@@ -13,13 +13,39 @@ static bool is_folder(const char *path)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* A device has no folder for what is written beside it first. */
+static bool check_device(const char *path, struct heft_error *err)
+{
+    const enum heft_path_kind kind = heft_path_kind(path);
+
+    if (kind != HEFT_PATH_OTHER && strncmp(path, "/dev/", 5) != 0)
+        return true;
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "no regular file: tokens go to files that are written beside their name and renamed");
+    return heft_error_file(err, path);
+}
+
 static bool choose_output(struct heft_encoding *e, struct heft_error *err)
 {
     const char *path = e->options.output;
 
     if (!*path)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a name of nothing, to write to");
+    if (!check_device(path, err))
+        return false;
     e->output = is_folder(path) ? heft_arena_printf(&e->mem, err, "%s/", path) : path;
+    return e->output != NULL;
+}
+
+/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx: any other extension belongs to the prefix,
+ * but its own name. */
+static bool name_megatron(struct heft_encoding *e, const char *extension, struct heft_error *err)
+{
+    const bool is_own = strcmp(extension, ".idx") == 0 || strcmp(extension, ".megatron") == 0;
+    const size_t n = strlen(e->output) - (is_own ? strlen(extension) : 0);
+
+    if (strcmp(extension, ".bin") != 0 && e->output[strlen(e->output) - 1] != '/')
+        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)n, e->output);
     return e->output != NULL;
 }
 
@@ -50,8 +76,8 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
     if (!*extension && e->output[n - 1] != '/')
         e->output =
             heft_arena_printf(&e->mem, err, "%s%s", e->output, heft_token_extension(e->format));
-    else if (e->format == &heft_tokens_megatron && strcmp(extension, ".idx") == 0)
-        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)(n - 4), e->output);
+    else if (e->format == &heft_tokens_megatron)
+        return name_megatron(e, extension, err);
     return e->output != NULL;
 }
 
@@ -201,6 +227,11 @@ unsigned heft_encode_width(const struct heft_encoding *e)
     if (!e || !e->format || e->format == &heft_tokens_ids)
         return 0;
     return e->format == &heft_tokens_npz ? 8 : e->width;
+}
+
+const char *heft_encode_format(const struct heft_encoding *e)
+{
+    return e && e->format ? e->format->name : NULL;
 }
 
 void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)

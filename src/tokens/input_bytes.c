@@ -4,9 +4,10 @@
 #include <errno.h>
 
 #include "io/os.h"
+#include "tokens/strangers.h"
 
 #define PACKED ((size_t)128 << 10)
-#define HEAD   4 /* bytes that tell packed files */
+#define HEAD   64 /* bytes that tell packed files, and those that are no texts */
 
 /* After a call that failed: whether it is to be tried again. */
 static bool is_interrupted(const struct heft_input_bytes *in, bool *go_on, struct heft_error *err)
@@ -72,6 +73,18 @@ static bool pull(struct heft_input_bytes *in, uint8_t *to, size_t room, size_t *
     return true;
 }
 
+static bool check_stranger(struct heft_input_bytes *in, struct heft_bytes head,
+                           struct heft_error *err)
+{
+    const char *stranger = heft_stranger(head);
+
+    in->is_known = true;
+    return !stranger || heft_fail(err, HEFT_UNSUPPORTED, 0,
+                                  "%s; texts, JSON lines and .npz are read, also packed as .gz "
+                                  "and .zst",
+                                  stranger);
+}
+
 /* The first bytes, of which a pipe may give one at a time. */
 static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
 {
@@ -86,7 +99,7 @@ static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
     in->waiting = (struct heft_bytes){in->packed, n};
     pack = heft_pack_of(in->waiting);
     if (pack == HEFT_PACK_NONE)
-        return true;
+        return check_stranger(in, in->waiting, err);
     in->unpack = heft_unpack_new(pack, err);
     return in->unpack != NULL;
 }
@@ -148,6 +161,8 @@ static bool read_packed(struct heft_input_bytes *in, uint8_t *to, size_t room, s
             break;
     }
     *n = wanted - room;
+    if (*n > 0 && !in->is_known && !check_stranger(in, (struct heft_bytes){to - *n, *n}, err))
+        return false;
     return *n > 0 || heft_unpack_end(in->unpack, err) || fail_packed(in, err);
 }
 

@@ -21,6 +21,7 @@ struct heft_input_bytes {
     uint8_t *packed; /* read, not unpacked yet (and the first bytes of every file) */
     struct heft_bytes waiting;
     bool is_regular, ended;
+    bool is_known; /* its first bytes were looked at: it may be a text */
 };
 
 HEFT_CHECKED bool heft_input_open(struct heft_input_bytes *in, const char *path,

@@ -1,12 +1,14 @@
 /* input_pattern.c: a pattern's parts between slashes, one after the other: what the parts before match
  * is kept, what the last one matches is told as it is found.
  *
- *     "a//b/c?/d"   "a//b" as it is → those of its names that c? matches → those that have a d */
+ *     "a//b/c?/d"   "a//b" as it is → those of its names that c? matches → those that have a d
+ *     "a/" "**" "/d"    a and the folders below it → those that have a d */
 #include "tokens/input_pattern.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "io/os.h"
+#include "tokens/input_below.h"
 #include "tokens/utf8.h"
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -221,11 +223,53 @@ static bool tell_plain(const char *folder, struct heft_str part, heft_path_fn *e
     return ok;
 }
 
+/* ** alone: the folders, or at the end of a pattern what they hold that is no folder. */
+struct holding {
+    heft_path_fn *each;
+    void *ctx;
+};
+
+static bool tell_file(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct holding *to = ctx;
+    const char *slash = strrchr(path, '/');
+    struct heft_os_stat st;
+
+    if ((slash ? slash + 1 : path)[0] == '.' || (heft_os->stat_path(path, &st) == 0 && st.is_dir))
+        return true;
+    return to->each(to->ctx, path, err);
+}
+
+static bool tell_files(void *ctx, const char *folder, struct heft_error *err)
+{
+    bool is_closed;
+
+    return heft_folder_each(folder, tell_file, ctx, &is_closed, err);
+}
+
+static bool is_below(struct heft_str part)
+{
+    return heft_str_is(part, "**");
+}
+
+static bool tell_below(const char *folder, bool is_last, heft_path_fn *each, void *ctx,
+                       struct heft_error *err)
+{
+    struct holding files = {each, ctx};
+
+    return is_last ? heft_folders_below(folder, tell_files, &files, err)
+                   : heft_folders_below(folder, each, ctx, err);
+}
+
 static bool tell_part(const struct names *prefixes, struct heft_str part, heft_path_fn *each,
                       void *ctx, struct heft_error *err)
 {
     for (size_t i = 0; i < prefixes->n; i++)
-        if (!(is_magic(part) ? tell_magic : tell_plain)(prefixes->items[i], part, each, ctx, err))
+        if (is_below(part)) {
+            if (!tell_below(prefixes->items[i], part.p[part.n] == '\0', each, ctx, err))
+                return false;
+        } else if (!(is_magic(part) ? tell_magic : tell_plain)(prefixes->items[i], part, each, ctx,
+                                                               err))
             return false;
     return true;
 }
@@ -267,6 +311,8 @@ static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each
     bool ok;
 
     *p = skip_slashes(*p + part.n);
+    if (is_below(part) && is_below((struct heft_str){*p, strcspn(*p, "/")}))
+        return true; /* once more says nothing more */
     if (!**p)
         return part.p + part.n < *p ? tell_part(prefixes, part, tell_folder, &folders, err)
                                     : tell_part(prefixes, part, each, ctx, err);
@@ -296,8 +342,28 @@ static size_t literal(const char *pattern, const char **rest)
     return *p ? n : strlen(pattern);
 }
 
+static bool tell_no_folder(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct holding *to = ctx;
+    struct heft_os_stat st;
+
+    return (heft_os->stat_path(path, &st) == 0 && st.is_dir) || to->each(to->ctx, path, err);
+}
+
+/* Behind a ** folders are no matches: what they hold is found without them. */
+static bool has_below(const char *rest)
+{
+    for (size_t n = strcspn(rest, "/"); n > 0; n = strcspn(rest, "/")) {
+        if (is_below((struct heft_str){rest, n}))
+            return true;
+        rest = skip_slashes(rest + n);
+    }
+    return false;
+}
+
 bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx, struct heft_error *err)
 {
+    struct holding files = {each, ctx};
     const char *p;
     const size_t n = literal(pattern, &p);
     struct names prefixes = {0};
@@ -307,6 +373,10 @@ bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx, struc
 
     if (ok && !*p && heft_os->stat_link(pattern, &st) == 0)
         ok = each(ctx, pattern, err);
+    if (has_below(p)) {
+        each = tell_no_folder;
+        ctx = &files;
+    }
     while (ok && *p)
         ok = take_part(&prefixes, &p, each, ctx, err);
     release_names(&prefixes);

@@ -12,8 +12,9 @@ typedef bool heft_path_fn(void *ctx, const char *path, struct heft_error *err);
 HEFT_CHECKED bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx,
                                    bool *is_closed, struct heft_error *err);
 
-/* What a pattern matches: * ? [a-z] [!a]; names with a dot in front only where it has one. Folders
- * that cannot be read have nothing that matches, as in Python. */
+/* What a pattern matches: * ? [a-z] [!a]; names with a dot in front only where it has one; ** for any
+ * number of folders, as glob.glob(recursive=True) has it, but each folder once, and no folder among the
+ * matches. Folders that cannot be read have nothing that matches, as in Python; those of ** fail. */
 HEFT_CHECKED bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx,
                                     struct heft_error *err);
 

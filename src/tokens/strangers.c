@@ -36,3 +36,20 @@ const char *heft_stranger(struct heft_bytes head)
             return STRANGERS[i].what;
     return is_sentencepiece(head) ? "a SentencePiece model" : NULL;
 }
+
+/* {"key": … on the first line and, where there is one, on the second. */
+static bool is_json_lines(struct heft_bytes head)
+{
+    const uint8_t *line = memchr(head.p, '\n', head.n);
+    const size_t next = line ? (size_t)(line - head.p) + 1 : head.n;
+
+    return head.n > 2 && memcmp(head.p, "{\"", 2) == 0 &&
+           (next + 2 > head.n || memcmp(head.p + next, "{\"", 2) == 0);
+}
+
+const char *heft_text_lookalike(struct heft_bytes head)
+{
+    if (head.n > 7 && memcmp(head.p, "WARC/1.", 7) == 0)
+        return "WARC records";
+    return is_json_lines(head) ? "JSON lines" : NULL;
+}

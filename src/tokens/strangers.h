@@ -8,5 +8,7 @@
 
 /* What a file that begins so is, with an article; NULL: none of those. No text begins so. */
 const char *heft_stranger(struct heft_bytes head);
+/* What a text that begins so may be beside a text: "JSON lines", "WARC records"; NULL: nothing else. */
+const char *heft_text_lookalike(struct heft_bytes head);
 
 #endif

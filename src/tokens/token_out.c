@@ -15,6 +15,8 @@ static bool ends_in(const char *path, const char *extension)
 
 const struct heft_token_format *heft_token_format_of(const char *name, const char *path)
 {
+    if (!name && ends_in(path, ".megatron"))
+        return &heft_tokens_megatron;
     for (size_t i = 0; i < HEFT_COUNT(FORMATS); i++)
         if (name ? strcmp(name, FORMATS[i]->name) == 0 : ends_in(path, FORMATS[i]->extension))
             return FORMATS[i];

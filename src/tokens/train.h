@@ -43,6 +43,7 @@ struct heft_word_counter {
     const struct heft_scan *scan; /* NULL: words of subword-nmt, by spaces and ends of lines */
     uint64_t total;               /* words, each as often as it stands there */
     uint64_t bytes;               /* of text */
+    const char *looks_like;       /* a text that was read; NULL: a text */
     uint32_t starts[HEFT_SCAN_ROOM];
 };
 /* The words of text[0, n), valid UTF-8 with 16 readable bytes behind it, that are certain, all

@@ -13,13 +13,14 @@
 #include "io/source.h"
 #include "tokens/input_bytes.h"
 #include "tokens/input_list.h"
+#include "tokens/strangers.h"
 #include "tokens/train.h"
 
 #define SPAN  (UINT64_C(8) << 20)
 #define PIECE ((size_t)1 << 20)
 #define LOOK  4096 /* bytes read to find a cut */
 #define ROOM  16   /* readable bytes behind a text */
-#define HEAD  4    /* bytes that tell what is packed */
+#define HEAD  64   /* bytes that tell what a file is */
 
 struct span {
     uint32_t file;
@@ -103,6 +104,10 @@ static bool cut_file(struct reading *r, const struct heft_source *source, uint32
 
     if (!heft_source_read(source, 0, head, n, err))
         return false;
+    if (heft_stranger((struct heft_bytes){head, n}))
+        return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                         "%s; texts are read, also packed as .gz and .zst",
+                         heft_stranger((struct heft_bytes){head, n}));
     if (heft_pack_of((struct heft_bytes){head, n}) != HEFT_PACK_NONE)
         return add_span(r, (struct span){file, true, 0, 0}, err);
     for (; at < source->size; at = end) {
@@ -242,6 +247,8 @@ static bool count_span(struct heft_word_counter *counter, struct text *t, struct
         if (!read_more(b, t, &is_last, err) || !check(b, is_last, err) ||
             !heft_count_words(counter, b->p, b->checked, is_last, &done, err))
             return false;
+        if (b->at == 0 && !counter->looks_like)
+            counter->looks_like = heft_text_lookalike((struct heft_bytes){b->p, b->n});
         memmove(b->p, b->p + done, b->n - done);
         b->n -= done;
         b->checked -= done;
@@ -320,6 +327,8 @@ static bool count_all(struct reading *r, struct heft_counts *counts,
         report->words += r->counters[i]->total;
         report->bytes += r->counters[i]->bytes;
     }
+    for (unsigned i = 0; i < r->threads && !report->looks_like; i++)
+        report->looks_like = r->counters[i]->looks_like;
     report->files = heft_input_list_count(r->list);
     report->different = counts->n;
     return true;
