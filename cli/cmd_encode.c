@@ -3,6 +3,7 @@
 #include "output.h"
 #include "progress.h"
 #include "report.h"
+#include "target.h"
 #include "vocabulary.h"
 
 #include <heft/tokens.h>
@@ -35,8 +36,25 @@ static bool fraction_of(const struct options *options, double *fraction, struct 
                        options->val_fraction);
 }
 
+/* A line of JSON for each line that was skipped. */
+static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
+{
+    struct out *const out = ctx;
+
+    out->separate = false;
+    json_open(out, '{');
+    json_member_text(out, "file", file);
+    json_member_u64(out, "line", line);
+    json_member_text(out, "reason", reason);
+    json_close(out, '}');
+    out_char(out, '\n');
+    return out->error == 0;
+}
+
+/* rejects: NULL where they are only counted. */
 static struct heft_encoding *make_plan(const struct options *options, const struct heft_vocab *v,
-                                       struct progress *progress, struct heft_error *err)
+                                       struct progress *progress, struct out *rejects,
+                                       struct heft_error *err)
 {
     struct heft_encode_options how = {
         .output = options->output,
@@ -49,6 +67,9 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
         .eot_each = options->eot_each,
         .eot_before = options->eot_before,
         .replace = options->errors && !strcmp(options->errors, "replace"),
+        .skip = options->errors && !strcmp(options->errors, "skip"),
+        .rejected = rejects ? put_reject : NULL,
+        .rejected_ctx = rejects,
         .sort = options->sort_inputs,
         .allow_empty = options->allow_empty,
         .overwrite = options->overwrite,
@@ -97,6 +118,9 @@ static void note_run(const struct options *options, const struct heft_encoding *
     struct heft_encode_summary sum;
 
     heft_encode_summarize(e, &sum);
+    if (sum.rejected > 0)
+        report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,
+                    options->output && !options->rejects ? " (--rejects FILE lists them)" : "");
     if (sum.looks_like)
         report_note(options, "texts look like %s, and are taken as they stand%s", sum.looks_like,
                     strstr(sum.looks_like, "JSON") ? " (--jsonl KEY takes the text of a key)" : "");
@@ -189,6 +213,8 @@ static void tell_done(const struct options *options, struct out *out, const stru
     json_close(out, ']');
     json_member_u64(out, "inputs", sum.inputs);
     json_member_u64(out, "documents", sum.documents);
+    if (options->errors && !strcmp(options->errors, "skip"))
+        json_member_u64(out, "rejected", sum.rejected);
     json_member_u64(out, "tokens", sum.tokens);
     if (options->val_fraction)
         json_member_u64(out, "val_tokens", sum.val_tokens);
@@ -203,10 +229,10 @@ static void tell_done(const struct options *options, struct out *out, const stru
     out_char(out, '\n');
 }
 
-static bool encode(const struct options *options, struct out *out, const struct heft_vocab *v,
-                   struct progress *progress, struct heft_error *err)
+static bool encode_to(const struct options *options, struct out *out, const struct heft_vocab *v,
+                      struct progress *progress, struct out *rejects, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, v, progress, err);
+    struct heft_encoding *const e = make_plan(options, v, progress, rejects, err);
     bool fine = e != NULL;
 
     note_inputs(options);
@@ -225,6 +251,28 @@ static bool encode(const struct options *options, struct out *out, const struct 
     }
     heft_encode_free(e);
     return fine;
+}
+
+static bool check_rejects(const struct options *options, struct heft_error *err)
+{
+    if (!options->errors || strcmp(options->errors, "skip") != 0)
+        return usage_error(err, "--rejects lists what --errors skip leaves out");
+    return !options->resume ||
+           usage_error(err, "--rejects lists one run's lines: not with --resume");
+}
+
+/* The list of lines gets its name after the output has. */
+static bool encode(const struct options *options, struct out *out, const struct heft_vocab *v,
+                   struct progress *progress, struct heft_error *err)
+{
+    struct options beside = *options;
+    struct target list;
+
+    if (!options->rejects || options->dry_run)
+        return encode_to(options, out, v, progress, NULL, err);
+    beside.output = options->rejects;
+    return check_rejects(options, err) && target_open(&list, &beside, err) &&
+           target_close(&list, encode_to(options, out, v, progress, &list.out, err), err);
 }
 
 int cmd_encode(const struct options *options, struct out *out)
@@ -274,6 +322,8 @@ static void tell_count_json(const struct options *options, struct out *out,
     json_member_u64(out, "heft", 1);
     json_member_u64(out, "tokens", sum.tokens);
     json_member_u64(out, "documents", sum.documents);
+    if (options->errors && !strcmp(options->errors, "skip"))
+        json_member_u64(out, "rejected", sum.rejected);
     json_member_u64(out, "bytes", sum.bytes);
     if (options->each)
         put_each(options, out, e);
@@ -284,7 +334,7 @@ static void tell_count_json(const struct options *options, struct out *out,
 static bool count(const struct options *options, struct out *out, const struct heft_vocab *v,
                   struct progress *progress, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, v, progress, err);
+    struct heft_encoding *const e = make_plan(options, v, progress, NULL, err);
     struct heft_encode_summary sum;
     bool fine;
 

@@ -28,7 +28,8 @@ struct options {
     const char *step, *names;        /* of TensorFlow checkpoints; names: "keys" or "objects" */
     /* encode and count */
     const char *vocab, *model, *format, *encoding, *errors, *eot, *jsonl_key;
-    const char *split_pattern, *eot_token, *id_dtype; /* --pattern; --eot-token; --dtype */
+    const char *rejects, *split_pattern, *eot_token,
+        *id_dtype; /* --pattern; --eot-token; --dtype */
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
     bool has_combine; /* with combine: was given */

@@ -172,6 +172,7 @@ struct heft_encode_options {
     bool eot_each;    /* npz with ids: also behind a document that fills an array */
     bool eot_before;  /* the id in front of each document, not behind it; not in npz */
     bool replace;     /* U+FFFD for what cannot be decoded; else HEFT_MALFORMED */
+    bool skip;        /* lines of JSON without the text are left out, and counted; with jsonl_key */
     bool sort;        /* files by name within each input; else as the system lists them */
     bool allow_empty; /* an input that matches nothing is no error */
     bool overwrite, no_sync;
@@ -187,12 +188,17 @@ struct heft_encode_options {
      * has read. False ends the run (HEFT_USAGE, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
+    /* Callback for a line that is left out: its file, its number from 1, and what is wrong with it; the texts
+     * live until it returns. False ends the run. NULL: they are only counted. */
+    bool (*rejected)(void *ctx, const char *file, uint64_t line, const char *reason);
+    void *rejected_ctx;
 };
 
 struct heft_encode_summary {
     uint64_t inputs, documents, arrays; /* arrays: written by npz */
     uint64_t tokens, bytes;             /* bytes: read */
     uint64_t resumed;                   /* of these, read by a run before */
+    uint64_t rejected;                  /* lines of JSON that were left out */
     uint64_t val_tokens;                /* of the tokens, in the file for validation */
     /* What a text looks like that was read as it stands, "JSON lines" or "WARC records"; NULL: nothing
      * of that kind. */

@@ -44,7 +44,7 @@ static bool mark(struct front *f, enum heft_mark_kind kind, uint64_t value, stru
 
 /* ---- places to go on from ------------------------------------------------------------------- */
 
-/* u64 item | u64 bytes before it | u64 characters | u64 documents | u64 bytes read |
+/* u64 item | u64 bytes before it | u64 characters | u64 documents | u64 rejected | u64 bytes read |
  * u64 offset | u64 encoding | u64 begun | u64 after \r | u64 decoded bytes to skip |
  * u64 where the line begins | u64 lines before it | u64 bytes of its document | text of the job */
 static bool save_place(struct front *f, const char *text, struct heft_error *err)
@@ -57,6 +57,7 @@ static bool save_place(struct front *f, const char *text, struct heft_error *err
     heft_journal_u64(to, f->before);
     heft_journal_u64(to, f->characters);
     heft_journal_u64(to, f->plan->sum.documents);
+    heft_journal_u64(to, f->plan->sum.rejected);
     heft_journal_u64(to, read);
     heft_journal_u64(to, place.offset);
     heft_journal_u64(to, place.encoding);
@@ -93,6 +94,7 @@ static bool load_place(struct front *f, struct heft_error *err)
     f->before = heft_cur_u64(&cur);
     f->characters = heft_cur_u64(&cur);
     f->plan->sum.documents = heft_cur_u64(&cur);
+    f->plan->sum.rejected = heft_cur_u64(&cur);
     f->saved = f->plan->sum.resumed = heft_cur_u64(&cur);
     f->older.place.offset = heft_cur_u64(&cur);
     f->older.place.encoding = (enum heft_charset)heft_cur_u64(&cur);
@@ -251,6 +253,16 @@ static bool put_document(void *ctx, struct heft_str text, struct heft_error *err
     return end_document(f, err);
 }
 
+static bool reject_line(void *ctx, const struct heft_error *why, struct heft_error *err)
+{
+    struct front *f = ctx;
+    const struct heft_encode_options *o = &f->plan->options;
+
+    f->plan->sum.rejected++;
+    return !o->rejected || o->rejected(o->rejected_ctx, f->path, f->lines->line, why->text) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+}
+
 /* Before each read: whatever line comes to be taken, the older place is in front of it. */
 static void note_place(struct front *f)
 {
@@ -279,6 +291,7 @@ static bool read_lines(struct front *f, struct heft_input_text *in, struct heft_
     struct heft_json_lines lines = {.key = heft_str_of(f->plan->options.jsonl_key),
                                     .replace = f->plan->options.replace,
                                     .document = put_document,
+                                    .reject = f->plan->options.skip ? reject_line : NULL,
                                     .ctx = f,
                                     .offset = f->at,
                                     .line = f->line_number};

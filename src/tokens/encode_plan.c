@@ -144,6 +144,10 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
     if (!(o->val_fraction >= 0 && o->val_fraction < 1))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a share for validation is from 0 to below 1");
+    if (o->skip && (!o->jsonl_key || o->replace))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "--errors skip leaves out lines of JSON: it goes with --jsonl, and not "
+                         "with replace");
     e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;

@@ -58,7 +58,7 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
     heft_buf_printf(to, "%s %s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
-                    (int)o->eot, o->eot_each, o->eot_before, o->replace);
+                    (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
     heft_buf_printf(to, " width %u end %" PRIu32, e->width, e->v->end);
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %a vocabulary %" PRIx64 " words %zu",
                     (int)e->text.encoding, o->shard_tokens, o->val_fraction, mark_of_vocab(e->v),

@@ -146,6 +146,14 @@ static bool is_marked(const uint8_t *p, size_t n)
     return n >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0;
 }
 
+static bool reject_line(const struct heft_json_lines *l, struct heft_error *err)
+{
+    const struct heft_error why = *err;
+
+    heft_error_begin(err);
+    return l->reject(l->ctx, &why, err);
+}
+
 static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t offset,
                       struct heft_error *err)
 {
@@ -164,9 +172,9 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
     heft_json_as_python(&json);
     heft_json_in_place(&json);
-    if (!find_text(l, &json, &text, err))
-        return fail_line(l, err);
-    return l->document(l->ctx, text, err);
+    if (find_text(l, &json, &text, err))
+        return l->document(l->ctx, text, err);
+    return l->reject && err->code == HEFT_MALFORMED ? reject_line(l, err) : fail_line(l, err);
 }
 
 bool heft_json_lines_put(struct heft_json_lines *l, size_t n, struct heft_error *err)

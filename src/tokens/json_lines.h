@@ -8,6 +8,8 @@ struct heft_json_lines {
     struct heft_str key;
     bool replace; /* U+FFFD for a lone surrogate; else an error */
     bool (*document)(void *ctx, struct heft_str text, struct heft_error *err);
+    /* Callback for a line that has no such string, and why; NULL: it is an error. */
+    bool (*reject)(void *ctx, const struct heft_error *why, struct heft_error *err);
     void *ctx;
     uint8_t *text; /* the beginning of a line, and room */
     size_t n, cap;
