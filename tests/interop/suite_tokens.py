@@ -31,13 +31,17 @@ class Error(ctypes.Structure):
                 ("file", ctypes.c_char * 256), ("text", ctypes.c_char * 400)]
 
 
+class VocabOptions(ctypes.Structure):
+    _fields_ = [("pattern", ctypes.c_char_p), ("eot_token", ctypes.c_char_p)]
+
+
 class EncoderOptions(ctypes.Structure):
     _fields_ = [("unicode", ctypes.c_char_p), ("cache", ctypes.c_size_t)]
 
 
 def load():
     library = ctypes.CDLL(str(pathlib.Path(HEFT).absolute().parent / "libheft.so"))
-    for name in ("heft_vocab_open", "heft_encoder_new", "heft_vocab_token"):
+    for name in ("heft_vocab_open_with", "heft_encoder_new", "heft_vocab_token"):
         getattr(library, name).restype = ctypes.c_void_p
     library.heft_vocab_size.restype = ctypes.c_uint32
     library.heft_encode.restype = ctypes.c_bool
@@ -47,10 +51,11 @@ def load():
 class Vocabulary:
     """path None: the one compiled in. `encode` is what heft_encode says."""
 
-    def __init__(self, library, path=None, unicode=None):
+    def __init__(self, library, path=None, unicode=None, pattern=None):
         self.library, self.error = library, Error()
-        self.handle = library.heft_vocab_open(str(path).encode() if path else None,
-                                              ctypes.byref(self.error))
+        chosen = VocabOptions(pattern, None)
+        self.handle = library.heft_vocab_open_with(str(path).encode() if path else None,
+                                                   ctypes.byref(chosen), ctypes.byref(self.error))
         self.encoder = None
         if not self.handle:
             raise ValueError(self.error.text.decode())
@@ -223,7 +228,7 @@ def rank_files(suite, library, folder):
         oracle = tiktoken.Encoding("random", pat_str=PATTERN, mergeable_ranks=ranks,
                                    special_tokens={})
         texts = ["".join(rng.choices("aaabbbccc ", k=rng.choice((8, 30, 200)))) for _ in range(200)]
-        with Vocabulary(library, path) as vocabulary:
+        with Vocabulary(library, path, pattern=b"gpt2") as vocabulary:
             agree(suite, f"random ranks {number}", (
                 (text, vocabulary.encode(text), oracle.encode_ordinary(text)) for text in texts))
 
