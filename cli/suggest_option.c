@@ -46,6 +46,15 @@ static const struct {
     {"jobs", "threads", "--threads N"},
     {"workers", "threads", "--threads N"},
     {"num-threads", "threads", "--threads N"},
+    {"tokenizer", "vocab", "--vocab PATH"},
+    {"tokenizer-model", "vocab", "--vocab PATH"},
+    {"vocab-file", "vocab", "--vocab PATH"},
+    {"json-keys", "jsonl", "--jsonl KEY"},
+    {"text-key", "jsonl", "--jsonl KEY"},
+    {"text-column", "jsonl", "--jsonl KEY"},
+    {"append-eod", "eot", "--eot id"},
+    {"append-eos", "eot", "--eot id"},
+    {"jsonl", "symbols", "files of plain text: train reads no JSON lines"},
 };
 
 enum { MAX_WORD = 64 };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "tokens/json_lines.h"
-#include "tokens/strangers.h"
+#include "tokens/lookalikes.h"
 #include "tokens/utf8.h"
 
 #define READ ((size_t)256 << 10) /* at a time: it is looked at while the processor has it near */

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "io/os.h"
-#include "tokens/strangers.h"
+#include "tokens/lookalikes.h"
 
 #define PACKED ((size_t)128 << 10)
 #define HEAD   64 /* bytes that tell packed files, and those that are no texts */

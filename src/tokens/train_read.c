@@ -13,7 +13,7 @@
 #include "io/source.h"
 #include "tokens/input_bytes.h"
 #include "tokens/input_list.h"
-#include "tokens/strangers.h"
+#include "tokens/lookalikes.h"
 #include "tokens/train.h"
 
 #define SPAN  (UINT64_C(8) << 20)

@@ -7,7 +7,7 @@
  *              others       a list of merges */
 #include "io/pages.h"
 #include "io/source.h"
-#include "tokens/strangers.h"
+#include "tokens/lookalikes.h"
 #include "tokens/vocab_parts.h"
 
 #define MOST_FILE (UINT64_C(32) << 20) /* real ones have 11 MiB */

@@ -1,10 +1,10 @@
-/* strangers.h: files that are taken for texts or vocabularies and are neither, known by their first bytes. */
-#ifndef HEFT_STRANGERS_H
-#define HEFT_STRANGERS_H
+/* lookalikes.h: files that are taken for texts or vocabularies and are neither, known by their first bytes. */
+#ifndef HEFT_LOOKALIKES_H
+#define HEFT_LOOKALIKES_H
 
 #include "base/base.h"
 
-#define HEFT_STRANGER_HEAD 512 /* bytes that are enough */
+#define HEFT_LOOKALIKE_HEAD 512 /* bytes that are enough */
 
 /* What a file that begins so is, with an article; NULL: none of those. No text begins so. */
 const char *heft_stranger(struct heft_bytes head);

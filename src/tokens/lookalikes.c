@@ -1,5 +1,5 @@
-/* strangers.c: first bytes of Parquet, Arrow, SentencePiece and archives. */
-#include "tokens/strangers.h"
+/* lookalikes.c: first bytes of Parquet, Arrow, SentencePiece and archives. */
+#include "tokens/lookalikes.h"
 
 #include <string.h>
 
