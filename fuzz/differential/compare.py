@@ -132,8 +132,8 @@ def minimise(judge, data, how):
 
 
 class Fuzzer:
-    def __init__(self, options):
-        self.judge = Judge(options.build)
+    def __init__(self, judge, options):
+        self.judge = judge
         self.rng = random.Random(options.seed)
         self.broken = options.broken or options.build / "broken"
         self.broken.mkdir(parents=True, exist_ok=True)
@@ -192,8 +192,7 @@ def seed_files():
     yield from sorted((ROOT / "tests/golden").glob("*/*.pkl"))
 
 
-def replay(options):
-    judge = Judge(options.build)
+def replay(judge, options):
     paths = [path for place in options.replay for path in (sorted(place.iterdir()) if place.is_dir() else [place])]
     finds = 0
     for path in paths:
@@ -207,8 +206,8 @@ def replay(options):
     return 1 if finds else 0
 
 
-def look(options):
-    fuzzer = Fuzzer(options)
+def look(judge, options):
+    fuzzer = Fuzzer(judge, options)
     begin = told = time.time()
     print(f"begin {time.strftime('%F %T')} python {sys.version.split()[0]} seed {options.seed}", flush=True)
     while not options.seconds or time.time() - begin < options.seconds:
@@ -233,8 +232,9 @@ def main():
     parser.add_argument("--broken", type=Path)
     parser.add_argument("--replay", type=Path, nargs="+")
     options = parser.parse_args()
+    judge = Judge(options.build)  # before memory is limited: sanitizers need much of it
     recorder.prepare()
-    return replay(options) if options.replay else look(options)
+    return replay(judge, options) if options.replay else look(judge, options)
 
 
 if __name__ == "__main__":
