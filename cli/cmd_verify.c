@@ -144,6 +144,64 @@ static void close_json(const struct verdict *v, const struct progress *progress,
     out_char(out, '\n');
 }
 
+/* "model-00001-of-00003.safetensors": a file that an index names, or a set without one. */
+static bool looks_like_shard(const char *path)
+{
+    static const char form[] = "-00000-of-00000.";
+
+    for (const char *p = strstr(path, "-of-"); p; p = strstr(p + 1, "-of-")) {
+        const char *at = p - strlen("-00000"), *f = form;
+
+        if (at < path)
+            continue;
+        while (*f && (*f == '0' ? *at >= '0' && *at <= '9' : *at == *f)) {
+            at++;
+            f++;
+        }
+        if (!*f)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a file could not be opened because it breaks the rules of its format: that is a finding. A
+ * shard of an index is trouble, in verify as elsewhere, unless it was named itself. */
+static bool is_broken(const struct options *options, const struct heft_error *err)
+{
+    if (err->code != HEFT_MALFORMED && err->code != HEFT_UNSAFE && err->code != HEFT_MISMATCH)
+        return false;
+    for (size_t i = 0; i < options->inputs.n; i++)
+        if (!strcmp(options->inputs.items[i], err->file))
+            return true;
+    return !looks_like_shard(err->file);
+}
+
+static void open_json(const struct verdict *v, const char *format)
+{
+    if (!v->options->json)
+        return;
+    json_open(v->out, '{');
+    json_member_u64(v->out, "heft", 1);
+    json_member_text(v->out, "format", format);
+    json_key(v->out, "findings");
+    json_open(v->out, '[');
+}
+
+/* The one finding on a file that cannot be opened. */
+static int tell_broken(struct verdict *v, const struct heft_error *err)
+{
+    const struct heft_finding finding = {HEFT_FINDING, err->file, err->offset, err->text};
+    const struct progress none = {.began = clock_seconds()};
+
+    open_json(v, "");
+    each(v, &finding);
+    if (v->options->json)
+        close_json(v, &none, false);
+    if (!v->options->quiet)
+        fprintf(stderr, "heft: not sound: it cannot be opened\n");
+    return EXIT_NO;
+}
+
 int cmd_verify(const struct options *options, struct out *out)
 {
     struct verdict verdict = {.options = options, .out = out};
@@ -153,20 +211,12 @@ int cmd_verify(const struct options *options, struct out *out)
                                             .progress = progress_step,
                                             .progress_ctx = &progress,
                                             .verified = &verdict.verified};
-    const char *format;
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
     bool fine;
 
     if (!c)
-        return report_error(&err);
-    format = heft_format(c);
-    if (options->json) {
-        json_open(out, '{');
-        json_member_u64(out, "heft", 1);
-        json_member_text(out, "format", format);
-        json_key(out, "findings");
-        json_open(out, '[');
-    }
+        return is_broken(options, &err) ? tell_broken(&verdict, &err) : report_error(&err);
+    open_json(&verdict, heft_format(c));
     progress_begin(&progress, options, "verify");
     fine = heft_verify(c, &how, each, &verdict, &err);
     if (fine)
@@ -175,7 +225,7 @@ int cmd_verify(const struct options *options, struct out *out)
     if (options->json)
         close_json(&verdict, &progress, fine);
     if (fine)
-        tell(&verdict, format, &progress);
+        tell(&verdict, heft_format(c), &progress);
     heft_close(c);
     if (!fine)
         return report_error(&err);

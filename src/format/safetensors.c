@@ -118,8 +118,8 @@ static bool read_dtype(struct reader *r, struct entry *entry)
     if (token != HEFT_JSON_STRING)
         return heft_json_refuse(&r->json, token, "dtype", "a string");
     if (!find_dtype(r, text))
-        return heft_fail(r->err, HEFT_UNSUPPORTED, r->json.where,
-                         "dtype \"%.*s\" is none that heft knows", (int)(text.n < 40 ? text.n : 40),
+        return heft_fail(r->err, HEFT_MALFORMED, r->json.where,
+                         "dtype \"%.*s\" is none of the format's", (int)(text.n < 40 ? text.n : 40),
                          text.p);
     return true;
 }

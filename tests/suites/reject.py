@@ -7,6 +7,7 @@ is wrong with it. The folder vocab holds vocabularies in place of checkpoints. O
 from .common import Fail, TESTS, needs_hdf5, run, text_of
 
 STAGES = ("open", "read", "verify")
+FORBIDDEN = ("malformed", "unsafe", "mismatch", "finding")
 NOT_SAMPLES = {"expect.tsv", "README.md"}
 
 
@@ -58,6 +59,8 @@ def check_row(ctx, folder, name, code, offset, text):
     if code == "ok" and any(line.startswith("finding ") for line in lines):
         raise Fail("nothing should be found in it:\n" + "\n".join(lines))
     check_command(ctx, folder, name, lines[-1])
+    if folder.name != "vocab" and code in FORBIDDEN:
+        check_verify(ctx, folder, name)
 
 
 def matches(line, code, offset, text):
@@ -82,3 +85,11 @@ def check_command(ctx, folder, name, verdict):
         raise Fail(f"heft {command[0]}: exit {done.returncode}, not {status}\n{errors}")
     if refused and (errors.count("\n") != 1 or not errors.startswith("heft: ")):
         raise Fail(f"heft {command[0]}: not one line beginning with heft: on stderr\n{errors}")
+
+
+def check_verify(ctx, folder, name):
+    """What a format forbids is a finding, wherever it is met."""
+    done = run(ctx, [ctx.heft, "verify", name], cwd=folder)
+    if done.returncode != 1 or not text_of(done.stdout).count("finding  "):
+        raise Fail(f"heft verify: exit {done.returncode}, not 1 with a finding\n"
+                   + text_of(done.stdout) + text_of(done.stderr))

@@ -216,7 +216,7 @@ static void errors_name_the_tensor_and_the_byte(void **state)
     expect_refused("[]", 0, HEFT_MALFORMED, 8, "header is an array, must be an object");
     expect_refused("{\"a\":[]}", 0, HEFT_MALFORMED, 13, "tensor a: entry is an array");
     expect_refused("{\"a\":{\"dtype\":3}}", 0, HEFT_MALFORMED, 22, "tensor a: dtype is a number");
-    expect_refused("{\"a\":{\"dtype\":\"F31\"}}", 0, HEFT_UNSUPPORTED, 22, "dtype \"F31\" is none");
+    expect_refused("{\"a\":{\"dtype\":\"F31\"}}", 0, HEFT_MALFORMED, 22, "dtype \"F31\" is none");
     expect_refused("{\"a\":{\"shape\":[1,-2]}}", 0, HEFT_MALFORMED, 25, "dimension is -2");
     expect_refused("{\"a\":{\"shape\":[1,\"2\"]}}", 0, HEFT_MALFORMED, 25, "is a string");
     expect_refused("{\"a\":{\"data_offsets\":[1]}}", 0, HEFT_MALFORMED, 31, "there are two");
