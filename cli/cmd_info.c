@@ -328,6 +328,9 @@ static void print_sharing(struct out *out, const struct summary *s)
 static void print_use(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const uint64_t unused = s->storage_bytes - s->used_bytes;
+    const uint64_t percent = unused > UINT64_MAX / 100 ? unused / (s->storage_bytes / 100)
+                             : s->storage_bytes        ? unused * 100 / s->storage_bytes
+                                                       : 0;
     if (!unused || heft_unread_count(c))
         return;
     label(out, "storages");
@@ -335,9 +338,13 @@ static void print_use(struct out *out, const struct heft_checkpoint *c, const st
     out_text(out, ", of which tensors use ");
     out_size(out, s->used_bytes);
     out_text(out, " (");
-    out_u64(out, unused > UINT64_MAX / 100 ? unused / (s->storage_bytes / 100)
-                                           : unused * 100 / s->storage_bytes);
-    out_text(out, "% unused: convert writes only what is used)\n");
+    if (percent) {
+        out_u64(out, percent);
+        out_char(out, '%');
+    } else {
+        out_size(out, unused);
+    }
+    out_text(out, " unused: convert writes only what is used)\n");
 }
 
 typedef bool pair_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);

@@ -24,6 +24,8 @@ static const char *option_of(const struct heft_rule *rule)
 /* NULL, or why the rule did nothing. */
 static const char *idle_reason(const struct heft_rule_use *use)
 {
+    if (use->matches == 0 && use->values)
+        return "matches no tensor, only values";
     if (use->matches == 0)
         return "matches no name";
     if (use->left_alone == use->matches)
@@ -32,10 +34,10 @@ static const char *idle_reason(const struct heft_rule_use *use)
     return NULL;
 }
 
-static bool tell_idle(const struct options *options, const struct heft_rule *rule, const char *why,
-                      struct heft_error *err)
+static bool tell_idle(const struct options *options, const struct heft_rule *rule,
+                      const struct heft_rule_use *use, const char *why, struct heft_error *err)
 {
-    if (options->strict)
+    if (options->strict && use->values == 0)
         return usage_error(err, "%s '%.200s' %s", option_of(rule), rule->left, why);
     report_note(options, "%s '%.200s' %s", option_of(rule), rule->left, why);
     return true;
@@ -58,7 +60,7 @@ bool rules_judge(struct rule_report *report, const struct options *options,
         const char *const why = idle_reason(&report->uses[i]);
 
         if (why && option_of(&options->rules[i]) &&
-            !tell_idle(options, &options->rules[i], why, err))
+            !tell_idle(options, &options->rules[i], &report->uses[i], why, err))
             return false;
     }
     return true;

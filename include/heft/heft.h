@@ -643,8 +643,11 @@ HEFT_API bool heft_select(const struct heft_checkpoint *c, const char *root,
 
 /* What a rule does to the names of a checkpoint: */
 struct heft_rule_use {
-    uint64_t matches;    /* names that it matches: of any tensor, tie, blob below root (globs and
+    uint64_t matches; /* names that it matches: of any tensor, tie, blob below root (globs and
                             regexes); of what is selected (others). 0 of metadata */
+    uint64_t values;  /* of globs and regexes that match no such name: values below root that they
+                            match, by their dotted paths; those go with a conversion that keeps
+                            values */
     uint64_t left_alone; /* of a cast: tensors among them that it leaves as they are, since a glob
                             with wildcards casts to a float only what is a float */
 };

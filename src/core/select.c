@@ -256,6 +256,77 @@ static bool count_all(struct counting *c, const struct heft_model *model, const 
     return true;
 }
 
+/* The path of a value, and where that of its parent ends. */
+struct step {
+    const struct heft_value *value;
+    size_t parent;
+};
+
+static void put_path(struct heft_buf *path, const struct step *at)
+{
+    path->n = at->parent;
+    if (at->parent)
+        heft_buf_char(path, '.');
+    heft_buf_put(path, at->value->key, at->value->key_len);
+    heft_buf_char(path, '\0');
+    path->n -= !path->failed;
+}
+
+static void count_value(struct counting *c, struct heft_str name, const char *root)
+{
+    struct heft_str rest;
+
+    for (size_t i = 0; heft_name_below(name, root, &rest) && i < c->n; i++)
+        if ((c->rules[i].kind == HEFT_RULE_GLOB || c->rules[i].kind == HEFT_RULE_REGEX) &&
+            c->uses[i].matches == 0)
+            c->uses[i].values += rule_matches(rest, &c->rules[i], &c->selecting[i]);
+}
+
+/* All values, parents before children; the stack holds a value a level. References that multiply end
+ * it: what is behind so many counts as not matched. */
+static bool count_values(struct counting *c, const struct heft_model *model, const char *root)
+{
+    struct heft_buf path = {0};
+    struct step *stack = NULL;
+    uint64_t left = model->limits.expansion;
+    size_t depth = 0, cap = 0;
+    bool ok = true;
+
+    if (model->values && model->values->first_child) {
+        ok = heft_grow(&stack, &cap, 0, 1, sizeof *stack, c->err);
+        if (ok)
+            stack[depth++] = (struct step){model->values->first_child, 0};
+    }
+    while (ok && depth > 0 && left-- > 0) {
+        const struct step at = stack[depth - 1];
+
+        put_path(&path, &at);
+        if (!heft_buf_ok(&path, c->err) ||
+            !heft_grow(&stack, &cap, depth, 1, sizeof *stack, c->err)) {
+            ok = false;
+            break;
+        }
+        count_value(c, (struct heft_str){path.p, path.n}, root);
+        stack[depth - 1].value = at.value->next_sibling;
+        depth -= !at.value->next_sibling;
+        if (at.value->first_child)
+            stack[depth++] = (struct step){at.value->first_child, path.n};
+    }
+    heft_buf_release(&path);
+    heft_free(stack);
+    return ok;
+}
+
+/* Whether a glob or regex is left that matches nothing yet. */
+static bool has_idle(const struct counting *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if ((c->rules[i].kind == HEFT_RULE_GLOB || c->rules[i].kind == HEFT_RULE_REGEX) &&
+            c->uses[i].matches == 0)
+            return true;
+    return false;
+}
+
 bool heft_rules_count(const struct heft_model *model, const char *root,
                       const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
                       struct heft_error *err)
@@ -267,7 +338,8 @@ bool heft_rules_count(const struct heft_model *model, const char *root,
         uses[i] = (struct heft_rule_use){0};
     c.selecting = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
     c.renaming = c.selecting ? compile_all(rules, n_rules, HEFT_RULE_RENAME, err) : NULL;
-    ok = c.renaming && count_all(&c, model, root);
+    ok = c.renaming && count_all(&c, model, root) &&
+         (!has_idle(&c) || count_values(&c, model, root));
     release_regexes(c.selecting, n_rules);
     release_regexes(c.renaming, n_rules);
     heft_arena_release(&c.mem);
