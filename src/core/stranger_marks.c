@@ -256,6 +256,6 @@ bool heft_looks_arrow_stream(const struct heft_probe *probe)
 
 bool heft_looks_parquet(const struct heft_probe *probe)
 {
-    return probe->size >= 12 && memcmp(probe->head.p, "PAR1", 4) == 0 &&
+    return probe->head.n >= 12 && probe->tail.n >= 4 && memcmp(probe->head.p, "PAR1", 4) == 0 &&
            memcmp(probe->tail.p + probe->tail.n - 4, "PAR1", 4) == 0;
 }
