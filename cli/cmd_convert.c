@@ -226,6 +226,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         .layout = options->layout,
         .segment_alignment = options->segment_alignment,
         .drop_metadata = options->drop_metadata,
+        .allow_empty = options->allow_empty,
         .root = options->root,
         .rules = options->rules,
         .n_rules = options->n_rules,

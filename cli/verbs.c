@@ -151,6 +151,7 @@ static const struct option_spec convert_own[] = {
          "ptd: align segments to N bytes (128)"),
     FLAG(0, "drop-metadata", drop_metadata,
          "ptd: leave out values and metadata, which it has no place for"),
+    FLAG(0, "allow-empty", allow_empty, "write a file without tensors where there are none"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),

@@ -666,6 +666,8 @@ struct heft_convert_options {
     /* Values and metadata are left out where the format has no place for them (ptd); else that is
      * HEFT_UNSUPPORTED. */
     bool drop_metadata;
+    /* Files without a tensor may be written; else a conversion that would is HEFT_USAGE. */
+    bool allow_empty;
     const char *root; /* sub-dictionary whose tensors are taken, its path removed from names */
     /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
      * the last rule that matches decides; a glob with wildcards casts to a float only what is a

@@ -294,10 +294,8 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
         return false;
     all = c->cargo.n_items;
     c->cargo.weigh = c->format->weigh;
-    if (all == 0 && c->model->n_rows > 0 && c->n_lost == 0 &&
-        !(c->format->keeps_blobs && c->cargo.n_blobs > 0))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",
-                         c->model->n_rows);
+    if (!heft_conversion_refuse_nothing(c, options, err))
+        return false;
     if (c->format->one_tensor && all != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);

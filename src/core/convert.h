@@ -38,6 +38,10 @@ HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct
 HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
                                                const struct heft_convert_options *options,
                                                struct heft_error *err);
+/* nothing.c: HEFT_USAGE where no tensor would be written, unless the user allows that. */
+HEFT_CHECKED bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
+                                                 const struct heft_convert_options *options,
+                                                 struct heft_error *err);
 /* note_ties.c: which names were dropped for whose sake, which came back, and which metadata may mean
  * such a name. */
 HEFT_CHECKED bool heft_conversion_note_ties(struct heft_conversion *c, struct heft_error *err);

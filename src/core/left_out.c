@@ -1,8 +1,10 @@
 /* left_out.c: what a conversion leaves out because it is no tensor: values, blobs, metadata. Most
  * formats leave it with a note; one without any place for it is not to lose it in silence. */
 #include "core/convert.h"
+#include "core/select.h"
 
 #define NAMES_SHOWN 8
+#define MOST_COUNTED 10000 /* values, so that paths of many bytes are not looked up for ever */
 
 struct left_out {
     struct heft_buf names;
@@ -24,7 +26,9 @@ static bool take_names(struct left_out *left, struct heft_arena *mem, const char
 {
     struct heft_str text;
 
-    if (left->n > NAMES_SHOWN)
+    if (left->n > MOST_COUNTED)
+        heft_buf_text(&left->names, " and many more");
+    else if (left->n > NAMES_SHOWN)
         heft_buf_printf(&left->names, " and %u more", left->n - NAMES_SHOWN);
     if (!heft_buf_take(&left->names, mem, &text, err))
         return false;
@@ -52,6 +56,112 @@ static bool is_bookkeeping(const struct heft_value *value)
            (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling &&
             strcmp(child->key, "_metadata") == 0);
 }
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* A value whose children are next, and how long its path is. */
+struct level {
+    const struct heft_value *next;
+    size_t path_n;
+};
+
+struct walk {
+    struct left_out *left;
+    struct heft_strmap holders; /* paths of rows, and of all that rows are below of */
+    struct heft_buf path;
+    struct level *levels;
+    size_t n_levels, cap_levels;
+};
+
+/* Paths end at dots. Where one is known, all shorter ones are. */
+static bool add_holders(struct walk *w, struct heft_str name, struct heft_error *err)
+{
+    uint32_t found = HEFT_MAP_NONE;
+
+    while (name.n > 0 && found == HEFT_MAP_NONE) {
+        if (!heft_strmap_add(&w->holders, name, 0, &found, err))
+            return false;
+        while (name.n > 0 && name.p[name.n - 1] != '.')
+            name.n--;
+        name.n -= name.n > 0;
+    }
+    return true;
+}
+
+static bool find_holders(struct walk *w, const struct heft_model *model, const char *root,
+                         struct heft_error *err)
+{
+    struct heft_str below;
+
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (heft_name_below(model->rows[i].name, root, &below) && !add_holders(w, below, err))
+            return false;
+    return true;
+}
+
+/* The value's children come next if tensors are among them; else all of it is left out. */
+static bool visit(struct walk *w, const struct heft_value *value, struct heft_error *err)
+{
+    const size_t path_n = w->path.n;
+    struct heft_str path;
+
+    if (value->kind == HEFT_VALUE_TENSOR || strcmp(value->key, "_metadata") == 0)
+        return true;
+    heft_buf_text(&w->path, path_n ? "." : "");
+    heft_buf_str(&w->path, (struct heft_str){value->key, value->key_len});
+    if (!heft_buf_ok(&w->path, err))
+        return false;
+    path = (struct heft_str){w->path.n ? w->path.p : "", w->path.n};
+    if (value->first_child && heft_strmap_get(&w->holders, path) != HEFT_MAP_NONE) {
+        if (!heft_grow(&w->levels, &w->cap_levels, w->n_levels, 1, sizeof *w->levels, err))
+            return false;
+        w->levels[w->n_levels++] = (struct level){value->first_child, w->path.n};
+        return true;
+    }
+    if (!is_bookkeeping(value))
+        leave_out(w->left, path);
+    w->path.n = path_n;
+    return true;
+}
+
+static bool visit_all(struct walk *w, const struct heft_value *from, struct heft_error *err)
+{
+    if (!heft_grow(&w->levels, &w->cap_levels, 0, 1, sizeof *w->levels, err))
+        return false;
+    w->levels[w->n_levels++] = (struct level){from->first_child, 0};
+    while (w->n_levels > 0 && w->left->n <= MOST_COUNTED) {
+        struct level *level = &w->levels[w->n_levels - 1];
+        const struct heft_value *value = level->next;
+
+        w->path.n = level->path_n;
+        if (!value) {
+            w->n_levels--;
+            continue;
+        }
+        level->next = value->next_sibling;
+        if (!visit(w, value, err))
+            return false;
+    }
+    return true;
+}
+
+/* The leaves of what is no tensor: values beside tensors are named one by one, others as a whole. */
+static bool leave_values(const struct heft_model *model, const char *root,
+                         const struct heft_value *from, struct left_out *left,
+                         struct heft_error *err)
+{
+    struct walk w = {.left = left};
+    const bool ok =
+        !from->first_child ||
+        (find_holders(&w, model, *root ? root : NULL, err) && visit_all(&w, from, err));
+
+    heft_strmap_release(&w.holders);
+    heft_buf_release(&w.path);
+    heft_free(w.levels);
+    return ok;
+}
+
+/* ---- notes ---------------------------------------------------------------------------------- */
 
 static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft_error *err)
 {
@@ -92,6 +202,22 @@ static bool note_orders(struct heft_conversion *c, struct heft_error *err)
         if (c->cargo.items[i].row->order)
             leave_out(&left, c->cargo.items[i].name);
     return note_names(c, &left, "made row-major, dim_order is lost (torch would keep it)", err);
+}
+
+/* What a program takes from a file that was not given. */
+static bool note_wanted(struct heft_conversion *c, bool strict, struct heft_error *err)
+{
+    struct left_out left = {0};
+    const char *names;
+
+    for (size_t i = 0; i < c->model->n_wanted; i++)
+        if (heft_model_find(c->model, c->model->wanted[i]) == HEFT_NONE)
+            leave_out(&left, c->model->wanted[i]);
+    if (!strict || left.n == 0)
+        return note_names(c, &left, "not converted, the program takes them from a .ptd", err);
+    return take_names(&left, &c->mem, &names, err) &&
+           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "the program takes tensors from a .ptd, which must be given, too: %s", names);
 }
 
 /* Bytes that may have been meant for tensors. */
@@ -155,9 +281,10 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     const bool refuses = c->format->refuses_values;
     struct left_out left = {0};
 
-    for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling)
-        if (!is_bookkeeping(v))
-            leave_out(&left, (struct heft_str){v->key, v->key_len});
+    if (from && !leave_values(c->model, root, from, &left, err)) {
+        heft_buf_release(&left.names);
+        return false;
+    }
     for (size_t i = 0; refuses && i < c->cargo.n_metadata; i++)
         leave_out(&left, c->cargo.metadata[i].key);
     if (refuses && left.n && !options->drop_metadata)
@@ -165,6 +292,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
     return note_told(c, err) && note_kernels(c, err) && note_left(c, options->strict, err) &&
+           note_wanted(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }

@@ -88,6 +88,7 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->metadata);
     heft_free(model->ties);
     heft_free(model->doubts);
+    heft_free(model->wanted);
     heft_free(model->notes);
     heft_free(model->unreadable);
     heft_free(model->partial);
@@ -386,6 +387,17 @@ bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struc
                         struct heft_error *err)
 {
     return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, dropped, kept, err);
+}
+
+bool heft_model_add_wanted(struct heft_model *model, struct heft_str name, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(&model->mem, name, err);
+
+    if (!copy || !heft_grow(&model->wanted, &model->cap_wanted, model->n_wanted, 1,
+                            sizeof *model->wanted, err))
+        return false;
+    model->wanted[model->n_wanted++] = (struct heft_str){copy, name.n};
+    return true;
 }
 
 bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped, struct heft_str kept,

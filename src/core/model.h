@@ -224,6 +224,7 @@ struct heft_model {
     struct heft_pair *metadata; /* user metadata, in the file's order */
     struct heft_pair
         *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
+    struct heft_str *wanted; /* tensors that a program takes from another file, the first time each */
     struct heft_pair
         *doubts; /* metadata that looks like such a record, and may mean another thing */
     struct heft_note *notes;
@@ -240,9 +241,9 @@ struct heft_model {
     size_t n_layers, cap_layers;
     struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
     size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes,
-        n_unreadable, n_ordered, n_blobs;
+        n_unreadable, n_ordered, n_blobs, n_wanted;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_doubts,
-        cap_notes, cap_unreadable, cap_ordered, cap_blobs;
+        cap_notes, cap_unreadable, cap_ordered, cap_blobs, cap_wanted;
     uint32_t n_files;
     uint32_t n_objects;            /* numbers that are taken */
     struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
@@ -327,6 +328,9 @@ HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
 HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped,
                                      struct heft_str kept, struct heft_error *err);
+/* A tensor that is not in this file and belongs to what it holds. The name is copied. */
+HEFT_CHECKED bool heft_model_add_wanted(struct heft_model *model, struct heft_str name,
+                                        struct heft_error *err);
 /* Metadata that may record such a tie. */
 HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped,
                                        struct heft_str kept, struct heft_error *err);

@@ -182,7 +182,8 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
     if (other != HEFT_MAP_NONE)
         return true;
     if (!heft_model_weigh_name(p->model, t->name, WANTED_WEIGHT, err) ||
-        !heft_ptd_set_dims(p->model, &t->layout, &row, err))
+        !heft_ptd_set_dims(p->model, &t->layout, &row, err) ||
+        !heft_model_add_wanted(p->model, t->name, err))
         return false;
     item = heft_tree_dict(mem, p->external, HEFT_STR(""), err);
     if (!item || !heft_tree_text(mem, item, HEFT_STR("key"), t->name, err) ||

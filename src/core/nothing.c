@@ -1,0 +1,45 @@
+/* nothing.c: conversions that would write no tensor. A file without tensors looks like a result: it is
+ * refused, unless that is what the user wants. */
+#include "core/convert.h"
+
+static bool lacks_wanted(const struct heft_model *model)
+{
+    for (size_t i = 0; i < model->n_wanted; i++)
+        if (heft_model_find(model, model->wanted[i]) == HEFT_NONE)
+            return true;
+    return false;
+}
+
+/* What the source has instead. */
+static bool refuse_source(const struct heft_model *model, struct heft_error *err)
+{
+    if (lacks_wanted(model))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "no tensor to write: the program takes its tensors from a .ptd, which must "
+                         "be given, too");
+    if (model->n_unreadable)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "no tensor to write: the source has none that can be read, %s: %s",
+                         model->unreadable[0].name.p, model->unreadable[0].reason);
+    if (model->n_blobs)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "no tensor to write: the source has none, but %zu %s%s", model->n_blobs,
+                         model->blobs[0].kind, model->n_blobs == 1 ? "" : "s");
+    if (model->values && model->values->first_child)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "no tensor to write: the source has none, only other values");
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor to write: the source has none");
+}
+
+bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
+                                    const struct heft_convert_options *options,
+                                    struct heft_error *err)
+{
+    if (c->cargo.n_items > 0 || options->allow_empty || c->n_lost > 0 ||
+        (c->format->keeps_blobs && c->cargo.n_blobs > 0))
+        return true;
+    if (c->model->n_rows == 0)
+        return refuse_source(c->model, err);
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",
+                     c->model->n_rows);
+}
