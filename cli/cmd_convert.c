@@ -1,12 +1,12 @@
 /* cmd_convert.c: any readable to any writable format, and what it would do. */
 #include "options.h"
+#include "hints.h"
 #include "output.h"
 #include "progress.h"
 #include "report.h"
 #include "losses.h"
 #include "rules.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,10 +17,12 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void tell_notes(const struct options *options, const struct heft_conversion *conversion)
+/* Those from number `first` on. */
+static void tell_notes(const struct options *options, const struct heft_conversion *conversion,
+                       size_t first)
 {
     const size_t n = heft_convert_note_count(conversion);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = first; i < n; i++)
         report_note(options, "%s", heft_convert_note(conversion, i));
 }
 
@@ -174,26 +176,30 @@ static bool check(const struct options *options, struct heft_conversion *convers
 }
 
 /* Nothing is left to write: no file is better than an empty one. */
-static bool is_empty(const struct heft_conversion *conversion)
+static bool is_empty(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
 {
     struct heft_planned planned;
     struct heft_unread lost;
+    struct heft_finding damage;
+    uint64_t expected;
+    bool missing = false, at_least;
     heft_convert_summary(conversion, &planned);
-    return planned.tensors == 0 && heft_convert_lost_at(conversion, 0, &lost);
+    for (size_t i = 0; i < heft_file_count(c); i++)
+        missing = missing || heft_missing_at(c, i, &expected, &at_least);
+    return planned.tensors == 0 &&
+           (missing || heft_convert_lost_at(conversion, 0, &lost) || heft_damage_at(c, 0, &damage));
 }
 
 static bool write_files(const struct options *options, struct heft_conversion *conversion,
                         struct progress *progress, struct heft_error *err)
 {
-    uint64_t overflowed = 0;
+    const size_t planned = heft_convert_note_count(conversion);
     bool fine;
 
     progress_catch();
-    fine = heft_convert_run(conversion, &overflowed, err);
+    fine = heft_convert_run(conversion, NULL, err);
     progress_end(progress);
-    if (fine && overflowed)
-        report_note(options, "%" PRIu64 " finite value%s became infinite in the cast", overflowed,
-                    overflowed == 1 ? "" : "s");
+    tell_notes(options, conversion, planned);
     progress->what = "verify";
     fine = fine && check(options, conversion, err);
     progress_end(progress);
@@ -204,7 +210,7 @@ static bool run(const struct options *options, struct out *out, struct heft_chec
                 struct heft_conversion *conversion, struct progress *progress,
                 const struct rule_report *rules, struct heft_error *err)
 {
-    const bool written = !is_empty(conversion);
+    const bool written = options->allow_empty || !is_empty(c, conversion);
     if (written && !write_files(options, conversion, progress, err))
         return false;
     if (!written)
@@ -259,7 +265,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         rules_release(&rules);
         return false;
     }
-    tell_notes(options, conversion);
+    tell_notes(options, conversion, 0);
     if (options->salvage && salvage_report(c, conversion))
         *status = EXIT_NO;
     if (options->dry_run)
@@ -294,5 +300,6 @@ int cmd_convert(const struct options *options, struct out *out)
     c = fine ? open_inputs(options, 0, &err) : NULL;
     fine = c && convert(options, out, c, &progress, &status, &err);
     heft_close(c);
+    hint_convert(&err);
     return fine ? status : report_error(&err);
 }

@@ -1,5 +1,6 @@
 /* cmd_get.c: one tensor, a slice of it, a blob or a value, by name. */
 #include "options.h"
+#include "hints.h"
 #include "output.h"
 #include "progress.h"
 #include "report.h"
@@ -9,6 +10,7 @@
 #include "target.h"
 #include "value.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,18 +58,18 @@ static char *exact_glob(const struct heft_tensor *t)
 static bool write_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
-    struct heft_rule rule = {.kind = HEFT_RULE_GLOB};
+    struct heft_rule rules[] = {{HEFT_RULE_GLOB, NULL, NULL}, {HEFT_RULE_CAST, NULL, o->cast}};
     struct progress progress;
     struct heft_conversion *conversion;
     struct heft_tensor t;
-    uint64_t overflowed;
+    size_t planned;
     bool fine;
     char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
     const struct heft_convert_options how = {
         .output = o->output,
         .to = has_suffix(o->output, ".npy") ? "npy" : "raw",
-        .rules = &rule,
-        .n_rules = 1,
+        .rules = rules,
+        .n_rules = o->cast ? 2 : 1,
         .ranges = r->ranges,
         .n_ranges = r->n_ranges,
         .threads = options_threads(o),
@@ -78,14 +80,19 @@ static bool write_tensor(struct request *r, struct heft_error *err)
         .progress_ctx = &progress,
     };
 
-    rule.left = glob;
+    rules[0].left = rules[1].left = glob;
     if (!glob)
         return no_memory(err, "the name");
     progress_begin(&progress, o, "get");
     conversion = heft_convert_plan(r->c, &how, err);
+    planned = conversion ? heft_convert_note_count(conversion) : 0;
     progress_catch();
-    fine = conversion && heft_convert_run(conversion, &overflowed, err);
+    fine = conversion && heft_convert_run(conversion, NULL, err);
     progress_end(&progress);
+    for (size_t i = planned; fine && i < heft_convert_note_count(conversion); i++)
+        report_note(o, "%s", heft_convert_note(conversion, i));
+    if (!fine)
+        hint_get(err);
     heft_convert_free(conversion);
     free(glob);
     return fine;
@@ -98,6 +105,22 @@ static bool each_piece(void *ctx, const void *piece, size_t n)
     return out->error == 0 && !progress_interrupted();
 }
 
+static bool stream_cast(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    uint64_t beyond = 0;
+    enum heft_dtype as;
+    if (!heft_dtype_named(o->cast, &as))
+        return usage_error(err, "--cast %s: no such dtype", o->cast);
+    if (!heft_tensor_stream_as(r->c, r->index, r->ranges, r->n_ranges, as, each_piece, r->out,
+                               &beyond, err))
+        return false;
+    if (beyond)
+        report_note(o, "%" PRIu64 " finite value%s beyond what %s holds", beyond,
+                    beyond == 1 ? " is" : "s are", heft_dtype_name(as));
+    return true;
+}
+
 static bool stream_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
@@ -106,6 +129,8 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
                            o->inputs.items[o->inputs.n - 1]);
     if (!o->no_verify && !o->slice && !heft_tensor_check(r->c, r->index, err))
         return false;
+    if (o->cast)
+        return stream_cast(r, err);
     return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
 }
 
@@ -140,7 +165,7 @@ static bool get_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     const char *const name = o->inputs.items[o->inputs.n - 1];
-    if (is_text(r) && (o->json || !o->output))
+    if (is_text(r) && !o->cast && (o->json || !o->output))
         return get_strings(r, err);
     if (o->json)
         return usage_error(err, "--json is for values; %s is a tensor", name);
@@ -181,8 +206,8 @@ static bool write_value(struct request *r, const struct heft_value *value, struc
 static bool get_value(struct request *r, const struct heft_value *value, struct heft_error *err)
 {
     const struct options *const o = r->options;
-    if (o->slice)
-        return usage_error(err, "--slice is for tensors; %s is a value",
+    if (o->slice || o->cast)
+        return usage_error(err, "--%s is for tensors; %s is a value", o->slice ? "slice" : "cast",
                            o->inputs.items[o->inputs.n - 1]);
     return o->output && !to_stdout(o) ? write_value(r, value, err)
                                       : put_value(r, value, r->out, err);
@@ -209,9 +234,12 @@ static bool get_blob(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     const char *const name = o->inputs.items[o->inputs.n - 1];
-    if (o->json || o->slice)
+    if (o->json || o->slice || o->cast)
         return usage_error(err, "--%s is not for bytes, and %s is a blob",
-                           o->json ? "json" : "slice", name);
+                           o->json    ? "json"
+                           : o->slice ? "slice"
+                                      : "cast",
+                           name);
     if (!o->output || (to_stdout(o) && r->out->terminal))
         return usage_error(err, "%s is a blob: say where its bytes go, -o FILE or -o -", name);
     return to_stdout(o) ? put_blob(r, r->out, err) : write_blob(r, err);
@@ -234,6 +262,24 @@ static bool is_unread(const struct request *r, const char *name, struct heft_err
     return false;
 }
 
+/* Metadata that may record a dropped tensor of that name. */
+static bool is_recorded(const struct request *r, const char *name, struct heft_error *err)
+{
+    struct heft_metadata pair;
+    size_t i;
+
+    for (size_t k = 0; heft_metadata_at(r->c, k, &pair); k++)
+        if (!strcmp(pair.key, name) && heft_tensor_find(r->c, pair.value, pair.value_len, &i)) {
+            usage_error(
+                err,
+                "no tensor is named %s; the metadata says %s = %s: it may be a part of that "
+                "tensor, of a shape that is not known",
+                name, name, pair.value);
+            return true;
+        }
+    return false;
+}
+
 static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
 {
     char near_names[300] = "";
@@ -248,6 +294,8 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
         snprintf(err->file, sizeof err->file, "%s", lack.file ? lack.file : "");
         return false;
     }
+    if (is_recorded(r, name, err))
+        return false;
     n = near_tensors(r->c, name, near);
     for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
         const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",

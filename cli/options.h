@@ -22,6 +22,7 @@ struct options {
     bool constants, signature; /* of SavedModels */
     const char *tag_set;
     const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
+    const char *cast;                /* get --cast: a dtype */
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
     bool restore;                    /* explain --restore */

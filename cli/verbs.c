@@ -121,6 +121,7 @@ static const struct option_spec writing_text[] = {
 };
 static const struct option_spec get_own[] = {
     TEXT(0, "slice", slice, "RANGES", NULL, "a part, as Python writes it: 0:10,:,3"),
+    TEXT(0, "cast", cast, "DTYPE", NULL, "as DTYPE: F32, bf16, float16, …"),
     TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
     TEXT(0, "tag-set", tag_set, "TAGS", NULL,
          "of a SavedModel: the meta graph of these tags, serve,gpu"),

@@ -287,6 +287,13 @@ HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
                                  const struct heft_range *ranges, size_t n_ranges,
                                  bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                                  struct heft_error *err);
+/* The same, cast as conversions cast; HEFT_USAGE where that cannot be. *overflowed (or NULL) grows by
+ * the finite values that the dtype cannot hold. */
+HEFT_API bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index,
+                                    const struct heft_range *ranges, size_t n_ranges,
+                                    enum heft_dtype as,
+                                    bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
+                                    uint64_t *overflowed, struct heft_error *err);
 
 /* A blob in the same way, and its stored checksum. */
 HEFT_API bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
@@ -671,7 +678,8 @@ struct heft_convert_options {
     const char *root; /* sub-dictionary whose tensors are taken, its path removed from names */
     /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
      * the last rule that matches decides; a glob with wildcards casts to a float only what is a
-     * float, an exact name casts anything that can be. */
+     * float, an exact name casts anything that can be. Dtypes are also taken as bf16, bfloat16,
+     * torch.bfloat16 and the like, in capitals or not. */
     const struct heft_rule *rules;
     size_t n_rules;
     uint64_t max_shard_size;      /* bytes; 0: not given */
@@ -739,8 +747,9 @@ HEFT_API const char *heft_convert_note(const struct heft_conversion *conversion,
 /* Tensors that are selected and lost, and why: salvage. */
 HEFT_API bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
                                    struct heft_unread *out);
-/* Writes the files: all of them, or none under its final name. *overflowed: values a cast made
- * infinite. HEFT_IO, HEFT_MISMATCH (a stored checksum), HEFT_MALFORMED (deflated data). */
+/* Writes the files: all of them, or none under its final name. *overflowed: finite values that a
+ * cast's target could not hold, which are infinite now (F8_E4M3: 448 or -448, the FNUZ kinds: NaN);
+ * notes are added that name their tensors. HEFT_IO, HEFT_MISMATCH (a stored checksum), HEFT_MALFORMED (deflated data). */
 HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                struct heft_error *err);
 /* Re-reads what was written and compares every tensor with the source. HEFT_MISMATCH names the

@@ -113,6 +113,9 @@ HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
 HEFT_API unsigned heft_dtype_bits(enum heft_dtype dtype);
 /* The dtype of that name, case-sensitive; false where there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
+/* The same of names as people write them, in capitals or not: "bf16", "bfloat16", "torch.bfloat16",
+ * "half", "int8". */
+HEFT_API bool heft_dtype_named(const char *name, enum heft_dtype *out);
 
 /* ---- values ------------------------------------------------------------------------------
  *

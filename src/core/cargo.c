@@ -12,7 +12,13 @@
 
 static bool has_wildcard(const char *glob)
 {
-    return strpbrk(glob, "*?[") != NULL;
+    for (; *glob; glob++) {
+        if (strchr("*?[", *glob))
+            return true;
+        if (*glob == '\\' && glob[1])
+            glob++;
+    }
+    return false;
 }
 
 bool heft_cargo_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
@@ -36,9 +42,8 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
 
         if (rule->kind != HEFT_RULE_CAST)
             continue;
-        if (!heft_dtype_parse(rule->right, &asked))
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "cast to \"%s\": no such dtype",
-                             rule->right);
+        if (!heft_dtype_named(rule->right, &asked))
+            return heft_dtype_refuse(rule->right, err);
         if (heft_glob_match(heft_str_of(rule->left), name) &&
             heft_cargo_cast_applies(from, asked, rule->left))
             to = asked;

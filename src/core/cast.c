@@ -19,7 +19,9 @@
 
 enum { BLOCK = 1024, STEP = 64 }; /* elements: of the hub buffer (8 KiB); of an inner loop */
 
-/* Converts n ≤ BLOCK elements; the result is how many finite ones overflowed. */
+/* Converts n ≤ BLOCK elements; the result is how many finite ones overflowed, and in the upper 16
+ * bits how many infinities were lost. */
+enum { INFINITE = 1 << 16 };
 typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
 
 /* ---- bits -------------------------------------------------------------------------------- */
@@ -187,6 +189,7 @@ static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
     const uint32_t finite = mag > 0x43E80000u ? 0x7E : narrow(mag, 3, 7); /* 464 goes to 448 */
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag > 0x43E80000u);
+    *over += mag == F32_INF ? INFINITE : 0;
     return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
 }
 
@@ -199,6 +202,7 @@ static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsi
     const uint32_t sign = value ? u >> 24 & 0x80 : 0;
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag >= top);
+    *over += mag == F32_INF ? INFINITE : 0;
     return (uint8_t)(mag >= top ? 0x80 : sign | value);
 }
 
@@ -299,6 +303,40 @@ LOOP(int_to_8, uint64_t, uint8_t, (uint8_t)x)
 LOOP(int_to_16, uint64_t, uint16_t, (uint16_t)x)
 LOOP(int_to_32, uint64_t, uint32_t, (uint32_t)x)
 
+/* Several elements a byte: the first one is in the lowest bits, as torch packs F4; the next one goes
+ * on where it ends. `man` mantissa bits; there is neither infinity nor NaN. */
+static inline uint32_t unpack(const uint8_t *src, uint8_t *dst, size_t n, unsigned bits,
+                              unsigned man, unsigned bias)
+{
+    const uint32_t sign = 1u << (bits - 1);
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = i * bits;
+        const uint32_t low = src[at / 8];
+        const uint32_t high = at % 8 + bits > 8 ? src[at / 8 + 1] : 0;
+        const uint32_t x = (low | high << 8) >> at % 8;
+        const uint32_t u = (x & sign) << (32 - bits) | widen(x & (sign - 1), man, bias);
+
+        copy_le(dst + i * sizeof u, &u, sizeof u);
+    }
+    return 0;
+}
+
+static uint32_t f4_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
+{
+    return unpack(src, dst, n, 4, 1, 1);
+}
+
+static uint32_t f6_e2m3_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
+{
+    return unpack(src, dst, n, 6, 3, 1);
+}
+
+static uint32_t f6_e3m2_to_f32(const uint8_t *restrict src, uint8_t *restrict dst, size_t n)
+{
+    return unpack(src, dst, n, 6, 2, 3);
+}
+
 LOOP(f16_to_f32, uint16_t, uint32_t, f32_of_f16(x))
 LOOP(bf16_to_f32, uint16_t, uint32_t, f32_of_bf16(x))
 LOOP(e5m2_to_f32, uint8_t, uint32_t, f32_of_e5m2(x))
@@ -351,6 +389,9 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
     [HEFT_BITS4X2] = {NULL, NULL, NULL, u8_to_int, int_to_8},
     [HEFT_BITS8] = {NULL, NULL, NULL, u8_to_int, int_to_8},
     [HEFT_BITS16] = {NULL, NULL, NULL, u16_to_int, int_to_16},
+    [HEFT_F4] = {f4_to_f32, NULL, NULL, NULL, NULL},
+    [HEFT_F6_E2M3] = {f6_e2m3_to_f32, NULL, NULL, NULL, NULL},
+    [HEFT_F6_E3M2] = {f6_e3m2_to_f32, NULL, NULL, NULL, NULL},
     [HEFT_F8_E5M2] = {e5m2_to_f32, NULL, f32_to_e5m2, NULL, NULL},
     [HEFT_F8_E4M3] = {e4m3_to_f32, NULL, f32_to_e4m3, NULL, NULL},
     [HEFT_F8_E8M0] = {e8m0_to_f32, NULL, NULL, NULL, NULL},
@@ -445,22 +486,54 @@ bool heft_cast_known(enum heft_dtype from, enum heft_dtype to)
 static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_t *dst, size_t n)
 {
     uint8_t hub[BLOCK * 8];
-    uint32_t over;
+    uint32_t over, second;
 
     if (!route->first)
         return route->second(src, dst, n);
     if (!route->second)
         return route->first(src, dst, n);
     over = route->first(src, hub, n);
-    return over + route->second(hub, dst, n);
+    second = route->second(hub, dst, n);
+    if (second >= INFINITE) /* among them those that the first loop made infinite, and counted */
+        second -= over * INFINITE;
+    return over + second;
+}
+
+unsigned heft_cast_group(enum heft_dtype dtype)
+{
+    const unsigned bits = heft_dtype_width(dtype);
+
+    return bits == 4 ? 2 : bits == 6 ? 4 : 1;
+}
+
+const char *heft_cast_result(enum heft_dtype to)
+{
+    switch (to) {
+    case HEFT_F8_E4M3:
+        return "448 or -448";
+    case HEFT_F8_E4M3FNUZ:
+    case HEFT_F8_E5M2FNUZ:
+        return "NaN";
+    default:
+        return "infinite";
+    }
 }
 
 void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
                uint64_t *overflowed)
 {
+    struct heft_cast_losses losses = {0};
+
+    heft_cast_counting(from, to, src, dst, n, &losses);
+    *overflowed += losses.finite;
+}
+
+void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
+                        size_t n, struct heft_cast_losses *losses)
+{
     struct route route;
     const bool known = route_of(from, to, &route);
-    const size_t size = heft_dtype_bits(from) / 8 / route.parts;
+    const size_t bits = heft_dtype_bits(from) / route.parts;
     const size_t new_size = heft_dtype_bits(to) / 8 / route.parts;
 
     assert(known);
@@ -474,8 +547,11 @@ void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uin
     for (size_t left = n * route.parts; left > 0;) {
         const size_t some = left < BLOCK ? left : BLOCK;
 
-        *overflowed += cast_block(&route, src, dst, some);
-        src += some * size;
+        const uint32_t over = cast_block(&route, src, dst, some);
+
+        losses->finite += over % INFINITE;
+        losses->infinite += over / INFINITE;
+        src += some * bits / 8;
         dst += some * new_size;
         left -= some;
     }

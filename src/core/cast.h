@@ -15,4 +15,20 @@ bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
 void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
                uint64_t *overflowed);
 
+/* Values that the target could not hold: finite ones, and infinities of kinds that have none. */
+struct heft_cast_losses {
+    uint64_t finite, infinite;
+};
+/* The same, adding to both counts. */
+void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
+                        size_t n, struct heft_cast_losses *losses);
+/* What such values become: "infinite", "448 or -448", "NaN". */
+const char *heft_cast_result(enum heft_dtype to);
+/* So many elements begin and end at bytes: 1, of F4 2, of F6_E2M3 and F6_E3M2 4. n of a cast is a
+ * multiple. */
+unsigned heft_cast_group(enum heft_dtype dtype);
+
+/* dtype_names.c, as heft_dtype_named: HEFT_USAGE that lists what casts can make. */
+bool heft_dtype_refuse(const char *name, struct heft_error *err);
+
 #endif

@@ -184,6 +184,41 @@ static bool refuse_extents(const struct heft_conversion *c, struct heft_error *e
     return true;
 }
 
+/* Whether a cast of all floats to `to` mends what the format lacks, and takes from no tensor more than
+ * it must; and how many lack it. */
+static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0; i < c->cargo.n_items; i++) {
+        const enum heft_dtype as = (enum heft_dtype)c->cargo.items[i].as;
+        const bool is_float = heft_dtype_info(as)->kind == HEFT_KIND_FLOAT;
+
+        if (!heft_registry_holds(c->format, as)) {
+            ++*n;
+            if (heft_registry_instead(c->format, as) != to)
+                return false;
+        }
+        if (is_float && heft_dtype_bits(as) > heft_dtype_bits(to))
+            return false;
+    }
+    return heft_dtype_info(to)->kind == HEFT_KIND_FLOAT && *n > 1;
+}
+
+static bool offer_cast(const struct heft_conversion *c, const struct heft_item *item,
+                       enum heft_dtype to, struct heft_error *err)
+{
+    const char *has_not = heft_dtype_name((enum heft_dtype)item->as);
+    size_t n;
+
+    if (serves_all(c, to, &n))
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "%s has no %s, and %zu more tensor%s like it; cast '*=%s' would do",
+                         c->format->name, has_not, n - 1, n == 2 ? " is" : "s are",
+                         heft_dtype_name(to));
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; cast '%s=%s' would do",
+                     c->format->name, has_not, item->from.p, heft_dtype_name(to));
+}
+
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
 {
     for (size_t i = 0; i < c->cargo.n_items; i++) {
@@ -199,9 +234,7 @@ static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *er
                       "%s has no %s, nor anything that it could be cast to", c->format->name,
                       heft_dtype_name(as));
         else
-            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                      "%s has no %s; --cast '%s=%s' would do", c->format->name, heft_dtype_name(as),
-                      item->name.p, heft_dtype_name(to));
+            offer_cast(c, item, to, err);
         return heft_error_about(err, "tensor", item->name);
     }
     return true;
@@ -478,7 +511,8 @@ bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct
     ok = ok &&
          (c->exec.no_verify || c->model->salvage || heft_registry_check_sources(c->model, err)) &&
          (!c->prefix || c->plan.whole || find_stale(c, &outputs, err)) &&
-         heft_exec_run(&c->plan, &c->exec, overflowed, err);
+         heft_conversion_count_losses(c, err) &&
+         heft_exec_run(&c->plan, &c->exec, overflowed, err) && heft_conversion_note_casts(c, err);
     heft_strmap_release(&outputs);
     return ok;
 }

@@ -42,6 +42,9 @@ HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
 HEFT_CHECKED bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                                  const struct heft_convert_options *options,
                                                  struct heft_error *err);
+/* note_casts.c: makes room for what casts lose, and after the run tells of it. */
+HEFT_CHECKED bool heft_conversion_count_losses(struct heft_conversion *c, struct heft_error *err);
+HEFT_CHECKED bool heft_conversion_note_casts(struct heft_conversion *c, struct heft_error *err);
 /* note_ties.c: which names were dropped for whose sake, which came back, and which metadata may mean
  * such a name. */
 HEFT_CHECKED bool heft_conversion_note_ties(struct heft_conversion *c, struct heft_error *err);

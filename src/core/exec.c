@@ -62,10 +62,13 @@ static bool choose_checks(struct heft_exec *x, struct heft_error *err)
     return x->checked_by != NULL;
 }
 
-/* Where a chunk that begins at `off` ends: at a border of elements of the row op that it cuts. */
+/* Where a chunk that begins at `off` ends: at a border of elements of the row op that it cuts, and
+ * of bytes of its source. */
 static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
 {
-    const uint32_t each = op->kind == HEFT_OP_ROW ? heft_dtype_bytes((enum heft_dtype)op->as) : 1;
+    const bool is_row = op->kind == HEFT_OP_ROW;
+    const uint32_t group = is_row ? heft_cast_group((enum heft_dtype)op->u.row->dtype) : 1;
+    const uint32_t each = is_row ? heft_dtype_bytes((enum heft_dtype)op->as) * group : 1;
     const uint64_t over = each ? (want - op->off) % each : 0;
 
     return want - over > off ? want - over : want;
@@ -142,12 +145,19 @@ static bool cut_storage(struct heft_exec *x, uint32_t storage, struct heft_error
 
 /* ---- one job ----------------------------------------------------------------------------- */
 
-static void note_overflow(struct heft_exec *x, uint64_t n)
+static void note_losses(struct heft_exec *x, const struct heft_op *op,
+                        const struct heft_cast_losses *lost)
 {
-    if (!n)
+    struct heft_cast_losses *const all = x->options->losses;
+
+    if (!lost->finite && !lost->infinite)
         return;
     heft_lock_take(x->lock);
-    x->overflowed += n;
+    x->overflowed += lost->finite;
+    if (all) {
+        all[op - x->plan->ops].finite += lost->finite;
+        all[op - x->plan->ops].infinite += lost->infinite;
+    }
     heft_lock_drop(x->lock);
 }
 
@@ -157,9 +167,11 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 {
     const struct heft_row *row = op->u.row;
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
-    const uint32_t in_bytes = heft_dtype_bytes(in), out_bytes = heft_dtype_bytes(out);
+    const uint32_t group = heft_cast_group(in); /* elements */
+    const uint32_t in_bytes = heft_dtype_bits(in) * group / 8;
+    const uint32_t out_bytes = heft_dtype_bytes(out) * group;
     uint8_t *scratch = x->scratch + (size_t)worker * x->chunk;
-    uint64_t overflowed = 0;
+    struct heft_cast_losses losses = {0};
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
@@ -169,10 +181,10 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 
         if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, count * in_bytes, err))
             return false;
-        heft_cast(in, out, scratch, dst + at, count, &overflowed);
+        heft_cast_counting(in, out, scratch, dst + at, count * group, &losses);
         at += count * out_bytes;
     }
-    note_overflow(x, overflowed);
+    note_losses(x, op, &losses);
     return true;
 }
 

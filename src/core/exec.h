@@ -3,6 +3,7 @@
 #ifndef HEFT_EXEC_H
 #define HEFT_EXEC_H
 
+#include "core/cast.h"
 #include "core/plan.h"
 
 struct heft_exec_options {
@@ -12,12 +13,13 @@ struct heft_exec_options {
     const char *folder;        /* made where it is missing; NULL: none */
     const char *const *retire; /* stale files, deleted after the renames */
     size_t n_retire;
+    struct heft_cast_losses *losses; /* heft_exec_run: of each op of the plan; NULL: not asked */
     bool (*progress)(void *ctx, uint64_t done,
                      uint64_t total); /* false: stop (HEFT_USAGE, "interrupted") */
     void *progress_ctx;
 };
 
-/* *overflowed: finite values that a cast made infinite. */
+/* *overflowed: finite values that a cast's target could not hold. */
 HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
                                 const struct heft_exec_options *options, uint64_t *overflowed,
                                 struct heft_error *err);

@@ -3,7 +3,7 @@
 #include "core/convert.h"
 #include "core/select.h"
 
-#define NAMES_SHOWN 8
+#define NAMES_SHOWN  8
 #define MOST_COUNTED 10000 /* values, so that paths of many bytes are not looked up for ever */
 
 struct left_out {
@@ -151,9 +151,8 @@ static bool leave_values(const struct heft_model *model, const char *root,
                          struct heft_error *err)
 {
     struct walk w = {.left = left};
-    const bool ok =
-        !from->first_child ||
-        (find_holders(&w, model, *root ? root : NULL, err) && visit_all(&w, from, err));
+    const bool ok = !from->first_child ||
+                    (find_holders(&w, model, *root ? root : NULL, err) && visit_all(&w, from, err));
 
     heft_strmap_release(&w.holders);
     heft_buf_release(&w.path);

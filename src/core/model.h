@@ -224,7 +224,8 @@ struct heft_model {
     struct heft_pair *metadata; /* user metadata, in the file's order */
     struct heft_pair
         *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
-    struct heft_str *wanted; /* tensors that a program takes from another file, the first time each */
+    struct heft_str
+        *wanted; /* tensors that a program takes from another file, the first time each */
     struct heft_pair
         *doubts; /* metadata that looks like such a record, and may mean another thing */
     struct heft_note *notes;

@@ -14,9 +14,10 @@ static bool lacks_wanted(const struct heft_model *model)
 static bool refuse_source(const struct heft_model *model, struct heft_error *err)
 {
     if (lacks_wanted(model))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "no tensor to write: the program takes its tensors from a .ptd, which must "
-                         "be given, too");
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "no tensor to write: the program takes its tensors from a .ptd, which must "
+            "be given, too");
     if (model->n_unreadable)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "no tensor to write: the source has none that can be read, %s: %s",
@@ -31,12 +32,26 @@ static bool refuse_source(const struct heft_model *model, struct heft_error *err
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor to write: the source has none");
 }
 
+/* Salvaging: what is lost may have been tensors. */
+static bool is_damaged(const struct heft_model *model)
+{
+    bool is = false;
+
+    for (size_t i = 0; i < model->n_notes; i++)
+        is = is || model->notes[i].is_damage;
+    for (size_t i = 0; i < model->n_sources; i++)
+        is = is || model->sources[i].expected > 0;
+    return model->salvage && is;
+}
+
 bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                     const struct heft_convert_options *options,
                                     struct heft_error *err)
 {
     if (c->cargo.n_items > 0 || options->allow_empty || c->n_lost > 0 ||
         (c->format->keeps_blobs && c->cargo.n_blobs > 0))
+        return true;
+    if (c->model->n_rows == 0 && is_damaged(c->model))
         return true;
     if (c->model->n_rows == 0)
         return refuse_source(c->model, err);

@@ -197,7 +197,7 @@ static bool leaves_alone(const struct heft_rule *cast, enum heft_dtype dtype)
 {
     enum heft_dtype to;
 
-    return heft_dtype_parse(cast->right, &to) && !heft_cargo_cast_applies(dtype, to, cast->left);
+    return heft_dtype_named(cast->right, &to) && !heft_cargo_cast_applies(dtype, to, cast->left);
 }
 
 /* Casts and ties see the name before it is renamed, partitions behind it; dtype: of the tensor. */

@@ -49,9 +49,11 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "slice of %zu dimensions, the tensor has %u", n_ranges, row->rank);
     if (heft_dtype_bytes((enum heft_dtype)row->dtype) == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%s cannot be sliced: its elements do not take a fixed number of bytes",
-                         heft_dtype_name((enum heft_dtype)row->dtype));
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be sliced: its elements %s",
+                         heft_dtype_name((enum heft_dtype)row->dtype),
+                         heft_dtype_bits((enum heft_dtype)row->dtype)
+                             ? "are not whole bytes"
+                             : "do not take a fixed number of bytes");
     for (unsigned i = 0; i < n_ranges; i++)
         if (!check_range(&ranges[i], i, row->shape[i], err))
             return false;

@@ -38,14 +38,14 @@ static bool read_content(struct sharing *s, const struct heft_ptd_content *c, ui
 {
     const enum heft_dtype from = (enum heft_dtype)c->row->dtype, to = (enum heft_dtype)c->as;
     uint64_t overflowed = 0;
-    size_t elements, each;
+    size_t elements, bits;
 
     if (from == to)
         return heft_reader_row(&s->reader, c->row, off, dst, n, err);
-    each = heft_dtype_bytes(from); /* not 0: what is cast has whole bytes */
+    bits = heft_dtype_bits(from);
     elements = n / heft_dtype_bytes(to);
-    if (!heft_reader_row(&s->reader, c->row, off / heft_dtype_bytes(to) * each, s->stored,
-                         elements * each, err))
+    if (!heft_reader_row(&s->reader, c->row, off / heft_dtype_bytes(to) * bits / 8, s->stored,
+                         elements * bits / 8, err))
         return false;
     heft_cast(from, to, s->stored, dst, elements, &overflowed);
     return true;

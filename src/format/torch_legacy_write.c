@@ -123,9 +123,9 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct 
  * there. */
 bool heft_torch_legacy_holds(enum heft_dtype dtype)
 {
-    static const enum heft_dtype later[] = {HEFT_U16,     HEFT_U32,         HEFT_U64,
-                                            HEFT_F8_E4M3, HEFT_F8_E5M2,     HEFT_F8_E4M3FNUZ,
-                                            HEFT_C32,     HEFT_F8_E5M2FNUZ, HEFT_F8_E8M0};
+    static const enum heft_dtype later[] = {
+        HEFT_U16,         HEFT_U32, HEFT_U64,         HEFT_F8_E4M3, HEFT_F8_E5M2,
+        HEFT_F8_E4M3FNUZ, HEFT_C32, HEFT_F8_E5M2FNUZ, HEFT_F8_E8M0, HEFT_F4};
 
     for (size_t i = 0; i < HEFT_COUNT(later); i++)
         if (dtype == later[i])

@@ -147,7 +147,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
                         const struct heft_torch_storage *s, struct heft_row *row,
                         struct heft_error *err)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = row->dtype == HEFT_F4 ? 1 : heft_dtype_bytes((enum heft_dtype)row->dtype);
     const uint64_t at = heft_torch_where(t, v->call);
     uint64_t offset, last;
 
@@ -239,6 +239,12 @@ static uint8_t integers_of(const struct heft_torch_global *type)
                                                       : HEFT_DTYPE_COUNT;
 }
 
+/* torch's one dtype of which a byte holds two. It counts bytes. */
+static bool is_float4(const struct heft_torch_global *type)
+{
+    return strcmp(type->name, "float4_e2m1fn_x2") == 0;
+}
+
 /* The dtype of a row; *out becomes UNREAD where it is one of torch's that heft does not have. */
 static bool choose_dtype(struct heft_torch *t, const struct view *v,
                          const struct heft_torch_storage *s, struct heft_torch_made *out,
@@ -257,6 +263,7 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
                          "a quantized tensor on a storage of type torch.%s", type->name);
     out->row.dtype = type->kind == HEFT_TORCH_UNTYPED ? HEFT_U8
                      : v->is_quantized                ? integers_of(type)
+                     : is_float4(type)                ? HEFT_F4
                                                       : type->dtype;
     if (out->row.dtype != HEFT_DTYPE_COUNT)
         return true;
@@ -275,6 +282,28 @@ static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
         out->row.flags |= HEFT_ROW_SWAP;
 }
 
+/* Bytes of two become elements, as safetensors counts them. In another order than row-major, the
+ * pairs would lie across the last dimension. */
+static void unpack_pairs(struct dims *d, struct heft_torch_made *out)
+{
+    uint64_t step = 1;
+    bool plain = d->rank > 0 && out->row.flags == 0;
+
+    for (unsigned i = d->rank; i-- > 0 && !d->is_empty;) {
+        plain = plain && (d->size[i] == 1 || d->stride[i] == step);
+        step *= d->size[i];
+    }
+    if (!plain || d->size[d->rank - 1] > UINT64_MAX / 2) {
+        out->found = HEFT_TORCH_UNREAD;
+        out->reason =
+            "of the type torch.float4_e2m1fn_x2 and not contiguous, or without dimensions";
+        return;
+    }
+    d->size[d->rank - 1] *= 2;
+    for (unsigned i = d->rank, n = 0; i-- > 0; n++)
+        d->stride[i] = n ? d->stride[i + 1] * heft_max_u64(d->size[i + 1], 1) : 1;
+}
+
 static bool make_row(struct heft_torch *t, const struct view *v, struct heft_torch_storage *s,
                      struct heft_torch_made *out, struct heft_error *err)
 {
@@ -290,8 +319,11 @@ static bool make_row(struct heft_torch *t, const struct view *v, struct heft_tor
         return no_data(s->lost, out);
     set_storage(t, s, out);
     out->found = HEFT_TORCH_ROW;
-    return check_range(t, v, &d, s, &out->row, err) && read_metadata(t, v, &out->row, err) &&
-           keep_dims(t, &d, &out->row, err);
+    if (!check_range(t, v, &d, s, &out->row, err) || !read_metadata(t, v, &out->row, err))
+        return false;
+    if (out->row.dtype == HEFT_F4)
+        unpack_pairs(&d, out);
+    return out->found == HEFT_TORCH_UNREAD || keep_dims(t, &d, &out->row, err);
 }
 
 static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_storage *s,

@@ -65,6 +65,7 @@ static const struct {
     [HEFT_F8_E4M3FNUZ] = {NULL, "float8_e4m3fnuz"},
     [HEFT_F8_E5M2FNUZ] = {NULL, "float8_e5m2fnuz"},
     [HEFT_F8_E8M0] = {NULL, "float8_e8m0fnu"},
+    [HEFT_F4] = {NULL, "float4_e2m1fn_x2"},
 };
 
 bool heft_torch_holds(enum heft_dtype dtype)
@@ -327,10 +328,27 @@ static void put_row_major(struct pickler *p, const struct heft_row *row)
     put_tuple(p, stride, row->rank);
 }
 
+/* Of F4, torch counts bytes, two elements each. */
+static void put_dims(struct pickler *p, const struct heft_item *item)
+{
+    uint64_t shape[UINT8_MAX];
+    struct heft_row row = *item->row;
+
+    if (item->as == HEFT_F4) {
+        memcpy(shape, row.shape, row.rank * sizeof *shape);
+        shape[row.rank - 1] /= 2; /* even: heft_torch_out_init has looked */
+        row.shape = shape;
+    }
+    put_tuple(p, row.shape, row.rank);
+    if (row.given || row.stride)
+        put_tuple(p, row.given ? row.given : row.stride, row.rank);
+    else
+        put_row_major(p, &row);
+}
+
 static void put_tensor(struct pickler *p, size_t i)
 {
     const struct heft_item *item = &p->out->cargo->items[i];
-    const struct heft_row *row = item->row;
     const uint32_t piece = p->out->piece_of[i];
     const char *dtype = names[item->as].dtype;
 
@@ -338,11 +356,7 @@ static void put_tensor(struct pickler *p, size_t i)
     op(p, '(');
     put_storage(p, piece);
     put_int(p, heft_torch_offset(&p->out->pieces[piece], item));
-    put_tuple(p, row->shape, row->rank);
-    if (row->given || row->stride)
-        put_tuple(p, row->given ? row->given : row->stride, row->rank);
-    else
-        put_row_major(p, row);
+    put_dims(p, item);
     op(p, (char)0x89);
     put_ordered_dict(p);
     if (dtype)

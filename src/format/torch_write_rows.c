@@ -21,10 +21,41 @@ struct grouping {
     size_t n_apart;
 };
 
+/* How many elements of `as` come of so many bytes of `from`. Of F4, torch counts bytes. */
+static uint64_t elements_of(enum heft_dtype from, enum heft_dtype as, uint64_t bytes)
+{
+    const unsigned bits = heft_dtype_bits(from);
+
+    if (as == HEFT_F4)
+        return bytes;
+    return bits % 8 ? bytes / bits * 8 + bytes % bits * 8 / bits : bytes / (bits / 8);
+}
+
+/* Bytes of what torch counts as an element. */
+static uint64_t each_of(enum heft_dtype dtype)
+{
+    return dtype == HEFT_F4 ? 1 : heft_dtype_bytes(dtype);
+}
+
 /* Bytes from an element border of the storage. */
 static uint64_t skew(const struct heft_row *row)
 {
-    return row->offset % heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+
+    return each ? row->offset % each : 0;
+}
+
+/* torch has pairs of them, along the last dimension. */
+static bool check_pairs(const struct heft_item *item, struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+
+    if (item->as != HEFT_F4 || (row->rank > 0 && row->shape[row->rank - 1] % 2 == 0))
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "torch has F4 in pairs only, and its last dimension is odd; cast '%s=F32' would do",
+              item->from.p);
+    return heft_error_about(err, "tensor", item->name);
 }
 
 static bool fits(const struct heft_torch_piece *piece, const struct heft_item *item)
@@ -73,7 +104,7 @@ static bool group(struct grouping *g, struct heft_error *err)
         struct heft_torch_piece *piece;
         uint32_t number;
 
-        if (!find_piece(g, item, &number, err))
+        if (!check_pairs(item, err) || !find_piece(g, item, &number, err))
             return false;
         piece = &g->out->pieces[number];
         if (!item->row->parts)
@@ -90,7 +121,8 @@ uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct he
 
     if (row->parts || row->offset < piece->hull.begin) /* or without elements, outside the hull */
         return 0;
-    return (row->offset - piece->hull.begin) / heft_dtype_bytes((enum heft_dtype)row->dtype);
+    return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)item->as,
+                       row->offset - piece->hull.begin);
 }
 
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece)
@@ -98,21 +130,20 @@ uint64_t heft_torch_elements(const struct heft_torch_piece *piece)
     const struct heft_row *row = piece->like;
     const uint64_t bytes = row->parts ? row->bytes : piece->hull.end - piece->hull.begin;
 
-    return bytes / heft_dtype_bytes((enum heft_dtype)row->dtype);
+    return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)piece->as, bytes);
 }
 
 uint64_t heft_torch_bytes(const struct heft_torch_piece *piece)
 {
-    return heft_torch_elements(piece) * heft_dtype_bytes((enum heft_dtype)piece->as);
+    return heft_torch_elements(piece) * each_of((enum heft_dtype)piece->as);
 }
 
 /* That heft_torch_bytes does not overflow. */
 static bool check_size(const struct heft_torch_piece *piece, struct heft_error *err)
 {
-    const uint64_t elements = heft_torch_elements(piece);
     uint64_t bytes;
 
-    return heft_row_size((enum heft_dtype)piece->as, 1, &elements, &bytes) ||
+    return heft_mul(heft_torch_elements(piece), each_of((enum heft_dtype)piece->as), &bytes) ||
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }
 
@@ -126,7 +157,8 @@ static const struct heft_row *row_of(const struct heft_torch_out *out,
 
     if (!shape)
         return NULL;
-    *shape = heft_torch_elements(piece);
+    *shape = elements_of((enum heft_dtype)piece->like->dtype, HEFT_DTYPE_COUNT,
+                         piece->hull.end - piece->hull.begin);
     *row = *piece->like;
     row->rank = 1;
     row->shape = shape;
@@ -211,7 +243,6 @@ void heft_torch_out_place(struct heft_torch_out *out)
         struct heft_item *item = &out->cargo->items[i];
         const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
 
-        item->at = piece->at +
-                   heft_torch_offset(piece, item) * heft_dtype_bytes((enum heft_dtype)item->as);
+        item->at = piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
     }
 }

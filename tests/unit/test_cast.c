@@ -555,8 +555,82 @@ static void casts_that_lose_the_meaning_are_refused(void **state)
     assert_false(heft_cast_known(HEFT_F32, HEFT_STRING));
     assert_false(heft_cast_known(HEFT_VARIANT, HEFT_F32));
     assert_false(heft_cast_known(HEFT_F32, HEFT_F8_E4M3B11FNUZ));
-    assert_false(heft_cast_known(HEFT_F4, HEFT_F32));
+    assert_false(heft_cast_known(HEFT_F32, HEFT_F4));
+    assert_false(heft_cast_known(HEFT_F4, HEFT_I8));
     assert_false(heft_cast_known(HEFT_F32, HEFT_F6_E2M3));
+}
+
+/* Of OCP's formats: value = (-1)^s 2^(e - bias) 1.m, or 2^(1 - bias) 0.m where e is 0. */
+static double small_float(unsigned x, unsigned bits, unsigned man, int bias)
+{
+    const unsigned m = x & ((1u << man) - 1), e = x >> man & ((1u << (bits - 1 - man)) - 1);
+    const double size =
+        e ? ldexp(1 + ldexp(m, -(int)man), (int)e - bias) : ldexp(ldexp(m, -(int)man), 1 - bias);
+
+    return x >> (bits - 1) ? -size : size;
+}
+
+static void elements_below_a_byte_are_unpacked(void **state)
+{
+    static const struct {
+        enum heft_dtype dtype;
+        unsigned bits, man;
+        int bias;
+    } all[] = {{HEFT_F4, 4, 1, 1}, {HEFT_F6_E2M3, 6, 3, 1}, {HEFT_F6_E3M2, 6, 2, 3}};
+    enum { N = 4096 + 4 }; /* more than a block */
+    static uint8_t src[N], f32[N * 4], f64[N * 8], bf16[N * 2];
+
+    (void)state;
+    for (size_t k = 0; k < HEFT_COUNT(all); k++) {
+        const unsigned bits = all[k].bits, n_values = 1u << bits;
+        uint64_t over = 0;
+
+        memset(src, 0, sizeof src);
+        for (unsigned i = 0; i < N * bits; i++) /* element j is j * 5, modulo */
+            src[i / 8] |= (uint8_t)((i / bits * 5 % n_values >> i % bits & 1) << i % 8);
+        heft_cast(all[k].dtype, HEFT_F32, src, f32, N, &over);
+        heft_cast(all[k].dtype, HEFT_F64, src, f64, N, &over);
+        heft_cast(all[k].dtype, HEFT_BF16, src, bf16, N, &over);
+        for (unsigned j = 0; j < N; j++) {
+            const double want = small_float(j * 5 % n_values, bits, all[k].man, all[k].bias);
+            uint64_t u = heft_le64(f64 + j * 8);
+            double got;
+
+            memcpy(&got, &u, sizeof got);
+            assert_true(got == want && signbit(got) == signbit(want));
+            assert_int_equal(heft_le32(f32 + j * 4),
+                             cast_bits(HEFT_F64, HEFT_F32, heft_le64(f64 + j * 8)));
+            assert_int_equal(heft_le16(bf16 + j * 2), heft_le32(f32 + j * 4) >> 16);
+        }
+        assert_int_equal(over, 0);
+    }
+}
+
+static void what_is_lost_is_counted_by_kind(void **state)
+{
+    static const struct {
+        enum heft_dtype to;
+        unsigned finite, infinite;
+    } all[] = {{HEFT_F8_E4M3, 3, 2}, {HEFT_F8_E4M3FNUZ, 4, 2}, {HEFT_F8_E5M2FNUZ, 3, 2},
+               {HEFT_F8_E5M2, 3, 0}, {HEFT_F16, 3, 0},         {HEFT_BF16, 2, 0},
+               {HEFT_F32, 2, 0}};
+    const double values[] = {1, 1e300, -1e300, INFINITY, -INFINITY, NAN, 1e6, 448};
+    uint8_t src[sizeof values], dst[HEFT_COUNT(values) * 4];
+
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(values); i++) {
+        uint64_t u;
+
+        memcpy(&u, &values[i], sizeof u);
+        heft_put_le64(src + 8 * i, u);
+    }
+    for (size_t k = 0; k < HEFT_COUNT(all); k++) {
+        struct heft_cast_losses losses = {0};
+
+        heft_cast_counting(HEFT_F64, all[k].to, src, dst, HEFT_COUNT(values), &losses);
+        assert_int_equal(losses.finite, all[k].finite);
+        assert_int_equal(losses.infinite, all[k].infinite);
+    }
 }
 
 static void every_real_becomes_every_float(void **state)
@@ -572,7 +646,7 @@ static void every_real_becomes_every_float(void **state)
         for (size_t i = 0; i < HEFT_COUNT(floats); i++)
             assert_int_equal(heft_cast_known((enum heft_dtype)from, floats[i]),
                              info->kind != HEFT_KIND_COMPLEX && info->kind != HEFT_KIND_PACKED &&
-                                 info->bits >= 8);
+                                 info->bits > 0);
     }
 }
 
@@ -593,6 +667,8 @@ int main(void)
         cmocka_unit_test(packed_bytes_become_integers_as_they_are),
         cmocka_unit_test(e4m3b11fnuz_by_its_definition),
         cmocka_unit_test(casts_that_lose_the_meaning_are_refused),
+        cmocka_unit_test(elements_below_a_byte_are_unpacked),
+        cmocka_unit_test(what_is_lost_is_counted_by_kind),
         cmocka_unit_test(every_real_becomes_every_float),
     };
 
