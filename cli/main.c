@@ -78,6 +78,9 @@ static int run(const struct options *options, const struct verb *verb)
         system_error(&err, "standard output", "cannot write");
         report_error(&err);
     }
+    if (options->output && strcmp(options->output, "-") != 0 && !options->dry_run &&
+        status != EXIT_TROUBLE)
+        report_note(options, "the files of -o are written; only the report on them is lost");
     return EXIT_TROUBLE;
 }
 

@@ -24,16 +24,19 @@ static bool may_replace(const struct options *options, struct heft_error *err)
 
 bool target_open(struct target *target, const struct options *options, struct heft_error *err)
 {
+    const char *const slash = strrchr(options->output, '/');
+    const char *const name = slash ? slash + 1 : options->output;
     const size_t room = strlen(options->output) + 40;
     bool fine;
 
     *target = (struct target){.options = options, .fd = -1};
-    if (!may_replace(options, err))
+    if (!may_replace(options, err) || !heft_delete_stale(options->output, err))
         return false;
     target->temporary = malloc(room);
     if (!target->temporary)
         return no_memory(err, "the name");
-    snprintf(target->temporary, room, "%s.heft-%ld.tmp", options->output, (long)getpid());
+    snprintf(target->temporary, room, "%.*s.%.180s.heft-%ld-0", (int)(name - options->output),
+             options->output, name, (long)getpid());
     progress_catch(); /* a signal must not leave the temporary file behind */
     target->fd = open(target->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     fine = target->fd >= 0;

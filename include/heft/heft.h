@@ -756,6 +756,11 @@ HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *ove
  * first that differs. */
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
+/* Deletes temporary files (.NAME.heft-PID-N) of processes that no longer exist from the folder of
+ * `path`, but none where an interrupted encoding can be resumed. Conversions and encodings do so
+ * themselves; this is for programs that write such files of their own. What cannot be listed or
+ * deleted stays. False on HEFT_NOMEM, and HEFT_USAGE where path is NULL. */
+HEFT_API bool heft_delete_stale(const char *path, struct heft_error *err);
 
 /* Sizes in bytes as the hub writes them ("5GB" = 5·10⁹), bare numbers, KiB, MiB, GiB, TiB, and all
  * of these without the B ("5G" = 5·10⁹). HEFT_USAGE. */
