@@ -95,8 +95,10 @@ def check_float4(suite, folder):
         again = torch.load(back, weights_only=True)["a"]
         suite.equal((again.dtype, list(again.shape)), (torch.float4_e2m1fn_x2, [2, 4]), "float4: dtype")
         suite.check(torch.equal(again.view(torch.uint8), data.reshape(2, 4)), "float4: bytes in torch")
-        ran = heft("convert", path, "-o", folder / "float4.safetensors", "-q")
-        suite.equal(ran.status, 2, "float4: convert does not drop it in silence")
+    turned = folder / "float4-turned.pt"
+    torch.save({"a": data.view(torch.float4_e2m1fn_x2).reshape(2, 4).t()}, turned)
+    ran = heft("convert", turned, "-o", folder / "float4.safetensors", "-q")
+    suite.equal(ran.status, 2, "float4: convert does not drop what it cannot read in silence")
 
 
 def run(folder):
