@@ -671,7 +671,8 @@ struct heft_convert_options {
     /* Of ptd: bytes that segments are aligned to; 0: 128, as ExecuTorch has them. */
     uint64_t segment_alignment;
     /* Values and metadata are left out where the format has no place for them (ptd); else that is
-     * HEFT_UNSUPPORTED. */
+     * HEFT_UNSUPPORTED. One torch file made from another has its values and nesting, and selection
+     * judges its values by their paths. */
     bool drop_metadata;
     /* Files without a tensor may be written; else a conversion that would is HEFT_USAGE. */
     bool allow_empty;

@@ -49,6 +49,7 @@ struct heft_cargo {
     const struct heft_value *modules;
     uint64_t total_size; /* the hub's metadata.total_size */
     bool untied;
+    bool keeps_tree; /* the one file that is written has the nesting and the values of its source */
 };
 
 /* Select (--root, -g, -e), rename, cast, metadata; duplicates after renaming are HEFT_USAGE with

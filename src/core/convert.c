@@ -314,6 +314,15 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
             heft_cargo_retie(&c->cargo, options, err));
 }
 
+/* One file into one file of the same kind keeps its tree; shards are flat, as their index is. What
+ * the format has no dtype for may be no tensor there, its writer knows. */
+static bool keeps_tree(struct heft_conversion *c, const struct heft_convert_options *options)
+{
+    c->cargo.keeps_tree = c->format->keeps_tree && c->model->has_tree && c->model->n_files == 1 &&
+                          c->cargo.n_shards == 1 && !options->salvage && !options->n_ranges;
+    return c->cargo.keeps_tree;
+}
+
 static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
                        struct heft_error *err)
 {
@@ -334,8 +343,8 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
                          c->format->name, all);
     return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
            heft_conversion_note_ties(c, err) && slice_one(c, options, err) &&
-           refuse_dtypes(c, err) && refuse_extents(c, err) &&
-           heft_cargo_split(&c->cargo, limit, err);
+           refuse_extents(c, err) && heft_cargo_split(&c->cargo, limit, err) &&
+           (keeps_tree(c, options) || refuse_dtypes(c, err));
 }
 
 /* ---- plan -------------------------------------------------------------------------------- */

@@ -280,7 +280,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     const bool refuses = c->format->refuses_values;
     struct left_out left = {0};
 
-    if (from && !leave_values(c->model, root, from, &left, err)) {
+    if (from && !c->cargo.keeps_tree && !leave_values(c->model, root, from, &left, err)) {
         heft_buf_release(&left.names);
         return false;
     }

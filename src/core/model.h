@@ -118,6 +118,7 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 
 struct heft_format;
 struct heft_node;
+struct heft_tree_taker;
 
 struct heft_model_source {
     struct heft_source source;
@@ -236,6 +237,10 @@ struct heft_model {
     struct heft_node *about;   /* what the files say of themselves beside all this: a dict whose
                                   members are members of info --json (core/tree.h). heft_model_about
                                   makes it; NULL: nothing */
+    struct heft_tree_taker *taker; /* set before opening, by the writer that wants the graph of the
+                                      object's pickle (format/torch_keep.h); NULL: nobody asks */
+    bool has_tree; /* the object is more than a flat dictionary of tensors, and a writer of its kind
+                      can have it again */
     struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     struct heft_model_blob *blobs;
     struct heft_model_layer *layers;

@@ -74,6 +74,7 @@ struct heft_format {
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */
     bool refuses_values; /* has no place for values and metadata: refused unless the user says so */
+    bool keeps_tree;     /* what readers of its kind call has_tree: values and nesting stay */
     bool keeps_strides;  /* dimensions may lie in another order than row-major */
     bool wide_extents;   /* of dimensions, up to 2^64-1; others have them signed */
     bool aligns_segments; /* heft_convert_options.segment_alignment */

@@ -107,6 +107,40 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor lies below \"%s\"", root);
 }
 
+struct heft_selector {
+    const struct heft_rule *rules;
+    size_t n;
+    struct heft_regex *regexes;
+};
+
+struct heft_selector *heft_selector_new(const struct heft_rule *rules, size_t n_rules,
+                                        struct heft_error *err)
+{
+    struct heft_selector *selector = heft_calloc(1, sizeof *selector, err);
+
+    if (!selector)
+        return NULL;
+    *selector = (struct heft_selector){rules, n_rules, NULL};
+    selector->regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
+    if (selector->regexes)
+        return selector;
+    heft_free(selector);
+    return NULL;
+}
+
+bool heft_selector_takes(const struct heft_selector *selector, struct heft_str name)
+{
+    return matches(name, selector->rules, selector->n, selector->regexes);
+}
+
+void heft_selector_free(struct heft_selector *selector)
+{
+    if (!selector)
+        return;
+    release_regexes(selector->regexes, selector->n);
+    heft_free(selector);
+}
+
 /* ---- renaming ---------------------------------------------------------------------------- */
 
 static void put_replacement(struct heft_buf *out, const char *to, const char *text,

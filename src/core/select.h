@@ -20,6 +20,13 @@ HEFT_CHECKED bool heft_select_name(struct heft_str name, const char *root,
 HEFT_CHECKED bool heft_rules_count(const struct heft_model *model, const char *root,
                                    const struct heft_rule *rules, size_t n_rules,
                                    struct heft_rule_use *uses, struct heft_error *err);
+/* The same for many names, one by one: rules made ready once. The rules must outlive it. */
+struct heft_selector;
+HEFT_CHECKED struct heft_selector *heft_selector_new(const struct heft_rule *rules, size_t n_rules,
+                                                     struct heft_error *err);
+/* Whether a name (below the root, NUL-terminated) is selected. */
+bool heft_selector_takes(const struct heft_selector *selector, struct heft_str name);
+void heft_selector_free(struct heft_selector *selector);
 /* names[i] = names[i] after every rename rule, in order, each applied to all its matches. */
 HEFT_CHECKED bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
                                   size_t n_rules, struct heft_arena *mem, struct heft_error *err);

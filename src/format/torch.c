@@ -52,7 +52,7 @@ static bool name_version(const struct heft_torch_zip *z, const struct heft_torch
 static bool read_object(struct heft_torch_zip *z, struct heft_error *err)
 {
     const uint32_t entry = (uint32_t)(z->pkl - z->zip.entries); /* at most limits.entries */
-    struct heft_torch t = {0};
+    struct heft_torch t = {.is_object = true};
     const bool ok =
         heft_torch_read_record(z, entry, "data.pkl", &t, err) && name_version(z, &t, err);
 
@@ -87,6 +87,7 @@ const struct heft_format heft_format_torch = {
     .sum = HEFT_SUM_CRC32,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
+    .keeps_tree = true,
     .keeps_strides = true,
     .layouts = heft_torch_layouts,
     .holds = heft_torch_holds,

@@ -489,7 +489,7 @@ static bool name_version(struct heft_torch *t, struct heft_error *err)
 static bool open_legacy(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_torch_stream in = heft_torch_file_stream(model, source);
-    struct heft_torch t = {.budget = model->limits.expansion};
+    struct heft_torch t = {.is_object = true, .budget = model->limits.expansion};
     uint64_t end;
     const bool ok = heft_torch_read_legacy(&in, &t, &end, err) && name_version(&t, err) &&
                     heft_torch_walk(&t, err) && heft_torch_claim_pickle(&t, err) &&
@@ -511,6 +511,7 @@ const struct heft_format heft_format_torch_legacy = {
     .plan = heft_torch_legacy_plan,
     .extensions = extensions,
     .pattern = "pytorch_model{suffix}.bin",
+    .keeps_tree = true,
     .keeps_strides = true,
     .holds = heft_torch_legacy_holds,
 };

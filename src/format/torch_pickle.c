@@ -80,8 +80,10 @@ static bool name_version(struct heft_torch *t, struct heft_error *err)
 static bool open_pickle(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_torch_stream in = heft_torch_file_stream(model, source);
-    struct heft_torch t = {
-        .container = &container, .what = "object", .budget = model->limits.expansion};
+    struct heft_torch t = {.container = &container,
+                           .what = "object",
+                           .is_object = true,
+                           .budget = model->limits.expansion};
     const bool ok = read_object(&in, &t, err) && name_version(&t, err) &&
                     heft_torch_walk(&t, err) && heft_torch_claim_pickle(&t, err) &&
                     heft_torch_stream_end(&in, t.pickle.length, "the pickle's STOP", err);

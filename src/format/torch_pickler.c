@@ -263,7 +263,8 @@ void heft_pickler_class(struct heft_pickler *p, enum heft_dtype dtype)
         heft_pickler_callee(p, HEFT_CALLEE_UNTYPED);
 }
 
-static void put_storage(struct heft_pickler *p, uint32_t number, struct heft_str location)
+static void put_storage(struct heft_pickler *p, uint32_t key, uint32_t number,
+                        struct heft_str location)
 {
     const struct heft_torch_piece *piece = &p->out->pieces[number];
     uint32_t own = HEFT_NO_MEMO;
@@ -271,7 +272,7 @@ static void put_storage(struct heft_pickler *p, uint32_t number, struct heft_str
     heft_pickler_op(p, '(');
     heft_pickler_word(p, HEFT_STR("storage"), &p->words[HEFT_WORD_STORAGE]);
     heft_pickler_class(p, (enum heft_dtype)piece->as);
-    heft_pickler_key(p, number);
+    heft_pickler_key(p, key);
     heft_pickler_word(p, location, heft_str_is(location, "cpu") ? &p->words[HEFT_WORD_CPU] : &own);
     heft_pickler_unsigned(p, heft_torch_piece_count(piece));
     if (p->style == HEFT_TORCH_STREAM)
@@ -325,14 +326,14 @@ static void put_dims(struct heft_pickler *p, const struct heft_item *item)
         put_row_major(p, &row);
 }
 
-void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t piece,
-                         struct heft_str location, bool requires_grad)
+void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t key,
+                         uint32_t piece, struct heft_str location, bool requires_grad)
 {
     const char *dtype = names[item->as].dtype;
 
     heft_pickler_callee(p, dtype ? HEFT_CALLEE_REBUILD_V3 : HEFT_CALLEE_REBUILD_V2);
     heft_pickler_op(p, '(');
-    put_storage(p, piece, location);
+    put_storage(p, key, piece, location);
     heft_pickler_unsigned(p, heft_torch_offset(&p->out->pieces[piece], item));
     put_dims(p, item);
     heft_pickler_op(p, requires_grad ? 0x88 : 0x89);

@@ -75,8 +75,9 @@ void heft_pickler_after_item(struct heft_pickler *p, size_t i, size_t n,
 void heft_pickler_key(struct heft_pickler *p, uint32_t piece);
 /* The class of the storages of a dtype. */
 void heft_pickler_class(struct heft_pickler *p, enum heft_dtype dtype);
-/* An item that looks into that piece, rebuilt: no gradient unless asked for, no hooks. */
-void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t piece,
-                         struct heft_str location, bool requires_grad);
+/* An item that looks into that piece, rebuilt: no gradient unless asked for, no hooks. `key` is the
+ * piece's number in the file. */
+void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t key,
+                         uint32_t piece, struct heft_str location, bool requires_grad);
 
 #endif

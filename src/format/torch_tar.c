@@ -662,8 +662,10 @@ static bool read_archive(struct archive *a, struct heft_error *err)
 
 static bool open_tar(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
-    struct heft_torch t = {
-        .container = &container, .what = "object", .budget = model->limits.expansion};
+    struct heft_torch t = {.container = &container,
+                           .what = "object",
+                           .is_object = true,
+                           .budget = model->limits.expansion};
     struct archive a = {.t = &t, .model = model, .source = source};
     bool ok;
 

@@ -12,7 +12,7 @@
  * The graph is the file's: it may hold cycles (a value met again within itself becomes an opaque
  * "cycle"), and share a value in many places ("billion laughs"): whatever is met again, and every
  * value made, is paid for from limits.expansion, so the walk is linear in the pickle plus that. */
-#include "format/torch_walk.h"
+#include "format/torch_keep.h"
 
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
 {
@@ -103,6 +103,11 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
     return true;
 }
 
+static bool keeps(const struct heft_torch_walk *w)
+{
+    return w->t->is_object && w->t->model->taker;
+}
+
 /* For those who ask: which opcodes made the row that was just added. */
 static bool keep_trail(struct heft_torch_walk *w, uint32_t node, const struct heft_torch_made *made)
 {
@@ -137,7 +142,7 @@ static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool i
     f.end = w->n_entries;
     w->marks[node] |= HEFT_TORCH_MARK_OPEN;
     w->frames[w->n_frames++] = f;
-    return true;
+    return !keeps(w) || heft_keep_open(w);
 }
 
 static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
@@ -162,11 +167,14 @@ static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame 
 /* A dictionary leaves out what holds nothing but tensors; a list keeps its places. */
 static bool pop_frame(struct heft_torch_walk *w)
 {
-    const struct heft_torch_frame f = w->frames[--w->n_frames];
-    struct heft_torch_frame *parent = w->n_frames ? top_frame(w) : NULL;
+    const struct heft_torch_frame f = w->frames[w->n_frames - 1];
+    struct heft_torch_frame *parent = w->n_frames > 1 ? &w->frames[w->n_frames - 2] : NULL;
     const bool is_opaque = f.value->kind == HEFT_VALUE_OPAQUE;
     const bool only_tensors = f.has_tensor && !f.has_other && !is_opaque;
 
+    if (keeps(w) && !heft_keep_close(w))
+        return false;
+    w->n_frames--;
     if (f.node != HEFT_PICKLE_NIL)
         w->marks[f.node] &= (uint8_t)~HEFT_TORCH_MARK_OPEN;
     w->n_entries = f.first;
@@ -231,7 +239,7 @@ static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
         return false;
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return true;
+    return !keeps(w) || heft_keep_value(w);
 }
 
 static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
@@ -251,6 +259,10 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
     if (made->found == HEFT_TORCH_ROW &&
         (!heft_torch_add_row(w, at->node, made, &name) || !keep_trail(w, at->node, made) ||
          !heft_torch_remember_row(w->t, at->node, w->err)))
+        return false;
+    if (keeps(w) && made->found != HEFT_TORCH_PARTS &&
+        !heft_keep_tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
+                                                           : HEFT_NONE))
         return false;
     w->n_recast += made->is_recast;
     top_frame(w)->has_tensor = true;
@@ -315,7 +327,7 @@ static bool visit(struct heft_torch_walk *w, struct place *at)
     *value = leaf;
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return true;
+    return !keeps(w) || heft_keep_value(w);
 }
 
 /* What entries are called whose key is no node. */
@@ -432,7 +444,7 @@ static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
         return false;
     f.value->kind = HEFT_VALUE_DICT;
     w->frames[w->n_frames++] = f;
-    return walk_frames(w);
+    return (!keeps(w) || heft_keep_open(w)) && walk_frames(w);
 }
 
 /* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
@@ -511,6 +523,9 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
         if (!t->values->key)
             t->values->key = "";
     }
+    if (ok && t->is_object && !t->model->taker)
+        t->model->has_tree = !heft_keep_is_plain(t);
+    ok = ok && (!keeps(&w) || heft_keep_take(t, err));
     t->model->n_objects =
         (uint32_t)heft_min_u64(UINT32_MAX, (uint64_t)t->model->n_objects + t->pickle.count);
     heft_free(w.frames);

@@ -451,7 +451,8 @@ bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_ca
     struct heft_torch_out out;
     struct archive a = {
         .out = &out, .plan = plan, .file = file, .layout = find_layout(cargo->layout), .err = err};
-    const bool ok = heft_torch_out_init(&out, plan, file, cargo, err) && add_archive(&a);
+    const bool ok =
+        heft_torch_out_init(&out, plan, file, cargo, HEFT_TORCH_ZIP, err) && add_archive(&a);
 
     if (ok)
         heft_torch_out_place(&out);

@@ -1,6 +1,7 @@
 /* torch_write.h: the inside of the torch writers, shared by the torch_*write*.c files only.
  *
- *     cargo ─► torch_write_rows.c    which storages the file gets, and where items look into them
+ *     cargo ─► torch_keep.c          the tree of the source, where it has one
+ *           ─► torch_write_rows.c    which storages the file gets, and where items look into them
  *           ─► torch_write_pickle.c  the pickle of the state dict
  *           ─► torch_write.c         the zip of torch.save since 1.6
  *              torch_serial.c        … its serialization id
@@ -30,13 +31,27 @@ struct heft_torch_out {
     struct heft_arena scratch;
     struct heft_torch_piece *pieces; /* in the order in which items first name them */
     size_t n_pieces;
-    uint32_t *piece_of;               /* an item → pieces */
+    struct heft_item *items; /* what looks into them: the cargo's, or where the tree is kept … */
+    size_t n_items, cap_items; /* … all tensors of the tree, those without a name, too */
+    uint32_t *origin; /* an item → the cargo's, or HEFT_NONE; NULL where they are the cargo's */
+    bool *alone;      /* an item: its storage is no other's, as a bare one's that was a view; NULL */
+    size_t cap_origin, cap_alone;
+    uint32_t *piece_of; /* an item → pieces */
+    uint32_t *turn;     /* a piece → its place in the pickle, while the tree is written */
     const struct heft_value *modules; /* the dictionary's _metadata, or NULL */
+    struct heft_buf pickle;           /* of the tree, where it is kept */
+};
+
+enum heft_torch_style {
+    HEFT_TORCH_ZIP,   /* persistent ids of five fields, each key one string */
+    HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
 };
 
 HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan,
                                       uint32_t file, const struct heft_cargo *cargo,
-                                      struct heft_error *err);
+                                      enum heft_torch_style style, struct heft_error *err);
+/* Pieces from items. */
+HEFT_CHECKED bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err);
 void heft_torch_out_release(struct heft_torch_out *out);
 /* How large a piece is: elements, and bytes as written. */
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece);
@@ -51,13 +66,9 @@ void heft_torch_out_place(struct heft_torch_out *out);
 
 /* ---- torch_write_pickle.c ---- */
 
-enum heft_torch_style {
-    HEFT_TORCH_ZIP,   /* persistent ids of five fields, each key one string */
-    HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
-};
 /* Adds the pickle of the items as a state dict to the plan. Storages have their numbers as keys. */
-HEFT_CHECKED bool heft_torch_write_pickle(const struct heft_torch_out *out,
-                                          enum heft_torch_style style, struct heft_error *err);
+HEFT_CHECKED bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style style,
+                                          struct heft_error *err);
 /* Moves what the buffer holds into the plan. */
 HEFT_CHECKED bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
                                    struct heft_error *err);
@@ -67,6 +78,12 @@ struct heft_str heft_torch_key_name(const char *before, uint64_t number, char *r
 bool heft_torch_modules_fit(const struct heft_value *modules);
 /* A storage's element count, as its persistent id has it. */
 uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece);
+
+/* ---- torch_keep.c ---- */
+
+/* The tree of the source: fills items, pieces and pickle. */
+HEFT_CHECKED bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style,
+                                 struct heft_error *err);
 
 /* ---- torch_write.c ---- */
 

@@ -43,7 +43,8 @@ static bool put_item(struct heft_pickler *p, size_t i, struct heft_error *err)
         heft_pickler_again(p, memo);
         return true;
     }
-    heft_pickler_tensor(p, &p->out->cargo->items[i], p->out->piece_of[i], HEFT_STR("cpu"), false);
+    heft_pickler_tensor(p, &p->out->cargo->items[i], p->out->piece_of[i], p->out->piece_of[i],
+                        HEFT_STR("cpu"), false);
     return !object || heft_u32map_set(&p->objects, object, p->n_memo - 1, err);
 }
 
@@ -194,11 +195,15 @@ static bool put_all(struct heft_pickler *p, struct heft_error *err)
     return heft_torch_flush(p->out, &p->buf, err);
 }
 
-bool heft_torch_write_pickle(const struct heft_torch_out *out, enum heft_torch_style style,
+bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style style,
                              struct heft_error *err)
 {
     struct heft_pickler p = {0};
-    const bool ok = heft_pickler_init(&p, out, style, err) && put_all(&p, err);
+    bool ok;
+
+    if (out->cargo->keeps_tree)
+        return heft_torch_flush(out, &out->pickle, err);
+    ok = heft_pickler_init(&p, out, style, err) && put_all(&p, err);
 
     heft_pickler_release(&p);
     return ok;

@@ -71,8 +71,9 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
                        struct heft_error *err)
 {
     struct heft_torch_out *out = g->out;
+    const bool is_alone = out->alone && out->alone[item - out->items];
     const bool shares =
-        !item->row->parts && !out->cargo->model->storages[item->row->storage].is_pooled;
+        !is_alone && !item->row->parts && !out->cargo->model->storages[item->row->storage].is_pooled;
     const uint32_t first = shares ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
     struct heft_torch_piece *piece;
 
@@ -97,10 +98,8 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
 
 static bool group(struct grouping *g, struct heft_error *err)
 {
-    const struct heft_cargo *cargo = g->out->cargo;
-
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_item *item = &cargo->items[i];
+    for (size_t i = 0; i < g->out->n_items; i++) {
+        const struct heft_item *item = &g->out->items[i];
         struct heft_torch_piece *piece;
         uint32_t number;
 
@@ -199,26 +198,45 @@ static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
     return true;
 }
 
-bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
-                         const struct heft_cargo *cargo, struct heft_error *err)
+bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)
 {
     struct grouping g = {.out = out};
     bool ok;
 
-    *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
-    out->pieces = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->pieces, err);
-    out->piece_of = heft_arena_zero(&out->scratch, cargo->n_items + 1, sizeof *out->piece_of, err);
-    ok = out->pieces && out->piece_of && group(&g, err) && note_apart(&g, err) &&
-         heft_plan_leave_metadata(plan, cargo, "torch files", err) && choose_modules(out, err);
-    for (size_t i = 0; ok && i < out->n_pieces; i++)
+    out->pieces = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->pieces, err);
+    out->piece_of = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->piece_of, err);
+    out->turn = heft_arena_alloc(&out->scratch, (out->n_items + 1) * sizeof *out->turn, err);
+    ok = out->pieces && out->piece_of && out->turn && group(&g, err) && note_apart(&g, err);
+    for (size_t i = 0; ok && i < out->n_pieces; i++) {
+        out->turn[i] = HEFT_NONE;
         ok = check_size(&out->pieces[i], err);
+    }
     heft_u32map_release(&g.first);
     heft_buf_release(&g.apart);
     return ok;
 }
 
+bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
+                         const struct heft_cargo *cargo, enum heft_torch_style style,
+                         struct heft_error *err)
+{
+    *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
+    if (cargo->keeps_tree)
+        return heft_keep_plan(out, style, err) &&
+               heft_plan_leave_metadata(plan, cargo, "torch files", err);
+    out->items = cargo->items;
+    out->n_items = cargo->n_items;
+    return heft_torch_out_group(out, err) &&
+           heft_plan_leave_metadata(plan, cargo, "torch files", err) && choose_modules(out, err);
+}
+
 void heft_torch_out_release(struct heft_torch_out *out)
 {
+    if (out->cargo->keeps_tree)
+        heft_free(out->items);
+    heft_free(out->origin);
+    heft_free(out->alone);
+    heft_buf_release(&out->pickle);
     heft_arena_release(&out->scratch);
 }
 
@@ -239,10 +257,14 @@ bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *pie
 
 void heft_torch_out_place(struct heft_torch_out *out)
 {
-    for (size_t i = 0; i < out->cargo->n_items; i++) {
-        struct heft_item *item = &out->cargo->items[i];
+    for (size_t i = 0; i < out->n_items; i++) {
+        const uint32_t origin = out->origin ? out->origin[i] : (uint32_t)i;
+        const struct heft_item *item = &out->items[i];
         const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
 
-        item->at = piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
+        if (origin != HEFT_NONE)
+            out->cargo->items[origin].at =
+                piece->at +
+                heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
     }
 }
