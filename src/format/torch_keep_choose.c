@@ -72,7 +72,8 @@ bool heft_keep_open(struct heft_torch_walk *w)
         return false;
     memset(k->fates + f->first, 0, w->n_entries - f->first);
     memset(k->renamed + f->first, 0, (w->n_entries - f->first) * sizeof *k->renamed);
-    is_top = w->n_frames == 1 ? *k->root == '\0' : !is_below(w) && heft_str_is(path, k->root);
+    is_top = w->n_frames == 1 ? *k->root == '\0'
+                              : !k->frames[w->n_frames - 2].is_below && heft_str_is(path, k->root);
     frame.is_below = is_top || heft_name_below(path, k->root, &rest);
     if (is_top && !k->has_top && f->node != HEFT_PICKLE_NIL) {
         k->top = f->node;
