@@ -92,6 +92,7 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->notes);
     heft_free(model->unreadable);
     heft_free(model->partial);
+    heft_free(model->boxes);
     heft_free(model->ordered);
     heft_free(model->blobs);
     heft_free(model->layers);

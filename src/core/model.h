@@ -186,6 +186,14 @@ struct heft_unreadable {
     bool is_finding; /* for verify: the file contradicts itself; else a note */
 };
 
+/* Where a row lies in a larger tensor, of which it is a part: until the inputs are joined. */
+struct heft_model_box {
+    size_t row;
+    struct heft_str name;  /* of the tensor, while they are joined */
+    const uint64_t *start; /* elements, one a dimension; in the model's memory */
+    uint32_t source;
+};
+
 /* A tensor of which a file has only some parts, each of them a row of its own. Files that are opened
  * together may have the others. */
 struct heft_partial {
@@ -232,6 +240,8 @@ struct heft_model {
     struct heft_note *notes;
     struct heft_unreadable *unreadable;
     struct heft_partial *partial;
+    struct heft_model_box *boxes;
+    size_t n_boxes, cap_boxes;
     size_t n_partial, cap_partial;
     struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
     struct heft_node *about;   /* what the files say of themselves beside all this: a dict whose

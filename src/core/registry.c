@@ -364,7 +364,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
     for (size_t i = 0; i < n_paths; i++)
         if (!open_input(model, paths[i], format, err))
             return false;
-    return n_paths == 1 || join(model, err);
+    return join(model, err);
 }
 
 bool heft_registry_check_sources(const struct heft_model *model, struct heft_error *err)

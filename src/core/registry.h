@@ -40,7 +40,7 @@ struct heft_format {
     bool (*seek)(const struct heft_source *source, bool *is_it, struct heft_error *err);
     /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
     bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
-    /* Of several inputs, once all are open and before they are settled: makes one of what belongs
+    /* Of all inputs, once they are open and before they are settled: makes one of what belongs
      * together. NULL: nothing does. */
     bool (*join)(struct heft_model *model, struct heft_error *err);
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */

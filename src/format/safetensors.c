@@ -718,7 +718,8 @@ static bool check_all(struct reader *r)
         return false;
     if (order)
         put_in_order(r, order);
-    return heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
+    return heft_safetensors_read_boxes(r->model, r->source, r->first, r->first_metadata, r->err) &&
+           heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
            heft_model_claim(r->model, r->source, PREFIX, r->header_n, "header", r->err);
 }
 
@@ -780,6 +781,7 @@ const struct heft_format heft_format_safetensors = {
     .summary = "Hugging Face safetensors: a JSON header and plain bytes",
     .probe = probe,
     .open = open_file,
+    .join = heft_safetensors_join,
     .plan = heft_safetensors_plan,
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",

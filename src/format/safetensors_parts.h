@@ -1,5 +1,5 @@
 /* safetensors_parts.h: what the two halves of safetensors share: safetensors.c reads,
- * safetensors_write.c writes; no other file includes it. */
+ * safetensors_write.c writes, safetensors_boxes.c joins; no other file includes it. */
 #ifndef HEFT_SAFETENSORS_PARTS_H
 #define HEFT_SAFETENSORS_PARTS_H
 
@@ -15,6 +15,13 @@ typedef bool heft_after_fn(const void *ctx, uint32_t a, uint32_t b);
 /* The numbers 0 … n-1 in order, stable, in `mem`; runs that are in order cost little. */
 uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
                                 struct heft_arena *mem, struct heft_error *err);
+/* safetensors_boxes.c: offsets of tensors that are parts of larger ones, where the metadata from
+ * `first_metadata` on has them; that metadata goes. And the parts of all files together: heft_format's
+ * join. */
+HEFT_CHECKED bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source,
+                                              size_t first_row, size_t first_metadata,
+                                              struct heft_error *err);
+HEFT_CHECKED bool heft_safetensors_join(struct heft_model *model, struct heft_error *err);
 bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
                            struct heft_error *err);
 

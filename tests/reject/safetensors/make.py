@@ -4,6 +4,7 @@ odd ones that must not.
 
 In the headers below ^ stands before the byte that the error must point at; it is taken out.
 """
+import json
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -131,6 +132,33 @@ def metadata():
            "metadata value is an object", D4)
 
 
+def boxes():
+    """DCP_SHARDING_INFO: where a part lies in its tensor."""
+    def info(why, text, found):
+        members = json.dumps({"__metadata__": {"DCP_SHARDING_INFO": text},
+                              "w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})
+        sample("dcp-" + why, pack(members.encode(), D4), "malformed", "0x8", found)
+
+    def offsets(text):
+        return '{"w":{"saved_offsets":%s}}' % text
+
+    bad = "offsets must be integers, one a dimension, and end below 2^63"
+    info("no-json", "{", "metadata DCP_SHARDING_INFO: JSON: text ends")
+    info("trailing", offsets("[0]") + "1", "metadata DCP_SHARDING_INFO: JSON: found '1'")
+    info("array", "[]", "DCP_SHARDING_INFO is an array")
+    info("too-many", offsets("[0,0]"), bad)
+    info("too-few", offsets("[]"), "fewer offsets than dimensions")
+    info("negative", offsets("[-1]"), bad)
+    info("float", offsets("[1.0]"), bad)
+    info("exponent", offsets("[1e2]"), bad)
+    info("text", offsets('["1"]'), "is a string, must be an array of numbers")
+    info("overflow", offsets(f"[{2**63 - 1}]"), bad)
+    info("absent", "{}", "DCP_SHARDING_INFO has no offsets for it")
+    info("twice", offsets("[0]")[:-1] + "," + offsets("[0]")[1:], "DCP_SHARDING_INFO names it twice")
+    info("no-offsets", '{"w":{}}', "no saved_offsets")
+    info("offsets-twice", '{"w":{"saved_offsets":[0],"saved_offsets":[0]}}', "saved_offsets is given twice")
+
+
 def entries():
     header("entry-null", '{"a":^null}', "malformed", "tensor a: entry is null, must be an object")
     header("entry-array", '{"a":^["F32",[1],[0,4]]}', "malformed", "tensor a: entry is an array", D4)
@@ -220,7 +248,7 @@ def sizes():
 def main():
     for old in HERE.glob("*.safetensors"):
         old.unlink()
-    for part in (lengths, grammar, repeated, metadata, entries, layout, sizes):
+    for part in (lengths, grammar, repeated, metadata, boxes, entries, layout, sizes):
         part()
     (HERE / "expect.tsv").write_text(
         "# made by make.py: file, code, offset, part of the message\n"
