@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Files, ties and unreadable tensors are named up to this many, unless --all. */
-enum { MAX_NAMED = 12, MAX_VALUE = 200, LABEL_WIDTH = 14 };
+enum { MAX_NAMED = 12, MAX_VALUE = 200, MAX_BELOW = 16, LABEL_WIDTH = 14 };
 
 struct tally {
     uint64_t tensors, parameters, bytes;
@@ -22,8 +22,17 @@ struct view {
     uint64_t storage, bytes, stored;
 };
 
+/* Tensors below one key of the top: of a training checkpoint the model, the optimizer … */
+struct group {
+    const char *key; /* within a tensor's name */
+    size_t key_len;
+    struct tally tally;
+};
+
 struct summary {
     struct tally total, dtypes[HEFT_DTYPE_COUNT];
+    struct group groups[MAX_BELOW];
+    size_t n_groups; /* MAX_BELOW + 1: too many to be told */
     uint64_t shared_storages, shared_tensors, saved;
     uint64_t storage_bytes, used_bytes; /* of the whole checkpoint */
     struct view *views;                 /* of rows that share their storage */
@@ -46,14 +55,29 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* The group of a tensor; NULL once there are too many. */
+static struct tally *find_group(struct summary *s, const char *name)
+{
+    const size_t n = strcspn(name, ".");
+    if (s->n_groups > MAX_BELOW)
+        return NULL;
+    for (size_t i = s->n_groups; i-- > 0;) /* tensors of a group stand together */
+        if (s->groups[i].key_len == n && memcmp(s->groups[i].key, name, n) == 0)
+            return &s->groups[i].tally;
+    if (s->n_groups++ == MAX_BELOW)
+        return NULL;
+    s->groups[s->n_groups - 1] = (struct group){name, n, {0, 0, 0}};
+    return &s->groups[s->n_groups - 1].tally;
+}
+
 static void count_row(struct summary *s, const struct heft_tensor *t)
 {
-    struct tally *const both[] = {&s->total, &s->dtypes[t->dtype]};
+    struct tally *const of_all[] = {&s->total, &s->dtypes[t->dtype], find_group(s, t->name)};
     const uint64_t n = elements(t);
-    for (size_t i = 0; i < 2; i++) {
-        both[i]->tensors++;
-        both[i]->parameters = add(both[i]->parameters, n);
-        both[i]->bytes = add(both[i]->bytes, t->bytes);
+    for (size_t i = 0; i < 3 && of_all[i]; i++) {
+        of_all[i]->tensors++;
+        of_all[i]->parameters = add(of_all[i]->parameters, n);
+        of_all[i]->bytes = add(of_all[i]->bytes, t->bytes);
     }
     if (t->storage >= 0)
         s->views[s->n_views++] = (struct view){(uint64_t)t->storage, t->bytes, t->stored_bytes};
@@ -266,6 +290,29 @@ static void print_files(struct out *out, const struct heft_checkpoint *c, bool a
     }
 }
 
+static void print_tally(struct out *out, const struct tally *tally)
+{
+    put_count(out, tally->tensors, "tensor");
+    out_text(out, ", ");
+    put_count(out, tally->parameters, "parameter");
+    out_text(out, ", ");
+    out_size(out, tally->bytes);
+    out_char(out, '\n');
+}
+
+/* A line a key of the top, where values stand beside the tensors: what is model, what optimizer. */
+static void print_groups(struct out *out, const struct summary *s)
+{
+    if (s->n_groups < 2 || s->n_groups > MAX_BELOW)
+        return;
+    for (size_t i = 0; i < s->n_groups; i++) {
+        label(out, i ? "" : "below");
+        (void)out_name(out, s->groups[i].key, s->groups[i].key_len);
+        out_text(out, "  ");
+        print_tally(out, &s->groups[i].tally);
+    }
+}
+
 static void print_dtypes(struct out *out, const struct summary *s)
 {
     bool first = true;
@@ -276,12 +323,7 @@ static void print_dtypes(struct out *out, const struct summary *s)
         label(out, first ? "dtypes" : "");
         out_text(out, heft_dtype_name((enum heft_dtype)i));
         out_text(out, "  ");
-        put_count(out, tally->tensors, "tensor");
-        out_text(out, ", ");
-        put_count(out, tally->parameters, "parameter");
-        out_text(out, ", ");
-        out_size(out, tally->bytes);
-        out_char(out, '\n');
+        print_tally(out, tally);
         first = false;
     }
 }
@@ -399,6 +441,15 @@ static bool print_about(struct out *out, const struct heft_value *about, bool as
     return print_values(out, about, 0, all);
 }
 
+/* Besides module versions, which each state dict has. */
+static bool has_values(const struct heft_value *values)
+{
+    const struct heft_value *v = values ? values->first_child : NULL;
+    while (v && strcmp(v->key, "_metadata") == 0)
+        v = v->next_sibling;
+    return v != NULL;
+}
+
 static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
                       bool all)
 {
@@ -407,6 +458,8 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_files(out, c, all);
     print_totals(out, c, s);
     print_dtypes(out, s);
+    if (has_values(values))
+        print_groups(out, s);
     print_sharing(out, s);
     print_use(out, c, s);
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
