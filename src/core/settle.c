@@ -185,6 +185,12 @@ static bool blame_row(const struct heft_model *model, const struct heft_row *row
     return false;
 }
 
+/* The number of the file that a row is in. */
+static uint32_t file_of(const struct heft_model *model, const struct heft_row *row)
+{
+    return model->sources[model->storages[row->storage].source].number;
+}
+
 static bool check_unique(struct heft_model *model, struct heft_error *err)
 {
     const struct heft_row *rows = model->rows;
@@ -198,8 +204,16 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
         return false;
     if (twice == model->n_rows)
         return true;
-    heft_fail(err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
-              "a second tensor of this name; names must be unique");
+    if (file_of(model, &rows[first]) == file_of(model, &rows[twice]))
+        heft_fail(err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
+                  "a second tensor of this name; names must be unique");
+    else
+        heft_fail(
+            err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
+            "a second tensor of this name: %s has one. Files with the same names may be ranks "
+            "of a tensor-parallel save (consolidated.00.pth, mp_rank_00), which heft does not "
+            "put together: open each by itself",
+            model->sources[model->storages[rows[first].storage].source].path);
     return blame_row(model, &rows[twice], err);
 }
 

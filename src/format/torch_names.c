@@ -5,6 +5,12 @@
  * Two paths can give one name ("a.b" → c, a → "b.c"), which is an error that shows both. */
 #include "format/torch_walk.h"
 
+/* The key of the entry that a frame is at. */
+static uint32_t key_of_frame(const struct heft_torch_walk *w, size_t frame)
+{
+    return w->entries[w->frames[frame].next - 1].key;
+}
+
 /* Remembers how a row's path is cut into segments, to show it should another give the same name,
  * and the node it was made from. */
 static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
@@ -14,11 +20,17 @@ static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
     if (!heft_grow(&w->row_nodes, &w->cap_row_nodes, w->n_row_cuts, 1, sizeof *w->row_nodes,
                    w->err))
         return false;
+    if (!heft_grow(&w->row_keys, &w->cap_row_keys, w->n_row_cuts, 1, sizeof *w->row_keys, w->err))
+        return false;
     w->row_nodes[w->n_row_cuts] = node;
+    w->row_keys[w->n_row_cuts] = key_of_frame(w, w->n_frames - 1);
     w->row_cuts[w->n_row_cuts++] = w->n_cuts;
     for (size_t i = 1; i < w->n_frames; i++) {
         if (!heft_grow(&w->cuts, &w->cap_cuts, w->n_cuts, 1, sizeof *w->cuts, w->err))
             return false;
+        if (!heft_grow(&w->cut_keys, &w->cap_cut_keys, w->n_cuts, 1, sizeof *w->cut_keys, w->err))
+            return false;
+        w->cut_keys[w->n_cuts] = key_of_frame(w, i - 1);
         w->cuts[w->n_cuts++] = (uint32_t)w->frames[i].path; /* names are bounded far below 4 GiB */
     }
     w->is_deep |= w->n_frames > 1;
@@ -44,8 +56,19 @@ static struct heft_str row_name(const struct heft_torch_walk *w, size_t row)
     return w->t->model->rows[row].name;
 }
 
+/* "0 (a str)": what is no text is told apart from a text that looks like it. */
+static void put_segment(const struct heft_torch_walk *w, struct heft_str text, uint32_t key,
+                        bool with_kind, struct heft_buf *out)
+{
+    heft_buf_put(out, text.p, text.n);
+    if (with_kind && heft_torch_is_node(key))
+        heft_buf_printf(out, " (%s)", heft_pickle_kind_name(heft_torch_node(w->t, key)->kind));
+    else if (with_kind)
+        heft_buf_text(out, " (an index)");
+}
+
 /* "model / layer.weight": the segments of a row's path. */
-static void put_path(const struct heft_torch_walk *w, size_t row, size_t begin,
+static void put_path(const struct heft_torch_walk *w, size_t row, size_t begin, bool with_kind,
                      struct heft_buf *out)
 {
     const struct heft_str name = row_name(w, row);
@@ -53,12 +76,14 @@ static void put_path(const struct heft_torch_walk *w, size_t row, size_t begin,
     const size_t end = k + 1 < w->n_row_cuts ? w->row_cuts[k + 1] : w->n_cuts;
     size_t from = 0;
 
+    out->n = 0;
     for (size_t i = w->row_cuts[k]; i < end; i++) {
-        heft_buf_put(out, name.p + from, w->cuts[i] - from);
+        put_segment(w, (struct heft_str){name.p + from, w->cuts[i] - from}, w->cut_keys[i],
+                    with_kind, out);
         heft_buf_text(out, " / ");
         from = w->cuts[i] + (w->cuts[i] < name.n && name.p[w->cuts[i]] == '.');
     }
-    heft_buf_put(out, name.p + from, name.n - from);
+    put_segment(w, (struct heft_str){name.p + from, name.n - from}, w->row_keys[k], with_kind, out);
     heft_buf_char(out, '\0');
 }
 
@@ -68,8 +93,12 @@ static bool same_name(struct heft_torch_walk *w, size_t row, size_t other, size_
     struct heft_buf a = {0}, b = {0};
     bool ok;
 
-    put_path(w, other, begin, &a);
-    put_path(w, row, begin, &b);
+    for (int with_kind = 0; with_kind < 2; with_kind++) {
+        put_path(w, other, begin, with_kind, &a);
+        put_path(w, row, begin, with_kind, &b);
+        if (a.failed || b.failed || strcmp(a.p, b.p) != 0)
+            break;
+    }
     ok = heft_buf_ok(&a, w->err) && heft_buf_ok(&b, w->err);
     if (ok) {
         heft_fail(w->err, HEFT_MALFORMED, model->storages[model->rows[row].storage].off,

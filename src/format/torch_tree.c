@@ -533,6 +533,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
     heft_free(w.cuts);
     heft_free(w.row_cuts);
     heft_free(w.row_nodes);
+    heft_free(w.cut_keys);
+    heft_free(w.row_keys);
     heft_free(w.outsiders);
     heft_buf_release(&w.path);
     heft_arena_release(&t->graph);

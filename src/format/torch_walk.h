@@ -92,7 +92,9 @@ struct heft_torch_walk {
     size_t *row_cuts; /* … a row: its first one */
     size_t n_row_cuts, cap_row_cuts;
     uint32_t *row_nodes; /* what node a row was made from */
-    size_t cap_row_nodes;
+    uint32_t *cut_keys;  /* the key that each segment but the last is; of a row the last one */
+    uint32_t *row_keys;
+    size_t cap_row_nodes, cap_cut_keys, cap_row_keys;
     struct heft_torch_outsider *outsiders;
     size_t n_outsiders, cap_outsiders;
     uint64_t n_recast, n_doubts;

@@ -191,6 +191,8 @@ static inline struct heft_str heft_pickle_text(const struct heft_pickle *pickle,
     const struct heft_pickle_node *n = &pickle->nodes[node];
     return (struct heft_str){(const char *)n->u.text.p, n->len};
 }
+/* "a str", "an int" …: for messages. */
+const char *heft_pickle_kind_name(unsigned kind);
 /* The name of an opcode as pickletools spells it, NULL for a byte that is none. */
 const char *heft_pickle_opcode_name(uint8_t byte);
 

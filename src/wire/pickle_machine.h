@@ -122,7 +122,6 @@ HEFT_CHECKED bool heft_pickle_sparse_room(struct heft_pickle_machine *m); /* …
 /* Adds k items at the end of a container. */
 HEFT_CHECKED bool heft_pickle_add(struct heft_pickle_machine *m, uint32_t node,
                                   const uint32_t *list, size_t k);
-const char *heft_pickle_kind_name(unsigned kind);
 
 /* Makes node `number` one of that kind, of the opcode being run, with nothing in it. */
 static inline struct heft_pickle_node *heft_pickle_clear(struct heft_pickle_machine *m,
