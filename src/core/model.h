@@ -243,15 +243,15 @@ struct heft_model {
     struct heft_model_box *boxes;
     size_t n_boxes, cap_boxes;
     size_t n_partial, cap_partial;
-    struct heft_value *values; /* root, a HEFT_VALUE_DICT; or NULL */
-    struct heft_node *about;   /* what the files say of themselves beside all this: a dict whose
+    struct heft_value *values;     /* root, a HEFT_VALUE_DICT; or NULL */
+    struct heft_node *about;       /* what the files say of themselves beside all this: a dict whose
                                   members are members of info --json (core/tree.h). heft_model_about
                                   makes it; NULL: nothing */
     struct heft_tree_taker *taker; /* set before opening, by the writer that wants the graph of the
                                       object's pickle (format/torch_keep.h); NULL: nobody asks */
     bool has_tree; /* the object is more than a flat dictionary of tensors, and a writer of its kind
                       can have it again */
-    struct heft_trail *trail;  /* to be filled while opening; NULL: nobody asks (core/trail.h) */
+    struct heft_trail *trail; /* to be filled while opening; NULL: nobody asks (core/trail.h) */
     struct heft_model_blob *blobs;
     struct heft_model_layer *layers;
     size_t n_layers, cap_layers;

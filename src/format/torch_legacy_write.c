@@ -110,8 +110,8 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct 
                             struct heft_error *err)
 {
     struct heft_torch_out out;
-    const bool ok = heft_torch_out_init(&out, plan, file, cargo, HEFT_TORCH_STREAM, err) && add_pickles(&out, err) &&
-                    add_storages(&out, err);
+    const bool ok = heft_torch_out_init(&out, plan, file, cargo, HEFT_TORCH_STREAM, err) &&
+                    add_pickles(&out, err) && add_storages(&out, err);
 
     if (ok)
         heft_torch_out_place(&out);

@@ -113,7 +113,7 @@ struct heft_torch {
     uint64_t budget;             /* values that may still be made: limits.expansion */
     uint64_t names;              /* bytes that names and keys may still take */
     uint64_t made_bytes;         /* of texts put together from pieces: see heft_torch_may_make */
-    bool is_object; /* it is all that the file holds, as torch.save was given it */
+    bool is_object;              /* it is all that the file holds, as torch.save was given it */
     bool is_item; /* one of many objects of a checkpoint: budget and names are what others left, and
                      t->values is the object itself, also where that is no dict */
     struct heft_value *values; /* what heft_torch_walk found besides tensors; NULL: nothing */

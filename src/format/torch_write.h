@@ -34,7 +34,7 @@ struct heft_torch_out {
     struct heft_item *items; /* what looks into them: the cargo's, or where the tree is kept … */
     size_t n_items, cap_items; /* … all tensors of the tree, those without a name, too */
     uint32_t *origin; /* an item → the cargo's, or HEFT_NONE; NULL where they are the cargo's */
-    bool *alone;      /* an item: its storage is no other's, as a bare one's that was a view; NULL */
+    bool *alone; /* an item: its storage is no other's, as a bare one's that was a view; NULL */
     size_t cap_origin, cap_alone;
     uint32_t *piece_of; /* an item → pieces */
     uint32_t *turn;     /* a piece → its place in the pickle, while the tree is written */

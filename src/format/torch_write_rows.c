@@ -72,8 +72,8 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
 {
     struct heft_torch_out *out = g->out;
     const bool is_alone = out->alone && out->alone[item - out->items];
-    const bool shares =
-        !is_alone && !item->row->parts && !out->cargo->model->storages[item->row->storage].is_pooled;
+    const bool shares = !is_alone && !item->row->parts &&
+                        !out->cargo->model->storages[item->row->storage].is_pooled;
     const uint32_t first = shares ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
     struct heft_torch_piece *piece;
 
