@@ -53,6 +53,8 @@ bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
         return true;
     if (c->model->n_rows == 0 && is_damaged(c->model))
         return true;
+    if (c->model->n_rows == 0 && c->format->keeps_tree && c->model->has_tree)
+        return true; /* values are all that there is, and they are kept */
     if (c->model->n_rows == 0)
         return refuse_source(c->model, err);
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",

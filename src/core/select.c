@@ -275,60 +275,8 @@ static bool count_name(struct counting *c, struct heft_str name, const char *roo
            count_changes(c, rest, dtype);
 }
 
-/* Values of a tree, which conversions from torch to torch select by path. Depth first, on a stack. */
-struct level {
-    const struct heft_value *next;
-    size_t path; /* bytes of the parent's */
-};
-
-static bool count_value(struct counting *c, struct level *level, struct heft_buf *path,
-                        const char *root)
-{
-    const struct heft_value *value = level->next;
-
-    level->next = value->next_sibling;
-    path->n = level->path;
-    if (path->n)
-        heft_buf_char(path, '.');
-    heft_buf_put(path, value->key, value->key_len);
-    heft_buf_char(path, '\0');
-    if (!heft_buf_ok(path, c->err))
-        return false;
-    path->n--;
-    return value->kind == HEFT_VALUE_TENSOR ||
-           count_name(c, (struct heft_str){path->p, path->n}, root, HEFT_DTYPE_COUNT);
-}
-
-static bool count_values(struct counting *c, const struct heft_model *model, const char *root)
-{
-    struct heft_buf path = {0};
-    struct level *levels = NULL;
-    size_t n = 0, cap = 0;
-    const struct heft_value *down =
-        model->has_tree && model->values ? model->values->first_child : NULL;
-    bool ok = true;
-
-    while (ok && (down || n)) {
-        if (down) {
-            ok = heft_grow(&levels, &cap, n, 1, sizeof *levels, c->err);
-            if (ok)
-                levels[n++] = (struct level){down, path.n};
-        } else if (!levels[n - 1].next) {
-            n--;
-            continue;
-        }
-        down = ok ? levels[n - 1].next->first_child : NULL;
-        ok = ok && count_value(c, &levels[n - 1], &path, root);
-    }
-    heft_buf_release(&path);
-    heft_free(levels);
-    return ok;
-}
-
 static bool count_all(struct counting *c, const struct heft_model *model, const char *root)
 {
-    if (!count_values(c, model, root))
-        return false;
     for (size_t i = 0; i < model->n_rows; i++)
         if (!count_name(c, model->rows[i].name, root, (enum heft_dtype)model->rows[i].dtype))
             return false;

@@ -264,7 +264,6 @@ void heft_torch_out_place(struct heft_torch_out *out)
 
         if (origin != HEFT_NONE)
             out->cargo->items[origin].at =
-                piece->at +
-                heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
+                piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
     }
 }
