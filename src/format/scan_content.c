@@ -214,9 +214,8 @@ static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place, 
     return ok;
 }
 
-/* Tags that let an unsafe loader make any object of Python. */
-static bool scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
-                      struct heft_error *err)
+static bool fetch_yaml(struct heft_scan *s, const struct heft_scan_place *place,
+                       struct heft_error *err)
 {
     struct heft_bytes bytes = place->bytes;
     struct heft_arena mem = {0};
@@ -226,10 +225,7 @@ static bool scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
     if (!heft_scan_pay(s, place, n))
         return true;
     ok = bytes.p || heft_source_fetch(place->src, 0, n, &mem, &bytes, err);
-    if (ok && (heft_text_mentions(bytes, "!!python/") ||
-               heft_text_mentions(bytes, "tag:yaml.org,2002:python/")))
-        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
-                            "YAML that makes objects of Python");
+    ok = ok && heft_scan_yaml(s, place, bytes);
     if (ok && n < place->src->size)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                             "YAML of more than 64 MiB, looked into up to there");
@@ -303,9 +299,9 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
         return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                               "JSON that is not UTF-8, not looked into");
     }
-    if (heft_str_ends(name, ".yaml") || heft_str_ends(name, ".yml")) {
+    if (heft_scan_is_yaml(name)) {
         set_kind(s, place, "YAML", true);
-        return scan_yaml(s, place, err);
+        return fetch_yaml(s, place, err);
     }
     if (!begins_json(head) && !heft_str_ends(name, ".json"))
         return scan_rest(s, place, head, err);
@@ -319,12 +315,12 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
 
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head)
 {
-    static const char *const ends[] = {".yaml", ".yml",   ".py",   ".pyc", ".json",
-                                       ".pb",   ".pbtxt", ".meta", ".h5",  NULL};
+    static const char *const ends[] = {".py",    ".pyc",  ".json", ".pb",
+                                       ".pbtxt", ".meta", ".h5",   NULL};
 
     for (size_t i = 0; ends[i]; i++)
         if (heft_str_ends(name, ends[i]))
             return true;
-    return native_or_chunked(head) || begins_json(head) ||
+    return heft_scan_is_yaml(name) || native_or_chunked(head) || begins_json(head) ||
            (head.n >= 8 && memcmp(head.p, "\x89HDF\r\n\x1a\n", 8) == 0);
 }

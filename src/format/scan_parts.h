@@ -139,6 +139,12 @@ HEFT_CHECKED bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_pl
 
 /* ---- scan_content.c ---- */
 
+/* scan_yaml.c: by the name's end, in any case. */
+bool heft_scan_is_yaml(struct heft_str name);
+
+bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
+                    struct heft_bytes text);
+
 /* Judges what is neither container nor pickle by its kind, which it finds out. */
 HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
                                     struct heft_bytes head, struct heft_error *err);

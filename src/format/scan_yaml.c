@@ -1,0 +1,84 @@
+/* scan_yaml.c: tags of YAML that make objects of Python. No parser of YAML: what is looked for cannot be
+ * written in another way.
+ *
+ *     !!python/object/apply:os.system ["…"]        an unsafe loader imports and calls
+ *     !<tag:yaml.org,2002:python/…>                the same
+ *     !!%70ython/…                                 the same: a tag is a URI
+ *     %TAG !e! tag:yaml.org,2002:pyth              lets !e!on/… stand for it
+ *     !apply:os.system  !new:module.Class          HyperPyYAML, the configurations of SpeechBrain */
+#include "format/scan_parts.h"
+
+#include "base/text.h"
+
+static bool ends_as(struct heft_str name, const char *end)
+{
+    const size_t n = strlen(end);
+
+    for (size_t i = 0; i < n && n <= name.n; i++)
+        if ((name.p[name.n - n + i] | 0x20) != (end[i] | 0x20))
+            return false;
+    return n <= name.n;
+}
+
+bool heft_scan_is_yaml(struct heft_str name)
+{
+    return ends_as(name, ".yaml") || ends_as(name, ".yml");
+}
+
+static bool is_hex(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/* An escape within a tag: from '!' to the next character that no URI has. */
+static bool has_escaped_tag(struct heft_bytes text)
+{
+    bool in_tag = false;
+
+    for (size_t i = 0; i < text.n; i++) {
+        const uint8_t c = text.p[i];
+
+        if (c == '!')
+            in_tag = true;
+        else if (c <= ' ' || c >= 0x7F || memchr("\"\\^`{|}", c, 7))
+            in_tag = false;
+        else if (in_tag && c == '%' && i + 2 < text.n && is_hex(text.p[i + 1]) &&
+                 is_hex(text.p[i + 2]))
+            return true;
+    }
+    return false;
+}
+
+static const struct {
+    const char *word, *sentence;
+    enum heft_danger danger;
+} words[] = {
+    {"!!python/", "YAML that makes objects of Python", HEFT_DANGER},
+    {"tag:yaml.org,2002:python/", "YAML that makes objects of Python", HEFT_DANGER},
+    {"%TAG", "YAML that gives its tags other names, not looked into", HEFT_UNKNOWN},
+    {"!apply:", "HyperPyYAML imports and calls", HEFT_UNKNOWN},
+    {"!new:", "HyperPyYAML imports and calls", HEFT_UNKNOWN},
+    {"!name:", "HyperPyYAML imports", HEFT_UNKNOWN},
+    {"!module:", "HyperPyYAML imports", HEFT_UNKNOWN},
+};
+
+static bool is_wide(struct heft_bytes text)
+{
+    return text.n >= 2 &&
+           (memcmp(text.p, "\xff\xfe", 2) == 0 || memcmp(text.p, "\xfe\xff", 2) == 0);
+}
+
+/* The first of them that is there. */
+bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
+                    struct heft_bytes text)
+{
+    if (is_wide(text))
+        return heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                              "YAML that is not UTF-8, not looked into");
+    for (size_t i = 0; i < HEFT_COUNT(words); i++)
+        if (heft_text_mentions(text, words[i].word))
+            return heft_scan_tell(s, place, HEFT_NO_OFFSET, words[i].danger, "code",
+                                  words[i].sentence);
+    return !has_escaped_tag(text) || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_DANGER, "code",
+                                                    "YAML with a tag that is spelled in escapes");
+}
