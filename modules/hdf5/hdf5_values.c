@@ -46,13 +46,16 @@ static bool take_text(struct teller *t, uint64_t n)
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-/* Without its padding. */
+/* Without its padding. Of a text that NULs fill up only the last ones are that: others are bytes of it,
+ * as they are to h5py, which may keep a pickle there. */
 static size_t fixed_length(const char *p, size_t n, H5T_str_t pad)
 {
-    const char *end = memchr(p, '\0', n);
+    const char *end = pad == H5T_STR_NULLTERM ? memchr(p, '\0', n) : NULL;
 
     if (end)
         n = (size_t)(end - p);
+    while (pad == H5T_STR_NULLPAD && n > 0 && p[n - 1] == '\0')
+        n--;
     while (pad == H5T_STR_SPACEPAD && n > 0 && p[n - 1] == ' ')
         n--;
     return n;

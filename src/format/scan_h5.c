@@ -1,5 +1,5 @@
 /* scan_h5.c: the JSON in the attributes and strings of an HDF5 file: model_config, training_config and
- * whatever else Keras' readers take.
+ * whatever else Keras' readers take; and pickles, which PyTables keeps there.
  *
  * The registry opens the file, so the HDF5 library reads it as it does for every verb. */
 #include "format/scan_parts.h"
@@ -13,6 +13,32 @@ static bool is_config(const struct heft_value *value)
     return heft_str_is(key, "model_config") || heft_str_is(key, "training_config");
 }
 
+/* PyTables, and pandas' read_hdf by it, unpickle attributes that look like a pickle. */
+static bool judge_attribute(struct heft_scan *s, const struct heft_scan_place *place,
+                            const struct heft_value *value, struct heft_error *err)
+{
+    const struct heft_bytes bytes = {(const uint8_t *)value->text, value->text_len};
+    struct heft_scan_place inner = *place;
+    bool ignored;
+
+    inner.base = HEFT_NO_OFFSET;
+    if (memchr("{[", bytes.p[0], 2))
+        return heft_scan_config(s, &inner, bytes, &ignored, err);
+    if (!heft_scan_pay(s, place, bytes.n))
+        return true;
+    inner.quiet = bytes.p[0] != 0x80; /* any text may look like a pickle without PROTO */
+    inner.bytes = bytes;
+    inner.depth++;
+    return heft_scan_memory(s, &inner, bytes, err);
+}
+
+/* Elements of varying length that PyTables unpickles, one by one; heft reads none of them. */
+static bool is_pickled(const struct heft_value *value)
+{
+    return heft_str_is((struct heft_str){value->key, value->key_len}, "PSEUDOATOM") &&
+           value->text && strcmp(value->text, "object") == 0;
+}
+
 /* Every text of the tree. Values hang in lists, so the walk needs no stack of its own but the way
  * down. */
 static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place,
@@ -21,21 +47,20 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
     for (; value; value = value->next_sibling) {
         struct heft_scan_place inner = *place;
         struct heft_buf label = {0};
-        bool ok = true, ignored;
+        bool ok = true;
 
-        if (value->text && value->text_len > 1 && memchr("{[", value->text[0], 2)) {
+        if (value->text && value->text_len > 1) {
             inner.record =
                 heft_scan_label(&label, place, (struct heft_str){value->key, value->key_len}, err);
-            inner.base = HEFT_NO_OFFSET;
-            ok = inner.record &&
-                 heft_scan_config(
-                     s, &inner, (struct heft_bytes){(const uint8_t *)value->text, value->text_len},
-                     &ignored, err);
+            ok = inner.record && judge_attribute(s, &inner, value, err);
         }
         heft_buf_release(&label);
         if (ok && value->kind == HEFT_VALUE_NULL && is_config(value))
             ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                                 "a configuration of a type that heft does not read");
+        if (ok && is_pickled(value))
+            ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "packed",
+                                "pickles in an array of PyTables, not looked into");
         if (!ok || (depth < 8 && !judge_texts(s, place, value->first_child, depth + 1, err)))
             return false;
     }

@@ -73,6 +73,19 @@ def write_keras():
     (OUT / "block.tmp").unlink()
 
 
+def write_pytables():
+    """What PyTables unpickles, which pandas.read_hdf reads by."""
+    for name, value in {"0": pickle.dumps(System(), 0), "4": pickle.dumps(System(), 4),
+                        "nul": b"K\0000" + pickle.dumps(System(), 0)[:-1] + b"K\0."}.items():
+        with h5py.File(OUT / f"pytables-{name}.h5", "w") as file:
+            file.attrs["x"] = np.bytes_(value)
+    with h5py.File(OUT / "pytables-objects.h5", "w") as file:
+        file.create_dataset("o", data=np.zeros(1, "u1")).attrs["PSEUDOATOM"] = np.bytes_("object")
+    with h5py.File(OUT / "pytables-ordinary.h5", "w") as file:
+        file.attrs["CLASS"] = np.bytes_("GROUP")
+        file.attrs["TITLE"] = np.bytes_("a text with a full stop.")
+
+
 def write_configs():
     layer = {"module": "keras.layers", "class_name": "Lambda", "registered_name": None,
              "config": {"name": "l", "function": {"class_name": "__lambda__", "config": {
@@ -104,6 +117,15 @@ def write_configs():
     write_json("hydra.json", {"model": {"_target_": "os.system", "command": "true"}})
     write_json("jsonpickle.json", {"py/reduce": [{"py/type": "os.system"}, {"py/tuple": ["true"]}]})
     (OUT / "python.yaml").write_text("a: !!python/object/apply:os.system [true]\n")
+    tags = {"escape": "a: !!%70ython/object/apply:os.system [true]\n",
+            "verbatim": "a: !<tag:yaml.org,2002:p%79thon/object/apply:os.system> [true]\n",
+            "handle": "%TAG !e! tag:yaml.org,2002:pyth\n---\na: !e!on/object/apply:os.system [true]\n",
+            "hyper": "a: !apply:os.system [true]\n", "ordinary": "a: !x 100%25, b: 5 !100% %d\n"}
+    for name, text in tags.items():
+        (OUT / f"yaml-{name}.yaml").write_text(text)
+    python = "a: !!python/object/apply:os.system [true]\n"
+    (OUT / "yaml-utf-16.yml").write_bytes(b"\xfe\xff" + python.encode("utf-16-be"))
+    (OUT / "yaml-capitals.YAML").write_text(python)
     (OUT / "ordinary.yaml").write_text("model:\n  _target_: mylib.Model\n")
     write_json("ordinary-function.json", {"function": "print_report", "target": "torch.ops.aten.add.Tensor"})
     write_json("ordinary-base64.json", {"a": "gANDER" * 10, "b": "Yy" * 20})
@@ -188,6 +210,7 @@ def main():
     OUT.mkdir(exist_ok=True)
     keras.utils.set_random_seed(0)
     write_keras()
+    write_pytables()
     write_configs()
     write_graphs()
     write_metadata()
