@@ -120,7 +120,7 @@ static bool scan_plain(struct heft_scan *s, const struct heft_scan_place *place,
     const size_t before = s->pickles;
 
     if (!heft_scan_pickles(s, place, 0, err) ||
-        (place->depth == 0 && !heft_scan_hidden_zip(s, place, err)))
+        (place->depth < HEFT_SCAN_DEPTH && !heft_scan_hidden_zip(s, place, err)))
         return false;
     return s->pickles > before ? set_kind(s, place, "pickle")
                                : heft_scan_content(s, place, head, err);

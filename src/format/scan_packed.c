@@ -2,6 +2,7 @@
  *
  *     gzip   1f 8b 08 flags, 6 bytes, [extra] [name] [comment] [crc] │ deflate stream │ 8 bytes
  *     zlib   2 bytes: method and window, check                       │ deflate stream │ 4 bytes
+ *     joblib "ZF", 19 digits          │ zlib data
  *     others bzip2, xz, lzma, lz4, zstd, 7z, rar: told, not unpacked
  *
  * Python's gzip and joblib read stream behind stream as one, with zeros between those of gzip. Flags
@@ -262,9 +263,19 @@ static bool is_gzip(struct heft_bytes head)
     return head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
 }
 
+/* "ZF", 19 bytes of digits (one more by Python 2), and zlib data: joblib up to 0.9, which newer ones
+ * read. Its offset; 0: none. */
+static size_t joblib_offset(struct heft_bytes head)
+{
+    if (head.n < 24 || memcmp(head.p, "ZF", 2) != 0)
+        return 0;
+    return is_zlib(head.p + 21) ? 21 : head.p[21] == ' ' && is_zlib(head.p + 22) ? 22 : 0;
+}
+
 bool heft_scan_is_packed(struct heft_bytes head)
 {
-    return other_name(head) || is_gzip(head) || (head.n > 2 && is_zlib(head.p));
+    return other_name(head) || is_gzip(head) || joblib_offset(head) ||
+           (head.n > 2 && is_zlib(head.p));
 }
 
 bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
@@ -273,12 +284,15 @@ bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
     const bool gzip = is_gzip(head);
     const bool zlib = place->packed && head.n > 2 && is_zlib(head.p);
     const char *const other = other_name(head);
+    const size_t joblib = joblib_offset(head);
 
-    *is_packed = other || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
+    *is_packed = other || joblib || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
     if (other)
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
                               heft_arena_printf(&s->mem, err, "%s data, not looked into", other));
-    if (*is_packed)
+    if (*is_packed && place->depth >= HEFT_SCAN_DEPTH)
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+    if (joblib)
+        return heft_scan_within(s, place, joblib, place->src->size - joblib, place->record, err);
     return (!gzip && !zlib) || inflate_place(s, place, gzip, is_packed, err);
 }

@@ -36,7 +36,23 @@ struct archive {
     const struct heft_zip_entry *data;  /* the first data.pkl */
     const struct heft_zip_entry *other; /* one in another folder */
     bool script;                        /* has constants.pkl or model.json */
+    bool package;                       /* torch.package: its importer runs the Python in it */
 };
+
+/* The record that torch.package reads first; torch finds records in upper and lower case alike. */
+static bool ends_package(struct heft_str name)
+{
+    static const char end[] = "/.data/extern_modules";
+    const size_t n = sizeof end - 1;
+
+    for (size_t i = 0; i < n && n <= name.n; i++) {
+        const char c = name.p[name.n - n + i];
+
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != end[i])
+            return false;
+    }
+    return n <= name.n;
+}
 
 static struct archive look_over(const struct heft_zip *zip)
 {
@@ -46,6 +62,7 @@ static struct archive look_over(const struct heft_zip *zip)
         const struct heft_str name = zip->entries[i].name, last = last_name(name);
         const struct heft_str folder = {name.p, name.n - last.n};
 
+        found.package |= ends_package(name);
         if (folder.n == 0 || memchr(folder.p, '/', folder.n - 1))
             continue;
         if (heft_str_is(last, "constants.pkl") || heft_str_is(last, "model.json"))
@@ -188,17 +205,23 @@ static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *zip
 }
 
 static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
-                        const struct heft_zip_entry *entry, bool script, struct heft_error *err)
+                        const struct heft_zip_entry *entry, const struct archive *archive,
+                        struct heft_error *err)
 {
     struct heft_scan_place place = *zip;
     struct heft_buf label = {0};
     bool ok;
 
     place.named = heft_scan_is_named(entry->name);
-    place.script = script;
+    place.script = archive->script;
     place.member = entry->name;
     place.record = *zip->record ? heft_scan_label(&label, zip, entry->name, err) : entry->name.p;
-    ok = place.record && scan_labelled(s, zip, entry, &place, err);
+    ok = place.record != NULL;
+    if (ok && archive->package && heft_str_ends(entry->name, ".py"))
+        ok = heft_scan_tell(s, &place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code",
+                            "Python that the importer of torch.package runs, whatever a pickle "
+                            "calls the module");
+    ok = ok && scan_labelled(s, zip, entry, &place, err);
     heft_buf_release(&label);
     return ok;
 }
@@ -273,7 +296,8 @@ static bool is_storage(const struct heft_scan *s, const struct heft_scan_place *
 }
 
 static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
-                         const struct heft_zip *zip, bool script, struct heft_error *err)
+                         const struct heft_zip *zip, const struct archive *archive,
+                         struct heft_error *err)
 {
     for (int others = 0; others < 2; others++) {
         for (size_t i = 0; i < zip->count; i++) {
@@ -284,7 +308,7 @@ static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *plac
                 continue;
             if (others && !is_storage(s, place, entry, &storage, err))
                 return false;
-            if (!storage && !scan_record(s, place, entry, script, err))
+            if (!storage && !scan_record(s, place, entry, archive, err))
                 return false;
         }
     }
@@ -299,7 +323,7 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
     bool ok;
 
     s->keys = (struct heft_strmap){0};
-    ok = tell_tricks(s, place, zip, &archive) && scan_entries(s, place, zip, archive.script, err);
+    ok = tell_tricks(s, place, zip, &archive) && scan_entries(s, place, zip, &archive, err);
     heft_strmap_release(&s->keys);
     s->keys = outer;
     return ok;

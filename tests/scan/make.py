@@ -376,6 +376,16 @@ def containers():
     with tarfile.open(fileobj=tar, mode="w") as out:
         member(out, "model.pkl", EVIL)
     case("tar-in-zip.zip", zipped([("x.tar", tar.getvalue())]), 1, "danger", "import", "os.system")
+    empty, arrays = b"PK\5\6" + bytes(18), bytes(zipped([("a.npy", npy(numpy.array([None])) + EVIL)]))
+    case("zip-behind-empty.gz", gzip.compress(empty + arrays, mtime=0), 1, "danger", "import", "os.system")
+    case("zip-behind-empty.zip", zipped([("x", empty + arrays)]), 1, "danger", "import", "os.system")
+    package = [("p/.data/extern_modules", b"torch\nos\n"), ("p/.data/version", b"6\n"), ("p/version", b"6\n"),
+               ("p/collections.py", b"import os\nos.system('true')\nclass OrderedDict(dict): pass\n"),
+               ("p/m/m.pkl", b"\x80\2ccollections\nOrderedDict\n)R.")]
+    case("package-own-module.pt", zipped(package), 1, "unknown", "code", "Python that the importer of torch.package")
+    package[0] = ("p/.DATA/Extern_modules", b"torch\nos\n")
+    case("package-capitals.pt", zipped(package), 1, "unknown", "code", "Python that the importer of torch.package")
+    case("package-fine.pt", zipped([row for row in package if not row[0].endswith(".py")]), 0, "none")
     case("zip-in-tar.tar", tar_of([("model.pt", bytes(torch_like(EVIL)))]), 1, "danger", "import", "os.system")
     case("zip-script.pt", zipped([("a/constants.pkl", EVIL), ("a/data.pkl", NONE), ("a/version", b"3\n")]), 1,
          "danger", "import", "os.system")
@@ -565,6 +575,10 @@ def others():
     case("gzip-long-name.gz", half[1][:3] + b"\x08" + half[1][4:10] + b"n" * 3000 + b"\0" + half[1][10:], 1, "danger",
          "import", "os.system", 0)
     case("gzip-reserved-flag.gz", half[1][:3] + b"\x80" + half[1][4:], 1, "danger", "import", "os.system", 0)
+    case("joblib-old.pkl", b"ZF" + hex(len(PROTO0)).encode().ljust(19) + zlib.compress(PROTO0), 1, "danger", "import",
+         "os.system", 0)
+    case("joblib-old-python2.pkl", b"ZF" + hex(len(PROTO0)).encode().ljust(20) + zlib.compress(PROTO0), 1, "danger",
+         "import", "os.system", 0)
     case("zlib-streams.z", zlib.compress(b"N0") + zlib.compress(PROTO0), 1, "danger", "import", "os.system", 2)
     deep = PROTO0
     for _ in range(4):
