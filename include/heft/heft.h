@@ -25,6 +25,12 @@
  * Threads. An open checkpoint never changes: any number of threads may read it at once. A
  * conversion belongs to one thread. There is no global state.
  * Errors. See types.h. The library never prints, exits or aborts.
+ * Processes. heft starts none, but for one: while a .h5 or .keras is open, a child process (fork, no
+ * exec) runs libhdf5, where a hostile file can break it without harm. It keeps no descriptor of the
+ * program but that of the file, ignores its signals, and ends with heft_close. The program gets SIGCHLD
+ * then; heft waits for this child only, and does not mind where SIGCHLD is ignored or waitpid(-1) took
+ * the child's end. fork copies the page tables of the program: about 10 ms for each GB that is resident,
+ * and handlers of pthread_atfork run. Other formats have no process, and no signals are used.
  * Hostile files. Every function that reads a file expects one. A file can make it fail, with a
  * code and an offset; it cannot make it crash, hang, or use memory beyond the limits.
  */
@@ -72,6 +78,9 @@ struct heft_limits {
                       strides */
     uint64_t rank; /* dimensions (64, as torch) */
     uint64_t name; /* bytes of a tensor's name (64 KiB) */
+    uint64_t seconds; /* of processor time that libhdf5 may take to list what a file holds (8, and one
+                         more for every 16 MiB); one call of it has an eighth of this. More where the
+                         processor is slow, or emulated: that is measured */
 };
 
 struct heft_open_options {

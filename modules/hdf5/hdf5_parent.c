@@ -5,51 +5,43 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MOST_TEXT ((uint64_t)64 << 20) /* bytes of one text, or elements of one list */
 
 struct heft_h5_file {
     pthread_mutex_t lock; /* one question at a time */
-    pid_t child;
+    struct hdf5_process process;
     bool is_dead;
     struct hdf5_pipe in, out;
 };
 
 /* ---- life and death ---------------------------------------------------------------------- */
 
-static int end_child(struct heft_h5_file *file, bool by_force)
+static struct hdf5_end end_child(struct heft_h5_file *file, bool by_force)
 {
-    int status = 0;
-
     if (file->is_dead)
-        return 0;
+        return (struct hdf5_end){0};
     file->is_dead = true;
-    if (by_force)
-        (void)kill(file->child, SIGKILL);
     (void)close(file->in.socket);
-    while (waitpid(file->child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return status;
+    return hdf5_process_end(&file->process, by_force);
 }
 
 /* The socket has failed, or what came over it is nonsense. */
 static bool broke_down(struct heft_h5_file *file, struct heft_error *err)
 {
     const bool was_dead = file->is_dead;
-    const int status = end_child(file, false);
+    const struct hdf5_end end = end_child(file, false);
 
     if (was_dead)
         return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file before");
-    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGPROF))
+    if (end.out_of_time)
         return hdf5_fail(err, HEFT_LIMIT, "libhdf5 does not come to an end with this file");
-    if (WIFSIGNALED(status))
+    if (end.signal)
         return hdf5_fail(err, HEFT_MALFORMED,
                          "libhdf5 broke down over this file (signal %d): its structures are wrong",
-                         WTERMSIG(status));
+                         end.signal);
     return hdf5_fail(err, HEFT_MALFORMED, "libhdf5 broke down over this file");
 }
 
@@ -82,24 +74,23 @@ static bool take_answer(struct heft_h5_file *file, struct heft_error *err)
 }
 
 /* Forks while nobody is inside of libhdf5, so that the child finds it as it was left. */
-static pid_t fork_child(const int sockets[2], const struct heft_h5_input *input)
+static bool start_child(struct heft_h5_file *file, int theirs, const struct heft_h5_input *input)
 {
-    pid_t child;
+    bool ok;
 
     hdf5_lock();
-    child = fork();
-    if (child == 0) {
-        (void)close(sockets[0]);
-        hdf5_serve(sockets[1], input);
-    }
+    ok = hdf5_process_start(&file->process);
+    if (ok && file->process.child == 0)
+        hdf5_serve(&file->process, theirs, input);
     hdf5_unlock();
-    return child;
+    return ok;
 }
 
 struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_error *err)
 {
     struct heft_h5_file *file = hdf5_alloc(1, sizeof *file, err);
     int sockets[2];
+    bool ok;
 
     if (!file)
         return NULL;
@@ -108,17 +99,13 @@ struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_e
         free(file);
         return NULL;
     }
-    file->child = fork_child(sockets, input);
-    (void)close(sockets[1]);
-    file->in.socket = file->out.socket = sockets[0];
     (void)pthread_mutex_init(&file->lock, NULL);
-    if (file->child < 0) {
-        hdf5_fail(err, HEFT_IO, "no process for libhdf5: %s", strerror(errno));
-        file->is_dead = true;
-        (void)close(sockets[0]);
-    } else if (take_answer(file, err)) {
+    file->in.socket = file->out.socket = sockets[0];
+    ok = start_child(file, sockets[1], input) ||
+         hdf5_fail(err, HEFT_IO, "no process for libhdf5: %s", strerror(errno));
+    (void)close(sockets[1]);
+    if (ok && take_answer(file, err))
         return file;
-    }
     hdf5_stop(file);
     return NULL;
 }

@@ -3,8 +3,10 @@
 #define HEFT_HDF5_PARTS_H
 
 #include <hdf5.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "format/h5_module.h"
 
@@ -126,6 +128,36 @@ struct hdf5_file {
     uint64_t dataset_address;
 };
 
+/* ---- os_process.c: processes ---- */
+
+/* Memory that both processes have. */
+struct hdf5_shared {
+    volatile sig_atomic_t out_of_time; /* the child has ended itself */
+};
+struct hdf5_process {
+    pid_t child; /* 0: this is the child; -1: there is none */
+    int handle;  /* a pidfd of it, or -1 */
+    struct hdf5_shared *shared;
+};
+struct hdf5_end {
+    int signal; /* that ended it; 0: none, or the program has taken its end before */
+    bool out_of_time;
+};
+/* Forks; false with errno. The child has all signals blocked until hdf5_process_enter. */
+bool hdf5_process_start(struct hdf5_process *process);
+/* Waits for its end. */
+struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force);
+/* In the child, before anything else, and nothing is allocated: of its parent's descriptors a and b
+ * (or -1) remain, and nothing of its signal handlers. It writes no files, makes no processes, gets no
+ * rights, leaves no core. */
+void hdf5_process_enter(const struct hdf5_process *process, int a, int b);
+/* From here on no descriptors are opened; memory: bytes of address space, 0: any. */
+void hdf5_process_confine(uint64_t memory);
+void hdf5_limit(int what, uint64_t most); /* the soft limit, as far as the hard one allows */
+/* The process ends after so much more processor time. */
+void hdf5_process_timer(uint64_t micros);
+uint64_t hdf5_process_nanos(void); /* of processor time so far */
+
 /* ---- hdf5_child.c: reading, in a process of its own ---- */
 
 #define HDF5_MEMORY ((uint64_t)168 << 20) /* bytes that it may take beyond its parent's */
@@ -143,7 +175,8 @@ enum hdf5_word {
 #define HDF5_STEP_MOST ((uint64_t)1 << 30)
 void hdf5_step(uint64_t bytes);
 /* The child's life: opens the input, and serves what is asked for on the socket until it is closed. */
-void hdf5_serve(int socket, const struct heft_h5_input *input) __attribute__((noreturn));
+void hdf5_serve(const struct hdf5_process *process, int socket, const struct heft_h5_input *input)
+    __attribute__((noreturn));
 
 /* ---- hdf5_pipe.c: words between the two processes ---- */
 

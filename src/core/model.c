@@ -43,6 +43,7 @@ static struct heft_limits complete_limits(const struct heft_limits *asked)
     full.view = or_default(asked->view, defaults.view);
     full.rank = or_default(asked->rank, defaults.rank);
     full.name = or_default(asked->name, defaults.name);
+    full.seconds = asked->seconds;
     return full;
 }
 

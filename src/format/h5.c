@@ -47,12 +47,15 @@ static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
 {
     struct heft_error found = {0};
     struct heft_h5_input input = {.read = read_bytes, .size = 0};
+    uint64_t ignored;
 
     r->module = heft_h5_load(err);
     if (!r->module)
         return false;
     input.ctx = r->bytes;
     input.size = r->bytes->size;
+    input.fd = heft_source_fd(r->bytes, 0, &ignored);
+    input.seconds = r->model->limits.seconds;
     r->file = r->module->open(&input, &found);
     return r->file || heft_h5_blame(err, &found);
 }

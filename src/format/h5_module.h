@@ -21,6 +21,8 @@ struct heft_h5_input {
     bool (*read)(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err);
     void *ctx;
     uint64_t size;
+    int fd;           /* that read() reads from: the only one that the other process keeps; or -1 */
+    uint64_t seconds; /* struct heft_limits */
 };
 
 struct heft_h5_text {

@@ -28,7 +28,7 @@ static void put_key(struct heft_buf *list, size_t number, struct heft_str key)
     if (number >= NAMES_SHOWN)
         return;
     heft_buf_text(list, number ? ", " : "");
-    heft_buf_str(list, (struct heft_str){key.p, heft_min_u64(key.n, 80)});
+    heft_buf_str(list, (struct heft_str){key.p, heft_min_size(key.n, 80)});
 }
 
 /* The list, cut to what a line holds; it is used up. */

@@ -1,0 +1,227 @@
+/* os_process.c: what the HDF5 module asks of the system about processes: what the child keeps of its
+ * parent's descriptors and signals, its limits, and how its end is waited for. */
+#define _GNU_SOURCE /* syscall */
+#include "hdf5_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* ---- the parent: starting and ending ------------------------------------------------------- */
+
+/* A handle of a child of ours: its number is another's once the program, which may wait for any child
+ * of its own, has taken its end. -1 where the system has none (before Linux 5.3). */
+static int open_handle(pid_t child)
+{
+#ifdef SYS_pidfd_open
+    return (int)syscall(SYS_pidfd_open, child, 0);
+#else
+    (void)child;
+    return -1;
+#endif
+}
+
+bool hdf5_process_start(struct hdf5_process *process)
+{
+    sigset_t all, before;
+    void *shared = mmap(NULL, sizeof *process->shared, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    *process = (struct hdf5_process){.child = -1, .handle = -1};
+    if (shared == MAP_FAILED)
+        return false;
+    process->shared = shared;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all,
+                          &before); /* no handler of the program runs in the child */
+    process->child = fork();
+    if (process->child != 0)
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (process->child > 0)
+        process->handle = open_handle(process->child);
+    return process->child >= 0;
+}
+
+static void end_by_force(const struct hdf5_process *process)
+{
+#ifdef SYS_pidfd_send_signal
+    if (process->handle >= 0) {
+        (void)syscall(SYS_pidfd_send_signal, process->handle, SIGKILL, NULL, 0);
+        return;
+    }
+#endif
+    (void)kill(process->child, SIGKILL);
+}
+
+/* Only this child is waited for. Where the program has taken its end already (waitpid(-1), SIGCHLD
+ * ignored), there is no status. */
+static int take_end(const struct hdf5_process *process)
+{
+    siginfo_t info = {0};
+    int result;
+
+    do
+        result = process->handle >= 0
+                     ? waitid((idtype_t)3 /* P_PIDFD */, (id_t)process->handle, &info, WEXITED)
+                     : waitid(P_PID, (id_t)process->child, &info, WEXITED);
+    while (result != 0 && errno == EINTR);
+    return result == 0 && info.si_code != CLD_EXITED ? info.si_status : 0;
+}
+
+struct hdf5_end hdf5_process_end(struct hdf5_process *process, bool by_force)
+{
+    struct hdf5_end end = {0};
+
+    if (process->child > 0) {
+        if (by_force)
+            end_by_force(process);
+        end.signal = take_end(process);
+    }
+    end.out_of_time = process->shared && process->shared->out_of_time;
+    if (process->handle >= 0)
+        (void)close(process->handle);
+    if (process->shared)
+        (void)munmap(process->shared, sizeof *process->shared);
+    *process = (struct hdf5_process){.child = -1, .handle = -1};
+    return end;
+}
+
+/* ---- the child: descriptors ---------------------------------------------------------------- */
+
+/* One by one where there is no close_range (before Linux 5.9). */
+static void close_between(unsigned from, unsigned to)
+{
+    const long most = sysconf(_SC_OPEN_MAX);
+
+    if (from > to)
+        return;
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, from, to, 0) == 0)
+        return;
+#endif
+    for (unsigned fd = from; fd <= to && (long)fd < (most > 0 ? most : 65536); fd++)
+        (void)close((int)fd);
+}
+
+/* What a library says while it breaks down is for nobody: where 0, 1 and 2 are not the kept ones, they
+ * become /dev/null. */
+static void be_silent(void)
+{
+    int nowhere;
+
+    do
+        nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (nowhere >= 0 && nowhere <= STDERR_FILENO);
+    if (nowhere >= 0)
+        (void)close(nowhere);
+}
+
+static void keep_descriptors(int a, int b)
+{
+    const int low = a < b ? a : b, high = a < b ? b : a;
+
+    if (low > 0)
+        close_between(0, (unsigned)low - 1);
+    if (high > low + 1)
+        close_between((unsigned)(low + 1), (unsigned)high - 1);
+    close_between((unsigned)high + 1, ~0u);
+    be_silent();
+}
+
+/* ---- the child: signals and limits --------------------------------------------------------- */
+
+static struct hdf5_shared *shared_page;
+
+static void on_time(int number)
+{
+    (void)number;
+    shared_page->out_of_time = 1;
+    _exit(1);
+}
+
+/* It ends with its socket: what a terminal or a supervisor sends to all of a program is for the
+ * program. */
+static void set_signals(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        (void)signal(number, SIG_IGN); /* some are no signals, or cannot be ignored */
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        (void)signal(faults[i], SIG_DFL);
+    (void)signal(SIGXCPU, on_time);
+    (void)signal(SIGPROF, on_time);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void hdf5_limit(int what, uint64_t most)
+{
+    struct rlimit now;
+
+    if (getrlimit(what, &now) != 0)
+        return;
+    now.rlim_cur =
+        now.rlim_max == RLIM_INFINITY || most < now.rlim_max ? (rlim_t)most : now.rlim_max;
+    (void)setrlimit(what, &now);
+}
+
+/* For good. */
+static void forbid(int what)
+{
+    const struct rlimit nothing = {0, 0};
+
+    (void)setrlimit(what, &nothing);
+}
+
+void hdf5_process_enter(const struct hdf5_process *process, int a, int b)
+{
+    keep_descriptors(a, b);
+    shared_page = process->shared;
+    set_signals();
+    forbid(RLIMIT_CORE);
+    forbid(RLIMIT_FSIZE);
+#ifdef RLIMIT_NPROC
+    forbid(RLIMIT_NPROC);
+#endif
+#ifdef __linux__
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+void hdf5_process_confine(uint64_t memory)
+{
+    if (memory)
+        hdf5_limit(RLIMIT_AS, memory);
+    forbid(RLIMIT_NOFILE);
+}
+
+/* ---- the child: time ------------------------------------------------------------------------ */
+
+void hdf5_process_timer(uint64_t micros)
+{
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)(micros / 1000000), .tv_usec = (long)(micros % 1000000)}};
+
+    (void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+uint64_t hdf5_process_nanos(void)
+{
+    struct timespec used = {0};
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}

@@ -1,0 +1,339 @@
+/* test_host.c: what the process that runs libhdf5 takes from the program it is part of, and what it
+ * leaves to it: descriptors, locks, sockets, signals, children. */
+#define _GNU_SOURCE /* pipe2 */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "heft/heft.h"
+
+#define GOLDEN HEFT_TESTS "/golden/h5/"
+#define PACKED GOLDEN "packed.h5" /* its chunks are read by the process for as long as it is open */
+
+static struct heft_checkpoint *open_packed(void)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = heft_open(PACKED, NULL, &err);
+
+    if (!c)
+        print_error("%s\n", err.text);
+    assert_non_null(c);
+    return c;
+}
+
+/* The error's code, HEFT_OK where the data of a dataset in chunks could be read. */
+static enum heft_code read_chunks(struct heft_checkpoint *c)
+{
+    struct heft_error err = {0};
+    uint8_t bytes[120];
+    size_t index;
+
+    assert_true(heft_tensor_find(c, "gzip", 4, &index));
+    return heft_tensor_read(c, index, bytes, sizeof bytes, &err) ? HEFT_OK : err.code;
+}
+
+/* The one child that this thread has; 0 where it has none. */
+static pid_t only_child(void)
+{
+    char path[64], line[64] = "";
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    file = fopen(path, "r");
+    if (!file)
+        skip();
+    if (!fgets(line, sizeof line, file))
+        line[0] = '\0';
+    fclose(file);
+    return (pid_t)strtol(line, NULL, 10);
+}
+
+/* ---- descriptors ------------------------------------------------------------------------- */
+
+static void a_pipe_ends(void **state)
+{
+    int ends[2];
+    struct pollfd poll_of = {.events = POLLIN};
+    struct heft_checkpoint *c;
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    c = open_packed();
+    close(ends[1]);
+    poll_of.fd = ends[0];
+    assert_int_equal(poll(&poll_of, 1, 2000), 1);
+    assert_true(poll_of.revents & POLLHUP);
+    close(ends[0]);
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    heft_close(c);
+}
+
+static void many_pipes_end(void **state)
+{
+    int ends[40][2];
+    struct heft_checkpoint *before = open_packed(), *c;
+    char byte;
+
+    (void)state;
+    for (size_t i = 0; i < 40; i++)
+        assert_int_equal(pipe2(ends[i], i % 2 ? O_CLOEXEC : 0), 0);
+    c = open_packed();
+    for (size_t i = 0; i < 40; i++) {
+        struct pollfd poll_of = {.fd = ends[i][0], .events = POLLIN};
+
+        close(ends[i][1]);
+        assert_int_equal(poll(&poll_of, 1, 2000), 1);
+        assert_int_equal(read(ends[i][0], &byte, 1), 0);
+        close(ends[i][0]);
+    }
+    heft_close(before); /* its process ends, though a later one was begun while it lived */
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    heft_close(c);
+}
+
+static void a_lock_goes(void **state)
+{
+    char path[] = "/tmp/heft-lock-XXXXXX";
+    const int fd = mkstemp(path);
+    struct heft_checkpoint *c;
+    int again;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+    c = open_packed();
+    close(fd);
+    again = open(path, O_RDONLY);
+    unlink(path);
+    for (int i = 0; i < 200 && flock(again, LOCK_EX | LOCK_NB) != 0; i++)
+        usleep(10000);
+    assert_int_equal(flock(again, LOCK_EX | LOCK_NB), 0);
+    close(again);
+    heft_close(c);
+}
+
+static void nobody_listens_any_longer(void **state)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof at;
+    const int door = socket(AF_INET, SOCK_STREAM, 0);
+    struct heft_checkpoint *c;
+    int caller, result = 0;
+
+    (void)state;
+    if (bind(door, (struct sockaddr *)&at, sizeof at) != 0)
+        skip();
+    assert_int_equal(listen(door, 1), 0);
+    assert_int_equal(getsockname(door, (struct sockaddr *)&at, &n), 0);
+    c = open_packed();
+    close(door);
+    for (int i = 0; i < 200 && result == 0; i++) {
+        caller = socket(AF_INET, SOCK_STREAM, 0);
+        result = connect(caller, (struct sockaddr *)&at, sizeof at);
+        close(caller);
+        usleep(10000);
+    }
+    assert_int_equal(result, -1);
+    heft_close(c);
+}
+
+/* The file's own descriptor may be one of those that a library writes its messages to. */
+static void without_standard_descriptors(void **state)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    (void)state;
+    if (child == 0) {
+        struct heft_error err = {0};
+        struct heft_checkpoint *c;
+        bool ok = true;
+
+        for (int most = 0; ok && most < 3; most++) {
+            for (int fd = 0; fd <= most; fd++)
+                close(fd);
+            c = heft_open(PACKED, NULL, &err);
+            ok = c && read_chunks(c) == HEFT_OK;
+            heft_close(c);
+        }
+        _exit(ok ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void with_few_descriptors(void **state)
+{
+    struct rlimit before, few;
+    struct heft_checkpoint *c;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 64;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    c = open_packed();
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    heft_close(c);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* ---- children ----------------------------------------------------------------------------- */
+
+static void other_children_keep_their_end(void **state)
+{
+    struct heft_checkpoint *c;
+    int status = 0;
+    pid_t child;
+
+    (void)state;
+    child = fork();
+    if (child == 0)
+        _exit(7);
+    usleep(50000);
+    c = open_packed();
+    heft_close(c);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* and heft leaves none behind */
+    assert_int_equal(errno, ECHILD);
+}
+
+static void children_are_ignored(void **state)
+{
+    struct heft_checkpoint *c;
+
+    (void)state;
+    signal(SIGCHLD, SIG_IGN);
+    c = open_packed();
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    kill(only_child(), SIGKILL);
+    assert_int_equal(read_chunks(c), HEFT_MALFORMED);
+    heft_close(c);
+    c = open_packed();
+    heft_close(c);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static void the_program_takes_every_end(void **state)
+{
+    struct heft_checkpoint *c = open_packed();
+    const pid_t child = only_child();
+    int status;
+
+    (void)state;
+    assert_true(child > 0);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(-1, &status, 0), child);
+    assert_int_equal(read_chunks(c), HEFT_MALFORMED);
+    assert_int_equal(read_chunks(c), HEFT_MALFORMED);
+    heft_close(c);
+    c = open_packed();
+    kill(only_child(), SIGKILL);
+    assert_int_equal(waitpid(-1, &status, 0) > 0, 1);
+    heft_close(c); /* kills nobody: the number may be another's */
+}
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+static int handled[2];
+
+static void on_signal(int number)
+{
+    (void)number;
+    (void)!write(handled[1], "x", 1);
+}
+
+/* What is sent to all processes of the program is handled by the program, once. */
+static void signals_are_the_programs(void **state)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGWINCH};
+    struct heft_checkpoint *c;
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe2(handled, O_CLOEXEC | O_NONBLOCK), 0);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], on_signal);
+    c = open_packed();
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        kill(only_child(), numbers[i]);
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    assert_int_equal(read(handled[0], &byte, 1), -1);
+    heft_close(c);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_DFL);
+}
+
+/* A program that blocks all signals still has its files' time limited, and gets its mask back. */
+static void masks_are_the_programs(void **state)
+{
+    sigset_t all, before, after;
+    struct heft_checkpoint *c;
+
+    (void)state;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    c = open_packed();
+    sigprocmask(SIG_SETMASK, NULL, &after);
+    assert_true(sigismember(&after, SIGTERM) && sigismember(&after, SIGPROF));
+    assert_int_equal(read_chunks(c), HEFT_OK);
+    heft_close(c);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+static void time_can_be_asked_for(void **state)
+{
+    static const uint64_t seconds[] = {4, 8, 100000, UINT64_MAX};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++) {
+        const struct heft_limits limits = {.seconds = seconds[i]};
+        const struct heft_open_options options = {.limits = &limits};
+        struct heft_error err = {0};
+        struct heft_checkpoint *c = heft_open(PACKED, &options, &err);
+
+        assert_non_null(c);
+        assert_int_equal(read_chunks(c), HEFT_OK);
+        heft_close(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pipe_ends),
+        cmocka_unit_test(many_pipes_end),
+        cmocka_unit_test(a_lock_goes),
+        cmocka_unit_test(nobody_listens_any_longer),
+        cmocka_unit_test(without_standard_descriptors),
+        cmocka_unit_test(with_few_descriptors),
+        cmocka_unit_test(other_children_keep_their_end),
+        cmocka_unit_test(children_are_ignored),
+        cmocka_unit_test(the_program_takes_every_end),
+        cmocka_unit_test(signals_are_the_programs),
+        cmocka_unit_test(masks_are_the_programs),
+        cmocka_unit_test(time_can_be_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
