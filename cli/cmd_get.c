@@ -98,6 +98,12 @@ static bool write_tensor(struct request *r, struct heft_error *err)
     return fine;
 }
 
+/* The end that each_piece has made: whoever closes the output tells why. */
+static bool is_cut_short(const struct heft_error *err)
+{
+    return err->code == HEFT_CANCELLED;
+}
+
 static bool each_piece(void *ctx, const void *piece, size_t n)
 {
     struct out *const out = ctx;
@@ -131,7 +137,8 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
         return false;
     if (o->cast)
         return stream_cast(r, err);
-    return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err);
+    return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err) ||
+           is_cut_short(err);
 }
 
 /* ---- tensors of strings --------------------------------------------------------------------- */
@@ -219,7 +226,7 @@ static bool put_blob(struct request *r, struct out *out, struct heft_error *err)
 {
     if (!r->options->no_verify && !heft_blob_check(r->c, r->index, err))
         return false;
-    return heft_blob_stream(r->c, r->index, each_piece, out, err);
+    return heft_blob_stream(r->c, r->index, each_piece, out, err) || is_cut_short(err);
 }
 
 static bool write_blob(struct request *r, struct heft_error *err)

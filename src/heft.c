@@ -1,6 +1,7 @@
 /* heft.c: the other side of the door: opening, what a checkpoint holds, reading tensors. */
 #include "heft/heft.h"
 
+#include "base/given.h"
 #include "base/text.h"
 #include "checkpoint.h"
 #include "core/registry.h"
@@ -60,7 +61,8 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
 {
     static const struct heft_open_options usual = {0};
     const struct heft_open_options *o = options ? options : &usual;
-    struct heft_checkpoint *c = heft_calloc(1, sizeof *c, err);
+    struct heft_checkpoint *c =
+        heft_given_paths(paths, n_paths, err) ? heft_calloc(1, sizeof *c, err) : NULL;
 
     if (!c)
         return NULL;
@@ -117,21 +119,29 @@ const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
 
 const char *heft_format(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return "";
     return c->model.format ? c->model.format : "";
 }
 
 const char *heft_format_version(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return "";
     return c->model.version ? c->model.version : "";
 }
 
 size_t heft_file_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_files;
 }
 
 bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out)
 {
+    if (!(c && out))
+        return false;
     const struct heft_model_source *source;
 
     if (index >= c->model.n_files)
@@ -143,6 +153,8 @@ bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_fil
 
 size_t heft_tensor_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_rows;
 }
 
@@ -196,6 +208,8 @@ static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts 
  * each line of a list. */
 bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
 {
+    if (!(c && out))
+        return false;
     const struct heft_row *row;
     const struct heft_storage *storage;
     struct heft_place place;
@@ -226,6 +240,8 @@ bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_t
 
 size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index)
 {
+    if (!c)
+        return 0;
     const struct heft_parts *const parts =
         index < c->model.n_rows ? c->model.rows[index].parts : NULL;
 
@@ -235,6 +251,8 @@ size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index)
 bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
                          struct heft_tensor_part *out)
 {
+    if (!(c && out))
+        return false;
     const struct heft_row *row = index < c->model.n_rows ? &c->model.rows[index] : NULL;
     const struct heft_part *p;
     struct heft_place place;
@@ -265,6 +283,8 @@ bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t p
 bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                       size_t *index)
 {
+    if (!(c && (name || name_len == 0) && index))
+        return false;
     const uint32_t found = heft_model_find(&c->model, (struct heft_str){name, name_len});
 
     if (found == HEFT_NONE)
@@ -276,16 +296,22 @@ bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t 
 bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
                       struct heft_error *err)
 {
+    if (!heft_given(c && stored && used, "an argument", err))
+        return false;
     return heft_model_usage(&c->model, stored, used, err);
 }
 
 size_t heft_unread_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_unreadable;
 }
 
 bool heft_unread_at(const struct heft_checkpoint *c, size_t index, struct heft_unread *out)
 {
+    if (!(c && out))
+        return false;
     if (index >= c->model.n_unreadable)
         return false;
     *out =
@@ -305,36 +331,50 @@ static bool pair_at(const struct heft_pair *pairs, size_t n, size_t index,
 
 size_t heft_metadata_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_metadata;
 }
 
 bool heft_metadata_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
 {
+    if (!(c && out))
+        return false;
     return pair_at(c->model.metadata, c->model.n_metadata, index, out);
 }
 
 size_t heft_tie_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_ties;
 }
 
 bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
 {
+    if (!(c && out))
+        return false;
     return pair_at(c->model.ties, c->model.n_ties, index, out);
 }
 
 const struct heft_value *heft_values(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return NULL;
     return c->model.values;
 }
 
 const struct heft_value *heft_about(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return NULL;
     return c->model.about ? &c->model.about->value : NULL;
 }
 
 const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
 {
+    if (!(c && path))
+        return NULL;
     const struct heft_value *value = heft_value_below(c->model.values, path);
 
     return value ? value : heft_value_below(heft_about(c), path);
@@ -343,6 +383,8 @@ const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const 
 bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
                  size_t n_rules, bool *selected, struct heft_error *err)
 {
+    if (!heft_given(c && (rules || n_rules == 0) && selected, "an argument", err))
+        return false;
     return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
 }
 
@@ -378,6 +420,8 @@ static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void
 bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
                       struct heft_error *err)
 {
+    if (!heft_given(c && (dst || size == 0), "an argument", err))
+        return false;
     const struct heft_row *row = row_at(c, index, err);
 
     return row && read_row(c, row, dst, size, err);
@@ -401,6 +445,8 @@ bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
                             const struct heft_range *ranges, size_t n_ranges, void *dst,
                             size_t size, struct heft_error *err)
 {
+    if (!heft_given(c && (ranges || n_ranges == 0) && (dst || size == 0), "an argument", err))
+        return false;
     struct heft_arena mem = {0};
     struct heft_row row;
     const bool ok =
@@ -414,6 +460,8 @@ bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
                       const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
                       unsigned *rank, uint64_t *bytes, struct heft_error *err)
 {
+    if (!heft_given(c && (ranges || n_ranges == 0) && shape && rank && bytes, "an argument", err))
+        return false;
     struct heft_arena mem = {0};
     struct heft_row row;
     const bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
@@ -432,6 +480,8 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
                         size_t n_ranges, bool (*each)(void *ctx, const void *piece, size_t n),
                         void *ctx, struct heft_error *err)
 {
+    if (!heft_given(c && (ranges || n_ranges == 0) && each, "an argument", err))
+        return false;
     struct heft_arena mem = {0};
     struct heft_row row;
     uint8_t *piece = NULL;
@@ -447,7 +497,7 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
         ok = heft_reader_row(&c->reader, &row, off, piece, n, err) ||
              heft_error_about(err, "tensor", row.name);
         if (ok && !each(ctx, piece, n))
-            break;
+            ok = heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
     }
     heft_free(piece);
     heft_arena_release(&mem);
@@ -471,11 +521,28 @@ static bool map_source(struct heft_checkpoint *c, uint32_t source, struct heft_e
     return ok;
 }
 
+struct listener {
+    bool (*each)(void *ctx, const char *text, size_t n);
+    void *ctx;
+    bool is_stopped;
+};
+
+static bool pass_on(void *ctx, const char *text, size_t n)
+{
+    struct listener *l = ctx;
+
+    l->is_stopped = !l->each(l->ctx, text, n);
+    return !l->is_stopped;
+}
+
 bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
                          bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
                          struct heft_error *err)
 {
+    if (!heft_given(c && each, "an argument", err))
+        return false;
     const struct heft_row *row = row_at(c, index, err);
+    struct listener l = {each, ctx, false};
     const struct heft_storage *storage;
 
     if (!row)
@@ -486,8 +553,8 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
     } else if (row->dtype != HEFT_STRING || !heft_storage_strings(storage)) {
         heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: it holds no strings",
                   heft_dtype_name((enum heft_dtype)row->dtype));
-    } else if (heft_storage_strings(storage)(&c->model, storage, each, ctx, err)) {
-        return true;
+    } else if (heft_storage_strings(storage)(&c->model, storage, pass_on, &l, err)) {
+        return !l.is_stopped || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
     } else {
         heft_error_file(err, c->model.sources[storage->source].path);
     }
@@ -497,6 +564,8 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
 bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                      struct heft_error *err)
 {
+    if (!heft_given(c && data, "an argument", err))
+        return false;
     const struct heft_row *row = row_at(c, index, err);
     const struct heft_storage *storage;
 
@@ -573,6 +642,8 @@ static bool parse_range(const char **text, uint64_t dim, struct heft_range *out)
 bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
                       struct heft_range *ranges, size_t *n_ranges, struct heft_error *err)
 {
+    if (!heft_given(c && text && ranges && n_ranges, "an argument", err))
+        return false;
     const struct heft_row *row = row_at(c, index, err);
     const char *p = text;
     size_t n = 0;

@@ -1,15 +1,20 @@
 /* heft_blobs.c: behind the door: blobs, bytes with a name that are no tensor. */
+#include "base/given.h"
 #include "checkpoint.h"
 
 #define STREAM_PIECE (4u << 20)
 
 size_t heft_blob_count(const struct heft_checkpoint *c)
 {
+    if (!c)
+        return 0;
     return c->model.n_blobs;
 }
 
 bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blob *out)
 {
+    if (!(c && out))
+        return false;
     const struct heft_model_blob *blob;
     struct heft_place place;
 
@@ -33,6 +38,8 @@ bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct heft_blo
 bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                     size_t *index)
 {
+    if (!(c && (name || name_len == 0) && index))
+        return false;
     const uint32_t found = heft_model_blob(&c->model, (struct heft_str){name, name_len});
 
     if (found == HEFT_NONE)
@@ -53,7 +60,7 @@ static bool stream(struct heft_checkpoint *c, uint32_t storage, uint8_t *piece,
         if (!heft_reader_storage(&c->reader, storage, off, piece, n, err))
             return false;
         if (!each(ctx, piece, n))
-            return true;
+            return heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
     }
     return true;
 }
@@ -62,6 +69,8 @@ bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
                       bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                       struct heft_error *err)
 {
+    if (!heft_given(c && each, "an argument", err))
+        return false;
     const struct heft_model_blob *blob;
     uint8_t *piece;
     bool ok;

@@ -1,6 +1,7 @@
 /* heft_check.c: behind the door: the map of every byte, verifying. */
 #include <stdio.h>
 
+#include "base/given.h"
 #include "base/text.h"
 #include "checkpoint.h"
 #include "core/exec.h"
@@ -66,6 +67,8 @@ static bool make_map(const struct heft_model *model, struct heft_map *map, struc
 
 struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err)
 {
+    if (!heft_given(c, "a checkpoint", err))
+        return NULL;
     struct heft_map *map = heft_calloc(1, sizeof *map, err);
 
     if (!map)
@@ -78,11 +81,15 @@ struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err)
 
 size_t heft_map_count(const struct heft_map *map)
 {
+    if (!map)
+        return 0;
     return map->count;
 }
 
 bool heft_map_at(const struct heft_map *map, size_t index, struct heft_segment *out)
 {
+    if (!(map && out))
+        return false;
     if (index >= map->count)
         return false;
     *out = map->segments[index];
@@ -267,6 +274,8 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
                  void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                  struct heft_error *err)
 {
+    if (!heft_given(c, "a checkpoint", err))
+        return false;
     struct verifier v = {c, each, ctx};
     struct heft_exec_options exec = {0};
 
@@ -306,6 +315,8 @@ static bool check_sources(struct heft_checkpoint *c, struct heft_error *err)
 
 bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
+    if (!heft_given(c, "a checkpoint", err))
+        return false;
     const struct heft_exec_options exec = {0};
     const struct heft_row *row;
 
@@ -319,6 +330,8 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
 
 bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
+    if (!heft_given(c, "a checkpoint", err))
+        return false;
     const struct heft_exec_options exec = {0};
     const struct heft_model_blob *blob;
     struct heft_row whole = {0}; /* a row of the same storage */
@@ -336,6 +349,8 @@ bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error 
 bool heft_missing_at(const struct heft_checkpoint *c, size_t file, uint64_t *expected,
                      bool *at_least)
 {
+    if (!(c && expected && at_least))
+        return false;
     const struct heft_model_source *source;
 
     if (file >= c->model.n_files)
@@ -354,6 +369,8 @@ static struct heft_finding finding_of(const struct heft_checkpoint *c, const str
 
 bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
 {
+    if (!(c && out))
+        return false;
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
@@ -367,6 +384,8 @@ bool heft_damage_at(const struct heft_checkpoint *c, size_t index, struct heft_f
 
 bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
 {
+    if (!(c && out))
+        return false;
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
@@ -380,6 +399,8 @@ bool heft_lack_at(const struct heft_checkpoint *c, size_t index, struct heft_fin
 
 bool heft_left_at(const struct heft_checkpoint *c, size_t index, struct heft_finding *out)
 {
+    if (!(c && out))
+        return false;
     for (size_t i = 0; i < c->model.n_notes; i++) {
         const struct heft_note *note = &c->model.notes[i];
 
@@ -403,11 +424,15 @@ static bool format_info(const struct heft_format *format, struct heft_format_inf
 
 bool heft_format_at(size_t index, struct heft_format_info *out)
 {
+    if (!out)
+        return false;
     return format_info(heft_registry_at(index), out);
 }
 
 bool heft_format_find(const char *name, struct heft_format_info *out)
 {
+    if (!(name && out))
+        return false;
     return format_info(heft_registry_named(name), out);
 }
 
@@ -422,6 +447,8 @@ static const struct heft_format *writer_of(const char *name, enum heft_dtype dty
 
 bool heft_format_holds(const char *format, enum heft_dtype dtype)
 {
+    if (!format)
+        return false;
     const struct heft_format *writer = writer_of(format, dtype);
 
     return writer && heft_registry_holds(writer, dtype);
@@ -429,6 +456,8 @@ bool heft_format_holds(const char *format, enum heft_dtype dtype)
 
 bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out)
 {
+    if (!(format && out))
+        return false;
     const struct heft_format *writer = writer_of(format, dtype);
     const enum heft_dtype to = writer ? heft_registry_instead(writer, dtype) : HEFT_DTYPE_COUNT;
 
@@ -440,10 +469,14 @@ bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dt
 
 bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err)
 {
+    if (!heft_given(text && out, "an argument", err))
+        return false;
     return heft_parse_size(heft_str_of(text), out, err);
 }
 
 bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err)
 {
+    if (!heft_given(text && out, "an argument", err))
+        return false;
     return heft_parse_number(heft_str_of(text), out, err);
 }

@@ -1,4 +1,5 @@
 /* heft_convert.c: behind the door: conversions. The handle is core's struct heft_conversion. */
+#include "base/given.h"
 #include "checkpoint.h"
 #include "core/convert.h"
 #include "io/sink.h"
@@ -19,6 +20,8 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
                                           const struct heft_convert_options *options,
                                           struct heft_error *err)
 {
+    if (!heft_given(c && options, "an argument", err))
+        return NULL;
     struct heft_conversion *conversion =
         check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
 
@@ -32,6 +35,8 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
 
 void heft_convert_summary(const struct heft_conversion *conversion, struct heft_planned *out)
 {
+    if (!(conversion && out))
+        return;
     const struct heft_plan *plan = &conversion->plan;
 
     *out = (struct heft_planned){
@@ -48,6 +53,8 @@ void heft_convert_summary(const struct heft_conversion *conversion, struct heft_
 bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
                        struct heft_file *out)
 {
+    if (!(conversion && out))
+        return false;
     if (index >= conversion->plan.n_files)
         return false;
     *out =
@@ -58,6 +65,8 @@ bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
 bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
                          struct heft_planned_tensor *out)
 {
+    if (!(conversion && out))
+        return false;
     const struct heft_item *item;
 
     if (index >= conversion->cargo.n_items)
@@ -76,17 +85,23 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
 
 size_t heft_convert_note_count(const struct heft_conversion *conversion)
 {
+    if (!conversion)
+        return 0;
     return conversion->n_notes;
 }
 
 const char *heft_convert_note(const struct heft_conversion *conversion, size_t index)
 {
+    if (!conversion)
+        return NULL;
     return index < conversion->n_notes ? conversion->notes[index] : NULL;
 }
 
 bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
                           struct heft_unread *out)
 {
+    if (!(conversion && out))
+        return false;
     if (index >= conversion->n_lost)
         return false;
     *out = conversion->lost[index];
@@ -96,6 +111,8 @@ bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index
 bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                       struct heft_error *err)
 {
+    if (!heft_given(conversion, "a conversion", err))
+        return false;
     uint64_t ignored;
 
     return heft_conversion_run(conversion, overflowed ? overflowed : &ignored, err);
@@ -103,6 +120,8 @@ bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
 
 bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err)
 {
+    if (!heft_given(conversion, "a conversion", err))
+        return false;
     return heft_exec_compare(&conversion->plan, &conversion->exec, err);
 }
 

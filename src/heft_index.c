@@ -1,5 +1,6 @@
 /* heft_index.c: the other side of the door: walking through the index of a TensorFlow checkpoint. What
  * entries say is of format/tf_tell. */
+#include "base/given.h"
 #include "checkpoint.h"
 #include "core/locate.h"
 #include "core/registry.h"
@@ -113,6 +114,8 @@ static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct he
 bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
                      void *ctx, bool *is_index, struct heft_error *err)
 {
+    if (!heft_given(path && each && is_index, "an argument", err))
+        return false;
     struct walk w = {0};
     const char *table = find_table(&w, path, options, err);
     bool ok = table && heft_source_open_file(&w.source, table, err);

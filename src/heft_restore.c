@@ -1,6 +1,7 @@
 /* heft_restore.c: the other side of the door: the way of restoring a SavedModel, and from its
  * variables to their bytes. The steps are of format/tf_restore; the bytes are those of the opened
  * checkpoint. */
+#include "base/given.h"
 #include "checkpoint.h"
 #include "format/tf_parts.h"
 #include "format/tf_restore.h"
@@ -207,6 +208,8 @@ struct heft_restore *heft_restore_new(struct heft_checkpoint *c,
                                       const struct heft_restore_options *options,
                                       struct heft_error *err)
 {
+    if (!heft_given(c, "a checkpoint", err))
+        return NULL;
     struct heft_restore *const r = heft_calloc(1, sizeof *r, err);
 
     if (!r)
@@ -249,17 +252,23 @@ static const char *dtype_of(uint32_t number)
 
 const char *heft_restore_tag(const struct heft_restore *r, size_t index)
 {
+    if (!r)
+        return NULL;
     return index < r->walk.graph->n_tags ? text_of(r->walk.graph->tags[index]) : NULL;
 }
 
 void heft_restore_metagraph(const struct heft_restore *r, size_t *number, size_t *count)
 {
+    if (!(r && number && count))
+        return;
     *number = r->walk.number;
     *count = r->saved.n_graphs;
 }
 
 bool heft_restore_step_at(const struct heft_restore *r, size_t index, struct heft_restore_step *out)
 {
+    if (!(r && out))
+        return false;
     const struct heft_tf_step *step;
 
     if (index >= r->walk.n_steps)
@@ -290,6 +299,8 @@ bool heft_restore_step_at(const struct heft_restore *r, size_t index, struct hef
 bool heft_restore_target_at(const struct heft_restore *r, size_t index,
                             struct heft_restore_target *out)
 {
+    if (!(r && out))
+        return false;
     const struct heft_tf_target *t;
 
     if (index >= r->walk.n_targets)
@@ -316,6 +327,8 @@ bool heft_restore_target_at(const struct heft_restore *r, size_t index,
 bool heft_restore_piece_at(const struct heft_restore *r, size_t target, size_t piece,
                            struct heft_restore_piece *out)
 {
+    if (!(r && out))
+        return false;
     const struct heft_model *const model = &r->c->model;
     const struct heft_storage *storage;
     const struct heft_row *row;
@@ -341,6 +354,8 @@ bool heft_restore_piece_at(const struct heft_restore *r, size_t target, size_t p
 
 bool heft_restore_finding_at(const struct heft_restore *r, size_t index, struct heft_finding *out)
 {
+    if (!(r && out))
+        return false;
     const struct heft_tf_finding *f;
 
     if (index >= r->walk.n_findings)

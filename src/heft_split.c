@@ -1,4 +1,5 @@
 /* heft_split.c: the hub's split over the caller's own items, with names of files. */
+#include "base/given.h"
 #include "base/map.h"
 #include "heft/heft.h"
 
@@ -115,6 +116,8 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
                                         uint64_t max_shard_size, const char *filename_pattern,
                                         struct heft_error *err)
 {
+    if (!heft_given(items && filename_pattern, "an argument", err))
+        return NULL;
     struct heft_split_plan *plan = heft_calloc(1, sizeof *plan, err);
     struct heft_strmap seen = {0};
     struct heft_arena mem = {0};
@@ -137,6 +140,8 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
 bool heft_split_file_at(const struct heft_split_plan *plan, size_t index,
                         struct heft_split_file *out)
 {
+    if (!(plan && out))
+        return false;
     if (index >= plan->n_files)
         return false;
     *out = plan->files[index];
@@ -145,6 +150,8 @@ bool heft_split_file_at(const struct heft_split_plan *plan, size_t index,
 
 uint64_t heft_split_total(const struct heft_split_plan *plan)
 {
+    if (!plan)
+        return 0;
     return plan->total;
 }
 

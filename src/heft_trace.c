@@ -1,6 +1,7 @@
 /* heft_trace.c: the other side of the door: walking through a pickle, and from its tensors to their
  * bytes. The steps are of format/torch_trace; the tensors are those of the opened file, each with
  * the trail that the reader kept of it. */
+#include "base/given.h"
 #include "base/text.h"
 #include "checkpoint.h"
 #include "core/registry.h"
@@ -146,6 +147,8 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
                 const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                 struct heft_error *err)
 {
+    if (!heft_given(path && watcher && total, "an argument", err))
+        return false;
     static const struct heft_trace_options usual = {0};
     struct heft_source source;
     struct heft_model model; /* for the completed limits */

@@ -24,12 +24,14 @@
  * false, or NULL.
  * Threads. An open checkpoint never changes: any number of threads may read it at once. A
  * conversion belongs to one thread. There is no global state.
- * Errors. See types.h. The library never prints, exits or aborts.
+ * Errors. See types.h. The library never prints, exits or aborts. NULL where something is wanted is
+ * HEFT_USAGE, or false, 0 or NULL of a function that takes no error; options may be NULL where it
+ * says so, and an error never.
  * Processes. heft starts none, but for one: while a .h5 or .keras is open, a child process (fork, no
  * exec) runs libhdf5, where a hostile file can break it without harm. It keeps no descriptor of the
  * program but that of the file, ignores its signals, and ends with heft_close. The program gets SIGCHLD
  * then; heft waits for this child only, and does not mind where SIGCHLD is ignored or waitpid(-1) took
- * the child's end. fork copies the page tables of the program: about 10 ms for each GB that is resident,
+ * the child's end. fork copies the page tables of the program: tens of milliseconds where some GB are resident,
  * and handlers of pthread_atfork run. Other formats have no process, and no signals are used.
  * Hostile files. Every function that reads a file expects one. A file can make it fail, with a
  * code and an offset; it cannot make it crash, hang, or use memory beyond the limits.
@@ -78,7 +80,8 @@ struct heft_limits {
                       strides */
     uint64_t rank; /* dimensions (64, as torch) */
     uint64_t name; /* bytes of a tensor's name (64 KiB) */
-    uint64_t seconds; /* of processor time that libhdf5 may take to list what a file holds (8, and one
+    uint64_t
+        seconds; /* of processor time that libhdf5 may take to list what a file holds (8, and one
                          more for every 16 MiB); one call of it has an eighth of this. More where the
                          processor is slow, or emulated: that is measured */
 };
@@ -257,8 +260,8 @@ struct heft_range {
 };
 
 /* The strings of a tensor of HEFT_STRING, in row-major order. Each lives for its call, may hold any
- * bytes, and is not terminated; each() may end it by returning false. Reads no checksum
- * (heft_tensor_check does). HEFT_UNSUPPORTED where the tensor has none. */
+ * bytes, and is not terminated; each() may end it by returning false (HEFT_CANCELLED). Reads no
+ * checksum (heft_tensor_check does). HEFT_UNSUPPORTED where the tensor has none. */
 HEFT_API bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
                                   bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
                                   struct heft_error *err);
@@ -290,8 +293,8 @@ HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const voi
  * checksum; true also where the file stores none. HEFT_MISMATCH. The reading functions above do not
  * check raw storages by themselves. */
 HEFT_API bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err);
-/* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may end it by
- * returning false. */
+/* The slice (n_ranges = 0: all) in pieces, in order, in constant memory. each() may
+ * end it by returning false (HEFT_CANCELLED). */
 HEFT_API bool heft_tensor_stream(struct heft_checkpoint *c, size_t index,
                                  const struct heft_range *ranges, size_t n_ranges,
                                  bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
@@ -348,7 +351,7 @@ struct heft_verified {
 };
 struct heft_verify_options {
     unsigned threads; /* 0: one a core, at most 4 */
-    /* Bytes. From any thread, one at a time; false stops. */
+    /* Bytes. From any thread, one at a time; false stops (HEFT_CANCELLED). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
     struct heft_verified *verified; /* filled where it is not NULL */
@@ -471,9 +474,9 @@ struct heft_trace_step {
     unsigned prefix;
     const uint8_t *argument; /* all bytes behind the opcode that belong to it */
     size_t argument_bytes;
-    const char *value;  /* of the argument; "" for none */
-    const char *effect; /* "push \"tok_embeddings.weight\"" */
-    size_t value_len, effect_len;
+    const char *value;            /* of the argument, NUL-terminated; "" for none */
+    const char *effect;           /* "push \"tok_embeddings.weight\"", NUL-terminated */
+    size_t value_len, effect_len; /* without the NUL */
 };
 
 enum heft_trace_part { HEFT_TRACE_STACK, HEFT_TRACE_METASTACK, HEFT_TRACE_MEMO };
@@ -487,8 +490,8 @@ struct heft_trace_entry {
     uint64_t index;    /* place in the stack, the oldest is 0; index of the memo */
     uint64_t count;    /* entries of this stack, or of the memo */
     uint64_t left_out; /* not 0: this stands for so many entries (METASTACK, count 0: stacks) */
-    const char *text;
-    size_t text_len;
+    const char *text;  /* NUL-terminated */
+    size_t text_len;   /* without the NUL */
 };
 
 /* A tensor, and the way to its bytes. */
@@ -615,13 +618,13 @@ struct heft_index_entry {
     uint64_t offset, bytes; /* of the entry in the file; of all the block, where that is packed */
     size_t in_block;        /* where the entry begins in the unpacked block */
     bool is_packed;         /* with snappy */
-    const char *key;        /* whole; any bytes */
+    const char *key;        /* whole; any bytes, not terminated; so is the value */
     size_t key_len;
     uint64_t shared; /* bytes of the key that are those of the one before */
     const char *value;
     size_t value_len;
     const char
-        *text; /* what the value says, safe to show: "DT_FLOAT [2,3], shard 0, offset 0, …" */
+        *text; /* what the value says, safe to show, NUL-terminated: "DT_FLOAT [2,3], shard 0, …" */
 };
 /* What is handed out lives until each() returns; false ends the walk. */
 typedef bool heft_index_fn(void *ctx, const struct heft_index_entry *entry);
@@ -719,7 +722,7 @@ struct heft_convert_options {
      * bytes differ are lost, too (no_verify: they are not looked at). For checkpoints that were
      * opened so. */
     bool salvage;
-    /* Bytes. From any thread, one at a time; false stops. */
+    /* Bytes. From any thread, one at a time; false stops (HEFT_CANCELLED). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
 };

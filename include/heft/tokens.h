@@ -101,7 +101,7 @@ HEFT_API bool heft_encode(struct heft_encoder *e, const void *text, size_t n, ui
 
 /* A text that comes in pieces: feed them in order, then finish. Pieces may end anywhere, also
  * within a character; the ids are those of the whole. Each call hands out what is certain: `ids`
- * lives until each() returns, which ends it all by returning false (HEFT_USAGE). Offsets in errors
+ * lives until each() returns, which ends it all by returning false (HEFT_CANCELLED). Offsets in errors
  * count from the first piece. After finish, and after a failure, a new text may begin. */
 typedef bool heft_ids_fn(void *ctx, const uint32_t *ids, size_t count);
 HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n,
@@ -185,7 +185,7 @@ struct heft_encode_options {
     unsigned width; /* bytes of an id in bin, npy, llmc and megatron: 2, 4; 0: 2 if all ids that
                               are written fit */
     /* Bytes read so far and in all, 0 where a pipe does not say it; first, those that a run before
-     * has read. False ends the run (HEFT_USAGE, "interrupted"). */
+     * has read. False ends the run (HEFT_CANCELLED, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
     /* Callback for a line that is left out: its file, its number from 1, and what is wrong with it; the texts
@@ -238,7 +238,7 @@ HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_
 
 /* Text of ids that come in portions: feed, then finish. What is no UTF-8 becomes U+FFFD, one for each
  * longest beginning of a character, as Python's errors="replace" has it. `text` lives until each()
- * returns, which ends it all by returning false (HEFT_USAGE). After finish, and after a failure, a
+ * returns, which ends it all by returning false (HEFT_CANCELLED). After finish, and after a failure, a
  * new text may begin. An unknown id: as heft_decode. */
 struct heft_decoder; /* the vocabulary must outlive it; NULL on failure */
 typedef bool heft_text_fn(void *ctx, const char *text, size_t n);

@@ -42,7 +42,8 @@ enum heft_code {
     HEFT_LIMIT,       /* over a limit of struct heft_limits */
     HEFT_UNSAFE,      /* a path or construct that could harm: never followed */
     HEFT_MISMATCH,    /* the answer is no: a checksum, a comparison */
-    HEFT_USAGE        /* the call is wrong: unknown name, output exists, bad option */
+    HEFT_USAGE,       /* the call is wrong: unknown name, output exists, bad option */
+    HEFT_CANCELLED    /* a function of the caller said so: progress(), each() returned false */
 };
 
 #define HEFT_NO_OFFSET UINT64_MAX
@@ -84,7 +85,10 @@ enum heft_dtype {
     HEFT_C32,  /* two F16 */
     HEFT_C128, /* two F64 */
     HEFT_F8_E4M3B11FNUZ,
-    HEFT_QI8, /* quantized integers, as they are stored: scale and zero point lie elsewhere */
+    /* Quantized integers, as they are stored. torch's tensor w has its scale in the values w.scale and
+       w.zero_point; where each channel has its own, in the tensors w.scales and w.zero_points and the
+       value w.axis. */
+    HEFT_QI8,
     HEFT_QU8,
     HEFT_QI16,
     HEFT_QU16,

@@ -1,6 +1,6 @@
 /* os_process.c: what the HDF5 module asks of the system about processes: what the child keeps of its
  * parent's descriptors and signals, its limits, and how its end is waited for. */
-#define _GNU_SOURCE /* syscall */
+#define _DEFAULT_SOURCE /* syscall, MAP_ANONYMOUS */
 #include "hdf5_parts.h"
 
 #include <errno.h>

@@ -9,6 +9,7 @@ bool heft_buf_room(struct heft_buf *buf, size_t n)
 {
     struct heft_error ignored;
 
+    n += n == 0 && !buf->p; /* so that p + n is a place */
     if (!buf->failed && heft_grow(&buf->p, &buf->cap, buf->n, n, 1, &ignored))
         return true;
     buf->failed = true;

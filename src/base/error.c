@@ -135,9 +135,11 @@ char *heft_error_format(const struct heft_error *err, char *out, size_t n)
     struct line line;
     char where[40];
 
-    if (n == 0)
+    if (n == 0 || !out)
         return out;
     line = line_of(out, n);
+    if (!err)
+        return out;
     line_put(&line, "heft: ", 6);
     if (err->file[0] != '\0') {
         line_escaped(&line, heft_str_of(err->file));

@@ -59,6 +59,8 @@ unsigned heft_dtype_bits(enum heft_dtype dtype)
 
 bool heft_dtype_parse(const char *name, enum heft_dtype *out)
 {
+    if (!(name && out))
+        return false;
     for (unsigned i = 0; i < HEFT_DTYPE_COUNT; i++)
         if (strcmp(name, heft_dtype_infos[i].name) == 0) {
             *out = (enum heft_dtype)i;

@@ -170,11 +170,12 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     const uint32_t group = heft_cast_group(in); /* elements */
     const uint32_t in_bytes = heft_dtype_bits(in) * group / 8;
     const uint32_t out_bytes = heft_dtype_bytes(out) * group;
-    uint8_t *scratch = x->scratch + (size_t)worker * x->chunk;
     struct heft_cast_losses losses = {0};
+    uint8_t *scratch;
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
+    scratch = x->scratch + (size_t)worker * x->chunk; /* is there where anything is cast */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(x->chunk / in_bytes, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
@@ -313,7 +314,7 @@ bool heft_exec_tell(struct heft_exec *x, uint64_t n, struct heft_error *err)
     x->done += n;
     go_on = x->options->progress(x->options->progress_ctx, x->done, x->total);
     heft_lock_drop(x->lock);
-    return go_on || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+    return go_on || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 bool heft_exec_same(const struct heft_exec *x, const struct heft_exec_chunk *place,

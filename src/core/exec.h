@@ -15,7 +15,7 @@ struct heft_exec_options {
     size_t n_retire;
     struct heft_cast_losses *losses; /* heft_exec_run: of each op of the plan; NULL: not asked */
     bool (*progress)(void *ctx, uint64_t done,
-                     uint64_t total); /* false: stop (HEFT_USAGE, "interrupted") */
+                     uint64_t total); /* false: stop (HEFT_CANCELLED, "interrupted") */
     void *progress_ctx;
 };
 

@@ -81,9 +81,9 @@ static void hand_out(struct heft_tracer *tr)
                                          .prefix = s->prefix,
                                          .argument = s->raw.p,
                                          .argument_bytes = s->raw.n,
-                                         .value = tr->value.p,
+                                         .value = heft_trace_end(&tr->value),
                                          .value_len = tr->value.n,
-                                         .effect = tr->effect.p,
+                                         .effect = heft_trace_end(&tr->effect),
                                          .effect_len = tr->effect.n};
 
     tr->shown++;

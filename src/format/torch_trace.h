@@ -88,6 +88,8 @@ HEFT_CHECKED bool heft_torch_trace(struct heft_tracer *tr);
 /* ---- torch_trace_value.c ---- */
 
 void heft_trace_put(struct heft_trace_text *text, const void *p, size_t n);
+/* The text, followed by a NUL that is not counted. */
+const char *heft_trace_end(struct heft_trace_text *text);
 static inline void heft_trace_word(struct heft_trace_text *text, const char *word)
 {
     heft_trace_put(text, word, strlen(word)); /* inline: most are constants */

@@ -47,7 +47,7 @@ static bool emit(struct heft_tracer *tr, struct heft_trace_entry *entry)
                          "the states shown have more than %d entries: choose a smaller range",
                          HEFT_TRACE_ENTRIES);
     tr->entries--;
-    entry->text = tr->effect.p;
+    entry->text = heft_trace_end(&tr->effect);
     entry->text_len = tr->effect.n;
     tr->is_stopped = tr->watcher->entry && !tr->watcher->entry(tr->watcher->ctx, entry);
     return true;

@@ -23,10 +23,16 @@ enum {
 
 void heft_trace_put(struct heft_trace_text *text, const void *p, size_t n)
 {
-    if (n > sizeof text->p - text->n)
+    if (n > sizeof text->p - 1 - text->n)
         return;
     memcpy(text->p + text->n, p, n);
     text->n += n;
+}
+
+const char *heft_trace_end(struct heft_trace_text *text)
+{
+    text->p[text->n] = '\0';
+    return text->p;
 }
 
 void heft_trace_u64(struct heft_trace_text *text, uint64_t number)

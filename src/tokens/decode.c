@@ -6,7 +6,7 @@
 #include "tokens/decode.h"
 
 #include "base/text.h"
-#include "tokens/given.h"
+#include "base/given.h"
 #include "tokens/vocab.h"
 
 #define ROOM ((size_t)1 << 16) /* bytes that are gathered before they are handed out */
@@ -97,7 +97,7 @@ static size_t beginning(const uint8_t *p, size_t n, bool *is_open)
 static bool give(heft_text_fn *each, void *ctx, const void *text, size_t n, struct heft_error *err)
 {
     return n == 0 || each(ctx, text, n) ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 /* Hands out what is gathered; at most 3 bytes stay, unless is_last. */

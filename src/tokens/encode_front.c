@@ -207,7 +207,7 @@ static bool tell(struct front *f, uint64_t read, struct heft_error *err)
     const uint64_t total = heft_input_list_streams(list) ? 0 : heft_input_list_bytes(list);
 
     return !o->progress || o->progress(o->progress_ctx, f->before + read, total) ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 static bool read_plain(struct front *f, struct heft_input_text *in, struct heft_error *err)

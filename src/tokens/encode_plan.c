@@ -1,7 +1,7 @@
 /* encode_plan.c: what is to be encoded, and how; the public door. */
 #include "tokens/encode_front.h"
 
-#include "tokens/given.h"
+#include "base/given.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
 
@@ -240,16 +240,19 @@ const char *heft_encode_format(const struct heft_encoding *e)
 
 void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)
 {
-    *out = e->sum;
+    if (e && out)
+        *out = e->sum;
 }
 
 const char *heft_encode_input(const struct heft_encoding *e, size_t i)
 {
-    return heft_input_list_path(e->list, i);
+    return e ? heft_input_list_path(e->list, i) : NULL;
 }
 
 const char *heft_encode_output(const struct heft_encoding *e, size_t i)
 {
+    if (!e)
+        return NULL;
     if (e->out)
         return heft_token_out_path(e->out, i);
     return i == 0 ? e->output : NULL;
@@ -257,6 +260,8 @@ const char *heft_encode_output(const struct heft_encoding *e, size_t i)
 
 uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i)
 {
+    if (!e)
+        return 0;
     return i < e->n_words ? e->word_tokens[i] : 0;
 }
 

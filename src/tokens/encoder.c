@@ -11,7 +11,7 @@
 
 #include "base/endian.h"
 #include "base/text.h"
-#include "tokens/given.h"
+#include "base/given.h"
 #include "tokens/pattern.h"
 #include "tokens/utf8.h"
 #include "tokens/word_scan.h"
@@ -158,7 +158,7 @@ static bool give(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
     const size_t count = (size_t)(end - ids) >> e->words.width;
 
     return count == 0 || taker->take(taker->ctx, ids, count) ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 /* Where ids of n bytes of text, and what is open, find room; NULL on failure. */

@@ -1,7 +1,7 @@
 /* explain.c: a text's words and, of each, the merges in the order in which they happen: the plain way,
  * one pair at a time, for those who want to see it. */
 #include "base/text.h"
-#include "tokens/given.h"
+#include "base/given.h"
 #include "tokens/pattern.h"
 #include "tokens/vocab.h"
 
@@ -71,7 +71,7 @@ static bool explain_text(struct explaining *e, const char *text, size_t n, heft_
         if (!explain_word(e, &word, err))
             return false;
         if (!each(ctx, &word))
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+            return heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
     }
     return true;
 }

@@ -7,7 +7,7 @@
  * So the last window of an array is never drawn, nor the last two places of all. */
 #include "tokens/sampler.h"
 
-#include "tokens/given.h"
+#include "base/given.h"
 
 /* Whether any draw can be accepted. */
 static bool has_window(const struct heft_sampler *s, uint64_t length)
@@ -71,7 +71,7 @@ bool heft_sampler_next(struct heft_sampler *s, size_t length, uint32_t *ids, uin
 
 uint64_t heft_sampler_total(const struct heft_sampler *s)
 {
-    return s->begins[s->n];
+    return s ? s->begins[s->n] : 0;
 }
 
 /* ---- life -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #include "tokens/train.h"
 
 #include "base/map.h"
-#include "tokens/given.h"
+#include "base/given.h"
 #include "tokens/utf8.h"
 #include "tokens/vocab.h"
 

@@ -1,0 +1,313 @@
+/* test_null.c: NULL in each place of each function of heft.h: an answer, never a crash; and what
+ * functions of the caller that return false come to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "heft/heft.h"
+#include "heft/tokens.h"
+
+#define GOLDEN HEFT_TESTS "/golden/"
+
+static struct heft_error err;
+
+/* HEFT_USAGE, and no other. */
+#define REFUSES(call)                                                                              \
+    do {                                                                                           \
+        err = (struct heft_error){0};                                                              \
+        assert_false(call);                                                                        \
+        assert_int_equal(err.code, HEFT_USAGE);                                                    \
+        assert_true(err.text[0]);                                                                  \
+    } while (0)
+
+static bool each_piece(void *ctx, const void *piece, size_t n)
+{
+    (void)ctx, (void)piece, (void)n;
+    return false;
+}
+
+static bool each_string(void *ctx, const char *text, size_t n)
+{
+    (void)ctx, (void)text, (void)n;
+    return false;
+}
+
+static void each_scan(void *ctx, const struct heft_scan_item *item)
+{
+    (void)ctx, (void)item;
+}
+
+static bool each_index(void *ctx, const struct heft_index_entry *entry)
+{
+    (void)ctx, (void)entry;
+    return false;
+}
+
+static bool no_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx, (void)done, (void)total;
+    return false;
+}
+
+static void without_a_handle(void **state)
+{
+    struct heft_file file;
+    struct heft_tensor t;
+    struct heft_tensor_part part;
+    struct heft_unread unread;
+    struct heft_blob blob;
+    struct heft_metadata pair;
+    struct heft_finding finding;
+    uint64_t expected;
+    size_t index;
+    bool at_least;
+
+    (void)state;
+    assert_string_equal(heft_format(NULL), "");
+    assert_string_equal(heft_format_version(NULL), "");
+    assert_int_equal(heft_file_count(NULL), 0);
+    assert_false(heft_file_at(NULL, 0, &file));
+    assert_int_equal(heft_tensor_count(NULL), 0);
+    assert_false(heft_tensor_at(NULL, 0, &t));
+    assert_int_equal(heft_tensor_part_count(NULL, 0), 0);
+    assert_false(heft_tensor_part_at(NULL, 0, 0, &part));
+    assert_false(heft_tensor_find(NULL, "a", 1, &index));
+    assert_int_equal(heft_unread_count(NULL), 0);
+    assert_false(heft_unread_at(NULL, 0, &unread));
+    assert_int_equal(heft_blob_count(NULL), 0);
+    assert_false(heft_blob_at(NULL, 0, &blob));
+    assert_false(heft_blob_find(NULL, "a", 1, &index));
+    assert_int_equal(heft_metadata_count(NULL), 0);
+    assert_false(heft_metadata_at(NULL, 0, &pair));
+    assert_int_equal(heft_tie_count(NULL), 0);
+    assert_false(heft_tie_at(NULL, 0, &pair));
+    assert_null(heft_values(NULL));
+    assert_null(heft_about(NULL));
+    assert_null(heft_value_find(NULL, "a"));
+    assert_false(heft_missing_at(NULL, 0, &expected, &at_least));
+    assert_false(heft_damage_at(NULL, 0, &finding));
+    assert_false(heft_left_at(NULL, 0, &finding));
+    assert_false(heft_lack_at(NULL, 0, &finding));
+    heft_close(NULL);
+}
+
+static void other_handles(void **state)
+{
+    struct heft_planned planned;
+    struct heft_planned_tensor tensor;
+    struct heft_file file;
+    struct heft_unread unread;
+    struct heft_segment segment;
+    struct heft_restore_step step;
+    struct heft_restore_target target;
+    struct heft_restore_piece piece;
+    struct heft_finding finding;
+    struct heft_split_file part;
+    size_t a, b;
+
+    (void)state;
+    heft_convert_summary(NULL, &planned);
+    assert_false(heft_convert_file(NULL, 0, &file));
+    assert_false(heft_convert_tensor(NULL, 0, &tensor));
+    assert_int_equal(heft_convert_note_count(NULL), 0);
+    assert_null(heft_convert_note(NULL, 0));
+    assert_false(heft_convert_lost_at(NULL, 0, &unread));
+    REFUSES(heft_convert_run(NULL, NULL, &err));
+    REFUSES(heft_convert_check(NULL, &err));
+    heft_convert_free(NULL);
+    assert_int_equal(heft_map_count(NULL), 0);
+    assert_false(heft_map_at(NULL, 0, &segment));
+    heft_map_free(NULL);
+    assert_null(heft_restore_tag(NULL, 0));
+    heft_restore_metagraph(NULL, &a, &b);
+    assert_false(heft_restore_step_at(NULL, 0, &step));
+    assert_false(heft_restore_target_at(NULL, 0, &target));
+    assert_false(heft_restore_piece_at(NULL, 0, 0, &piece));
+    assert_false(heft_restore_finding_at(NULL, 0, &finding));
+    heft_restore_free(NULL);
+    assert_false(heft_split_file_at(NULL, 0, &part));
+    assert_int_equal(heft_split_total(NULL), 0);
+    heft_split_free(NULL);
+}
+
+static void without_a_checkpoint(void **state)
+{
+    const struct heft_convert_options options = {.output = "x"};
+    uint64_t shape[64], bytes, used;
+    struct heft_range ranges[64];
+    const void *data;
+    unsigned rank;
+    size_t n;
+    bool selected[1];
+    uint8_t dst[8];
+
+    (void)state;
+    REFUSES(heft_open(NULL, NULL, &err));
+    REFUSES(heft_open_many(NULL, 1, NULL, &err));
+    REFUSES(heft_open_many((const char *const[]){GOLDEN "x", NULL}, 2, NULL, &err));
+    REFUSES(heft_storage_use(NULL, &bytes, &used, &err));
+    REFUSES(heft_tensor_strings(NULL, 0, each_string, NULL, &err));
+    REFUSES(heft_tensor_read(NULL, 0, dst, 8, &err));
+    REFUSES(heft_tensor_read_slice(NULL, 0, NULL, 0, dst, 8, &err));
+    REFUSES(heft_slice_shape(NULL, 0, NULL, 0, shape, &rank, &bytes, &err));
+    REFUSES(heft_slice_parse(NULL, 0, "0", ranges, &n, &err));
+    REFUSES(heft_tensor_map(NULL, 0, &data, &err));
+    REFUSES(heft_tensor_check(NULL, 0, &err));
+    REFUSES(heft_tensor_stream(NULL, 0, NULL, 0, each_piece, NULL, &err));
+    REFUSES(heft_blob_stream(NULL, 0, each_piece, NULL, &err));
+    REFUSES(heft_blob_check(NULL, 0, &err));
+    REFUSES(heft_map_new(NULL, &err));
+    REFUSES(heft_verify(NULL, NULL, NULL, NULL, &err));
+    REFUSES(heft_restore_new(NULL, NULL, &err));
+    REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
+    REFUSES(heft_convert_plan(NULL, &options, &err));
+}
+
+static void without_a_place(void **state)
+{
+    struct heft_checkpoint *c = heft_open(GOLDEN "h5/types.h5", NULL, &err);
+    struct heft_range ranges[64];
+    uint64_t shape[64], bytes;
+    struct heft_tensor t;
+    unsigned rank;
+    size_t n;
+
+    (void)state;
+    assert_non_null(c);
+    assert_true(heft_tensor_at(c, 0, &t));
+    assert_false(heft_file_at(c, 0, NULL));
+    assert_false(heft_tensor_at(c, 0, NULL));
+    assert_false(heft_tensor_part_at(c, 0, 0, NULL));
+    assert_false(heft_tensor_find(c, NULL, 4, &n));
+    assert_false(heft_tensor_find(c, t.name, t.name_len, NULL));
+    assert_false(heft_unread_at(c, 0, NULL));
+    assert_false(heft_blob_find(c, NULL, 4, &n));
+    assert_false(heft_blob_at(c, 0, NULL));
+    assert_false(heft_metadata_at(c, 0, NULL));
+    assert_false(heft_tie_at(c, 0, NULL));
+    assert_null(heft_value_find(c, NULL));
+    assert_false(heft_missing_at(c, 0, NULL, NULL));
+    assert_false(heft_damage_at(c, 0, NULL));
+    assert_false(heft_left_at(c, 0, NULL));
+    REFUSES(heft_storage_use(c, NULL, &bytes, &err));
+    REFUSES(heft_storage_use(c, &bytes, NULL, &err));
+    REFUSES(heft_tensor_strings(c, 0, NULL, NULL, &err));
+    REFUSES(heft_tensor_read(c, 0, NULL, (size_t)t.bytes, &err));
+    REFUSES(heft_tensor_read_slice(c, 0, NULL, 1, &t, (size_t)t.bytes, &err));
+    REFUSES(heft_tensor_read_slice(c, 0, NULL, 0, NULL, (size_t)t.bytes, &err));
+    REFUSES(heft_slice_shape(c, 0, NULL, 1, shape, &rank, &bytes, &err));
+    REFUSES(heft_slice_shape(c, 0, NULL, 0, NULL, &rank, &bytes, &err));
+    REFUSES(heft_slice_shape(c, 0, NULL, 0, shape, NULL, &bytes, &err));
+    REFUSES(heft_slice_shape(c, 0, NULL, 0, shape, &rank, NULL, &err));
+    REFUSES(heft_slice_parse(c, 0, NULL, ranges, &n, &err));
+    REFUSES(heft_slice_parse(c, 0, "0", NULL, &n, &err));
+    REFUSES(heft_slice_parse(c, 0, "0", ranges, NULL, &err));
+    REFUSES(heft_tensor_map(c, 0, NULL, &err));
+    REFUSES(heft_tensor_stream(c, 0, NULL, 1, each_piece, NULL, &err));
+    REFUSES(heft_tensor_stream(c, 0, NULL, 0, NULL, NULL, &err));
+    REFUSES(heft_blob_stream(c, 0, NULL, NULL, &err));
+    REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
+    REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
+    REFUSES(heft_convert_plan(c, NULL, &err));
+    err = (struct heft_error){0};
+    assert_true(heft_verify(c, NULL, NULL, NULL, &err));
+    heft_close(c);
+}
+
+static void without_a_path(void **state)
+{
+    const struct heft_trace_watcher watcher = {0};
+    struct heft_trace_total total;
+    struct heft_format_info info;
+    enum heft_dtype dtype;
+    uint64_t number;
+    uint32_t n_shards;
+    char line[100];
+    bool flag;
+
+    (void)state;
+    REFUSES(heft_scan(NULL, NULL, each_scan, NULL, &flag, &err));
+    REFUSES(heft_scan("x", NULL, NULL, NULL, &flag, &err));
+    REFUSES(heft_scan("x", NULL, each_scan, NULL, NULL, &err));
+    REFUSES(heft_trace(NULL, NULL, &watcher, &total, &err));
+    REFUSES(heft_trace("x", NULL, NULL, &total, &err));
+    REFUSES(heft_trace("x", NULL, &watcher, NULL, &err));
+    REFUSES(heft_index_walk(NULL, NULL, each_index, NULL, &flag, &err));
+    REFUSES(heft_index_walk("x", NULL, NULL, NULL, &flag, &err));
+    REFUSES(heft_index_walk("x", NULL, each_index, NULL, NULL, &err));
+    REFUSES(heft_parse_bytes(NULL, &number, &err));
+    REFUSES(heft_parse_bytes("1", NULL, &err));
+    REFUSES(heft_split(1, NULL, NULL, 1, NULL, NULL, &n_shards, &number, &err));
+    REFUSES(heft_split(0, NULL, NULL, 1, NULL, NULL, NULL, &number, &err));
+    REFUSES(heft_split(0, NULL, NULL, 1, NULL, NULL, &n_shards, NULL, &err));
+    REFUSES(heft_split_with(NULL, 1, "a{suffix}", &err));
+    REFUSES(heft_split_with(&(const struct heft_split_items){0}, 1, NULL, &err));
+    assert_false(heft_format_at(0, NULL));
+    assert_false(heft_format_find(NULL, &info));
+    assert_false(heft_format_find("torch", NULL));
+    assert_false(heft_format_holds(NULL, HEFT_F32));
+    assert_false(heft_format_instead(NULL, HEFT_F32, &dtype));
+    assert_false(heft_format_instead("npy", HEFT_BF16, NULL));
+    assert_false(heft_dtype_parse(NULL, &dtype));
+    assert_false(heft_dtype_parse("F32", NULL));
+    assert_null(heft_error_format(&err, NULL, 10));
+    assert_ptr_equal(heft_error_format(NULL, line, sizeof line), line);
+}
+
+static void tokens_without_a_handle(void **state)
+{
+    uint32_t ids[4];
+    struct heft_encode_summary sum;
+    size_t n;
+
+    (void)state;
+    heft_encode_summarize(NULL, &sum);
+    assert_null(heft_encode_input(NULL, 0));
+    assert_null(heft_encode_output(NULL, 0));
+    assert_int_equal(heft_encode_tokens(NULL, 0), 0);
+    assert_int_equal(heft_sampler_total(NULL), 0);
+    assert_int_equal(heft_vocab_size(NULL), 0);
+    assert_int_equal(heft_vocab_end(NULL), HEFT_NO_TOKEN);
+    assert_null(heft_vocab_token(NULL, 0, &n));
+    REFUSES(heft_encoder_new(NULL, NULL, &err));
+    REFUSES(heft_encode(NULL, "a", 1, ids, 4, &n, &err));
+    heft_encoder_free(NULL);
+    heft_vocab_close(NULL);
+}
+
+/* A function of the caller that returns false is told from a walk that came to its end. */
+static void cancelled(void **state)
+{
+    const struct heft_verify_options options = {.progress = no_progress, .threads = 1};
+    struct heft_checkpoint *c = heft_open(GOLDEN "torch/linear.pt", NULL, &err);
+
+    (void)state;
+    assert_non_null(c);
+    err = (struct heft_error){0};
+    assert_false(heft_tensor_stream(c, 0, NULL, 0, each_piece, NULL, &err));
+    assert_int_equal(err.code, HEFT_CANCELLED);
+    err = (struct heft_error){0};
+    assert_false(heft_verify(c, &options, NULL, NULL, &err));
+    assert_int_equal(err.code, HEFT_CANCELLED);
+    heft_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_handle),
+        cmocka_unit_test(other_handles),
+        cmocka_unit_test(without_a_checkpoint),
+        cmocka_unit_test(without_a_place),
+        cmocka_unit_test(without_a_path),
+        cmocka_unit_test(tokens_without_a_handle),
+        cmocka_unit_test(cancelled),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
