@@ -95,14 +95,14 @@ struct heft_h5_file *hdf5_start(const struct heft_h5_input *input, struct heft_e
     if (!file)
         return NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-        hdf5_fail(err, HEFT_IO, "no socket for libhdf5's process: %s", strerror(errno));
+        hdf5_fail(err, HEFT_IO, "no socket for libhdf5's process: system error %d", errno);
         free(file);
         return NULL;
     }
     (void)pthread_mutex_init(&file->lock, NULL);
     file->in.socket = file->out.socket = sockets[0];
     ok = start_child(file, sockets[1], input) ||
-         hdf5_fail(err, HEFT_IO, "no process for libhdf5: %s", strerror(errno));
+         hdf5_fail(err, HEFT_IO, "no process for libhdf5: system error %d", errno);
     (void)close(sockets[1]);
     if (ok && take_answer(file, err))
         return file;

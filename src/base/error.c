@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -84,11 +85,13 @@ bool heft_fail(struct heft_error *err, enum heft_code code, uint64_t offset, con
 bool heft_fail_errno(struct heft_error *err, const char *what)
 {
     const int number = errno;
-    char reason[128] = "";
+    const locale_t english = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
-    if (strerror_r(number, reason, sizeof reason) != 0)
-        snprintf(reason, sizeof reason, "system error %d", number);
-    return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: %s", what, reason);
+    if (!english)
+        return heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: system error %d", what, number);
+    heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "%s: %s", what, strerror_l(number, english));
+    freelocale(english);
+    return false;
 }
 
 bool heft_error_file(struct heft_error *err, const char *path)

@@ -1,6 +1,9 @@
 /* text.c: UTF-8, text made safe for terminals, JSON strings. */
 #include "base/text.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/endian.h"
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------
@@ -373,4 +376,30 @@ void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii)
         s.n -= used;
     }
     heft_buf_char(buf, '"');
+}
+
+/* ---- numbers ----------------------------------------------------------------------------- */
+
+/* All that "%g" writes of a finite number but its point, which may be of several bytes. */
+static bool is_of_number(char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == 'e';
+}
+
+size_t heft_double_text(double number, char out[HEFT_DOUBLE_MAX])
+{
+    size_t n = 0;
+
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(out, HEFT_DOUBLE_MAX, "%.*g", digits, number);
+        if (strtod(out, NULL) == number) /* by the same locale */
+            break;
+    }
+    for (size_t i = 0; out[i]; i++)
+        if (is_of_number(out[i]))
+            out[n++] = out[i];
+        else if (n > 0 && is_of_number(out[n - 1]))
+            out[n++] = '.';
+    out[n] = '\0';
+    return n;
 }

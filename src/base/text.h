@@ -23,6 +23,10 @@ void heft_buf_escaped(struct heft_buf *buf, struct heft_str s);
  * not ascii: only `"`, `\` and control characters are escaped (serde_json: \b \f \n \r \t, else
  * \u00xx lower case). Bytes that are no UTF-8 become U+FFFD. */
 void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii);
+/* The fewest digits from 15 on that strtod reads back as the same finite number, as of "%g", with a '.'
+ * in every locale. Returns how many bytes there are before the NUL. */
+#define HEFT_DOUBLE_MAX 40
+size_t heft_double_text(double number, char out[HEFT_DOUBLE_MAX]);
 /* `*` any run (also of . and /), `?` one character, `[a-z]`, `[!a]`; `\` quotes. Linear
  * backtracking: time at most pattern × text. */
 bool heft_glob_match(struct heft_str pattern, struct heft_str text);

@@ -104,30 +104,18 @@ size_t heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_
     return escapes;
 }
 
-/* The fewest digits that read back as the same number, as Python's repr. */
+/* As Python's repr. */
 void heft_trace_float(struct heft_trace_text *text, double number)
 {
-    struct heft_buf buf = {0};
+    char digits[HEFT_DOUBLE_MAX];
 
     if (number != number || number - number != 0) {
         heft_trace_word(text, number != number ? "nan" : number < 0 ? "-inf" : "inf");
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        buf.n = 0;
-        heft_buf_printf(&buf, "%.*g", digits, number);
-        heft_buf_char(&buf, '\0');
-        if (buf.failed || strtod(buf.p, NULL) == number)
-            break;
-    }
-    if (buf.failed) {
-        heft_trace_word(text, "a float");
-    } else {
-        heft_trace_word(text, buf.p);
-        if (!strpbrk(buf.p, ".e"))
-            heft_trace_word(text, ".0");
-    }
-    heft_buf_release(&buf);
+    heft_trace_put(text, digits, heft_double_text(number, digits));
+    if (!strpbrk(digits, ".e"))
+        heft_trace_word(text, ".0");
 }
 
 /* ---- leaves ------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
  * The last record counts; of what the others say only lists that grow are added up: the sink's files,
  * and what comes in pieces. */
 #include "base/checksum.h"
+#include "base/text.h"
 #include "heft/heft.h"
 #include "io/os.h"
 #include "tokens/encode_front.h"
@@ -54,14 +55,16 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
 {
     const struct heft_encode_options *o = &e->options;
     const char *slash = strrchr(e->output, '/');
+    char share[HEFT_DOUBLE_MAX];
 
+    (void)heft_double_text(o->val_fraction, share); /* journals go from one locale to another */
     heft_buf_printf(to, "%s %s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
                     HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
                     o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
                     (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
     heft_buf_printf(to, " width %u end %" PRIu32, e->width, e->v->end);
-    heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %a vocabulary %" PRIx64 " words %zu",
-                    (int)e->text.encoding, o->shard_tokens, o->val_fraction, mark_of_vocab(e->v),
+    heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
+                    (int)e->text.encoding, o->shard_tokens, share, mark_of_vocab(e->v),
                     e->n_words);
 }
 

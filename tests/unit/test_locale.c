@@ -1,0 +1,134 @@
+/* test_locale.c: numbers and messages in a program that has set another locale than C: one with a
+ * decimal comma, made for this test where the system has its definition. */
+#include <errno.h>
+#include <float.h>
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "heft/heft.h"
+#include "scratch.h"
+
+static bool set_comma(const char *folder)
+{
+    char command[600], half[16];
+
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >'%s/log' 2>&1",
+             folder, folder);
+    setenv("LOCPATH", folder, 1);
+    if (system(command) == -1 || !setlocale(LC_ALL, "de_DE.UTF-8"))
+        return false;
+    snprintf(half, sizeof half, "%.1f", 0.5);
+    return strcmp(half, "0,5") == 0;
+}
+
+struct heard {
+    char value[64], effect[64];
+    bool is_ended; /* all texts are followed by a NUL */
+};
+
+static bool hear(void *ctx, const struct heft_trace_step *step)
+{
+    struct heard *h = ctx;
+
+    h->is_ended = h->is_ended && step->value[step->value_len] == 0 &&
+                  step->effect[step->effect_len] == 0 && strlen(step->effect) == step->effect_len;
+    if (strcmp(step->name, "BINFLOAT") == 0) {
+        snprintf(h->value, sizeof h->value, "%s", step->value);
+        snprintf(h->effect, sizeof h->effect, "%s", step->effect);
+    }
+    return true;
+}
+
+static void trace_floats(const char *folder)
+{
+    static const uint8_t pickle[] = "\x80\x02(X\x0f\0\0\0a long long textG?\xe0\0\0\0\0\0\0t.";
+    const struct heft_trace_options options = {.format = NULL};
+    struct heard heard = {.is_ended = true};
+    const struct heft_trace_watcher watcher = {.ctx = &heard, .step = hear};
+    struct heft_trace_total total;
+    struct heft_error err = {0};
+    char *path = heft_scratch_path(folder, "half.pkl");
+
+    heft_scratch_write(folder, "half.pkl", pickle, sizeof pickle - 1);
+    (void)heft_trace(path, &options, &watcher, &total, &err);
+    assert_string_equal(heard.value, "0.5");
+    assert_string_equal(heard.effect, "push 0.5");
+    assert_true(heard.is_ended);
+    free(path);
+}
+
+static void check_numbers(void)
+{
+    static const struct {
+        double number;
+        const char *text;
+    } of[] = {{0.5, "0.5"},
+              {0.001, "0.001"},
+              {1, "1"},
+              {-2.5e-300, "-2.5e-300"},
+              {1e22, "1e+22"},
+              {0.1 + 0.2, "0.30000000000000004"},
+              {DBL_MAX, "1.7976931348623157e+308"},
+              {-0.0, "-0"}};
+    char out[HEFT_DOUBLE_MAX];
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_int_equal(heft_double_text(of[i].number, out), strlen(of[i].text));
+        assert_string_equal(out, of[i].text);
+    }
+}
+
+static void check_message(void)
+{
+    struct heft_error err = {0};
+
+    assert_null(heft_open("/nonexistent/x.pt", NULL, &err));
+    assert_non_null(strstr(err.text, "No such file"));
+}
+
+static void numbers_in_the_c_locale(void **state)
+{
+    char *folder = heft_scratch_new();
+
+    (void)state;
+    check_numbers();
+    check_message();
+    trace_floats(folder);
+    heft_scratch_free(folder);
+}
+
+static void numbers_with_a_comma(void **state)
+{
+    char *folder = heft_scratch_new();
+
+    (void)state;
+    if (set_comma(folder)) {
+        check_numbers();
+        check_message();
+        trace_floats(folder);
+        setlocale(LC_ALL, "C");
+    } else {
+        print_message("no locale with a decimal comma can be made here: skipped\n");
+    }
+    heft_scratch_free(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_in_the_c_locale),
+        cmocka_unit_test(numbers_with_a_comma),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
