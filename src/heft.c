@@ -112,6 +112,8 @@ void heft_close(struct heft_checkpoint *c)
 
 const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
 {
+    if (!c)
+        return NULL;
     return index < c->model.n_choices ? c->model.choices[index] : NULL;
 }
 
@@ -392,6 +394,8 @@ bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                        const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
                        struct heft_error *err)
 {
+    if (!heft_given(c && ((rules && uses) || n_rules == 0), "an argument", err))
+        return false;
     return heft_rules_count(&c->model, root, rules, n_rules, uses, err);
 }
 

@@ -7,6 +7,7 @@
  *                                           └─ anything else            unread
  *
  * Memory holds the names of the directories on the way down, and a key of each file and directory. */
+#include "base/given.h"
 #include "base/map.h"
 #include "format/scan.h"
 #include "heft/heft.h"
@@ -33,6 +34,8 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
                void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                bool *complete, struct heft_error *err)
 {
+    if (!heft_given(path && each && complete, "an argument", err))
+        return false;
     struct heft_source source;
     struct heft_model model; /* for the completed limits */
     bool ok;
@@ -347,6 +350,8 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
 bool heft_scan_tree(const char *path, const struct heft_limits *limits,
                     const struct heft_scan_visitor *visitor, struct heft_error *err)
 {
+    if (!heft_given(path && visitor, "an argument", err))
+        return false;
     struct walk w = {.visitor = visitor};
     struct heft_model model; /* for the completed limits */
     bool ok;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "heft/heft.h"
+#include "heft/split.h"
 #include "heft/tokens.h"
 
 #define GOLDEN HEFT_TESTS "/golden/"
@@ -165,6 +166,8 @@ static void without_a_checkpoint(void **state)
     REFUSES(heft_verify(NULL, NULL, NULL, NULL, &err));
     REFUSES(heft_restore_new(NULL, NULL, &err));
     REFUSES(heft_select(NULL, NULL, NULL, 0, selected, &err));
+    REFUSES(heft_rule_matches(NULL, NULL, NULL, 0, NULL, &err));
+    assert_null(heft_choice_at(NULL, 0));
     REFUSES(heft_convert_plan(NULL, &options, &err));
 }
 
@@ -222,6 +225,7 @@ static void without_a_place(void **state)
 static void without_a_path(void **state)
 {
     const struct heft_trace_watcher watcher = {0};
+    const struct heft_scan_visitor visitor = {0};
     struct heft_trace_total total;
     struct heft_format_info info;
     enum heft_dtype dtype;
@@ -234,6 +238,8 @@ static void without_a_path(void **state)
     REFUSES(heft_scan(NULL, NULL, each_scan, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, NULL, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, each_scan, NULL, NULL, &err));
+    REFUSES(heft_scan_tree(NULL, NULL, &visitor, &err));
+    REFUSES(heft_scan_tree("x", NULL, NULL, &err));
     REFUSES(heft_trace(NULL, NULL, &watcher, &total, &err));
     REFUSES(heft_trace("x", NULL, NULL, &total, &err));
     REFUSES(heft_trace("x", NULL, &watcher, NULL, &err));
