@@ -8,10 +8,11 @@
 struct heft_checkpoint {
     struct heft_model model;
     struct heft_reader reader;
-    struct heft_lock *lock;    /* guards maps, is_checked */
-    bool is_checked;           /* the checksums of whole sources were compared, and are right */
-    struct heft_mapping *maps; /* a source: its whole file, mapped on first use */
-    const uint32_t *shared;    /* a storage: its number among those with several rows, or HEFT_NONE;
+    struct heft_lock *lock;        /* guards maps, is_checked */
+    bool is_checked;               /* the checksums of whole sources were compared, and are right */
+    struct heft_mapping *maps;     /* a source: its whole file, mapped on first use; or … */
+    struct heft_mapping *row_maps; /* … a row: its pages, where the file cannot be mapped whole */
+    const uint32_t *shared; /* a storage: its number among those with several rows, or HEFT_NONE;
                                   NULL where each row has its own */
     const uint32_t *file_sources; /* a file: its source */
 };
@@ -24,6 +25,10 @@ struct heft_place {
 };
 struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t storage,
                                         uint64_t offset);
+
+/* NULL: HEFT_USAGE. */
+const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
+                                           struct heft_error *err);
 
 struct heft_trail;
 /* heft_open_many, which asks the readers for a trail (core/trail.h) where `trail` is not NULL. */

@@ -103,7 +103,10 @@ void heft_close(struct heft_checkpoint *c)
         return;
     for (size_t i = 0; c->maps && i < c->model.n_sources; i++)
         heft_mapping_release(&c->maps[i]);
+    for (size_t i = 0; c->row_maps && i < c->model.n_rows; i++)
+        heft_mapping_release(&c->row_maps[i]);
     heft_free(c->maps);
+    heft_free(c->row_maps);
     heft_reader_release(&c->reader);
     heft_lock_free(c->lock);
     heft_model_release(&c->model);
@@ -401,8 +404,8 @@ bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
 
 /* ---- reading tensors --------------------------------------------------------------------- */
 
-static const struct heft_row *row_at(const struct heft_checkpoint *c, size_t index,
-                                     struct heft_error *err)
+const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
+                                           struct heft_error *err)
 {
     if (index < c->model.n_rows)
         return &c->model.rows[index];
@@ -426,7 +429,7 @@ bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t
 {
     if (!heft_given(c && (dst || size == 0), "an argument", err))
         return false;
-    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
 
     return row && read_row(c, row, dst, size, err);
 }
@@ -436,7 +439,7 @@ static bool slice_row(const struct heft_checkpoint *c, size_t index,
                       const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
                       struct heft_row *out, struct heft_error *err)
 {
-    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
 
     if (!row)
         return false;
@@ -508,23 +511,6 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
     return ok;
 }
 
-static bool map_source(struct heft_checkpoint *c, uint32_t source, struct heft_error *err)
-{
-    bool ok = true;
-
-    heft_lock_take(c->lock);
-    if (!c->maps)
-        c->maps = heft_calloc(c->model.n_sources + 1, sizeof *c->maps, err);
-    ok = c->maps != NULL;
-    if (ok && !c->maps[source].data) {
-        const struct heft_source *s = &c->model.sources[source].source;
-
-        ok = heft_source_map(s, 0, s->size, &c->maps[source], err);
-    }
-    heft_lock_drop(c->lock);
-    return ok;
-}
-
 struct listener {
     bool (*each)(void *ctx, const char *text, size_t n);
     void *ctx;
@@ -545,7 +531,7 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
 {
     if (!heft_given(c && each, "an argument", err))
         return false;
-    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
     struct listener l = {each, ctx, false};
     const struct heft_storage *storage;
 
@@ -563,40 +549,6 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
         heft_error_file(err, c->model.sources[storage->source].path);
     }
     return heft_error_about(err, "tensor", row->name);
-}
-
-bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
-                     struct heft_error *err)
-{
-    if (!heft_given(c && data, "an argument", err))
-        return false;
-    const struct heft_row *row = row_at(c, index, err);
-    const struct heft_storage *storage;
-
-    if (!row)
-        return false;
-    storage = &c->model.storages[row->storage];
-    if (row->parts || row->stride || row->flags || storage->coding != HEFT_CODING_RAW) {
-        heft_fail(err, HEFT_UNSUPPORTED, storage->off,
-                  "does not lie in the file plainly (%s); read it instead",
-                  row->parts                           ? "in parts"
-                  : storage->coding != HEFT_CODING_RAW ? "deflated"
-                  : row->stride                        ? "strided"
-                                                       : "byte order or sign");
-        return heft_error_about(err, "tensor", row->name);
-    }
-    if (storage->is_missing) {
-        heft_reader_refuse_missing(&c->model, row->storage, err);
-        return heft_error_about(err, "tensor", row->name);
-    }
-    if (row->bytes == 0) {
-        *data = "";
-        return true;
-    }
-    if (!map_source(c, storage->source, err))
-        return heft_error_about(err, "tensor", row->name);
-    *data = c->maps[storage->source].data + storage->off + row->offset;
-    return true;
 }
 
 /* ---- slices as text ---------------------------------------------------------------------- */
@@ -648,7 +600,7 @@ bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char 
 {
     if (!heft_given(c && text && ranges && n_ranges, "an argument", err))
         return false;
-    const struct heft_row *row = row_at(c, index, err);
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
     const char *p = text;
     size_t n = 0;
 

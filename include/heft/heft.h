@@ -285,8 +285,10 @@ HEFT_API bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, co
                                struct heft_range *ranges, size_t *n_ranges, struct heft_error *err);
 /* The tensor's bytes in place, mapped from the file: only where they lie there plainly (stored
  * plain, row-major, little-endian, not conjugated), else HEFT_UNSUPPORTED. Not aligned beyond what
- * the file has. Lives as long as the checkpoint; a file truncated meanwhile raises SIGBUS in
- * whoever touches the view. */
+ * the file has: its address and `offset` are the same modulo the size of a page. Lives as long as the
+ * checkpoint. HEFT_IO where the file was cut off since it was opened; one that is cut off later raises
+ * SIGBUS in whoever touches the view. Of a file too large for the address space (32 bits) only the
+ * tensor's pages are mapped. */
 HEFT_API bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                               struct heft_error *err);
 /* Reads the storage that the tensor looks into (or its parts do), whole, and compares its stored

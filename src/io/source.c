@@ -248,8 +248,10 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
 
     if (!check_range(src, off, n, err))
         return false;
-    if (!heft_size(n, &size))
-        return heft_fail(err, HEFT_NOMEM, off, "%" PRIu64 " bytes do not fit into memory", n);
+    if (!heft_size(n, &size)) {
+        heft_fail(err, HEFT_NOMEM, off, "%" PRIu64 " bytes do not fit into memory", n);
+        return heft_error_file(err, root->label);
+    }
     fd = heft_source_fd(src, off, &at);
     if (size == 0) {
         *out = (struct heft_mapping){nothing, NULL, 0};
@@ -261,6 +263,27 @@ bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
         return heft_fail(err, HEFT_UNSUPPORTED, off, "this source cannot be mapped");
     *out = (struct heft_mapping){(const uint8_t *)root->self + src->base + off, NULL, size};
     return true;
+}
+
+bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t n,
+                           struct heft_error *err)
+{
+    struct heft_os_stat st;
+    uint64_t at;
+    const int fd = heft_source_fd(src, off, &at);
+
+    if (fd < 0)
+        return true;
+    if (heft_os->stat_fd(fd, &st) != 0)
+        heft_fail_errno(err, "cannot be examined");
+    else if (heft_within(at, n, st.size))
+        return true;
+    else
+        heft_fail(err, HEFT_IO, st.size,
+                  "file ends at %" PRIu64 " by now, %" PRIu64 " bytes wanted at %" PRIu64, st.size,
+                  n, at);
+    return heft_error_file(err, is_slice(src) ? ((const struct heft_source *)src->self)->label
+                                              : src->label);
 }
 
 void heft_mapping_release(struct heft_mapping *map)

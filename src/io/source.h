@@ -111,6 +111,10 @@ struct heft_mapping {
 HEFT_CHECKED bool heft_source_map(const struct heft_source *src, uint64_t off, uint64_t n,
                                   struct heft_mapping *out, struct heft_error *err);
 void heft_mapping_release(struct heft_mapping *map);
+/* Whether the file still has those bytes: HEFT_IO where it was cut off since it was opened. True of
+ * what is no file. */
+HEFT_CHECKED bool heft_source_check_end(const struct heft_source *src, uint64_t off, uint64_t n,
+                                        struct heft_error *err);
 
 /* What stands under a path: for locating inputs. Neither fails on a missing path. */
 enum heft_path_kind { HEFT_PATH_NONE, HEFT_PATH_FILE, HEFT_PATH_DIR, HEFT_PATH_OTHER };
