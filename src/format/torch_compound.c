@@ -333,12 +333,19 @@ static bool fits_compressed(const struct heft_row *rows, const struct shape *sha
            fits_pointers(rows, shape, layout);
 }
 
+/* The rows within a frame; NULL where there are none. */
+static const struct heft_row *rows_of(const struct heft_torch_walk *w,
+                                      const struct heft_torch_frame *f)
+{
+    return f->rows < w->t->model->n_rows ? w->t->model->rows + f->rows : NULL;
+}
+
 static bool check_sparse(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                          const struct heft_torch_call *call)
 {
     const uint32_t data = heft_torch_item(w->t, call->args, 1);
     const struct layout *layout = layout_of(w->t, heft_torch_item(w->t, call->args, 0));
-    const struct heft_row *rows = w->t->model->rows + f->rows;
+    const struct heft_row *rows = rows_of(w, f);
     const uint64_t at = heft_torch_where(w->t, f->node);
     struct shape shape;
 
@@ -358,7 +365,7 @@ static bool check_sparse(struct heft_torch_walk *w, const struct heft_torch_fram
 
 static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_frame *f)
 {
-    const struct heft_row *rows = w->t->model->rows + f->rows;
+    const struct heft_row *rows = rows_of(w, f);
 
     return (w->t->model->n_rows - f->rows >= 3 && rows[0].rank == 1 && rows[1].dtype == HEFT_I64 &&
             rows[2].dtype == HEFT_I64 && rows[1].rank == rows[2].rank &&
