@@ -20,7 +20,7 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
                                           const struct heft_convert_options *options,
                                           struct heft_error *err)
 {
-    if (!heft_given(c && options, "an argument", err))
+    if (!heft_given(c, "a checkpoint", err))
         return NULL;
     struct heft_conversion *conversion =
         check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;

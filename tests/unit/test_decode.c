@@ -136,7 +136,7 @@ static void test_decoder_errors(void **unused)
     assert_int_equal(err.offset, 4);
     err = (struct heft_error){0};
     assert_false(heft_decoder_feed(d, ids, 2, refuse, NULL, &err));
-    assert_int_equal(err.code, HEFT_USAGE);
+    assert_int_equal(err.code, HEFT_CANCELLED);
     err = (struct heft_error){0};
     out.n = 0;
     assert_true(heft_decoder_feed(d, ids, 1, append, &out, &err)); /* it is as new */

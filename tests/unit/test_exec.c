@@ -411,7 +411,7 @@ static void verify_stops_where_all_is_bad(void **state)
     check_by_end(&b->model.storages[0]);
     b->data[999] = 0;
     assert_false(heft_exec_verify(&b->model, NULL, &options, count_bad, &bad, &b->err));
-    assert_int_equal(b->err.code, HEFT_USAGE);
+    assert_int_equal(b->err.code, HEFT_CANCELLED);
     assert_int_equal(bad, 0);
 }
 
