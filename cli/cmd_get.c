@@ -120,7 +120,7 @@ static bool stream_cast(struct request *r, struct heft_error *err)
         return usage_error(err, "--cast %s: no such dtype", o->cast);
     if (!heft_tensor_stream_as(r->c, r->index, r->ranges, r->n_ranges, as, each_piece, r->out,
                                &beyond, err))
-        return false;
+        return is_cut_short(err);
     if (beyond)
         report_note(o, "%" PRIu64 " finite value%s beyond what %s holds", beyond,
                     beyond == 1 ? " is" : "s are", heft_dtype_name(as));

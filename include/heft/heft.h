@@ -25,14 +25,9 @@
  * Threads. An open checkpoint never changes: any number of threads may read it at once. A
  * conversion belongs to one thread. There is no global state.
  * Errors. See types.h. The library never prints, exits or aborts. NULL where something is wanted is
- * HEFT_USAGE, or false, 0 or NULL of a function that takes no error; options may be NULL where it
- * says so, and an error never.
- * Processes. heft starts none, but for one: while a .h5 or .keras is open, a child process (fork, no
- * exec) runs libhdf5, where a hostile file can break it without harm. It keeps no descriptor of the
- * program but that of the file, ignores its signals, and ends with heft_close. The program gets SIGCHLD
- * then; heft waits for this child only, and does not mind where SIGCHLD is ignored or waitpid(-1) took
- * the child's end. fork copies the page tables of the program: tens of milliseconds where some GB are resident,
- * and handlers of pthread_atfork run. Other formats have no process, and no signals are used.
+ * HEFT_USAGE, or false, 0 or NULL of a function that takes no error. The error itself is never NULL.
+ * Processes. One, while a .h5 or .keras is open: a child (fork) that runs libhdf5, keeps no descriptor
+ * of the program but the file's, and ends with heft_close (SIGCHLD): "Processes" in libheft(3).
  * Hostile files. Every function that reads a file expects one. A file can make it fail, with a
  * code and an offset; it cannot make it crash, hang, or use memory beyond the limits.
  */
@@ -48,9 +43,8 @@ extern "C" {
 
 /* "heft: FILE: offset 0x1a2b: text" without a newline; truncated to n. Returns `out`. */
 HEFT_API char *heft_error_format(const struct heft_error *err, char *out, size_t n);
-/* The version of the library at run time, to compare with HEFT_VERSION and HEFT_VERSION_NUMBER. Until
- * 1.0 a new MINOR may change the structs of this interface; the SONAME has both (libheft.so.0.1), so that a
- * program never runs with another MINOR than it was compiled for. */
+/* The version of the library at run time. Until 1.0 each MINOR has a SONAME of its own (libheft.so.0.1):
+ * structs may change. */
 HEFT_API const char *heft_version(void);
 HEFT_API unsigned heft_version_number(void);
 
@@ -80,10 +74,9 @@ struct heft_limits {
                       strides */
     uint64_t rank; /* dimensions (64, as torch) */
     uint64_t name; /* bytes of a tensor's name (64 KiB) */
-    uint64_t
-        seconds; /* of processor time that libhdf5 may take to list what a file holds (8, and one
-                         more for every 16 MiB); one call of it has an eighth of this. More where the
-                         processor is slow, or emulated: that is measured */
+    /* Seconds of processor time for libhdf5 to list a file (8, and one for every 16 MiB), an eighth for
+     * each call of it; more where the processor is measured as slow. */
+    uint64_t seconds;
 };
 
 struct heft_open_options {

@@ -260,7 +260,7 @@ static bool reject_line(void *ctx, const struct heft_error *why, struct heft_err
 
     f->plan->sum.rejected++;
     return !o->rejected || o->rejected(o->rejected_ctx, f->path, f->lines->line, why->text) ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "interrupted");
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
 }
 
 /* Before each read: whatever line comes to be taken, the older place is in front of it. */

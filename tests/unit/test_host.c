@@ -109,7 +109,7 @@ static void many_pipes_end(void **state)
 
 static void a_lock_goes(void **state)
 {
-    char path[] = "/tmp/heft-lock-XXXXXX";
+    char path[] = "/tmp/test-host-XXXXXX";
     const int fd = mkstemp(path);
     struct heft_checkpoint *c;
     int again;

@@ -213,6 +213,9 @@ static void without_a_place(void **state)
     REFUSES(heft_tensor_map(c, 0, NULL, &err));
     REFUSES(heft_tensor_stream(c, 0, NULL, 1, each_piece, NULL, &err));
     REFUSES(heft_tensor_stream(c, 0, NULL, 0, NULL, NULL, &err));
+    REFUSES(heft_tensor_stream_as(c, 0, NULL, 0, HEFT_F64, NULL, NULL, NULL, &err));
+    REFUSES(heft_tensor_stream_as(c, 0, NULL, 1, HEFT_F64, each_piece, NULL, NULL, &err));
+    REFUSES(heft_tensor_stream_as(NULL, 0, NULL, 0, HEFT_F64, each_piece, NULL, NULL, &err));
     REFUSES(heft_blob_stream(c, 0, NULL, NULL, &err));
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
