@@ -107,13 +107,13 @@ def written(suite, peer, folder):
         torch.save(state, folder / "in.pth")
         peer.ask("write", path=str(folder / "peer.ptd"), alignment=alignment, share=True,
                  entries=[entry_of(name, tensor) for name, tensor in state.items()])
-        ran = heft("convert", "-q", folder / "in.pth", "-o", folder / "out.ptd", "-f", "--no-sync",
+        ran = heft("convert", "-q", "--allow-empty", folder / "in.pth", "-o", folder / "out.ptd", "-f", "--no-sync",
                    "--segment-alignment", alignment)
         if not suite.check(ran.status == 0, f"payload {seed}", ran.line):
             continue
         expected = (folder / "peer.ptd").read_bytes()
         suite.check((folder / "out.ptd").read_bytes() == expected, f"payload {seed}: bytes differ")
-        ran = heft("convert", "-q", folder / "peer.ptd", "-o", folder / "again.ptd", "-f", "--no-sync",
+        ran = heft("convert", "-q", "--allow-empty", folder / "peer.ptd", "-o", folder / "again.ptd", "-f", "--no-sync",
                    "--segment-alignment", alignment)
         suite.check(ran.status == 0 and (folder / "again.ptd").read_bytes() == expected,
                     f"payload {seed}: ptd to ptd", ran.line)

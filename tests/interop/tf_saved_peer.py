@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import re
 import subprocess
 import sys
@@ -249,7 +250,7 @@ def check_text(folder, model, told, name):
     path.mkdir()
     for sub in ("variables", "assets"):
         if (folder / sub).exists():
-            (path / sub).symlink_to(folder / sub)
+            shutil.copytree(folder / sub, path / sub)
     if (folder / "fingerprint.pb").exists():
         (path / "fingerprint.pb").symlink_to(folder / "fingerprint.pb")
     (path / "saved_model.pbtxt").write_text(text_format.MessageToString(model))
