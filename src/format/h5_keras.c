@@ -26,7 +26,7 @@ static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    return heft_text_mentions(sample->tail, WEIGHTS) ? 95 : 0;
+    return heft_zip_lists(sample->tail, WEIGHTS) ? 95 : 0;
 }
 
 /* ---- records ----------------------------------------------------------------------------- */

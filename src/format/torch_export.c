@@ -399,7 +399,7 @@ static int probe(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
-    return heft_text_mentions(sample->tail, "/archive_format") ? 96 : 0;
+    return heft_zip_lists(sample->tail, "/archive_format") ? 96 : 0;
 }
 
 static bool read_export(struct heft_torch_zip *z, struct heft_error *err)

@@ -79,6 +79,8 @@ HEFT_CHECKED bool heft_zip_open_apart(struct heft_zip *out, const struct heft_so
 HEFT_CHECKED bool heft_zip_salvage(struct heft_zip *out, const struct heft_source *src,
                                    const struct heft_zip_limits *limits, struct heft_arena *arena,
                                    struct heft_error *why, struct heft_error *err);
+/* Whether `part`, bytes of an archive, has an entry of the directory whose name ends so. */
+bool heft_zip_lists(struct heft_bytes part, const char *suffix);
 /* The entry of exactly that name, or NULL. Linear: callers that look up many keep a heft_strmap. */
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name);
 /* A whole record in memory, inflated if need be, at most `cap` bytes (HEFT_LIMIT), CRC checked

@@ -56,3 +56,21 @@ bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *roo
     *name = text;
     return true;
 }
+
+bool heft_zip_lists(struct heft_bytes part, const char *suffix)
+{
+    const uint8_t *p = part.p, *const end = part.p + part.n;
+
+    for (; end - p >= HEFT_ZIP_CENTRAL; p++) {
+        struct heft_str name;
+
+        p = memchr(p, 'P', (size_t)(end - p) - HEFT_ZIP_CENTRAL + 1);
+        if (!p)
+            return false;
+        name = (struct heft_str){(const char *)p + HEFT_ZIP_CENTRAL, heft_le16(p + 28)};
+        if (heft_le32(p) == HEFT_ZIP_SIG_CENTRAL &&
+            name.n <= (size_t)(end - p) - HEFT_ZIP_CENTRAL && heft_str_ends(name, suffix))
+            return true;
+    }
+    return false;
+}

@@ -575,6 +575,23 @@ static void every_failing_allocation_is_reported(void **state)
     }
 }
 
+/* A name in the middle of other bytes is no entry. */
+static void an_entry_of_the_directory_is_told_from_a_mention(void **state)
+{
+    uint8_t part[128] = "some text, a/archive_format";
+    const struct heft_bytes whole = {part, sizeof part};
+
+    (void)state;
+    assert_false(heft_zip_lists(whole, "/archive_format"));
+    memcpy(part + 60, "PK\1\2", 4);
+    part[60 + 28] = 16;
+    memcpy(part + 60 + 46, "a/archive_format", 16);
+    assert_true(heft_zip_lists(whole, "/archive_format"));
+    assert_false(heft_zip_lists(whole, "/archive_forma"));
+    assert_false(heft_zip_lists((struct heft_bytes){part, 60 + 46 + 15}, "/archive_format"));
+    assert_false(heft_zip_lists((struct heft_bytes){part, 0}, "/archive_format"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -592,6 +609,7 @@ int main(void)
         cmocka_unit_test(records_beyond_four_gigabytes),
         cmocka_unit_test(extra_fields_of_any_length),
         cmocka_unit_test(every_failing_allocation_is_reported),
+        cmocka_unit_test(an_entry_of_the_directory_is_told_from_a_mention),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
