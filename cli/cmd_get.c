@@ -287,6 +287,26 @@ static bool is_recorded(const struct request *r, const char *name, struct heft_e
     return false;
 }
 
+/* Whether the object graph calls a tensor so, where names are the keys of a bundle. */
+static bool is_object_name(const struct request *r, const char *name)
+{
+    const char *const format = heft_format(r->c);
+    struct options objects = *r->options;
+    struct heft_error ignored = {0};
+    struct heft_checkpoint *c;
+    size_t index;
+    bool found;
+
+    if (objects.names || (strcmp(format, "saved-model") != 0 && strcmp(format, "tf-bundle") != 0))
+        return false;
+    objects.names = "objects";
+    objects.quiet = true;
+    c = open_inputs(&objects, 1, &ignored);
+    found = c && heft_tensor_find(c, name, strlen(name), &index);
+    heft_close(c);
+    return found;
+}
+
 static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
 {
     char near_names[300] = "";
@@ -303,6 +323,11 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
     }
     if (is_recorded(r, name, err))
         return false;
+    if (is_object_name(r, name))
+        return usage_error(err,
+                           "no key of the bundle is named %s; the object graph has it: "
+                           "--names objects",
+                           name);
     n = near_tensors(r->c, name, near);
     for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
         const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",

@@ -51,6 +51,16 @@ struct heft_node *heft_tree_list(struct heft_arena *mem, struct heft_node *in, s
     return add(mem, in, key, HEFT_VALUE_LIST, err);
 }
 
+struct heft_node *heft_tree_shared(struct heft_arena *mem, struct heft_node *in,
+                                   struct heft_str key, enum heft_value_kind kind,
+                                   struct heft_error *err)
+{
+    for (const struct heft_value *v = in->value.first_child; v; v = v->next_sibling)
+        if (v->kind == kind && heft_str_eq((struct heft_str){v->key, v->key_len}, key))
+            return (struct heft_node *)v; /* made by add(), as all members */
+    return add(mem, in, key, kind, err);
+}
+
 bool heft_tree_null(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                     struct heft_error *err)
 {

@@ -23,6 +23,10 @@ HEFT_CHECKED struct heft_node *heft_tree_dict(struct heft_arena *mem, struct hef
                                               struct heft_str key, struct heft_error *err);
 HEFT_CHECKED struct heft_node *heft_tree_list(struct heft_arena *mem, struct heft_node *in,
                                               struct heft_str key, struct heft_error *err);
+/* The dict or list of this key in `in`, a dict; made where there is none. Looks through the members. */
+HEFT_CHECKED struct heft_node *heft_tree_shared(struct heft_arena *mem, struct heft_node *in,
+                                                struct heft_str key, enum heft_value_kind kind,
+                                                struct heft_error *err);
 HEFT_CHECKED bool heft_tree_null(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  struct heft_error *err);
 HEFT_CHECKED bool heft_tree_bool(struct heft_arena *mem, struct heft_node *in, struct heft_str key,

@@ -23,7 +23,8 @@ static bool tell_wish(struct heft_pte *p, const struct heft_pte_wish *wish, stru
     struct heft_node *about = heft_model_about(p->model, err), *item;
 
     if (about && !p->delegate_data)
-        p->delegate_data = heft_tree_list(mem, about, HEFT_STR("delegate_data"), err);
+        p->delegate_data =
+            heft_tree_shared(mem, about, HEFT_STR("delegate_data"), HEFT_VALUE_LIST, err);
     item = p->delegate_data ? heft_tree_dict(mem, p->delegate_data, HEFT_STR(""), err) : NULL;
     return item && heft_tree_text(mem, item, HEFT_STR("key"), wish->key, err) &&
            heft_tree_text(mem, item, HEFT_STR("backend"), wish->backend, err) &&

@@ -313,15 +313,18 @@ static bool read_all_named(struct heft_pte *p, struct heft_error *err)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* "program": what it runs; "external": what it wants from a .ptd. */
+/* "program": what it runs; "external": what it wants from a .ptd. Several programs share them. */
 static bool begin_about(struct heft_pte *p, struct heft_error *err)
 {
     struct heft_arena *mem = &p->model->mem;
     struct heft_node *about = heft_model_about(p->model, err), *program;
 
-    program = about ? heft_tree_dict(mem, about, HEFT_STR("program"), err) : NULL;
-    p->plans = program ? heft_tree_list(mem, program, HEFT_STR("plans"), err) : NULL;
-    p->external = p->plans ? heft_tree_list(mem, about, HEFT_STR("external"), err) : NULL;
+    program =
+        about ? heft_tree_shared(mem, about, HEFT_STR("program"), HEFT_VALUE_DICT, err) : NULL;
+    p->plans =
+        program ? heft_tree_shared(mem, program, HEFT_STR("plans"), HEFT_VALUE_LIST, err) : NULL;
+    p->external =
+        p->plans ? heft_tree_shared(mem, about, HEFT_STR("external"), HEFT_VALUE_LIST, err) : NULL;
     return p->external != NULL;
 }
 

@@ -298,7 +298,9 @@ static bool describe(const struct graph *g)
 {
     struct heft_arena *mem = &g->b->model->mem;
     struct heft_node *root = heft_model_about(g->b->model, g->err);
-    struct heft_node *node = root ? heft_tree_dict(mem, root, HEFT_STR("objects"), g->err) : NULL;
+    const bool is_first = root && !heft_value_below(&root->value, "objects");
+    struct heft_node *node = /* of several bundles, the first is shown */
+        root ? heft_tree_dict(mem, is_first ? root : NULL, HEFT_STR("objects"), g->err) : NULL;
 
     return node && heft_tree_number(mem, node, HEFT_STR("nodes"), (int64_t)g->nodes, g->err) &&
            heft_tree_number(mem, node, HEFT_STR("attributes"), (int64_t)g->attributes, g->err) &&

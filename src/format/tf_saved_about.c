@@ -250,8 +250,9 @@ bool heft_tf_saved_about(struct heft_tf_saving *s)
     bool ok =
         root &&
         (s->saved->form.kind != HEFT_TF_SAVED_MODEL ||
+         heft_value_below(&root->value, "schema_version") || /* of several models, the first */
          heft_tree_number(mem, root, KEY("schema_version"), s->saved->schema_version, s->err)) &&
-        (list = heft_tree_list(mem, root, KEY("metagraphs"), s->err));
+        (list = heft_tree_shared(mem, root, KEY("metagraphs"), HEFT_VALUE_LIST, s->err));
 
     for (size_t i = 0; ok && i < s->saved->n_graphs; i++)
         ok = put_graph(s, &s->saved->graphs[i], list);

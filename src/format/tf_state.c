@@ -69,8 +69,11 @@ static bool read_state(struct reader *r)
 {
     const struct heft_source src = r->model->sources[r->source].source;
     struct heft_node *root = heft_model_about(r->model, r->err);
-    struct heft_node *node =
-        root ? heft_tree_dict(&r->model->mem, root, HEFT_STR("checkpoint"), r->err) : NULL;
+    const bool is_first = root && !heft_value_below(&root->value, "checkpoint");
+    struct heft_node *node = /* of several folders, the first is shown */
+        root
+            ? heft_tree_dict(&r->model->mem, is_first ? root : NULL, HEFT_STR("checkpoint"), r->err)
+            : NULL;
     struct heft_proto_doc doc = {0};
     struct heft_proto *p = heft_calloc(1, sizeof *p, r->err);
     bool ok = p && node && heft_proto_doc_open(&doc, &src, true, r->err) &&

@@ -57,6 +57,26 @@ static void children_stand_in_order(void **state)
     heft_arena_release(&mem);
 }
 
+static void a_shared_member_is_made_once(void **state)
+{
+    struct heft_arena mem = {0};
+    struct heft_error err = {0};
+    struct heft_node *const root = build(&mem, &err);
+    struct heft_node *list, *other;
+
+    (void)state;
+    assert_non_null(root);
+    list = heft_tree_shared(&mem, root, HEFT_STR("list"), HEFT_VALUE_LIST, &err);
+    assert_ptr_equal(&list->value, root->value.first_child->next_sibling);
+    assert_true(heft_tree_bool(&mem, list, HEFT_STR(""), false, &err));
+    assert_string_equal(list->last->value.key, "4");
+    other = heft_tree_shared(&mem, root, HEFT_STR("other"), HEFT_VALUE_LIST, &err);
+    assert_non_null(other);
+    assert_ptr_equal(heft_tree_shared(&mem, root, HEFT_STR("other"), HEFT_VALUE_LIST, &err), other);
+    assert_int_equal(root->n, 4);
+    heft_arena_release(&mem);
+}
+
 static void any_failing_allocation(void **state)
 {
     bool ok = false;
@@ -79,6 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_stand_in_order),
+        cmocka_unit_test(a_shared_member_is_made_once),
         cmocka_unit_test(any_failing_allocation),
     };
 
