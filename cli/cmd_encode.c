@@ -2,6 +2,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "reject_list.h"
 #include "report.h"
 #include "target.h"
 #include "vocabulary.h"
@@ -238,6 +239,7 @@ static bool encode_to(const struct options *options, struct out *out, const stru
     note_inputs(options);
     if (fine)
         note_plan(options, e);
+    fine = fine && reject_list_check(options, e, err);
     if (fine && options->dry_run) {
         tell_dry(out, e, options->json);
     } else if (fine) {
@@ -255,6 +257,8 @@ static bool encode_to(const struct options *options, struct out *out, const stru
 
 static bool check_rejects(const struct options *options, struct heft_error *err)
 {
+    if (strcmp(options->rejects, "-") == 0)
+        return usage_error(err, "--rejects - : the list is a file; ./- is one of that name");
     if (!options->errors || strcmp(options->errors, "skip") != 0)
         return usage_error(err, "--rejects lists what --errors skip leaves out");
     return !options->resume ||

@@ -13,7 +13,7 @@
 #include "heft/types.h"
 
 #define HEFT_H5_SYMBOL  "heft_h5_module"
-#define HEFT_H5_VERSION 4
+#define HEFT_H5_VERSION 5
 #define HEFT_H5_NOWHERE UINT64_MAX
 
 /* Where a file's bytes come from. */

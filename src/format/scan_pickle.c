@@ -45,8 +45,12 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
     const struct heft_bytes data = pickle->data;
     const bool has_proto = data.n >= 2 && data.p[0] == 0x80 && data.p[1] <= 5;
 
-    if (place->named || (has_proto && !place->quiet))
+    if (place->named)
         return true;
+    /* One that breaks off before it has made anything: 80 00 may also be the size of a safetensors
+     * header. */
+    if (has_proto && !place->quiet)
+        return done || why->code == HEFT_LIMIT || pickle->count > 0;
     if (done)
         return has_proto || heft_scan_has_names(pickle);
     if (has_proto && heft_scan_has_names(pickle))

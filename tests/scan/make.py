@@ -235,6 +235,8 @@ def unpicklers():
     case("unknown-call-broken.bin", b"cmylib\nrun\n(S'true'\ntR\xff", 1, "unknown", "call", "mylib.run")
     case("text-include.txt", b"include(a/__init__)\nos.system\n(tR", 0, "none")
     case("text-words.txt", b"cat\ndog\nhorse\n", 0, "none")
+    header = b'{"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'.ljust(128)  # whose size begins as PROTO does
+    case("header-128.safetensors", struct.pack("<Q", len(header)) + header + bytes(8), 0, "none")
     case("text-names.txt", b"c lass\nof os\n(tR", 0, "none")
 
 
