@@ -62,38 +62,42 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }
 
+static bool refuse_one(const struct heft_model *model, const struct heft_unreadable *lost,
+                       struct heft_error *err)
+{
+    heft_fail(err, HEFT_UNSUPPORTED, lost->offset, "%s; leave it out with -g '!NAME'",
+              lost->reason);
+    heft_error_about(err, "tensor", lost->name);
+    return heft_error_file(err, model->sources[lost->source].path);
+}
+
 static bool refuse_unreadable(const struct heft_model *model,
                               const struct heft_convert_options *options, struct heft_error *err)
 {
-    for (size_t i = 0; i < model->n_unreadable; i++) {
-        const struct heft_unreadable *lost = &model->unreadable[i];
-        bool selected;
+    struct heft_selector *selector =
+        heft_selector_new(options->root, options->rules, options->n_rules, err);
+    bool ok = selector != NULL;
 
-        if (!heft_select_name(lost->name, options->root, options->rules, options->n_rules,
-                              &selected, err))
-            return false;
-        if (selected) {
-            heft_fail(err, HEFT_UNSUPPORTED, lost->offset, "%s; leave it out with -g '!NAME'",
-                      lost->reason);
-            heft_error_about(err, "tensor", lost->name);
-            return heft_error_file(err, model->sources[lost->source].path);
-        }
-    }
-    return true;
+    for (size_t i = 0; ok && i < model->n_unreadable; i++)
+        ok = !heft_selector_takes(selector, model->unreadable[i].name) ||
+             refuse_one(model, &model->unreadable[i], err);
+    heft_selector_free(selector);
+    return ok;
 }
 
-static bool rename_items(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                         struct heft_error *err)
+bool heft_cargo_rename(struct heft_cargo *cargo, size_t first,
+                       const struct heft_convert_options *options, struct heft_error *err)
 {
-    struct heft_str *names = heft_calloc(cargo->n_items + 1, sizeof *names, err);
+    struct heft_item *items = cargo->items + first;
+    const size_t n = cargo->n_items - first;
+    struct heft_str *names = heft_calloc(n + 1, sizeof *names, err);
     bool ok = names != NULL;
 
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        names[i] = cargo->items[i].name;
-    ok = ok &&
-         heft_rename_all(names, cargo->n_items, options->rules, options->n_rules, cargo->mem, err);
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        cargo->items[i].name = names[i];
+    for (size_t i = 0; ok && i < n; i++)
+        names[i] = items[i].name;
+    ok = ok && heft_rename_all(names, n, options->rules, options->n_rules, cargo->mem, err);
+    for (size_t i = 0; ok && i < n; i++)
+        items[i].name = names[i];
     heft_free(names);
     return ok;
 }
@@ -232,7 +236,7 @@ bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
          (options->salvage || refuse_unreadable(model, options, err)) &&
-         take_rows(out, options, selected, err) && rename_items(out, options, err) &&
+         take_rows(out, options, selected, err) && heft_cargo_rename(out, 0, options, err) &&
          heft_cargo_check_names(out, err) && heft_cargo_take_blobs(out, options, err) &&
          collect_metadata(out, options, err);
     heft_free(selected);

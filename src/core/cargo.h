@@ -86,6 +86,10 @@ HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_st
 HEFT_CHECKED bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key,
                                           struct heft_str value, bool *is_new,
                                           struct heft_error *err);
+/* Applies the rename rules to the names of the items from number `first` on. */
+HEFT_CHECKED bool heft_cargo_rename(struct heft_cargo *cargo, size_t first,
+                                    const struct heft_convert_options *options,
+                                    struct heft_error *err);
 /* HEFT_USAGE where two items have one name. */
 HEFT_CHECKED bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err);
 /* The hub's split (split.c) over the items; sorts items by shard. */

@@ -8,22 +8,22 @@ static bool select_blobs(struct heft_cargo *cargo, const struct heft_convert_opt
                          struct heft_error *err)
 {
     const struct heft_model *model = cargo->model;
+    struct heft_selector *selector =
+        heft_selector_new(options->root, options->rules, options->n_rules, err);
+    const bool ok = selector != NULL;
 
-    for (size_t i = 0; i < model->n_blobs; i++) {
+    for (size_t i = 0; ok && i < model->n_blobs; i++) {
         const struct heft_model_blob *blob = &model->blobs[i];
         struct heft_model_blob *taken = &cargo->blobs[cargo->n_blobs];
-        bool selected;
 
-        if (!heft_select_name(blob->name, options->root, options->rules, options->n_rules,
-                              &selected, err))
-            return false;
-        if (!selected)
+        if (!heft_selector_takes(selector, blob->name))
             continue;
         *taken = *blob;
         heft_name_below(blob->name, options->root, &taken->name);
         cargo->n_blobs++;
     }
-    return true;
+    heft_selector_free(selector);
+    return ok;
 }
 
 static bool rename_blobs(struct heft_cargo *cargo, const struct heft_convert_options *options,

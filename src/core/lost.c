@@ -17,16 +17,18 @@ bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                      const struct heft_convert_options *options,
                                      struct heft_error *err)
 {
-    for (size_t i = 0; i < c->model->n_unreadable; i++) {
-        const struct heft_unreadable *lost = &c->model->unreadable[i];
-        bool selected;
+    struct heft_selector *selector =
+        heft_selector_new(options->root, options->rules, options->n_rules, err);
+    bool ok = selector != NULL;
 
-        if (!heft_select_name(lost->name, options->root, options->rules, options->n_rules,
-                              &selected, err) ||
-            (selected && !add_lost(c, lost->name.p, lost->reason, err)))
-            return false;
+    for (size_t i = 0; ok && i < c->model->n_unreadable; i++) {
+        const struct heft_unreadable *lost = &c->model->unreadable[i];
+
+        ok = !heft_selector_takes(selector, lost->name) ||
+             add_lost(c, lost->name.p, lost->reason, err);
     }
-    return true;
+    heft_selector_free(selector);
+    return ok;
 }
 
 /* ---- checksums --------------------------------------------------------------------------- */

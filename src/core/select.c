@@ -73,19 +73,6 @@ static bool matches(struct heft_str name, const struct heft_rule *rules, size_t 
     return wanted || !has_including;
 }
 
-bool heft_select_name(struct heft_str name, const char *root, const struct heft_rule *rules,
-                      size_t n_rules, bool *selected, struct heft_error *err)
-{
-    struct heft_regex *regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
-    struct heft_str rest;
-
-    if (!regexes)
-        return false;
-    *selected = heft_name_below(name, root, &rest) && matches(rest, rules, n_rules, regexes);
-    release_regexes(regexes, n_rules);
-    return true;
-}
-
 bool heft_select_rows(const struct heft_model *model, const char *root,
                       const struct heft_rule *rules, size_t n_rules, bool *selected,
                       struct heft_error *err)
@@ -108,19 +95,20 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
 }
 
 struct heft_selector {
+    const char *root;
     const struct heft_rule *rules;
     size_t n;
     struct heft_regex *regexes;
 };
 
-struct heft_selector *heft_selector_new(const struct heft_rule *rules, size_t n_rules,
-                                        struct heft_error *err)
+struct heft_selector *heft_selector_new(const char *root, const struct heft_rule *rules,
+                                        size_t n_rules, struct heft_error *err)
 {
     struct heft_selector *selector = heft_calloc(1, sizeof *selector, err);
 
     if (!selector)
         return NULL;
-    *selector = (struct heft_selector){rules, n_rules, NULL};
+    *selector = (struct heft_selector){root, rules, n_rules, NULL};
     selector->regexes = compile_all(rules, n_rules, HEFT_RULE_REGEX, err);
     if (selector->regexes)
         return selector;
@@ -130,7 +118,10 @@ struct heft_selector *heft_selector_new(const struct heft_rule *rules, size_t n_
 
 bool heft_selector_takes(const struct heft_selector *selector, struct heft_str name)
 {
-    return matches(name, selector->rules, selector->n, selector->regexes);
+    struct heft_str rest;
+
+    return heft_name_below(name, selector->root, &rest) &&
+           matches(rest, selector->rules, selector->n, selector->regexes);
 }
 
 void heft_selector_free(struct heft_selector *selector)

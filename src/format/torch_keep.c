@@ -221,7 +221,7 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                                 .renames = has_renames(options)};
     bool ok;
 
-    k.selector = heft_selector_new(options->rules, options->n_rules, err);
+    k.selector = heft_selector_new(NULL, options->rules, options->n_rules, err);
     ok = k.selector && map_rows(&k, err) && read_again(&k, err) &&
          note_names(out->plan, &k.whole, k.n_whole,
                     "taken whole, as a list or object is, although a part of it is not selected",
