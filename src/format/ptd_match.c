@@ -188,7 +188,7 @@ static void note_name(const struct matching *m, struct heft_buf *names, size_t *
         return;
     if (*n < NAMES_SHOWN) {
         heft_buf_text(names, *n ? ", " : "");
-        heft_buf_str(names, (struct heft_str){name.p, heft_min_u64(name.n, 80)});
+        heft_buf_str(names, (struct heft_str){name.p, heft_min_size(name.n, 80)});
     }
     ++*n;
 }

@@ -100,9 +100,10 @@ static bool take_before(struct heft_scan *s, const struct heft_scan_place *place
     bool ok = heft_source_fetch(place->src, m->data, n, &mem, &bytes, err);
 
     if (ok && m->type == 'L')
-        ok = keep_name(s, before,
-                       (struct heft_str){(const char *)bytes.p, n ? text_length(bytes.p, n) : 0},
-                       err);
+        ok = keep_name(
+            s, before,
+            (struct heft_str){(const char *)bytes.p, bytes.n ? text_length(bytes.p, bytes.n) : 0},
+            err);
     else if (ok && m->type != 'K')
         ok = take_pax(s, place, m, bytes, before, err);
     heft_arena_release(&mem);

@@ -223,7 +223,7 @@ static struct pairs pairs_of(const struct heft_torch_walk *w, const struct heft_
 
         p.node = holder_of(t, f->node, is_opaque);
         if (is_opaque && p.node != HEFT_PICKLE_NIL)
-            p.first = f->end - heft_min_u64(pair_count(w, p.node), f->end - f->first);
+            p.first = f->end - heft_min_size(pair_count(w, p.node), f->end - f->first);
     }
     p.n = p.node == HEFT_PICKLE_NIL ? 0 : pair_count(w, p.node);
     if (p.n > f->end - p.first) /* repeated keys */

@@ -58,7 +58,7 @@ static void put_base64(struct heft_sha256 *sha, struct heft_str token)
     const uint8_t *p = (const uint8_t *)token.p;
 
     for (size_t i = 0; i < token.n; i += 3) {
-        const size_t n = heft_min_u64(token.n - i, 3);
+        const size_t n = heft_min_size(token.n - i, 3);
         const uint32_t bits =
             (uint32_t)p[i] << 16 | (uint32_t)(n > 1 ? p[i + 1] : 0) << 8 | (n > 2 ? p[i + 2] : 0);
         char out[4];
