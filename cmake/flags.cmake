@@ -12,15 +12,35 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# What hardens a program and not every compiler has.
+include(CheckCCompilerFlag)
+include(CheckCSourceCompiles)
+set(hardening)
+foreach(flag -fcf-protection=full -fstack-clash-protection)
+    string(MAKE_C_IDENTIFIER "HEFT_HAS${flag}" has)
+    check_c_compiler_flag(${flag} ${has})
+    if(${has})
+        list(APPEND hardening ${flag})
+    endif()
+endforeach()
+check_c_source_compiles("int main(int n, char **p) {
+    return (int)__builtin_dynamic_object_size(p, 0) + n; }" HEFT_HAS_FORTIFY_3)
+set(fortify $<IF:$<BOOL:${HEFT_HAS_FORTIFY_3}>,3,2>)
+
 add_library(heft_flags INTERFACE)
 target_compile_definitions(heft_flags INTERFACE
     _POSIX_C_SOURCE=200809L _FILE_OFFSET_BITS=64
-    $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+    $<$<CONFIG:Release>:_FORTIFY_SOURCE=${fortify}>)
 target_compile_options(heft_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wmissing-prototypes -Wstrict-prototypes
     -Wwrite-strings
     $<$<BOOL:${HEFT_WERROR}>:-Werror>
-    $<$<CONFIG:Release>:-fstack-protector-strong>)
+    $<$<CONFIG:Release>:-fstack-protector-strong> "$<$<CONFIG:Release>:${hardening}>")
+# The same bytes from whatever folder it is built in, and no path of this machine in them.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(heft_flags INTERFACE
+        -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
 target_link_options(heft_flags INTERFACE LINKER:--as-needed LINKER:-z,relro,-z,now LINKER:-O1)
 
 if(HEFT_SANITIZE)
