@@ -129,9 +129,10 @@ static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
 static struct heft_str below_root(struct heft_str name)
 {
     const char *const slash = name.n ? memchr(name.p, '/', name.n) : NULL;
-    const size_t skip = slash ? (size_t)(slash - name.p) + 1 : name.n;
 
-    return (struct heft_str){name.p + skip, name.n - skip};
+    if (!slash)
+        return (struct heft_str){name.p, 0};
+    return (struct heft_str){slash + 1, name.n - (size_t)(slash + 1 - name.p)};
 }
 
 /* Of a variable that is stored twice the name means what the functions capture. */
