@@ -113,15 +113,19 @@ static void what_stands_before_a_break_is_judged(void **state)
     assert_non_null(strstr(log.text, "danger call os.system"));
 }
 
-static void a_pickle_that_breaks_off_at_once_is_a_finding(void **state)
+/* One that breaks off before it has made anything may be the size of a safetensors header. */
+static void a_pickle_that_breaks_off_is_a_finding(void **state)
 {
     struct log log;
 
     (void)state;
-    SCAN(&log, "\x80\2\xff");
+    SCAN(&log, "\x80\2N\xff");
     assert_true(log.ok);
     assert_false(log.complete);
     assert_non_null(strstr(log.text, "unknown refused "));
+    SCAN(&log, "\x80\2\xff");
+    assert_true(log.ok && log.complete);
+    assert_string_equal(log.text, "");
 }
 
 static void bytes_after_stop_are_a_trick_and_are_judged(void **state)
@@ -175,8 +179,7 @@ static void records_of_a_zip_are_judged_by_content(void **state)
     scan(&log, zip.p, zip.n);
     heft_buf_release(&zip);
     assert_true(log.ok);
-    assert_string_equal(log.text, "danger import os.system\ndanger call os.system\n"
-                                  "unknown refused TUPLE at 2: no mark is open, one is needed\n");
+    assert_string_equal(log.text, "danger import os.system\ndanger call os.system\n");
 }
 
 static void storages_are_numbers_not_pickles(void **state)
@@ -238,7 +241,7 @@ int main(void)
         cmocka_unit_test(what_is_thrown_away_is_judged_too),
         cmocka_unit_test(the_result_of_a_call_may_be_called),
         cmocka_unit_test(what_stands_before_a_break_is_judged),
-        cmocka_unit_test(a_pickle_that_breaks_off_at_once_is_a_finding),
+        cmocka_unit_test(a_pickle_that_breaks_off_is_a_finding),
         cmocka_unit_test(bytes_after_stop_are_a_trick_and_are_judged),
         cmocka_unit_test(a_legacy_stream_is_five_pickles),
         cmocka_unit_test(other_files_have_no_items),
