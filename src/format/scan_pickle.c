@@ -47,10 +47,11 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
 
     if (place->named)
         return true;
-    /* One that breaks off before it has made anything: 80 00 may also be the size of a safetensors
-     * header. */
+    /* One that breaks off before it has made anything is none: 80 00 may also be the size of a
+     * safetensors header. Where an opcode leaves its frame the C unpickler may go on. */
     if (has_proto && !place->quiet)
-        return done || why->code == HEFT_LIMIT || pickle->count > 0;
+        return done || why->code == HEFT_LIMIT || pickle->count > 0 ||
+               pickle->bent != HEFT_PICKLE_NIL;
     if (done)
         return has_proto || heft_scan_has_names(pickle);
     if (has_proto && heft_scan_has_names(pickle))
