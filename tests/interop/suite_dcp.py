@@ -1,6 +1,7 @@
 """What torch.distributed.checkpoint writes, heft reads as torch's own dcp_to_torch_save does."""
 
 import os
+import sys
 import warnings
 
 import torch
@@ -74,7 +75,20 @@ def write_rank(rank, world, folder, rounds):
         dcp.save(sharded_dict(generate.source(f"dcp {world} {seed}"), world),
                  checkpoint_id=f"{folder}/ranks{world}-{seed}")
     train(rank, world, f"{folder}/train{world}")
-    dist.destroy_process_group()
+    leave(f"{folder}/done{world}-{rank}")
+
+
+def leave(marker):
+    """Ends a rank that has written everything, and says so by a file.
+
+    Neither destroy_process_group nor the interpreter's own end: gloo's threads race with both, and
+    now and then a rank aborts there ("terminate called without an active exception")."""
+    dist.barrier()
+    with open(marker, "x", encoding="ascii"):
+        pass
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def write_all(folder):
@@ -87,6 +101,9 @@ def write_all(folder):
         dcp.save(state, checkpoint_id=f"{folder}/alone-{seed}", no_dist=True)
     for world, rounds in RANKS.items():
         mp.spawn(write_rank, args=(world, str(folder), rounds), nprocs=world)
+        missing = [rank for rank in range(world) if not (folder / f"done{world}-{rank}").exists()]
+        if missing:
+            raise RuntimeError(f"of {world} ranks, {missing} ended before everything was written")
 
 
 def check_folder(suite, folder):
