@@ -108,7 +108,11 @@ def shared_data(suite, folder):
             warnings.simplefilter("ignore")
             rows = dict(flatten(torch.load(path, map_location="cpu", weights_only=False)))
         compare(suite, label, path, rows)
-        if not any(dtype_name(tensor) in ("C128", "C32") for tensor in rows.values()):
+        if not rows:
+            ran = heft("convert", path, "-f", "-q", "-o", folder / "none.safetensors")
+            suite.check(ran.status == 2 and not (folder / "none.safetensors").exists(),
+                        f"{label}: a file without a tensor is not converted", ran.line)
+        elif not any(dtype_name(tensor) in ("C128", "C32") for tensor in rows.values()):
             converted(suite, label, path, rows, folder)
     for path in sorted((data / "torch").rglob("*.safetensors")):
         rows = load_file(path)
