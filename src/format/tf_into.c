@@ -234,12 +234,33 @@ static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
     return true;
 }
 
-static bool open_graph(const struct into *in, struct heft_model *model, uint32_t *source)
+/* A file that is copied with a finding, or that refers to one that is absent, leaves the copy as
+ * damaged as the model is. */
+static bool refuse_damage(const struct into *in, const struct heft_model *model)
 {
-    struct heft_source file;
+    const size_t folder = strlen(in->folder);
 
-    return heft_source_open_file(&file, in->graph, in->err) &&
-           heft_model_add_file(model, &file, in->graph, source, in->err);
+    for (size_t i = 0; i < model->n_notes; i++) {
+        const struct heft_note *note = &model->notes[i];
+        const char *const path =
+            note->source == HEFT_NONE ? in->graph : model->sources[note->source].path;
+
+        if ((note->severity != HEFT_FINDING && !note->is_lack) ||
+            (strlen(path) > folder && heft_tf_into_leaves(path + folder)))
+            continue;
+        heft_fail(in->err, HEFT_MALFORMED, note->offset,
+                  "%s: the copy would be damaged, too; repair the model first", note->text);
+        return heft_error_file(in->err, path);
+    }
+    return true;
+}
+
+static bool open_model(const struct into *in, struct heft_model *model)
+{
+    const char *path = in->graph;
+
+    return heft_registry_open(model, &path, 1, "saved-model", in->err) &&
+           heft_model_settle(model, in->err) && refuse_damage(in, model);
 }
 
 /* Items have their keys. A key may have been right in the old bundle and wrong in the graph. */
@@ -247,14 +268,12 @@ static bool check_graph(struct into *in)
 {
     struct heft_tf_wants wants = {0};
     struct heft_model model;
-    uint32_t source;
     bool ok;
 
     heft_model_init(&model, NULL);
-    ok = open_graph(in, &model, &source) &&
-         heft_tf_restore_expect(&wants, &model, source, in->err) && fits_all(in, &wants);
-    if (!ok)
-        heft_error_file(in->err, in->graph);
+    ok = open_model(in, &model);
+    if (ok && !(heft_tf_restore_expect(&wants, &model, 0, in->err) && fits_all(in, &wants)))
+        ok = heft_error_file(in->err, in->graph);
     heft_tf_wants_release(&wants);
     heft_model_release(&model);
     return ok;

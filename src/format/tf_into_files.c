@@ -23,8 +23,7 @@ static bool add_folder(struct walk *w, const char *path)
     return true;
 }
 
-/* The bundle that is replaced, and the fingerprint of what the model was. */
-static bool is_left_out(const char *path)
+bool heft_tf_into_leaves(const char *path)
 {
     static const char bundle[] = "/variables/variables";
 
@@ -64,7 +63,7 @@ static bool visit(struct walk *w, const char *folder, const char *name)
                          "the model's folder is deeper than %d bytes, or has more than %d files",
                          MAX_PATH, MAX_FILES);
     kind = heft_path_kind(path);
-    if (is_left_out(below))
+    if (heft_tf_into_leaves(below))
         return true;
     if (kind == HEFT_PATH_DIR)
         return add_folder(w, below);

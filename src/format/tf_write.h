@@ -116,6 +116,9 @@ void heft_tf_names_release(struct heft_tf_names *names);
 /* Instead of heft_tf_out_item for all items: checks them against the bundle of out->into, gives them
  * its keys, and adds what stays of it. */
 HEFT_CHECKED bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err);
+/* Whether --into does not copy the file of that path below the model's folder ("/fingerprint.pb"): the
+ * bundle that is replaced, and the fingerprint of what the model was. */
+bool heft_tf_into_leaves(const char *path);
 /* The other files of that model. */
 HEFT_CHECKED bool heft_tf_into_files(struct heft_tf_out *out, struct heft_error *err);
 
