@@ -296,6 +296,17 @@ static bool check_span(struct adder *a, uint64_t off, uint64_t n, uint64_t at)
     return false;
 }
 
+/* libhdf5 reads nothing behind the end that the superblock states. */
+static bool leave_tail(struct adder *a)
+{
+    const uint64_t end = a->r->end, size = a->r->bytes->size;
+
+    return size <= end || (claim(a, end, size, "bytes behind HDF5's part") &&
+                           heft_model_leave(a->r->model, a->r->source, end, a->err,
+                                            "%" PRIu64 " byte%s behind HDF5's part of the file",
+                                            size - end, size - end == 1 ? "" : "s"));
+}
+
 /* All of HDF5's own part that is no contiguous data. */
 static bool claim_rest(struct adder *a, struct heft_arena *mem)
 {
@@ -320,7 +331,7 @@ static bool claim_rest(struct adder *a, struct heft_arena *mem)
             return false;
         at = spans[i][0] + spans[i][1];
     }
-    return claim(a, at, a->r->end, what);
+    return claim(a, at, a->r->end, what) && leave_tail(a);
 }
 
 bool heft_h5_add_rows(struct heft_h5_reader *r, struct heft_error *err)

@@ -168,9 +168,9 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
                                "runtimes refuse such a file",
                                p->data, left);
     return p->data == left ||
-           heft_model_note(model, HEFT_NOTE, source, p->base + p->data, err,
-                           "%" PRIu64 " bytes behind the segments: ExecuTorch 1.0 refuses that",
-                           left - p->data);
+           heft_model_leave(model, source, p->base + p->data, err,
+                            "%" PRIu64 " bytes behind the segments: ExecuTorch 1.0 refuses that",
+                            left - p->data);
 }
 
 /* The marks, and what was spliced in behind them. */

@@ -179,10 +179,11 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                                .err = err,
                                .graph = HEFT_NONE,
                                .base = heft_tf_base(model->sources[source].path),
+                               .first_storage = model->n_storages,
                                .room = 8 * heft_limit_tensors(&model->limits, model->file_bytes)};
     const size_t first_row = model->n_rows;
-    const bool ok = read_index(&b) && heft_tf_note_missing(&b) && heft_tf_note_strays(&b) &&
-                    describe(&b) && heft_tf_read_objects(&b, first_row);
+    const bool ok = read_index(&b) && heft_tf_note_missing(&b) && heft_tf_note_rest(&b) &&
+                    heft_tf_note_strays(&b) && describe(&b) && heft_tf_read_objects(&b, first_row);
 
     heft_tf_release(&b);
     return ok;

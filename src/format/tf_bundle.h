@@ -12,6 +12,7 @@ struct heft_tf_shard {
     uint64_t wanted;  /* where the last tensor in it ends */
     uint64_t missing; /* tensors and slices that it does not hold whole */
     bool is_there;
+    bool has_gaps; /* its tensors were not named one behind the other from byte 0 on */
 };
 
 /* The entry of a slice: no row of its own. */
@@ -39,8 +40,9 @@ struct heft_tf_bundle {
     struct heft_strmap slice_keys; /* → index of slices */
     struct heft_arena scratch;
     struct heft_buf key;
-    uint64_t room;  /* for numbers of slices */
-    uint32_t graph; /* storage of the object graph; HEFT_NONE */
+    uint64_t room;        /* for numbers of slices */
+    uint32_t graph;       /* storage of the object graph; HEFT_NONE */
+    size_t first_storage; /* of the model: the first of this bundle */
 };
 
 /* ---- tf_table.c ---- */
@@ -65,6 +67,8 @@ HEFT_CHECKED bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct hef
 uint8_t heft_tf_row_flags(const struct heft_tf_bundle *b, const struct heft_tf_dtype *dtype);
 /* Says which files are missing or too short. */
 HEFT_CHECKED bool heft_tf_note_missing(const struct heft_tf_bundle *b);
+/* Says where data files have bytes that no entry names and that are no padding (tf_bundle_rest.c). */
+HEFT_CHECKED bool heft_tf_note_rest(struct heft_tf_bundle *b);
 /* Looks at data files that no entry names. */
 bool heft_tf_verify_data(const struct heft_model *model, uint32_t source,
                          const struct heft_listener *to, struct heft_error *err);

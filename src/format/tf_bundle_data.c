@@ -165,6 +165,7 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
     file = &b->model->sources[shard->source];
     if (!choose_check(b, entry, &storage))
         return false;
+    shard->has_gaps |= entry->size > 0 && entry->offset != shard->wanted;
     shard->wanted = heft_max_u64(shard->wanted, entry->size ? end : 0);
     if ((file->is_pointer || end > file->source.size) && !b->model->salvage) {
         storage.is_missing = true;
