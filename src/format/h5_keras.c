@@ -94,6 +94,17 @@ static bool add_record(struct archive *a, const struct heft_zip_entry *entry)
     return add_blob(a, entry);
 }
 
+static bool leave_tail(struct archive *a)
+{
+    const uint64_t n = a->zip.trailing;
+    const uint64_t at = a->model->sources[a->source].source.size - n;
+
+    return n == 0 ||
+           (heft_model_claim(a->model, a->source, at, n, "bytes behind the archive", a->err) &&
+            heft_model_leave(a->model, a->source, at, a->err,
+                             "%" PRIu64 " byte%s behind the archive", n, n == 1 ? "" : "s"));
+}
+
 static bool add_records(struct archive *a)
 {
     const struct heft_zip *zip = &a->zip;
@@ -104,7 +115,8 @@ static bool add_records(struct archive *a)
     return heft_model_claim(a->model, a->source, zip->directory, zip->directory_size,
                             "zip central directory", a->err) &&
            heft_model_claim(a->model, a->source, zip->tail, zip->tail_size, "zip end records",
-                            a->err);
+                            a->err) &&
+           leave_tail(a);
 }
 
 /* ---- the weights ------------------------------------------------------------------------- */
