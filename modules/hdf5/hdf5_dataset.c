@@ -46,10 +46,11 @@ static bool judge_filters(hid_t list, char *why, size_t room)
         if (id < 0)
             return (void)snprintf(why, room, "one of its filters cannot be read"), false;
         if (H5Zfilter_avail(id) <= 0)
-            return (void)snprintf(why, room,
-                                  "it is packed by the filter %d%s%s, which this libhdf5 has not "
-                                  "got (heft loads no plugins)",
-                                  id, name[0] ? " " : "", name),
+            return (void)snprintf(
+                       why, room,
+                       "it is packed by the filter %d%s%s, which this libhdf5 has not "
+                       "got (heft loads no plugins: copy it without compression by h5py)",
+                       id, name[0] ? " " : "", name),
                    false;
     }
     return true;
