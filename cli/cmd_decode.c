@@ -45,7 +45,7 @@ static bool decode(const struct options *options, const struct heft_vocab *v, st
 int cmd_decode(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
-    struct heft_vocab *const v = vocabulary_open(options, &err);
+    struct heft_vocab *const v = vocabulary_open(options, true, &err);
     const bool fine = v && decode(options, v, out, &err);
 
     heft_vocab_close(v);

@@ -288,7 +288,7 @@ int cmd_encode(const struct options *options, struct out *out)
 
     progress_begin(&progress, options, "encode");
     fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
-    v = fine ? vocabulary_open(options, &err) : NULL;
+    v = fine ? vocabulary_open(options, false, &err) : NULL;
     fine = v && encode(options, out, v, &progress, &err);
     progress_end(&progress);
     heft_vocab_close(v);
@@ -371,7 +371,7 @@ int cmd_count(const struct options *options, struct out *out)
     bool fine;
 
     progress_begin(&progress, options, "count");
-    v = vocabulary_open(options, &err);
+    v = vocabulary_open(options, false, &err);
     fine = v && count(options, out, v, &progress, &err);
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);

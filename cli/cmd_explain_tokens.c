@@ -192,7 +192,7 @@ static bool explain(const struct options *options, struct showing *s, struct hef
 int cmd_explain_tokens(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
-    struct heft_vocab *const v = vocabulary_open(options, &err);
+    struct heft_vocab *const v = vocabulary_open(options, false, &err);
     struct showing s = {.out = out, .v = v};
     const bool fine = v && (explain(options, &s, &err) || out->error);
 

@@ -48,19 +48,31 @@ static bool is_there(const char *path, struct heft_error *err)
                        path);
 }
 
-static struct heft_vocab *open_named(const struct options *options, const char *path,
+static void note_vocabulary(const struct options *options, const char *path,
+                            const struct heft_vocab *v, bool of_ids)
+{
+    const char *note;
+
+    if (!of_ids && heft_vocab_doubt(v))
+        report_note(options, "--pattern %s: %s", options->split_pattern, heft_vocab_doubt(v));
+    for (size_t i = 0; (note = heft_vocab_note(v, of_ids, i)) != NULL; i++)
+        report_note(options, "%s: %s", path ? path : "", note);
+}
+
+static struct heft_vocab *open_named(const struct options *options, const char *path, bool of_ids,
                                      struct heft_error *err)
 {
     const struct heft_vocab_options how = {.pattern = options->split_pattern,
                                            .eot_token = options->eot_token};
     struct heft_vocab *const v = heft_vocab_open_with(path, &how, err);
 
-    if (v && heft_vocab_doubt(v))
-        report_note(options, "--pattern %s: %s", options->split_pattern, heft_vocab_doubt(v));
+    if (v)
+        note_vocabulary(options, path, v, of_ids);
     return v;
 }
 
-struct heft_vocab *vocabulary_open(const struct options *options, struct heft_error *err)
+struct heft_vocab *vocabulary_open(const struct options *options, bool of_ids,
+                                   struct heft_error *err)
 {
     char *const model = options->vocab || !options->model ? NULL : model_folder(options->model);
     struct heft_vocab *v = NULL;
@@ -70,7 +82,7 @@ struct heft_vocab *vocabulary_open(const struct options *options, struct heft_er
     else if (!options->vocab && options->model && !model && !is_gpt2(options->model))
         usage_error(err, "no folder models/%s, and no size of GPT-2's is named so", options->model);
     else if (!options->vocab || is_there(options->vocab, err))
-        v = open_named(options, options->vocab ? options->vocab : model, err);
+        v = open_named(options, options->vocab ? options->vocab : model, of_ids, err);
     free(model);
     return v;
 }

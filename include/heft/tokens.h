@@ -68,6 +68,10 @@ HEFT_API struct heft_vocab *heft_vocab_open_with(const char *path,
 /* What speaks against the pattern that the options said, NULL where nothing does. It dies with the
  * vocabulary. */
 HEFT_API const char *heft_vocab_doubt(const struct heft_vocab *v);
+/* What files of the vocabulary, and transformers' tokenizer_config.json beside them, ask for that is not
+ * done to texts that are encoded (nothing where they cannot be), or (of_ids) to ids that are decoded: the i-th sentence, NULL past the
+ * last. They die with the vocabulary. */
+HEFT_API const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i);
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
 /* One more than the highest id; 0 of NULL. */
 HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);

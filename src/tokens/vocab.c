@@ -251,3 +251,15 @@ const char *heft_vocab_doubt(const struct heft_vocab *v)
 {
     return v ? v->doubt : NULL;
 }
+
+const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i)
+{
+    const size_t end = of_ids ? HEFT_REMARKS : HEFT_REMARK_DECODER;
+
+    if (!v || (!of_ids && v->refusal.code))
+        return NULL;
+    for (size_t k = of_ids ? HEFT_REMARK_DECODER : 0; k < end; k++)
+        if (v->remarks[k] && i-- == 0)
+            return v->remarks[k];
+    return NULL;
+}

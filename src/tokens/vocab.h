@@ -4,6 +4,7 @@
  *     vocab_words.c     vocab.bpe, encoder.json → tokens and merges
  *     vocab_json.c      tokenizer.json → the same
  *     vocab_ranks.c     a .tiktoken file → the same
+ *     vocab_config.c    what lies beside them → notes of what is not followed
  *     vocab_builtin.c   GPT-2's own, compiled in
  *     vocab.c           merges → tables; the public questions
  *
@@ -25,6 +26,20 @@
 
 struct heft_merge {
     uint32_t left, right, id;
+};
+
+/* What files of a vocabulary ask for that is not done: heft_vocab_note. */
+enum heft_vocab_remark {
+    HEFT_REMARK_PREFIX,
+    HEFT_REMARK_BOS,
+    HEFT_REMARK_EOS,
+    HEFT_REMARK_CLASS,
+    HEFT_REMARK_ADDED,
+    HEFT_REMARK_ADDED_FILE,
+    HEFT_REMARK_TRUNCATION,
+    HEFT_REMARK_PADDING,
+    HEFT_REMARK_DECODER, /* from here on: to ids that are decoded, before it: to texts */
+    HEFT_REMARKS
 };
 
 struct heft_pairs;
@@ -53,6 +68,7 @@ struct heft_vocab {
     struct heft_error
         refusal;       /* why texts cannot be encoded, only ids decoded; HEFT_OK: they can */
     const char *doubt; /* what speaks against the pattern that the caller said, or NULL */
+    const char *remarks[HEFT_REMARKS]; /* NULL: nothing of that kind */
 };
 
 /* The byte that a character of the vocabulary files stands for; -1: none. */

@@ -4,7 +4,9 @@
  *     file     one of such a pair, the other beside it: the pair
  *              {…}          tokenizer.json
  *              IQ== 0       ranks (.tiktoken)
- *              others       a list of merges */
+ *              others       a list of merges
+ *
+ * A folder that transformers wrote has more files, which are read for what they ask for (vocab_config.c). */
 #include "io/pages.h"
 #include "io/source.h"
 #include "tokens/lookalikes.h"
@@ -16,6 +18,9 @@
 static const struct {
     const char *text, *ids;
 } KNOWN[] = {{"vocab.bpe", "encoder.json"}, {"tokenizer.json", NULL}, {"merges.txt", "vocab.json"}};
+
+#define ADDED  "added_tokens.json"
+#define CONFIG "tokenizer_config.json"
 
 static bool ends_in(const char *path, const char *extension)
 {
@@ -102,6 +107,7 @@ bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text, struct heft_
     turn_alphabet(&r);
     ok = (!ids.p || heft_vocab_read_ids(&r, ids)) && read_text(&r, text, ids.p != NULL);
     heft_vocab_ids_release(&r.ids);
+    heft_strmap_release(&r.added);
     return ok;
 }
 
@@ -152,27 +158,61 @@ static const char *in_folder(struct heft_vocab_reading *r, struct heft_arena *me
     return heft_arena_printf(mem, r->err, "%.*s%s%s", (int)folder.n, folder.p, slash, name);
 }
 
-/* The original's files, or those of transformers, which says in another file what else is done to texts. */
+/* Reads a file of transformers that may lie beside a vocabulary. */
+static bool read_beside(struct heft_vocab_reading *r, const char *path, bool is_pair)
+{
+    struct heft_arena mem = {0};
+    struct heft_bytes text;
+    bool ok;
+
+    if (!path || heft_path_kind(path) != HEFT_PATH_FILE)
+        return path != NULL;
+    ok = fetch(path, &mem, &text, r->err) &&
+         ((ends_in(path, ADDED) ? heft_vocab_read_added(r, text)
+                                : heft_vocab_read_config(r, text, is_pair)) ||
+          heft_error_file(r->err, path));
+    heft_arena_release(&mem);
+    return ok;
+}
+
+static void refuse_added(struct heft_vocab_reading *r, const char *added, const char *text)
+{
+    if (r->v->refusal.code != HEFT_OK || heft_path_kind(added) != HEFT_PATH_FILE)
+        return;
+    heft_fail(&r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "added_tokens.json beside it may change how texts are encoded: use a tokenizer.json "
+              "(ids can be decoded)");
+    heft_error_file(&r->v->refusal, text);
+}
+
+/* What transformers reads beside tokenizer.json, or beside merges and ids. */
+static bool read_company(struct heft_vocab_reading *r, struct heft_arena *mem,
+                         struct heft_str folder, const char *text, bool is_pair)
+{
+    const char *const added = in_folder(r, mem, folder, ADDED);
+    const char *const config = in_folder(r, mem, folder, CONFIG);
+
+    if (!added || !config)
+        return false;
+    if (is_pair)
+        refuse_added(r, added, text);
+    else if (!read_beside(r, added, false))
+        return false;
+    if (!read_beside(r, config, is_pair))
+        return false;
+    if (r->v->refusal.code)
+        heft_error_file(&r->v->refusal, config);
+    return true;
+}
+
+/* The original's files, or those of transformers. */
 static bool read_pair(struct heft_vocab_reading *r, struct heft_arena *mem, struct heft_str folder,
                       const char *text, const char *ids)
 {
-    const char *added;
-
     r->form = ends_in(text, ".bpe") ? HEFT_FORM_ORIGINAL : HEFT_FORM_MERGES;
-    if (!read_files(r, text, ids))
-        return false;
-    added = in_folder(r, mem, folder, "added_tokens.json");
-    if (!added)
-        return false;
-    if (ids && r->form == HEFT_FORM_MERGES && r->v->refusal.code == HEFT_OK &&
-        heft_path_kind(added) == HEFT_PATH_FILE) {
-        heft_fail(
-            &r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-            "added_tokens.json beside it may change how texts are encoded: use a tokenizer.json "
-            "(ids can be decoded)");
-        heft_error_file(&r->v->refusal, text);
-    }
-    return true;
+    return read_files(r, text, ids) &&
+           (r->form == HEFT_FORM_ORIGINAL || (!ids && !ends_in(text, ".json")) ||
+            read_company(r, mem, folder, text, ids != NULL));
 }
 
 /* The i-th known pair in a folder; *is_there: it is, and was read. */
@@ -238,5 +278,6 @@ bool heft_vocab_read(struct heft_vocab *v, const char *path, const struct heft_v
                                                : read_file(&r, &names, path);
     heft_arena_release(&names);
     heft_vocab_ids_release(&r.ids);
+    heft_strmap_release(&r.added);
     return ok;
 }

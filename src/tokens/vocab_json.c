@@ -37,7 +37,7 @@ static const struct rule {
     unsigned form;
 } RULES[] = {
     {"version", IS_ANY, NULL, 0},
-    {"truncation", IS_NULL, NULL, 0},
+    {"truncation", IS_NULL, NULL, 0}, /* else noted */
     {"padding", IS_NULL, NULL, 0},
     {"normalizer", IS_NULL, NULL, 0},
     {"pre_tokenizer.type", 0, "ByteLevel", BYTE_LEVEL},
@@ -80,6 +80,7 @@ struct walk {
     struct heft_bytes merges; /* the array, from bracket to bracket */
     bool ignore_merges;
     bool has_bytes; /* a pre-tokenizer or decoder of bytes was seen */
+    bool has_decoder;
     bool seen[HEFT_COUNT(RULES)];
     /* where the walk is: names joined by dots, and per level where its last name begins */
     char path[128];
@@ -146,6 +147,23 @@ static bool fits(const struct rule *rule, enum heft_json_token token, struct hef
            (token == HEFT_JSON_NUMBER && rule->may & IS_ZERO && is_zero(text));
 }
 
+/* What is done to whole texts changes none of the ids that a corpus has of them. */
+static bool is_of_lists(const struct walk *w)
+{
+    return heft_str_starts(heft_str_of(w->path), HEFT_STR("truncation.")) ||
+           heft_str_starts(heft_str_of(w->path), HEFT_STR("padding."));
+}
+
+static void note_list(struct walk *w)
+{
+    if (w->path[0] == 't')
+        w->r->v->remarks[HEFT_REMARK_TRUNCATION] =
+            "truncation is not followed: texts are encoded whole";
+    else
+        w->r->v->remarks[HEFT_REMARK_PADDING] =
+            "padding is not followed: nothing is put behind texts";
+}
+
 /* A string, a number, true, false or null at w->path. */
 static bool check_scalar(struct walk *w, enum heft_json_token token)
 {
@@ -155,6 +173,10 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
         return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
                          "tokens and ids without merges: name the folder that also has vocab.bpe "
                          "or merges.txt");
+    if (is_of_lists(w)) {
+        note_list(w);
+        return true;
+    }
     if (strcmp(w->path, "config.pattern") == 0)
         return heft_fail(w->r->err, HEFT_UNSUPPORTED, w->json.where,
                          "a tekken.json, which is not read; use the model's tokenizer.json");
@@ -168,6 +190,7 @@ static bool check_scalar(struct walk *w, enum heft_json_token token)
         w->seen[i] = true;
         if (strcmp(w->path, "model.ignore_merges") == 0)
             w->ignore_merges = token == HEFT_JSON_TRUE;
+        w->has_decoder |= strcmp(w->path, "decoder.type") == 0;
         return true;
     }
     return refuse(w, token);
@@ -382,19 +405,19 @@ static bool check_number(struct walk *w, const struct heft_listed *item, uint32_
 /* Marks what the vocabulary lists and added_tokens names again, and takes in what it does not. */
 static bool join_added(struct walk *w)
 {
-    struct heft_strmap words = {0};
+    struct heft_strmap *words = &w->r->added;
     const size_t n = w->vocab.n;
     bool ok = true;
     uint32_t found;
 
     for (size_t i = 0; ok && i < w->added.n; i++) {
-        ok = heft_strmap_add(&words, w->added.items[i].word, (uint32_t)i, &found, w->r->err) &&
+        ok = heft_strmap_add(words, w->added.items[i].word, (uint32_t)i, &found, w->r->err) &&
              (found == HEFT_MAP_NONE ||
               heft_vocab_fail(w->r, w->added.items[i].where, "an added token stands there twice"));
     }
     for (size_t i = 0; ok && i < n; i++) {
         struct heft_listed *item = &w->vocab.items[i];
-        const uint32_t at = heft_strmap_get(&words, item->word);
+        const uint32_t at = heft_strmap_get(words, item->word);
 
         item->is_special = at != HEFT_MAP_NONE || heft_str_is(item->word, HEFT_END_OF_TEXT);
         if (at == HEFT_MAP_NONE)
@@ -407,7 +430,6 @@ static bool join_added(struct walk *w)
         if (w->added.items[i].is_special)
             ok = check_number(w, &w->added.items[i], (uint32_t)number++) &&
                  heft_vocab_add(w->r, &w->vocab, &w->added.items[i]);
-    heft_strmap_release(&words);
     return ok;
 }
 
@@ -510,6 +532,9 @@ bool heft_vocab_read_json(struct heft_vocab_reading *r, struct heft_bytes text)
                     read_merges(&w) && find_wholes(&w);
 
     r->v->unicode = "16.0"; /* of the library's classes */
+    if (!w.has_decoder)
+        r->v->remarks[HEFT_REMARK_DECODER] =
+            "decoder null is not followed: ids are decoded as bytes, not as words";
     heft_free(w.vocab.items);
     heft_free(w.added.items);
     return ok;

@@ -38,6 +38,7 @@ struct heft_vocab_reading {
     const struct heft_vocab_options *how; /* NULL: none */
     enum heft_vocab_form form;            /* of a list of merges */
     struct heft_vocab_ids ids;            /* bytes of a token → its id */
+    struct heft_strmap added;             /* added_tokens of a tokenizer.json */
     uint32_t least_special;               /* of the ids of special tokens */
     int16_t bytes[HEFT_ALPHABET_ROOM];    /* of the alphabet's characters; -1: none */
     uint8_t *to;                          /* bytes of the next token, where no file lists them */
@@ -86,6 +87,14 @@ bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
  * short: not of the usual form, or something is wrong; nothing is left of it. */
 HEFT_CHECKED bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 HEFT_CHECKED bool heft_vocab_usual_merges(struct heft_vocab_reading *r, struct heft_bytes text);
+
+/* ---- vocab_config.c ---------------------------------------------------------------------- */
+
+/* tokenizer_config.json beside merges and ids (is_pair), or beside a tokenizer.json. */
+HEFT_CHECKED bool heft_vocab_read_config(struct heft_vocab_reading *r, struct heft_bytes text,
+                                         bool is_pair);
+/* added_tokens.json beside a tokenizer.json. */
+HEFT_CHECKED bool heft_vocab_read_added(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- others ------------------------------------------------------------------------------ */
 

@@ -357,6 +357,7 @@ static void nothing_where_a_vocabulary_is_wanted(void **state)
     assert_int_equal(heft_vocab_end(NULL), HEFT_NO_TOKEN);
     assert_null(heft_vocab_token(NULL, 0, NULL));
     assert_null(heft_vocab_doubt(NULL));
+    assert_null(heft_vocab_note(NULL, false, 0));
     assert_refused(heft_encoder_new(NULL, NULL, &err), &err, "a vocabulary");
     assert_refused(heft_decoder_new(NULL, &err), &err, "a vocabulary");
     assert_refused(heft_encode_plan(NULL, paths, 1, NULL, &err), &err, "a vocabulary");

@@ -241,7 +241,7 @@ static const struct {
      "[\"a b\"]", NULL},
     {"\"normalizer\":{\"type\":\"NFC\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",
      "normalizer.type \"NFC\""},
-    {"\"padding\":{\"strategy\":1},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]", "padding.strategy 1"},
+    {"\"padding\":{\"strategy\":1},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]", NULL},
     {"\"post_processor\":{\"type\":\"TemplateProcessing\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",
      "post_processor.type \"TemplateProcessing\""},
     {"\"decoder\":{\"type\":\"Metaspace\"},", BYTE_LEVEL, "\"type\":\"BPE\",", "[]",

@@ -122,7 +122,6 @@ def json_samples():
     tokenizer("json-split", split(PATTERN, "Isolated"), "ok")
     for name, path, value, text in [
             ("normalizer", "normalizer", {"type": "NFC"}, 'normalizer.type "NFC"'),
-            ("padding", "padding", {"strategy": 1}, "padding.strategy 1"),
             ("post", "post_processor", {"type": "TemplateProcessing"}, 'post_processor.type "TemplateProcessing"'),
             ("decoder", "decoder", {"type": "Metaspace"}, 'decoder.type "Metaspace"'),
             ("field", "speed", "high", 'speed "high"'),
@@ -141,6 +140,7 @@ def json_samples():
               text="? true")
     tokenizer("json-pattern", split(r"\w+", "Isolated"), text="pretokenizers.0.pattern.Regex")
     tokenizer("json-behavior", split(PATTERN, "Removed"), text='behavior "Removed"')
+    tokenizer("json-padding", put("padding", {"strategy": {"Fixed": 8}, "pad_token": "!"}), "ok")
     tokenizer("json-no-type", lambda whole: whole["model"].pop("type"), "ok")
     for name, value, text in [("merge-word", ["a"], "not two words"), ("merge-one", [["a"]], "neither a string nor a pair"),
                               ("merge-three", [["a", "b", "c"]], "neither a string nor a pair"),
@@ -186,10 +186,37 @@ def strangers():
         row(name, "unsupported", offset, text)
 
 
+def config_samples():
+    """A folder as transformers writes it."""
+    whole = json.loads((HERE / "json-good.json").read_text())
+    whole["truncation"] = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+    whole["padding"] = {"strategy": {"Fixed": 8}, "pad_id": 0, "pad_to_multiple_of": None, "pad_token": "!"}
+    whole["added_tokens"] = [{"id": 259, "content": "<pad>", "special": True}]
+    for name, content, code, offset, text in [
+            ("good", '{"tokenizer_class": "LlamaTokenizer", "added_tokens_decoder": {"259": {"content": "<pad>"}}}',
+             "ok", "-", ""),
+            ("array", "[]", "malformed", "0x0", "the file is an array, must be an object"),
+            ("behind", "{} 1", "malformed", "0x3", "JSON:"),
+            ("cut", '{"add_prefix_space": true', "malformed", "0x19", "JSON:"),
+            ("no-utf8", b'{"x": "\xff"}', "malformed", "0x7", "no UTF-8"),
+            ("flag", '{"add_bos_token": {}}', "malformed", "0x12", "add_bos_token is an object, must be a boolean"),
+            ("class", '{"tokenizer_class": true}', "malformed", "0x14", "tokenizer_class is true, must be a string"),
+            ("decoder", '{"added_tokens_decoder": 1}', "malformed", "0x19", "added_tokens_decoder is a number"),
+            ("token", '{"added_tokens_decoder": {"1": "x"}}', "malformed", "0x1f", "must be an object of objects"),
+            ("content", '{"added_tokens_decoder": {"1": {"content": 1}}}', "malformed", "0x2b", "content, a string"),
+            ("special", '{"added_tokens_decoder": {"1": {"special": []}}}', "malformed", "0x2b", "content, a string")]:
+        folder = HERE / f"config-{name}"
+        folder.mkdir(exist_ok=True)
+        (folder / "tokenizer.json").write_text(json.dumps(whole))
+        (folder / "tokenizer_config.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+        row(folder.name, code, offset, text)
+
+
 text_samples()
 strangers()
 id_samples()
 rank_samples()
 json_samples()
+config_samples()
 (HERE / "expect.tsv").write_text("# FILE\tCODE\tOFFSET\tTEXT: heft-open --vocab, and heft count --vocab\n"
                                  + "".join("\t".join(map(str, r)) + "\n" for r in sorted(ROWS)))
