@@ -255,7 +255,8 @@ static void put_file(struct out *out, const struct held_file *file)
     json_open(out, '{');
     json_member_text(out, "path", file->path);
     json_member_text(out, "kind", file->kind);
-    json_member_text(out, "verdict", file->judged ? classes[file->worst] : "not judged");
+    json_member_text(out, "verdict",
+                     file->judged || file->worst ? classes[file->worst] : "not judged");
     json_member_bool(out, "judged", file->judged);
     if (file->trouble)
         json_member_text(out, "trouble", file->trouble);

@@ -1,7 +1,7 @@
 /* h5_keras.c: a model of Keras 3 (.keras): a zip archive whose records are stored.
  *
  *     metadata.json        Keras' version, the date        ──► value
- *     config.json          the layers                      ──► value
+ *     config.json          the layers: Keras needs it      ──► value
  *     model.weights.h5     HDF5, opened where it lies      ──► rows
  *     assets/…             vocabularies and the like       ──► blobs */
 #include "base/checksum.h"
@@ -119,6 +119,14 @@ static bool add_records(struct archive *a)
            leave_tail(a);
 }
 
+/* The weights are whole without it, so it is verify's. */
+static bool need_config(struct archive *a)
+{
+    return heft_zip_find(&a->zip, HEFT_STR("config.json")) ||
+           heft_model_note(a->model, HEFT_FINDING, a->source, a->zip.directory, a->err,
+                           "no record config.json, without which Keras loads no model");
+}
+
 /* ---- the weights ------------------------------------------------------------------------- */
 
 static bool find_weights(struct archive *a)
@@ -175,7 +183,7 @@ static bool open_keras(struct heft_model *model, uint32_t source, struct heft_er
 {
     struct archive a = {.model = model, .source = source, .err = err};
 
-    if (!find_weights(&a) || !open_weights(&a) || !add_records(&a))
+    if (!find_weights(&a) || !open_weights(&a) || !add_records(&a) || !need_config(&a))
         return false;
     join_values(&a);
     return true;

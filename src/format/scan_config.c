@@ -178,21 +178,6 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
 /* Each names a class or function; jsonpickle imports it. */
 static const char *const imports[] = {"py/function", "py/object", "py/type", "py/class"};
 
-/* "module.path.name", as import statements divide it. */
-static enum heft_danger danger_of(struct heft_str path)
-{
-    size_t dot = path.n;
-
-    while (dot > 0 && path.p[dot - 1] != '.')
-        dot--;
-    if (dot == 0)
-        return HEFT_UNKNOWN;
-    return heft_scan_danger((struct heft_str){path.p, dot - 1},
-                            (struct heft_str){path.p + dot, path.n - dot}) == HEFT_DANGER
-               ? HEFT_DANGER
-               : HEFT_UNKNOWN;
-}
-
 static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *frame,
                         struct heft_str text, struct heft_error *err)
 {
@@ -202,17 +187,35 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
     if (frame->in_pipelines && is(&frame->key, "impl"))
         return heft_config_tell(c, HEFT_UNKNOWN,
                                 "Python that trust_remote_code runs, custom_pipelines", text, err);
-    if (is(&frame->key, "target"))
-        return heft_scan_target(c->s, c->place, text, err);
+    if (is(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
+        return false;
+    if (is(&frame->key, "target") || is(&frame->key, "class_path"))
+        return heft_scan_path_danger(text) != HEFT_DANGER ||
+               heft_config_tell(c, HEFT_DANGER, "a program may call", text, err);
     if (is(&frame->key, "_target_"))
-        return heft_config_tell(c, danger_of(text), "Hydra calls", text, err);
+        return heft_config_tell(c, heft_scan_path_danger(text), "Hydra calls", text, err);
     if (is(&frame->key, "custom_pipeline"))
         return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, custom_pipeline", text,
                                 err);
     for (size_t i = 0; i < HEFT_COUNT(imports); i++)
         if (is(&frame->key, imports[i]))
-            return heft_config_tell(c, danger_of(text), "jsonpickle imports", text, err);
+            return heft_config_tell(c, heft_scan_path_danger(text), "jsonpickle imports", text,
+                                    err);
     return true;
+}
+
+/* "chat_template": "…", or a list of {"name": "…", "template": "…"}. */
+static void judge_template(struct heft_config *c, const struct heft_config_frame *frame,
+                           struct heft_str text)
+{
+    const struct heft_bytes bytes = {(const uint8_t *)text.p, text.n};
+
+    if (!is(&frame->key, "chat_template") && !is(&frame->key, "template"))
+        return;
+    if (!heft_text_mentions(bytes, "{%") && !heft_text_mentions(bytes, "{{"))
+        return;
+    c->templates = true;
+    heft_scan_template(c->s, c->place, c->json.where, bytes);
 }
 
 static void keep_member(struct heft_config_frame *frame, struct heft_str text)
@@ -229,6 +232,8 @@ static void keep_member(struct heft_config_frame *frame, struct heft_str text)
         keep(&f->function_type, text);
     else if (is(&f->key, "type"))
         keep(&f->type, text);
+    else if (is(&f->key, "vocabulary"))
+        keep(&f->vocabulary, text);
     else if (is(&f->key, "function"))
         keep(&f->function, text);
     else if (is(&f->key, "config")) {
@@ -246,6 +251,7 @@ static bool take_string(struct heft_config *c, struct heft_error *err)
         return frame == NULL;
     if (!judge_keyed(c, frame, text, err))
         return false;
+    judge_template(c, frame, text);
     if (frame->is_array)
         return heft_config_pair(c, frame, text, err);
     keep_member(frame, text);
@@ -286,7 +292,8 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
     return true;
 }
 
-/* A layer is judged by a member of its config, too: the function that a TFOpLambda calls. */
+/* A layer is judged by members of its config, too: the function that a TFOpLambda calls, and the file
+ * that a lookup reads. */
 static bool pop(struct heft_config *c, struct heft_error *err)
 {
     const struct heft_config_frame *frame = &c->frames[--c->n_frames];
@@ -294,8 +301,10 @@ static bool pop(struct heft_config *c, struct heft_error *err)
 
     if (frame->is_array)
         return true;
-    if (outer && !outer->is_array && is(&outer->key, "config"))
+    if (outer && !outer->is_array && is(&outer->key, "config")) {
         outer->function = frame->function;
+        outer->vocabulary = frame->vocabulary;
+    }
     return heft_config_judge(c, frame, err);
 }
 
@@ -318,7 +327,7 @@ static bool take_token(struct heft_config *c, enum heft_json_token token, struct
 }
 
 bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
-                      struct heft_bytes json, bool *is_json, struct heft_error *err)
+                      struct heft_bytes json, struct heft_scan_json *what, struct heft_error *err)
 {
     struct heft_config c = {.s = s, .place = place};
     struct heft_arena mem = {0};
@@ -343,7 +352,7 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     if (why.code ==
         HEFT_LIMIT) /* Python may take what is nested deeper; all else it refuses, too */
         heft_scan_break_off(s, &why);
-    *is_json = why.code == HEFT_OK;
+    *what = (struct heft_scan_json){why.code == HEFT_OK, c.templates};
     if (why.code != HEFT_NOMEM)
         return ok;
     *err = why;

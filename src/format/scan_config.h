@@ -17,6 +17,7 @@ struct heft_config_text {
 struct heft_config_frame {
     struct heft_config_text key; /* the last one; of an array: of what it is the value */
     struct heft_config_text class_name, module, registered, function_type, function, config, type;
+    struct heft_config_text vocabulary;
     struct heft_config_text first; /* of an array's strings */
     uint32_t strings;              /* in an array, so far */
     bool is_array, has_config;
@@ -31,7 +32,8 @@ struct heft_config {
     struct heft_arena mem; /* sentences */
     struct heft_config_frame *frames;
     size_t n_frames, cap_frames;
-    bool is_index; /* model_index.json of diffusers */
+    bool is_index;  /* model_index.json of diffusers */
+    bool templates; /* it has Jinja templates */
 };
 
 static inline struct heft_str heft_config_str(const struct heft_config_text *text)

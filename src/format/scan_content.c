@@ -194,28 +194,29 @@ static bool is_wide_json(struct heft_bytes head)
 
 #define LONGEST_JSON ((uint64_t)64 << 20) /* bytes; tokenizers have half of it */
 
-static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place, bool *is_json,
-                      struct heft_error *err)
+static bool scan_json(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_scan_json *what, struct heft_error *err)
 {
     struct heft_bytes bytes = place->bytes;
     struct heft_arena mem = {0};
     bool ok;
 
-    *is_json = place->src->size <= LONGEST_JSON;
-    if (!*is_json)
+    *what = (struct heft_scan_json){.is_json = place->src->size <= LONGEST_JSON};
+    if (!what->is_json)
         return heft_str_ends(heft_scan_name(s, place), ".jsonl") ||
                heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                               "JSON of more than 64 MiB, not looked into");
     if (!heft_scan_pay(s, place, place->src->size))
         return true;
     ok = (bytes.p || heft_source_fetch(place->src, 0, place->src->size, &mem, &bytes, err)) &&
-         heft_scan_config(s, place, bytes, is_json, err);
+         heft_scan_config(s, place, bytes, what, err);
     heft_arena_release(&mem);
     return ok;
 }
 
-static bool fetch_yaml(struct heft_scan *s, const struct heft_scan_place *place,
-                       struct heft_error *err)
+/* YAML or a template. */
+static bool scan_text(struct heft_scan *s, const struct heft_scan_place *place, bool is_yaml,
+                      struct heft_error *err)
 {
     struct heft_bytes bytes = place->bytes;
     struct heft_arena mem = {0};
@@ -225,10 +226,14 @@ static bool fetch_yaml(struct heft_scan *s, const struct heft_scan_place *place,
     if (!heft_scan_pay(s, place, n))
         return true;
     ok = bytes.p || heft_source_fetch(place->src, 0, n, &mem, &bytes, err);
-    ok = ok && heft_scan_yaml(s, place, bytes);
+    if (ok && is_yaml)
+        ok = heft_scan_yaml(s, place, bytes, err);
+    else if (ok)
+        heft_scan_template(s, place, 0, bytes);
     if (ok && n < place->src->size)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
-                            "YAML of more than 64 MiB, looked into up to there");
+                            is_yaml ? "YAML of more than 64 MiB, looked into up to there"
+                                    : "a template of more than 64 MiB, looked into up to there");
     heft_arena_release(&mem);
     return ok;
 }
@@ -286,7 +291,7 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
     const struct heft_str name = heft_scan_name(s, place);
     const char *native = native_or_chunked(head);
     const char *python = place->script ? NULL : python_sentence(name, head);
-    bool is_json;
+    struct heft_scan_json json;
 
     if (native || python)
         set_kind(s, place, native ? "native code" : "Python", true);
@@ -301,15 +306,19 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
     }
     if (heft_scan_is_yaml(name)) {
         set_kind(s, place, "YAML", true);
-        return fetch_yaml(s, place, err);
+        return scan_text(s, place, true, err);
+    }
+    if (heft_scan_is_template(name)) {
+        set_kind(s, place, "Jinja template", false);
+        return scan_text(s, place, false, err);
     }
     if (!begins_json(head) && !heft_str_ends(name, ".json"))
         return scan_rest(s, place, head, err);
-    if (!scan_json(s, place, &is_json, err))
+    if (!scan_json(s, place, &json, err))
         return false;
-    if (!is_json)
+    if (!json.is_json)
         return scan_rest(s, place, head, err);
-    set_kind(s, place, "JSON", true);
+    set_kind(s, place, json.templates ? "JSON with a Jinja template" : "JSON", !json.templates);
     return true;
 }
 

@@ -248,7 +248,8 @@ static bool take_metadata(struct graph *g, struct heft_error *err)
     struct heft_scan_place inner = *g->place;
     struct heft_arena mem = {0};
     struct heft_str json;
-    bool ok, ignored;
+    struct heft_scan_json ignored;
+    bool ok;
 
     g->configs++;
     ok = heft_proto_fetch(&g->p, &mem, HEFT_SCAN_UNPACKED, &json, err) &&

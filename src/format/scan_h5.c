@@ -19,7 +19,7 @@ static bool judge_attribute(struct heft_scan *s, const struct heft_scan_place *p
 {
     const struct heft_bytes bytes = {(const uint8_t *)value->text, value->text_len};
     struct heft_scan_place inner = *place;
-    bool ignored;
+    struct heft_scan_json ignored;
 
     inner.base = HEFT_NO_OFFSET;
     if (memchr("{[", bytes.p[0], 2))

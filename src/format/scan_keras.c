@@ -167,6 +167,10 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
         return false;
     if (!f->class_name.is_set || !f->has_config)
         return true;
+    if (f->vocabulary.is_set && f->vocabulary.n &&
+        !heft_config_tell(c, HEFT_UNKNOWN, "Keras layer that reads a file of words",
+                          heft_config_str(&f->vocabulary), err))
+        return false;
     return judge_class(c, f, err) && (!f->module.is_set || judge_module(c, f, err));
 }
 

@@ -555,3 +555,35 @@ enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name)
         return HEFT_DANGER;
     return HEFT_UNKNOWN;
 }
+
+/* Modules among those: a step through them leads away from the package that the path begins with. The
+ * others are called like many a module of one's own. */
+static bool is_module_step(struct heft_str piece)
+{
+    static const char *const modules[] = {"_os",    "_sys",       "builtins", "ctypes", "importlib",
+                                          "nt",     "os",         "posix",    "runpy",  "shutil",
+                                          "socket", "subprocess", "sys"};
+
+    return heft_str_starts(piece, HEFT_STR("__")) || is_one_of(piece, modules, HEFT_COUNT(modules));
+}
+
+enum heft_danger heft_scan_path_danger(struct heft_str path)
+{
+    size_t dot = path.n;
+
+    while (dot > 0 && path.p[dot - 1] != '.')
+        dot--;
+    for (size_t at = 0; at < dot;) {
+        const struct heft_str piece = piece_at(path, at);
+
+        if (is_module_step(piece))
+            return HEFT_DANGER;
+        at += piece.n + 1;
+    }
+    if (dot == 0)
+        return HEFT_UNKNOWN;
+    return heft_scan_danger((struct heft_str){path.p, dot - 1},
+                            (struct heft_str){path.p + dot, path.n - dot}) == HEFT_DANGER
+               ? HEFT_DANGER
+               : HEFT_UNKNOWN;
+}

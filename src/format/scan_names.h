@@ -9,6 +9,9 @@
  * lets pass, and what builds data only; DANGER what reaches the system, other code or other files, UNKNOWN all else. */
 enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name);
 
+/* The same of a path that a program resolves step by step ("torch.nn.os.system"): DANGER or UNKNOWN. */
+enum heft_danger heft_scan_path_danger(struct heft_str path);
+
 /* scan_data.c: names beyond those, whose import and call can do nothing but build data. */
 bool heft_scan_builds_data(struct heft_str module, struct heft_str name);
 

@@ -13,6 +13,8 @@
  *   scan_content.c kinds of files that are neither
  *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged
  *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for
+ *   scan_yaml.c    configurations (YAML); scan_hydra.c the paths that they name
+ *   scan_template.c  Jinja templates
  *   scan_h5.c      the configurations in HDF5 files
  *   scan_script.c  TorchScript
  *   scan_index.c   the files that an index names
@@ -142,8 +144,17 @@ HEFT_CHECKED bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_pl
 /* scan_yaml.c: by the name's end, in any case. */
 bool heft_scan_is_yaml(struct heft_str name);
 
-bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
-                    struct heft_bytes text);
+HEFT_CHECKED bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
+                                 struct heft_bytes text, struct heft_error *err);
+/* scan_hydra.c: the paths that _target_ and its kin name. */
+HEFT_CHECKED bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
+                                    struct heft_bytes text, struct heft_error *err);
+
+/* scan_template.c: by the name's end. */
+bool heft_scan_is_template(struct heft_str name);
+/* Reports the first thing in it that no chat needs. offset: in the place. */
+void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place, uint64_t offset,
+                        struct heft_bytes text);
 
 /* Judges what is neither container nor pickle by its kind, which it finds out. */
 HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
@@ -158,9 +169,14 @@ struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan
 /* TensorFlow's graphs, and Keras' metadata. *found: it is one. */
 HEFT_CHECKED bool heft_scan_graph(struct heft_scan *s, const struct heft_scan_place *place,
                                   struct heft_bytes head, bool *found, struct heft_error *err);
-/* JSON: layers of Keras, references to code. *is_json: all of it reads as such. */
+/* JSON: layers of Keras, references to code. */
+struct heft_scan_json {
+    bool is_json;   /* all of it reads as such */
+    bool templates; /* it has Jinja templates, which are not judged */
+};
 HEFT_CHECKED bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
-                                   struct heft_bytes json, bool *is_json, struct heft_error *err);
+                                   struct heft_bytes json, struct heft_scan_json *what,
+                                   struct heft_error *err);
 /* A record of a TorchScript archive: operations that reach beyond tensors. */
 HEFT_CHECKED bool heft_scan_script(struct heft_scan *s, const struct heft_scan_place *place,
                                    struct heft_bytes bytes, struct heft_error *err);

@@ -37,6 +37,9 @@ struct archive {
     const struct heft_zip_entry *other; /* one in another folder */
     bool script;                        /* has constants.pkl or model.json */
     bool package;                       /* torch.package: its importer runs the Python in it */
+    bool exported, has_version;         /* torch.export: has archive_format; archive_version */
+    bool program;                       /* has models/….json or data/aotinductor/ */
+    bool weights, has_config;           /* Keras: has model.weights.h5; config.json */
 };
 
 /* The record that torch.package reads first; torch finds records in upper and lower case alike. */
@@ -54,6 +57,30 @@ static bool ends_package(struct heft_str name)
     return n <= name.n;
 }
 
+/* "ROOT/NAME": NAME. */
+static struct heft_str inner_name(struct heft_str name)
+{
+    const char *slash = name.n ? memchr(name.p, '/', name.n) : NULL;
+    const size_t root = slash ? (size_t)(slash - name.p) + 1 : name.n;
+
+    return (struct heft_str){name.p + root, name.n - root};
+}
+
+/* The records that the loaders of two formats decide by. */
+static void look_at(struct archive *found, struct heft_str name)
+{
+    const struct heft_str inner = inner_name(name);
+
+    found->exported |= heft_str_is(inner, "archive_format");
+    found->has_version |= heft_str_is(inner, "archive_version") || heft_str_is(inner, "version");
+    found->program |=
+        (heft_str_starts(inner, HEFT_STR("models/")) && heft_str_ends(inner, ".json")) ||
+        heft_str_starts(inner, HEFT_STR("data/aotinductor/"));
+    found->weights |=
+        heft_str_is(name, "model.weights.h5") || heft_str_is(name, "model.weights.npz");
+    found->has_config |= heft_str_is(name, "config.json");
+}
+
 static struct archive look_over(const struct heft_zip *zip)
 {
     struct archive found = {0};
@@ -63,6 +90,7 @@ static struct archive look_over(const struct heft_zip *zip)
         const struct heft_str folder = {name.p, name.n - last.n};
 
         found.package |= ends_package(name);
+        look_at(&found, name);
         if (folder.n == 0 || memchr(folder.p, '/', folder.n - 1))
             continue;
         if (heft_str_is(last, "constants.pkl") || heft_str_is(last, "model.json"))
@@ -104,6 +132,22 @@ static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place
             return heft_scan_tell_record(s, place, &zip->entries[i],
                                          "records outside of the archive's folder");
     return true;
+}
+
+/* The record that says what is run is not there: its loader has failed, or takes it from elsewhere. */
+static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *place,
+                         const struct archive *archive)
+{
+    const bool is_keras = archive->weights || heft_str_ends(heft_scan_name(s, place), ".keras");
+    const char *sentence = NULL;
+
+    if (is_keras && !archive->has_config)
+        sentence = "a Keras archive without config.json, which says what its layers run";
+    else if (archive->exported && !archive->program)
+        sentence = "a torch.export archive without models/….json, which says what it runs";
+    else if (archive->exported && !archive->has_version)
+        sentence = "a torch.export archive without archive_version, which its loader needs";
+    return !sentence || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused", sentence);
 }
 
 /* ---- one record -------------------------------------------------------------------------- */
@@ -323,7 +367,8 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
     bool ok;
 
     s->keys = (struct heft_strmap){0};
-    ok = tell_tricks(s, place, zip, &archive) && scan_entries(s, place, zip, &archive, err);
+    ok = tell_tricks(s, place, zip, &archive) && tell_missing(s, place, &archive) &&
+         scan_entries(s, place, zip, &archive, err);
     heft_strmap_release(&s->keys);
     s->keys = outer;
     return ok;

@@ -6,7 +6,8 @@
  *     ROOT/data/weights/weight_0                     bytes of a storage
  *     ROOT/data/constants/M_constants_config.json    the same of what is no state: constants
  *     ROOT/data/constants/tensor_0
- *     ROOT/models/M.json …                           the program: known, never read
+ *     ROOT/models/M.json …                           the program: known, never read; torch.export.load
+ *                                                    needs it, and archive_version
  *     ROOT/.data/version, byteorder …                as in any torch zip (torch_records.c)
  *
  *     NAME: {"path_name": "weight_0", "is_param": true, "use_pickle": false,
@@ -381,6 +382,33 @@ static size_t count_configs(const struct heft_torch_zip *z)
     return n;
 }
 
+/* ---- the rest ---------------------------------------------------------------------------- */
+
+/* What torch.export.load needs beside the weights. They are whole without it, so it is verify's. */
+static bool need_record(struct heft_torch_zip *z, const char *name, struct heft_error *err)
+{
+    return heft_torch_record(z, heft_str_of(name)) != HEFT_NONE ||
+           heft_model_note(z->model, HEFT_FINDING, z->source, z->zip.directory, err,
+                           "no record %s, which torch.export.load needs", name);
+}
+
+static bool need_programs(struct heft_torch_zip *z, struct heft_error *err)
+{
+    struct heft_str model;
+
+    for (size_t i = 0; i < z->zip.count; i++) {
+        const char *name;
+
+        if (!model_of(heft_torch_inner_name(z, &z->zip.entries[i]), WEIGHTS, weights_end, &model))
+            continue;
+        name = heft_arena_printf(&z->scratch, err, "models/%.*s.json",
+                                 (int)heft_min_u64(model.n, INT16_MAX), model.p);
+        if (!name || !need_record(z, name, err))
+            return false;
+    }
+    return need_record(z, "archive_version", err);
+}
+
 static void mark_program(struct heft_torch_zip *z)
 {
     z->code = "torch.export record ";
@@ -411,7 +439,8 @@ static bool read_export(struct heft_torch_zip *z, struct heft_error *err)
                          "a torch.export archive without a record data/weights/…%s", weights_end);
     if (!heft_torch_read_records(z, err) ||
         !read_configs(z, WEIGHTS, weights_end, "", models > 1, err) ||
-        !read_configs(z, CONSTANTS, constants_end, "constants.", models > 1, err))
+        !read_configs(z, CONSTANTS, constants_end, "constants.", models > 1, err) ||
+        !need_programs(z, err))
         return false;
     z->model->format = "torch-export";
     z->model->version = z->is_big ? "zip, pt2, big-endian" : "zip, pt2";

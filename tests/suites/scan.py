@@ -1,5 +1,5 @@
 """What `heft scan` finds in files that scanners met or missed: tests/scan (make.py wrote cases,
-make_models.py and make_scripts.py wrote models).
+make_models.py, make_scripts.py and make_configs.py wrote models).
 
 A row of expect.tsv and expect-models.tsv: FILE, exit status, the worst danger, WHAT and the beginning of the NAME of one
 finding (`-`: nothing but allowed names), its position in the pickle (`*`: any). names.tsv: a danger,

@@ -134,10 +134,10 @@ def bombs():
 
 
 def archives():
-    def archive(name, method):
+    def archive(name, method, config="config.json"):
         bytes_ = io.BytesIO()
         with zipfile.ZipFile(bytes_, "w", method) as file:
-            file.writestr(zipfile.ZipInfo("config.json"), "{}")
+            file.writestr(zipfile.ZipInfo(config), "{}")
             info = zipfile.ZipInfo(name)
             info.compress_type = method
             file.writestr(info, write(two))
@@ -149,6 +149,8 @@ def archives():
            "is deflated")
     sample("elsewhere.keras", archive("sub/model.weights.h5", zipfile.ZIP_STORED), "malformed", "*",
            "no record model.weights.h5")
+    sample("no-config.keras", archive("model.weights.h5", zipfile.ZIP_STORED, "metadata.json"), "finding", "*",
+           "no record config.json")
     sample("version-4.keras", put(stored, at + 8, 4, 1), "unsupported", at + 8, "superblock version 4")
     # the last byte of the second array: all else is as it was
     last = at + offsets(stored[at:])[1] + 7

@@ -35,10 +35,13 @@ def without(dictionary, key):
     return {k: v for k, v in dictionary.items() if k != key}
 
 
-def sample(file, code, offset, message, config, weight=b"\0" * 8, more=(), **options):
+PROGRAM = (Entry("a/models/model.json", b"{}"), Entry("a/archive_version", b"0"))
+
+
+def sample(file, code, offset, message, config, weight=b"\0" * 8, more=(), program=PROGRAM, **options):
     """`offset`: -, *, a number, or a text in the config or a record where the fault lies."""
     text = config if isinstance(config, bytes) else json.dumps({"config": config}).encode()
-    parts = [Entry("a/data/weights/weight_0", weight), Entry(CONFIG, text, **options), *more,
+    parts = [Entry("a/data/weights/weight_0", weight), Entry(CONFIG, text, **options), *more, *program,
              Entry("a/archive_format", b"pt2"), Entry("a/.data/version", b"6\n")]
     z = Zip(*parts)
     if isinstance(offset, bytes):
@@ -94,6 +97,10 @@ def main():
     sample("d14-shape-overflows.pt2", "malformed", "*", "", one(tensor_meta=meta(sizes=ints(2**33, 2**33), strides=ints(0, 0))))
     sample("d15-strides-overflow.pt2", "malformed", "weight", "overflow", one(tensor_meta=meta(sizes=ints(2), strides=ints(2**63))))
     sample("d16-as-int-and-more.pt2", "malformed", "*", "as_int and more", one(tensor_meta=meta(sizes=[{"as_int": 2, "x": 1}])))
+    sample("e01-no-program.pt2", "finding", "*", "no record models/model.json", one(), program=PROGRAM[1:])
+    sample("e02-no-version.pt2", "finding", "*", "no record archive_version", one(), program=PROGRAM[:1])
+    other = [Entry("a/models/other.json", b"{}")]
+    sample("e03-other-program.pt2", "finding", "*", "no record models/model.json", one(), more=other, program=PROGRAM[1:])
     head = "# file\tcode\toffset\tpart of the text; written by make.py\n"
     SAMPLES.write(head)
 
