@@ -1,4 +1,5 @@
 /* cmd_get.c: one tensor, a slice of it, a blob or a value, by name. */
+#include "differing.h"
 #include "options.h"
 #include "hints.h"
 #include "output.h"
@@ -210,12 +211,14 @@ static bool write_value(struct request *r, const struct heft_value *value, struc
            target_close(&target, put_value(r, value, &target.out, err), err);
 }
 
-static bool get_value(struct request *r, const struct heft_value *value, struct heft_error *err)
+static bool get_value(struct request *r, const char *path, const struct heft_value *value,
+                      struct heft_error *err)
 {
     const struct options *const o = r->options;
     if (o->slice || o->cast)
         return usage_error(err, "--%s is for tensors; %s is a value", o->slice ? "slice" : "cast",
                            o->inputs.items[o->inputs.n - 1]);
+    report_differing(o, r->c, path);
     return o->output && !to_stdout(o) ? write_value(r, value, err)
                                       : put_value(r, value, r->out, err);
 }
@@ -367,7 +370,7 @@ static bool get(struct request *r, struct heft_error *err)
     else if (heft_blob_find(r->c, name, strlen(name), &r->index))
         fine = get_blob(r, err);
     else if (value)
-        fine = get_value(r, value, err);
+        fine = get_value(r, name, value, err);
     else
         fine = unknown_name(r, name, err);
     free(name);

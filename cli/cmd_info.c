@@ -1,5 +1,6 @@
 /* cmd_info.c: what a checkpoint is, in a page. */
 #include "danger.h"
+#include "differing.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -225,6 +226,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
         json_open(out, '{');
         json_close(out, '}');
     }
+    fine = fine && json_differing(out, c);
     json_blobs(out, c);
     json_unread(out, c);
     json_lacks(out, c);
@@ -464,6 +466,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_use(out, c, s);
     print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
     print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
+    print_differing(out, c, "differing", LABEL_WIDTH, all);
     print_blobs(out, c, all);
     print_unread(out, c, all);
     if (about && !print_about(out, about, all && !strcmp(heft_format(c), "saved-model"), all))

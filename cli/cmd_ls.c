@@ -1,5 +1,6 @@
 /* cmd_ls.c: a line a tensor. Two walks over the rows, one for the widths of the columns, one that
  * prints; nothing is kept a row unless they are selected or sorted. */
+#include "differing.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -379,10 +380,11 @@ static bool list_json(struct out *out, const struct rows *rows, bool all)
     }
     json_close(out, ']');
     json_pairs(out, "metadata", rows->c, heft_metadata_at);
+    fine = json_differing(out, rows->c);
     if (all) {
         json_key(out, "values");
         json_open(out, '[');
-        fine = !values || each_blob(values, json_value_blob, out);
+        fine = fine && (!values || each_blob(values, json_value_blob, out));
         json_blobs(out, rows->c);
         json_close(out, ']');
     }

@@ -362,6 +362,27 @@ bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_meta
     return pair_at(c->model.ties, c->model.n_ties, index, out);
 }
 
+size_t heft_difference_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_differing;
+}
+
+bool heft_difference_at(const struct heft_checkpoint *c, size_t index, struct heft_difference *out)
+{
+    if (!(c && out))
+        return false;
+    const struct heft_differing *d;
+
+    if (index >= heft_model_listed_differing(&c->model))
+        return false;
+    d = &c->model.differing[index];
+    *out = (struct heft_difference){d->kind, d->key.p, d->key.n, c->model.sources[d->source].number,
+                                    d->value};
+    return true;
+}
+
 const struct heft_value *heft_values(const struct heft_checkpoint *c)
 {
     if (!c)

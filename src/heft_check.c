@@ -145,6 +145,22 @@ static void report_notes(const struct verifier *v)
     }
 }
 
+/* Where a file says otherwise than an earlier one. */
+static void report_differing(const struct verifier *v)
+{
+    static const char *const kinds[] = {"metadata", "tie", "value"};
+    const struct heft_model *model = &v->c->model;
+
+    for (size_t i = 0; i < heft_model_listed_differing(model); i++) {
+        const struct heft_differing *d = &model->differing[i];
+        struct heft_error text = {0};
+
+        heft_fail(&text, HEFT_OK, HEFT_NO_OFFSET, "%s %s: an earlier file has another",
+                  kinds[d->kind], d->key.p);
+        report(v, HEFT_NOTE, path_of(model, d->source), HEFT_NO_OFFSET, text.text);
+    }
+}
+
 /* Overlaps and bytes that nothing explains. */
 static bool report_layout(const struct verifier *v, struct heft_error *err)
 {
@@ -287,6 +303,7 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
             count_verified(&c->model, options->verified);
     }
     report_notes(&v);
+    report_differing(&v);
     return report_layout(&v, err) && report_formats(&v, err) &&
            heft_exec_verify(&c->model, NULL, &exec, report_storage, &v, err);
 }

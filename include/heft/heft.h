@@ -192,11 +192,7 @@ HEFT_API bool heft_tensor_find(const struct heft_checkpoint *c, const char *name
 HEFT_API bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
                                struct heft_error *err);
 
-/* Tensors that the file holds but heft cannot read, and why. */
-struct heft_unread {
-    const char *name;
-    const char *reason;
-};
+/* Tensors that cannot be read. */
 HEFT_API size_t heft_unread_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_unread_at(const struct heft_checkpoint *c, size_t index,
                              struct heft_unread *out);
@@ -219,11 +215,7 @@ HEFT_API bool heft_blob_at(const struct heft_checkpoint *c, size_t index, struct
 HEFT_API bool heft_blob_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
                              size_t *index);
 
-/* Text → text, in the file's order: safetensors' __metadata__, an index's metadata. */
-struct heft_metadata {
-    const char *key, *value;
-    size_t key_len, value_len;
-};
+/* Metadata. */
 HEFT_API size_t heft_metadata_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
                                struct heft_metadata *out);
@@ -231,6 +223,11 @@ HEFT_API bool heft_metadata_at(const struct heft_checkpoint *c, size_t index,
 /* Ties that metadata records: `key` is a dropped name of the tensor called `value`. */
 HEFT_API size_t heft_tie_count(const struct heft_checkpoint *c);
 HEFT_API bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* All; heft_difference_at has no more than the first few thousand. */
+HEFT_API size_t heft_difference_count(const struct heft_checkpoint *c);
+HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
+                                 struct heft_difference *out);
 
 /* The root of the values that are not tensors, or NULL where there are none. */
 HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);

@@ -160,6 +160,31 @@ struct heft_value {
     const struct heft_value *next_sibling;
 };
 
+/* ---- what a checkpoint holds beside them ------------------------------------------------- */
+
+/* Tensors that the file holds but heft cannot read, and why. */
+struct heft_unread {
+    const char *name;
+    const char *reason;
+};
+
+/* Text → text, in the file's order: safetensors' __metadata__, an index's metadata. */
+struct heft_metadata {
+    const char *key, *value;
+    size_t key_len, value_len;
+};
+
+/* Where one of several files says otherwise than an earlier one, whose word stands in metadata, ties
+ * and values. */
+enum heft_differing_kind { HEFT_DIFFERING_METADATA, HEFT_DIFFERING_TIE, HEFT_DIFFERING_VALUE };
+struct heft_difference {
+    enum heft_differing_kind kind;
+    const char *key; /* of a value: its dotted path */
+    size_t key_len;
+    size_t file; /* that differs, as in struct heft_tensor */
+    const struct heft_value *value;
+};
+
 #ifdef __cplusplus
 }
 #endif

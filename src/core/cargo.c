@@ -132,7 +132,7 @@ bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key, stru
     if (!heft_grow(&cargo->metadata, &cargo->cap_metadata, cargo->n_metadata, 1,
                    sizeof *cargo->metadata, err))
         return false;
-    cargo->metadata[cargo->n_metadata++] = (struct heft_pair){key, value};
+    cargo->metadata[cargo->n_metadata++] = (struct heft_pair){.key = key, .value = value};
     return true;
 }
 

@@ -2,6 +2,7 @@
  * formats leave it with a note; one without any place for it is not to lose it in silence. */
 #include "core/convert.h"
 #include "core/select.h"
+#include "core/tie_records.h"
 
 #define NAMES_SHOWN  8
 #define MOST_COUNTED 10000 /* values, so that paths of many bytes are not looked up for ever */
@@ -192,6 +193,30 @@ static bool note_bookkeeping(struct heft_conversion *c, const struct heft_value 
     return note_names(c, &left, "left out, bookkeeping", err);
 }
 
+static bool is_given(const struct heft_convert_options *options, struct heft_str key)
+{
+    for (size_t i = 0; i < options->n_rules; i++)
+        if (options->rules[i].kind == HEFT_RULE_METADATA &&
+            heft_str_is(key, options->rules[i].left))
+            return true;
+    return false;
+}
+
+/* Of several files the first one's metadata is taken. */
+static bool note_differing(struct heft_conversion *c, const struct heft_convert_options *options,
+                           struct heft_error *err)
+{
+    const struct heft_model *model = c->model;
+    struct left_out left = {0};
+
+    for (size_t i = 0; i < heft_model_listed_differing(model); i++)
+        if (model->differing[i].kind == HEFT_DIFFERING_METADATA &&
+            !heft_tie_is_reserved(model->differing[i].key) &&
+            !is_given(options, model->differing[i].key))
+            leave_out(&left, model->differing[i].key);
+    return note_names(c, &left, "the files differ in metadata, the first one's is taken", err);
+}
+
 /* A program refuses weights that lie in another order than its own. */
 static bool note_orders(struct heft_conversion *c, struct heft_error *err)
 {
@@ -290,8 +315,8 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
         leave_out(&left, c->cargo.blobs[i].name);
-    return note_told(c, err) && note_kernels(c, err) && note_left(c, options->strict, err) &&
-           note_wanted(c, options->strict, err) &&
+    return note_told(c, err) && note_differing(c, options, err) && note_kernels(c, err) &&
+           note_left(c, options->strict, err) && note_wanted(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }

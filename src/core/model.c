@@ -87,6 +87,8 @@ void heft_model_release(struct heft_model *model)
     heft_free(model->storages);
     heft_free(model->claims);
     heft_free(model->metadata);
+    heft_free(model->trees);
+    heft_free(model->differing);
     heft_free(model->ties);
     heft_free(model->doubts);
     heft_free(model->wanted);
@@ -359,23 +361,25 @@ bool heft_model_claim(struct heft_model *model, uint32_t source, uint64_t off, u
     return heft_model_claim_of(model, source, off, len, what, (struct heft_str){"", 0}, err);
 }
 
+/* Copies the texts. */
 static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t *n, size_t *cap,
-                     struct heft_str key, struct heft_str value, struct heft_error *err)
+                     const struct heft_pair *pair, struct heft_error *err)
 {
-    const char *k = heft_arena_text(&model->mem, key, err);
-    const char *v = k ? heft_arena_text(&model->mem, value, err) : NULL;
+    const char *k = heft_arena_text(&model->mem, pair->key, err);
+    const char *v = k ? heft_arena_text(&model->mem, pair->value, err) : NULL;
 
     if (!v || !heft_grow(pairs, cap, *n, 1, sizeof **pairs, err))
         return false;
-    (*pairs)[(*n)++] = (struct heft_pair){{k, key.n}, {v, value.n}};
+    (*pairs)[(*n)++] = (struct heft_pair){{k, pair->key.n}, {v, pair->value.n}, pair->source};
     return true;
 }
 
-bool heft_model_add_metadata(struct heft_model *model, struct heft_str key, struct heft_str value,
-                             struct heft_error *err)
+bool heft_model_add_metadata(struct heft_model *model, uint32_t source, struct heft_str key,
+                             struct heft_str value, struct heft_error *err)
 {
-    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, key, value,
-                    err);
+    const struct heft_pair pair = {key, value, source};
+
+    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, &pair, err);
 }
 
 struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err)
@@ -385,10 +389,10 @@ struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *
     return model->about;
 }
 
-bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped, struct heft_str kept,
+bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,
                         struct heft_error *err)
 {
-    return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, dropped, kept, err);
+    return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, tie, err);
 }
 
 bool heft_model_add_wanted(struct heft_model *model, struct heft_str name, struct heft_error *err)
@@ -402,11 +406,10 @@ bool heft_model_add_wanted(struct heft_model *model, struct heft_str name, struc
     return true;
 }
 
-bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped, struct heft_str kept,
+bool heft_model_add_doubt(struct heft_model *model, const struct heft_pair *tie,
                           struct heft_error *err)
 {
-    return add_pair(model, &model->doubts, &model->n_doubts, &model->cap_doubts, dropped, kept,
-                    err);
+    return add_pair(model, &model->doubts, &model->n_doubts, &model->cap_doubts, tie, err);
 }
 
 /* The note takes its text from the list. */

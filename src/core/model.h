@@ -148,6 +148,21 @@ struct heft_claim {
 
 struct heft_pair {
     struct heft_str key, value; /* NUL-terminated */
+    uint32_t source;            /* that says so */
+};
+
+/* The values of one file, a HEFT_VALUE_DICT. */
+struct heft_model_tree {
+    const struct heft_value *root;
+    uint32_t source;
+};
+
+/* What a file says otherwise than an earlier one, whose word is taken. */
+struct heft_differing {
+    enum heft_differing_kind kind;
+    uint32_t source;
+    struct heft_str key; /* of values: the dotted path */
+    const struct heft_value *value;
 };
 
 /* Bytes with a name that are no tensor: what a .ptd holds for a backend, an asset of a SavedModel. */
@@ -243,7 +258,12 @@ struct heft_model {
     struct heft_model_box *boxes;
     size_t n_boxes, cap_boxes;
     size_t n_partial, cap_partial;
-    struct heft_value *values;     /* root, a HEFT_VALUE_DICT; or NULL */
+    struct heft_model_tree *trees;    /* values of the files, before they are merged */
+    struct heft_differing *differing; /* the first of them, see heft_model_listed_differing */
+    size_t n_trees, cap_trees, n_differing, cap_differing;
+    const struct heft_value
+        *values;                   /* root, a HEFT_VALUE_DICT; or NULL. While a file is opened, its
+                                  own; after settle, of all files */
     struct heft_node *about;       /* what the files say of themselves beside all this: a dict whose
                                   members are members of info --json (core/tree.h). heft_model_about
                                   makes it; NULL: nothing */
@@ -337,19 +357,20 @@ HEFT_CHECKED bool heft_model_claim(struct heft_model *model, uint32_t source, ui
 HEFT_CHECKED bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off,
                                       uint64_t len, const char *what, struct heft_str of,
                                       struct heft_error *err);
-HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, struct heft_str key,
-                                          struct heft_str value, struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, uint32_t source,
+                                          struct heft_str key, struct heft_str value,
+                                          struct heft_error *err);
 /* The root of `about`, made on first use. */
 HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err);
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
-HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, struct heft_str dropped,
-                                     struct heft_str kept, struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,
+                                     struct heft_error *err);
 /* A tensor that is not in this file and belongs to what it holds. The name is copied. */
 HEFT_CHECKED bool heft_model_add_wanted(struct heft_model *model, struct heft_str name,
                                         struct heft_error *err);
 /* Metadata that may record such a tie. */
-HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, struct heft_str dropped,
-                                       struct heft_str kept, struct heft_error *err);
+HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, const struct heft_pair *tie,
+                                       struct heft_error *err);
 HEFT_CHECKED bool heft_model_note(struct heft_model *model, enum heft_severity severity,
                                   uint32_t source, uint64_t offset, struct heft_error *err,
                                   const char *format, ...) HEFT_PRINTF(6, 7);
@@ -419,6 +440,16 @@ struct heft_model_place heft_model_here(const struct heft_model *model);
 void heft_model_back(struct heft_model *model, const struct heft_model_place *place);
 /* The first step of settling: rows that cannot be true become unreadable. */
 HEFT_CHECKED bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err);
+
+/* ---- merge_files.c: several files say one thing ---- */
+
+/* The values that the reader of a file found. */
+HEFT_CHECKED bool heft_model_add_tree(struct heft_model *model, uint32_t source,
+                                      const struct heft_value *root, struct heft_error *err);
+/* A step of settling: each key of metadata, recorded ties and values once. */
+HEFT_CHECKED bool heft_model_merge(struct heft_model *model, struct heft_error *err);
+/* How many of n_differing are in the list. */
+size_t heft_model_listed_differing(const struct heft_model *model);
 
 HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
 /* Whether a row, or a storage, is what settling asks for. */

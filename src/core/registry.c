@@ -149,10 +149,14 @@ static const struct heft_format *probe(struct heft_model_source *file, struct he
 static bool open_as(struct heft_model *model, uint32_t index, const struct heft_format *format,
                     struct heft_error *err)
 {
+    const struct heft_value *values;
+
     if (!format || !format->open(model, index, err))
         return heft_error_file(err, model->sources[index].path);
     model->sources[index].format = format;
-    return true;
+    values = model->values;
+    model->values = NULL;
+    return !values || heft_model_add_tree(model, index, values, err);
 }
 
 bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,

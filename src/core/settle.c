@@ -260,7 +260,7 @@ static bool check_all(struct heft_model *model, struct heft_error *err)
 
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
 {
-    if (model->salvage && !heft_model_drop_lost(model, err))
+    if ((model->salvage && !heft_model_drop_lost(model, err)) || !heft_model_merge(model, err))
         return false;
     if (!check_all(model, err) || !check_unique(model, err) || !heft_model_settle_blobs(model, err))
         return false;

@@ -71,7 +71,7 @@ static bool is_usual(const struct heft_pair *record)
 
 bool heft_tie_is_plain(struct heft_str dropped, struct heft_str kept)
 {
-    const struct heft_pair record = {dropped, kept};
+    const struct heft_pair record = {.key = dropped, .value = kept};
     bool siblings;
 
     return is_usual(&record) || (are_alike(&record, &siblings) && !siblings);
@@ -150,8 +150,8 @@ static bool judge_all(struct judge *j, struct heft_error *err)
     for (size_t i = j->first; i < j->end; i++) {
         const struct heft_pair pair = model->metadata[i];
 
-        if (is_record(j, &pair) && !(is_tie(j, &pair) ? heft_model_add_tie : heft_model_add_doubt)(
-                                       model, pair.key, pair.value, err))
+        if (is_record(j, &pair) &&
+            !(is_tie(j, &pair) ? heft_model_add_tie : heft_model_add_doubt)(model, &pair, err))
             return false;
     }
     return true;

@@ -96,7 +96,7 @@ static bool add_metadata(struct reader *r, struct heft_str key, uint64_t where)
                          "more than %" PRIu64 " metadata entries, which is the limit",
                          model->limits.expansion);
     if (!take_text(r, &value) || !heft_strmap_add(&r->metadata, key, 0, &other, r->err) ||
-        !heft_model_add_metadata(model, key, value, r->err))
+        !heft_model_add_metadata(model, r->source, key, value, r->err))
         return false;
     if (other != HEFT_MAP_NONE)
         return heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice",
@@ -598,28 +598,6 @@ static bool add_ties(struct reader *r)
     return heft_ties_read(r->model, r->first_metadata, r->end_metadata, &names, r->err);
 }
 
-/* Every shard repeats format=pt: once is enough. */
-static bool drop_repeated_metadata(struct reader *r)
-{
-    struct heft_model *model = r->model;
-    struct heft_strmap first = {0};
-    size_t kept = r->first_metadata;
-    bool ok = true;
-
-    for (size_t i = kept; ok && i < model->n_metadata; i++) {
-        const struct heft_pair pair = model->metadata[i];
-        uint32_t at;
-
-        ok = heft_strmap_add(&first, pair.key, (uint32_t)kept, &at, r->err);
-        if (ok && (at == HEFT_MAP_NONE || !heft_str_eq(model->metadata[at].value, pair.value)))
-            model->metadata[kept++] = pair;
-    }
-    if (ok)
-        model->n_metadata = kept;
-    heft_strmap_release(&first);
-    return ok;
-}
-
 static void release(struct reader *r)
 {
     heft_free(r->map);
@@ -640,7 +618,7 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
     const bool ok = load_text(&r) && read_text(&r) && group_entries(&r) &&
                     heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
                     open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) &&
-                    add_ties(&r) && drop_repeated_metadata(&r);
+                    add_ties(&r);
 
     if (ok && !model->format)
         model->format = "hf-index"; /* no shards at all */

@@ -145,11 +145,8 @@ static uint64_t nodes_of(const struct heft_npy *npy, uint64_t most)
 
 void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_texts *all)
 {
-    if (!all->root || !all->root->last)
-        return;
-    if (model->values) /* of another file: its own come first */
-        all->root->last->value.next_sibling = model->values->first_child;
-    model->values = &all->root->value;
+    if (all->root && all->root->last)
+        model->values = &all->root->value;
 }
 
 /* Takes back what was added to the root since. */

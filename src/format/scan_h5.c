@@ -85,7 +85,7 @@ bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, stru
     heft_model_init(&model, NULL);
     model.limits = *s->limits;
     ok = heft_model_add_file(&model, &slice, s->path, &index, &why) &&
-         heft_registry_open_source(&model, index, "h5", &why);
+         heft_registry_open_source(&model, index, "h5", &why) && heft_model_merge(&model, &why);
     if (ok)
         ok = judge_texts(s, place, model.values, 0, err);
     else if (why.code == HEFT_NOMEM || why.code == HEFT_IO)

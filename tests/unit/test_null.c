@@ -63,6 +63,7 @@ static void without_a_handle(void **state)
     struct heft_unread unread;
     struct heft_blob blob;
     struct heft_metadata pair;
+    struct heft_difference difference;
     struct heft_finding finding;
     uint64_t expected;
     size_t index;
@@ -87,6 +88,8 @@ static void without_a_handle(void **state)
     assert_false(heft_metadata_at(NULL, 0, &pair));
     assert_int_equal(heft_tie_count(NULL), 0);
     assert_false(heft_tie_at(NULL, 0, &pair));
+    assert_int_equal(heft_difference_count(NULL), 0);
+    assert_false(heft_difference_at(NULL, 0, &difference));
     assert_null(heft_values(NULL));
     assert_null(heft_about(NULL));
     assert_null(heft_value_find(NULL, "a"));
@@ -193,6 +196,7 @@ static void without_a_place(void **state)
     assert_false(heft_blob_at(c, 0, NULL));
     assert_false(heft_metadata_at(c, 0, NULL));
     assert_false(heft_tie_at(c, 0, NULL));
+    assert_false(heft_difference_at(c, 0, NULL));
     assert_null(heft_value_find(c, NULL));
     assert_false(heft_missing_at(c, 0, NULL, NULL));
     assert_false(heft_damage_at(c, 0, NULL));
