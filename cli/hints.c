@@ -40,3 +40,66 @@ void hint_get(struct heft_error *err)
     strcpy(rest, dtype + 1);
     snprintf(advice, sizeof err->text - (size_t)(advice - err->text), "--cast %s would do", rest);
 }
+
+static const struct {
+    const char *said, *meant;
+} phrases[] = {
+    {"option allow_empty", "--allow-empty"},
+    {"option combine", "--combine"},
+    {"option drop_metadata", "--drop-metadata"},
+    {"option encoding", "--encoding"},
+    {"option eot", "--eot"},
+    {"option eot_before", "--eot-before"},
+    {"option eot_each", "--eot-each"},
+    {"option eot_token", "--eot-token"},
+    {"option into", "--into MODELDIR"},
+    {"option jsonl_key", "--jsonl"},
+    {"option keep_missing", "--keep-missing"},
+    {"option names", "--names"},
+    {"option object_names", "--names objects"},
+    {"option overwrite", "-f"},
+    {"option pattern", "--pattern"},
+    {"option resume", "--resume"},
+    {"option root", "--root"},
+    {"option salvage", "--salvage"},
+    {"option shard_tokens", "--shard-tokens"},
+    {"option skip", "--errors skip"},
+    {"option step", "--step"},
+    {"option to", "--to"},
+    {"option width", "--dtype"},
+    {"limits.unpacked", "--max-unpacked"},
+    {"the rule '!NAME'", "-g '!NAME'"},
+};
+
+/* The phrase that a text begins with, no part of a longer word; `phrases` past the last: none. */
+static size_t find_phrase(const char *text)
+{
+    const size_t count = sizeof phrases / sizeof *phrases;
+    size_t i = 0;
+
+    for (; i < count; i++) {
+        const size_t n = strlen(phrases[i].said);
+
+        if (strncmp(text, phrases[i].said, n) == 0 && text[n] != '_' &&
+            !(text[n] >= 'a' && text[n] <= 'z'))
+            break;
+    }
+    return i;
+}
+
+void hint_options(char *out, size_t room, const char *text)
+{
+    size_t n = 0;
+
+    while (*text && n + 1 < room) {
+        const size_t i = find_phrase(text);
+
+        if (i == sizeof phrases / sizeof *phrases) {
+            out[n++] = *text++;
+            continue;
+        }
+        text += strlen(phrases[i].said);
+        n += (size_t)snprintf(out + n, room - n, "%s", phrases[i].meant);
+    }
+    out[n < room ? n : room - 1] = '\0';
+}

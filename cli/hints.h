@@ -4,6 +4,9 @@
 
 #include "options.h"
 
+/* The library's texts speak of options by their fields, "option eot_token": copies one with the command's
+ * names. */
+void hint_options(char *out, size_t room, const char *text);
 /* "cast 'NAME=F32' would do" becomes "--cast …", as convert takes it; of get, which casts the one
  * tensor, "--cast F32 would do". */
 void hint_convert(struct heft_error *err);

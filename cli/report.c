@@ -1,5 +1,6 @@
 /* report.c: errors, notes and the opening of inputs, the same for every verb. */
 #include "report.h"
+#include "hints.h"
 #include "output.h"
 
 #include <errno.h>
@@ -10,20 +11,23 @@
 
 int report_error(const struct heft_error *err)
 {
+    struct heft_error said = *err;
     char line[1024];
-    fprintf(stderr, "%s\n", heft_error_format(err, line, sizeof line));
+    hint_options(said.text, sizeof said.text, err->text);
+    fprintf(stderr, "%s\n", heft_error_format(&said, line, sizeof line));
     return err->code == HEFT_MISMATCH ? EXIT_NO : EXIT_TROUBLE;
 }
 
 void report_note(const struct options *options, const char *format, ...)
 {
-    char text[1024], safe[2048];
+    char said[1024], text[1024], safe[2048];
     va_list args;
     if (options->quiet)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(said, sizeof said, format, args);
     va_end(args);
+    hint_options(text, sizeof text, said);
     fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
 }
 

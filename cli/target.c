@@ -19,7 +19,7 @@ static bool may_replace(const struct options *options, struct heft_error *err)
         return true;
     if (!S_ISREG(st.st_mode))
         return usage_error(err, "%s: exists and is no regular file", options->output);
-    return options->overwrite || usage_error(err, "%s: exists; -f overwrites it", options->output);
+    return options->overwrite || usage_error(err, "%s: exists; -f replaces it", options->output);
 }
 
 bool target_open(struct target *target, const struct options *options, struct heft_error *err)
@@ -58,7 +58,7 @@ static bool give_name(const struct target *target, struct heft_error *err)
         return rename(target->temporary, name) == 0 || system_error(err, name, "cannot replace it");
     if (link(target->temporary, name) == 0)
         return true;
-    return errno == EEXIST ? usage_error(err, "%s: exists; -f overwrites it", name)
+    return errno == EEXIST ? usage_error(err, "%s: exists; -f replaces it", name)
                            : system_error(err, name, "cannot be created");
 }
 

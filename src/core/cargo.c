@@ -65,7 +65,7 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
 static bool refuse_one(const struct heft_model *model, const struct heft_unreadable *lost,
                        struct heft_error *err)
 {
-    heft_fail(err, HEFT_UNSUPPORTED, lost->offset, "%s; leave it out with -g '!NAME'",
+    heft_fail(err, HEFT_UNSUPPORTED, lost->offset, "%s; leave it out with the rule '!NAME'",
               lost->reason);
     heft_error_about(err, "tensor", lost->name);
     return heft_error_file(err, model->sources[lost->source].path);

@@ -407,7 +407,7 @@ static bool refuse_lacks(const struct heft_conversion *c, struct heft_error *err
         if (!note->is_lack)
             continue;
         heft_fail(err, HEFT_MALFORMED, note->offset, "%s%s", note->text,
-                  c->model->n_rows ? "; --salvage takes what is there" : "");
+                  c->model->n_rows ? "; option salvage takes what is there" : "");
         return heft_error_file(err, c->model->sources[note->source].path);
     }
     return true;
@@ -497,8 +497,9 @@ static bool find_stale(struct heft_conversion *c, const struct heft_strmap *outp
         if (!path)
             return false;
         if (!c->exec.overwrite) {
-            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                      "belongs to a checkpoint that is there already; -f replaces it");
+            heft_fail(
+                err, HEFT_USAGE, HEFT_NO_OFFSET,
+                "belongs to a checkpoint that is there already; option overwrite replaces it");
             return heft_error_file(err, path);
         }
         if (!is_output(outputs, path))

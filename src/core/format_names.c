@@ -19,26 +19,25 @@ static const struct {
 static const struct {
     const char *said, *instead;
 } not_written[] = {
-    {"gguf", "GGUF needs the model's tokenizer and hyper-parameters; write safetensors with "
-             "--to safetensors, and convert that with llama.cpp's convert_hf_to_gguf.py"},
-    {"onnx", "ONNX holds a graph, which a checkpoint does not have; --to safetensors writes the "
-             "weights"},
-    {"tflite",
-     "TFLite holds a graph, which a checkpoint does not have; --to tf writes the weights"},
+    {"gguf", "GGUF needs the model's tokenizer and hyper-parameters; write safetensors, "
+             "and convert that with llama.cpp's convert_hf_to_gguf.py"},
+    {"onnx", "ONNX holds a graph, which a checkpoint does not have; write the weights as "
+             "safetensors"},
+    {"tflite", "TFLite holds a graph, which a checkpoint does not have; write the weights as tf"},
     {"keras", "a .keras archive holds the model's configuration, which a checkpoint does not have; "
-              "--to h5 writes the weights, as NAME.weights.h5 for Keras"},
-    {"pb", "a graph or a SavedModel is not made of weights alone; --into MODELDIR writes a copy of "
+              "write the weights as h5, NAME.weights.h5 for Keras"},
+    {"pb", "a graph or a SavedModel is not made of weights alone; option into writes a copy of "
            "a SavedModel with them"},
-    {"saved-model", "a SavedModel is not made of weights alone; --into MODELDIR writes a copy of "
+    {"saved-model", "a SavedModel is not made of weights alone; option into writes a copy of "
                     "one with them"},
-    {"pte", "a program is not made of weights alone; --to ptd writes the weights"},
-    {"pkl", "plain pickles are only read; --to torch writes what torch.load reads"},
-    {"pickle", "plain pickles are only read; --to torch writes what torch.load reads"},
-    {"tar", "archives of torch before 0.1.10 are only read; --to torch writes today's form, "
-            "--to torch-legacy the one before 1.6"},
-    {"msgpack", "Flax msgpack is not written; --to safetensors is what Flax reads, too"},
-    {"mlmodel", "Core ML holds a graph, which a checkpoint does not have; --to safetensors writes "
-                "the weights"},
+    {"pte", "a program is not made of weights alone; write the weights as ptd"},
+    {"pkl", "plain pickles are only read; write torch, which torch.load reads"},
+    {"pickle", "plain pickles are only read; write torch, which torch.load reads"},
+    {"tar", "archives of torch before 0.1.10 are only read; write torch, today's form, "
+            "or torch-legacy, the one before 1.6"},
+    {"msgpack", "Flax msgpack is not written; write safetensors, which Flax reads, too"},
+    {"mlmodel", "Core ML holds a graph, which a checkpoint does not have; write the weights as "
+                "safetensors"},
 };
 
 static bool same_word(const char *a, const char *b)
@@ -122,6 +121,6 @@ bool heft_registry_refuse_extension(const char *path, struct heft_error *err)
     list_formats(names, sizeof names, true);
     return heft_fail(
         err, HEFT_USAGE, HEFT_NO_OFFSET,
-        "%s: its extension names no format that can be written; name one with --to: %s", path,
+        "%s: its extension names no format that can be written; name one with option to: %s", path,
         names);
 }

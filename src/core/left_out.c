@@ -169,9 +169,10 @@ static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft
 
     if (!take_names(left, &c->mem, &names, err))
         return false;
-    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "%s has no place for what is no tensor: %s; --drop-metadata leaves it out",
-                     c->format->name, names);
+    return heft_fail(
+        err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+        "%s has no place for what is no tensor: %s; option drop_metadata leaves it out",
+        c->format->name, names);
 }
 
 /* What every target states anew, and this one does not state at all. */

@@ -76,7 +76,7 @@ static bool refuse_several(struct locating *l, const struct heft_candidates *all
     end_list(&names, count);
     return refuse_with_list(
         &names, "the folder holds several checkpoints:",
-        is_bundle ? "name one of them, or its step with --step" : "name one of them", l->err);
+        is_bundle ? "name one of them, or its step with option step" : "name one of them", l->err);
 }
 
 /* Whether a sub-folder holds a checkpoint, or several. */

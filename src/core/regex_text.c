@@ -302,7 +302,7 @@ static bool translate_repeat(struct translator *t, char c)
         return refuse(t, "*?, +?, ??, *+ and a repeat of a repeat are not known; matches are the "
                          "longest");
     if (!t->has_atom)
-        return refuse(t, "a repeat (* + ? {) stands behind nothing; -g takes globs like *.bias");
+        return refuse(t, "a repeat (* + ? {) stands behind nothing; globs are like *.bias");
     heft_buf_char(t->out, c);
     heft_buf_text(t->out, c == '{' && *t->at == ',' ? "0" : "");
     heft_buf_put(t->out, t->at, interval);

@@ -53,7 +53,7 @@ static const struct {
     {0, 8, "ARROW1\0\0", HEFT_UNSUPPORTED, "an Arrow file: a table of data, not a model"},
     {0, 16, "SQLite format 3", HEFT_UNSUPPORTED, "an SQLite database"},
     {0, 13, "#version: 0.2", HEFT_UNSUPPORTED,
-     "the merges of a vocabulary; heft encode --vocab takes its folder"},
+     "the merges of a vocabulary; encode takes its folder as one"},
     {0, 8, "\x89PNG\r\n\x1a\n", HEFT_MALFORMED, "a PNG picture"},
     {0, 5, "%PDF-", HEFT_MALFORMED, "a PDF document"},
     {0, 4,
@@ -87,7 +87,7 @@ static const struct {
      "the model.json of TensorFlow.js; convert the model it was made from, or make it one again "
      "with tensorflowjs_converter"},
     {"\"added_tokens\"", HEFT_UNSUPPORTED,
-     "a tokenizer.json: a vocabulary, not weights; heft encode --vocab takes it"},
+     "a tokenizer.json: a vocabulary, not weights; encode takes it as one"},
     {"\"zarr_format\"", HEFT_UNSUPPORTED, "the description of a zarr store"},
     {"\"model_type\"", HEFT_UNSUPPORTED, "the configuration of a model; its weights lie beside it"},
     {"\"architectures\"", HEFT_UNSUPPORTED,

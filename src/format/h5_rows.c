@@ -150,9 +150,8 @@ static bool check_work(struct adder *a, const struct heft_h5_entry *entry)
     if (heft_add(a->work, entry->work, &a->work) && a->work <= most)
         return true;
     heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-              "with it more than %" PRIu64 " bytes unpack from %" PRIu64
-              ": limits.unpacked, --max-unpacked",
-              most, size);
+              "with it more than %" PRIu64 " bytes unpack from %" PRIu64 ": limits.unpacked", most,
+              size);
     return heft_error_about(a->err, "dataset", entry->path);
 }
 

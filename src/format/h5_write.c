@@ -67,7 +67,7 @@ static bool check_parts(const struct writer *w, struct heft_str path)
         if (!is_part((struct heft_str){path.p + begin, i - begin}))
             return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "its name is no path of HDF5: a part of it is empty, \".\" or has a "
-                             "NUL; --rename would do");
+                             "NUL; a rename would do");
         if (++parts > MOST_PARTS)
             return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                              "its name has more than %d parts between slashes, the limit",
@@ -86,7 +86,7 @@ static bool check_above(const struct writer *w, struct heft_str path)
         if (at != HEFT_MAP_NONE)
             return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "another tensor is called %.*s: in HDF5 that cannot be a tensor and a "
-                             "folder of tensors; --rename would do",
+                             "folder of tensors; a rename would do",
                              (int)heft_min_u64(group.n, 200), group.p);
     }
     return true;

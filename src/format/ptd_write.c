@@ -110,7 +110,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
     if (name.n > 0 && !memchr(name.p, '\0', name.n))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "a key of a .ptd has a byte at least, and no NUL; --rename it");
+              "a key of a .ptd has a byte at least, and no NUL; rename it");
     return heft_error_about(err, "tensor", name);
 }
 

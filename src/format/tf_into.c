@@ -102,7 +102,7 @@ static bool check_fit(const struct heft_item *item, const struct heft_row *old,
         const char *wanted = heft_dtype_name((enum heft_dtype)old->dtype);
 
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "is %s, the model wants %s; --cast '%s=%s' would do",
+                  "is %s, the model wants %s; cast '%s=%s' would do",
                   heft_dtype_name((enum heft_dtype)item->as), wanted, item->name.p, wanted);
         return heft_error_about(err, "tensor", item->name);
     }
@@ -177,8 +177,8 @@ static const char *describe_unknown(const struct into *in)
         if (!stays(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
             known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
     return heft_arena_printf(in->out->plan->mem, in->err,
-                             "the model has no such variables (it has %.*s%s%.*s …; ls --names "
-                             "objects shows them)",
+                             "the model has no such variables (it has %.*s%s%.*s …; option "
+                             "object_names shows them)",
                              (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
                              (int)heft_min_u64(known[1].n, 60), known[1].p);
 }
@@ -288,7 +288,8 @@ static bool check_missing(struct into *in)
     for (size_t i = 0; i < in->old.n_rows; i++)
         if (!in->is_given[i] && !stays(&in->old.rows[i]) && !in->out->options->keep_missing)
             add_name(&missing, in->old.rows[i].name);
-    return is_empty(&missing, "the new weights lack (--keep-missing takes the model's)", in->err);
+    return is_empty(&missing, "the new weights lack (option keep_missing takes the model's)",
+                    in->err);
 }
 
 static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)

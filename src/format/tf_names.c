@@ -288,10 +288,11 @@ static bool rename_rows(struct graph *g)
 
 static bool tell_twins(const struct graph *g)
 {
-    return heft_model_tell(
-        g->b->model, g->b->source, g->err, "%zu variable%s stored twice, as Keras' export does%s",
-        g->pairs, g->pairs == 1 ? " is" : "s are",
-        g->b->model->object_names ? ": each is taken once" : "; --names objects takes each once");
+    return heft_model_tell(g->b->model, g->b->source, g->err,
+                           "%zu variable%s stored twice, as Keras' export does%s", g->pairs,
+                           g->pairs == 1 ? " is" : "s are",
+                           g->b->model->object_names ? ": each is taken once"
+                                                     : "; the names of objects take each once");
 }
 
 static bool describe(const struct graph *g)

@@ -111,13 +111,14 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
     *objects = keys == out->cargo->n_items;
     if (*objects)
         note = "names are keys of tf.train.Checkpoint: the graph of objects that it restores by is "
-               "written, too (--names keys leaves it out)";
+               "written, too (option names keys leaves it out)";
     else
-        note = heft_arena_printf(out->plan->mem, err,
-                                 "%zu of %u names are keys of tf.train.Checkpoint, which restores "
-                                 "none of them without a graph of objects; --names objects makes "
-                                 "one of all names",
-                                 keys, (unsigned)out->cargo->n_items);
+        note =
+            heft_arena_printf(out->plan->mem, err,
+                              "%zu of %u names are keys of tf.train.Checkpoint, which restores "
+                              "none of them without a graph of objects; option names objects makes "
+                              "one of all names",
+                              keys, (unsigned)out->cargo->n_items);
     return note && heft_plan_note(out->plan, note, err);
 }
 

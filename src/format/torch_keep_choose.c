@@ -91,8 +91,8 @@ bool heft_keep_open(struct heft_torch_walk *w)
 static bool cannot_move(struct heft_torch_walk *w, struct heft_str from, struct heft_str to)
 {
     return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "--rename would move \"%.*s\" to \"%.*s\", in another container: torch files "
-                     "keep their nesting; rename within it, or take a part with --root",
+                     "a rename would move \"%.*s\" to \"%.*s\", in another container: torch files "
+                     "keep their nesting; rename within it, or take a part with option root",
                      (int)heft_min_u64(from.n, 200), from.p, (int)heft_min_u64(to.n, 200), to.p);
 }
 

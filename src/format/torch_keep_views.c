@@ -215,7 +215,7 @@ static bool refuse_dtype(const struct search *s, const struct heft_item *item)
                   "%s has no %s, nor anything that it could be cast to", format->name,
                   heft_dtype_name(as));
     else
-        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; --cast '%s=%s' would do",
+        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; cast '%s=%s' would do",
                   format->name, heft_dtype_name(as), item->name.p, heft_dtype_name(to));
     return heft_error_about(s->err, "tensor", item->name);
 }

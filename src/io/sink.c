@@ -336,7 +336,7 @@ bool heft_sink_check_target(const struct heft_sink *sink, const char *path, uint
     if (!st.is_file)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists and is no regular file");
     else if (!sink->options.overwrite)
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; option overwrite replaces it");
     else
         *mode = st.mode;
     return (st.is_file && sink->options.overwrite) || heft_error_file(err, path);

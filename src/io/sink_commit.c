@@ -130,7 +130,7 @@ static bool rename_files(struct heft_sink *sink, struct heft_error *err)
         file->replaces = false;
         if (errno != EEXIST || sink->options.overwrite)
             return heft_sink_fails(err, "cannot be renamed from its temporary name", file->path);
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; -f overwrites it");
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "exists; option overwrite replaces it");
         return heft_error_file(err, file->path);
     }
     return true;

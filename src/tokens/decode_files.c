@@ -415,12 +415,12 @@ static bool check_stream(const struct heft_ids_reader *r, struct heft_bytes head
         return true;
     if (width.bytes == 0)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "ids of 2 bytes or of 4: only the end of text needs 4 (--dtype u16 or "
-                         "u32 says it)");
+                         "ids of 2 bytes or of 4: only the end of text needs 4 (option "
+                         "width says it)");
     return width.bytes == 4 || !looks_wide(r, head) ||
            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                      "every second id is 0, as in ids of 4 bytes, but the vocabulary has ids of 2 "
-                     "(--dtype u16 or u32 says it)");
+                     "(option width says it)");
 }
 
 static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_error *err)

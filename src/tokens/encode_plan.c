@@ -87,11 +87,12 @@ static bool check_places(const struct heft_encoding *e, struct heft_error *err)
     const struct heft_encode_options *o = &e->options;
 
     if (o->eot != HEFT_EOT_ID && (o->eot_before || o->eot_each))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "--eot-before and --eot-each say where the id of --eot id stands");
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "option eot_before and option eot_each say where the id of option eot id stands");
     return !o->eot_before || e->format != &heft_tokens_npz ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "--eot-before: in npz the id stands between documents");
+                     "option eot_before: in npz the id stands between documents");
 }
 
 static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
@@ -103,11 +104,11 @@ static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
         o->eot = megatron ? HEFT_EOT_NONE : HEFT_EOT_TEXT;
     if (megatron && o->eot == HEFT_EOT_TEXT)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "megatron keeps documents apart: --eot id or none");
+                         "megatron keeps documents apart: option eot id or none");
     if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "--eot id: the vocabulary has no " HEFT_END_OF_TEXT
-                         ": --eot-token says which token or id ends a text");
+                         "option eot id: the vocabulary has no " HEFT_END_OF_TEXT
+                         ": option eot_token says which token or id ends a text");
     if (e->format && !check_places(e, err))
         return false;
     e->accumulates = e->format && (e->format == &heft_tokens_npz || o->eot == HEFT_EOT_TEXT);
@@ -128,10 +129,11 @@ static bool choose_width(struct heft_encoding *e, struct heft_error *err)
                          o->width);
     if (o->width && (e->format == &heft_tokens_npz || e->format == &heft_tokens_ids))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "--dtype: npz has ids of 8 bytes always, and ids are decimals");
+                         "option width: npz has ids of 8 bytes always, and ids are decimals");
     return e->width == 4 || ids <= 65536 ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "--dtype u16: ids up to %" PRIu32 " are written, which need 4 bytes", ids - 1);
+                     "option width: ids up to %" PRIu32 " are written, which need 4 bytes",
+                     ids - 1);
 }
 
 static bool check_options(struct heft_encoding *e, struct heft_error *err)
@@ -145,9 +147,10 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "a share for validation is from 0 to below 1");
     if (o->skip && (!o->jsonl_key || o->replace))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "--errors skip leaves out lines of JSON: it goes with --jsonl, and not "
-                         "with replace");
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "option skip leaves out lines of JSON: it goes with option jsonl_key, and not "
+            "with replace");
     e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;

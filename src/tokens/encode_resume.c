@@ -92,9 +92,9 @@ static bool make_who(struct heft_encoding *e, struct heft_error *err)
 
 static bool differs(struct heft_error *err, const char *what)
 {
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "%s than in the run that was interrupted; without --resume it begins anew",
-                     what);
+    return heft_fail(
+        err, HEFT_USAGE, HEFT_NO_OFFSET,
+        "%s than in the run that was interrupted; without option resume it begins anew", what);
 }
 
 static bool input_differs(const struct heft_encoding *e, size_t i, struct heft_error *err)

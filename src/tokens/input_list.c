@@ -232,7 +232,7 @@ static bool no_match(const char *pattern, struct heft_error *err)
         heft_fail_errno(err, "cannot be examined");
     else
         heft_fail(err, HEFT_IO, HEFT_NO_OFFSET,
-                  "no such file, and no pattern that matches one (--allow-empty goes on)");
+                  "no such file, and no pattern that matches one (option allow_empty goes on)");
     return heft_error_file(err, pattern);
 }
 

@@ -168,7 +168,7 @@ static bool take_line(struct heft_json_lines *l, uint8_t *p, size_t n, uint64_t 
         replace_surrogates(p, n);
     if (l->line == 1 && is_marked(p, n))
         return heft_fail(err, HEFT_MALFORMED, offset,
-                         "a byte order mark, which --encoding utf-8-sig leaves out");
+                         "a byte order mark, which option encoding utf-8-sig leaves out");
     heft_json_begin(&json, (struct heft_bytes){p, n}, offset, NULL, err);
     heft_json_as_python(&json);
     heft_json_in_place(&json);

@@ -78,7 +78,7 @@ static bool end_llmc(struct heft_token_file *f, struct heft_error *err)
     if (f->tokens > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "%" PRIu64 " tokens, a file of llm.c can have 2147483647 "
-                         "(--shard-tokens writes several)",
+                         "(option shard_tokens writes several)",
                          f->tokens);
     heft_put_le32(head, f->how->width == 2 ? 20240520 : 20240801);
     heft_put_le32(head + 4, f->how->width == 2 ? 1 : 7);

@@ -159,7 +159,7 @@ static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *ho
         v->end = find_token(v, name);
     return v->end != HEFT_NO_TOKEN ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "--eot-token %s: neither a token of the vocabulary nor an id below 2^20",
+                     "option eot_token %s: neither a token of the vocabulary nor an id below 2^20",
                      name);
 }
 
@@ -167,7 +167,7 @@ static bool check_pattern(const struct heft_vocab_options *how, struct heft_erro
 {
     return !how || !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "--pattern %s: only gpt2 is built in; a tokenizer.json says its own",
+                     "option pattern %s: only gpt2 is built in; a tokenizer.json says its own",
                      how->pattern);
 }
 

@@ -52,8 +52,8 @@ static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
 
     if (r->form == HEFT_FORM_MERGES && !has_ids && !known && !(r->how && r->how->pattern))
         return heft_fail(r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "a list of merges without ids: vocab.json is not beside it (--pattern "
-                         "gpt2 numbers them as GPT-2 does)");
+                         "a list of merges without ids: vocab.json is not beside it (option "
+                         "pattern gpt2 numbers them as GPT-2 does)");
     return heft_vocab_judge(r, r->form, known);
 }
 

@@ -77,7 +77,7 @@ static void refuse_unproven(struct heft_vocab_reading *r, const struct heft_voca
             known->name);
     else
         refuse(r, "no split pattern in the file, which is not a vocabulary known to use GPT-2's "
-                  "(if it does, add --pattern gpt2)");
+                  "(if it does, add option pattern gpt2)");
 }
 
 bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,

@@ -292,7 +292,7 @@ static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip
     return (heft_add(o->unpacked, e->size, &o->unpacked) && o->unpacked <= most) ||
            heft_fail(o->err, HEFT_LIMIT, where + 24,
                      "record \"%.*s\": with it more than %" PRIu64 " bytes unpack from %" PRIu64
-                     ": limits.unpacked, --max-unpacked",
+                     ": limits.unpacked",
                      heft_zip_shown(e->name), e->name.p, most, size);
 }
 

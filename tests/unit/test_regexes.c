@@ -103,7 +103,7 @@ static void what_posix_takes_otherwise_is_refused(void **state)
         {"(?<=a)b", "", "(?:"},
         {"(?P<n>a)", "", "(?:"},
         {"(?i)a", "", "(?:"},
-        {"*.bias", "", "-g takes globs"},
+        {"*.bias", "", "globs are like"},
         {"a|*", "", "behind nothing"},
         {"(+a)", "", "behind nothing"},
         {"^*", "", "behind nothing"},

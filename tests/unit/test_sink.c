@@ -91,7 +91,7 @@ static void an_existing_target_is_refused_and_kept(void **state)
     heft_scratch_write(folder, "a", "old", 3);
     assert_false(add(sink, folder, "a", "new", &err));
     assert_int_equal(err.code, HEFT_USAGE);
-    assert_string_equal(err.text, "exists; -f overwrites it");
+    assert_string_equal(err.text, "exists; option overwrite replaces it");
     assert_string_equal(err.file, path);
     heft_sink_free(sink);
     assert_file(folder, "a", "old");
