@@ -81,9 +81,10 @@ static void release(struct heft_h5_reader *r)
     heft_strmap_release(&r->titled);
 }
 
-static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error *err)
+bool heft_h5_open(struct heft_model *model, uint32_t source, const struct heft_h5_config *config,
+                  struct heft_error *err)
 {
-    struct heft_h5_reader r = {.model = model, .source = source};
+    struct heft_h5_reader r = {.model = model, .source = source, .config = config};
     bool ok;
 
     r.bytes = heft_arena_alloc(&model->mem, sizeof *r.bytes, err);
@@ -95,6 +96,11 @@ static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error
          name_version(&r, err);
     release(&r);
     return ok;
+}
+
+static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error *err)
+{
+    return heft_h5_open(model, source, NULL, err);
 }
 
 /* ---- probing ----------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "wire/zip.h"
 
 #define WEIGHTS   "model.weights.h5"
+#define CONFIG    "config.json"
 #define TEXT_MOST ((uint64_t)16 << 20) /* of config.json */
 #define PIECE     ((size_t)1 << 20)
 
@@ -161,17 +162,44 @@ static void join_values(struct archive *a)
     a->model->values = &a->values->value;
 }
 
+/* The names of objects are told by it. A config that cannot be read leaves them untold. */
+static bool read_config(struct archive *a, struct heft_h5_config *out)
+{
+    const struct heft_zip_entry *const entry = heft_zip_find(&a->zip, HEFT_STR(CONFIG));
+    const struct heft_source source = a->model->sources[a->source].source;
+    struct heft_arena *mem = &a->model->mem;
+    struct heft_error found = {0};
+    struct heft_bytes text;
+
+    if (!a->model->object_names || !entry || entry->size > TEXT_MOST ||
+        (heft_zip_fetch(&source, entry, TEXT_MOST, true, mem, &text, &found) &&
+         heft_h5_read_config(out, text, mem, &found)))
+        return true;
+    if (found.code == HEFT_NOMEM || found.code == HEFT_IO) {
+        *a->err = found;
+        return false;
+    }
+    heft_h5_release_config(out);
+    *out = (struct heft_h5_config){0};
+    return heft_model_tell(a->model, a->source, a->err, CONFIG " tells no classes of layers: %s",
+                           found.text);
+}
+
 static bool open_weights(struct archive *a)
 {
-    const struct heft_format *h5 = heft_registry_find("h5");
+    struct heft_h5_config config = {0};
     const char *version;
     uint32_t slice;
+    bool ok;
 
     if (!heft_model_add_slice(a->model, a->source, a->weights->data, a->weights->packed, &slice,
                               a->err))
         return false;
-    if (!h5->open(a->model, slice, a->err))
-        return heft_model_blame_slice(a->model, slice, a->err);
+    ok = read_config(a, &config) && (heft_h5_open(a->model, slice, &config, a->err) ||
+                                     heft_model_blame_slice(a->model, slice, a->err));
+    heft_h5_release_config(&config);
+    if (!ok)
+        return false;
     version = a->model->version;
     a->model->format = "keras";
     a->model->version =

@@ -26,6 +26,7 @@ struct heft_h5_entry {
     uint8_t rank, dtype;
     bool is_big, is_placed; /* in `order` already */
     bool is_listed;         /* its layer is in layer_names */
+    bool is_copy;           /* of another entry, and no row */
 };
 
 /* layer_names or weight_names of a group, or a piece of it. */
@@ -35,6 +36,23 @@ struct heft_h5_list {
     size_t n;
     uint32_t number; /* of the piece; 0 too where it is whole */
     bool is_layers;
+};
+
+/* Variables that a layer may go without. */
+enum { HEFT_H5_BIAS = 1, HEFT_H5_SCALE = 2, HEFT_H5_CENTER = 4, HEFT_H5_REVERSE = 8 };
+
+/* What config.json of a .keras archive says of the layers of one name. */
+struct heft_h5_class {
+    struct heft_str name; /* as heft_h5_plain makes it */
+    uint8_t without;
+    bool has_input; /* a model that begins with an InputLayer */
+    bool is_known;  /* a class of Keras; false: the user's own, or one of several */
+};
+struct heft_h5_config {
+    struct heft_strmap titles;  /* name of a layer → list */
+    struct heft_strmap foreign; /* names of classes that are not Keras' */
+    struct heft_h5_class *list;
+    size_t n, cap;
 };
 
 struct heft_h5_reader {
@@ -56,7 +74,8 @@ struct heft_h5_reader {
     size_t n_titles, cap_titles;
     struct heft_str object; /* whose attributes were told last, and the dict of them */
     struct heft_node *object_values;
-    bool by_path; /* heft wrote it */
+    const struct heft_h5_config *config; /* NULL: none */
+    bool by_path;                        /* heft wrote it */
     bool is_keras;
 };
 
@@ -64,6 +83,10 @@ struct heft_h5_reader {
 const struct heft_h5_module *heft_h5_load(struct heft_error *err);
 /* Escapes what the module said. Always false. */
 bool heft_h5_blame(struct heft_error *err, const struct heft_error *found);
+
+/* A file of its own, or a record of an archive with that config. */
+HEFT_CHECKED bool heft_h5_open(struct heft_model *model, uint32_t source,
+                               const struct heft_h5_config *config, struct heft_error *err);
 
 /* ---- h5_superblock.c ---- */
 /* Finds it; fills base, end and version. */
@@ -86,6 +109,19 @@ HEFT_CHECKED bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str pa
                                     struct heft_str title, struct heft_error *err);
 /* Names entries as Keras 3 names its variables, where the file has titles. */
 HEFT_CHECKED bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err);
+
+/* ---- h5_config.c ---- */
+/* Fills a zeroed config from the text of config.json, which it borrows. Release it, also after a
+ * failure. */
+HEFT_CHECKED bool heft_h5_read_config(struct heft_h5_config *out, struct heft_bytes text,
+                                      struct heft_arena *mem, struct heft_error *err);
+/* NULL: no layer is called so. */
+const struct heft_h5_class *heft_h5_find_class(const struct heft_h5_config *config,
+                                               struct heft_str title);
+void heft_h5_release_config(struct heft_h5_config *config);
+/* A class name without underscores and capitals, by which "LSTMCell" and "lstm_cell" are one. Returns
+ * its length; 0: it does not fit. */
+size_t heft_h5_plain(struct heft_str name, char *out, size_t room);
 
 /* ---- h5_rows.c ---- */
 /* Entries to rows, storages and claims. Takes over r->file where it is still needed. */

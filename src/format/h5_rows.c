@@ -255,6 +255,8 @@ static bool add_row(struct adder *a, uint32_t at)
         .flags = entry->is_big ? HEFT_ROW_SWAP : 0,
     };
 
+    if (entry->is_copy)
+        return true;
     if (entry->why)
         return heft_model_add_unreadable(model, name, a->r->source, HEFT_NO_OFFSET, entry->why,
                                          a->err);

@@ -4,62 +4,96 @@
  *     layers/lstm/cell/vars        attribute name = "lstm_cell"
  *     layers/lstm/cell/vars/0      ──► "x/lstm_cell/kernel"
  *
- * Groups are called by class (dense, dense_1) or by attribute (cell), and the variables of one are
- * numbered in the order in which its class makes them (measured with Keras 3.15). Where the class is
- * not known, or has more variables than the table, or quantized ones, the number stays: "x/0".
- * Functional models give no name to what is in them, Sequential ones do; that of the root is in no
- * file of weights alone, and left out. Names that two tensors would have are given to none. */
+ * A group is called by its class where it is in a list (layers/dense_1), else by the attribute that
+ * holds it (self.dense: anything). Only groups of the first kind, or a .keras archive's config.json
+ * (h5_config.c), tell the class; it numbers its variables in the order in which it makes them
+ * (measured with Keras 3.15). Where the class is not known, or has other variables than the table, or
+ * quantized ones, the number stays: "x/0".
+ *
+ * Functional models give no name to what is in them, Sequential ones do; both begin anew where they
+ * bring their own input. The name of the root is in no file of weights alone, and left out. Names
+ * that two tensors would have are given to none. SpectralNormalization saves the kernel of its layer
+ * a second time, which is no tensor of its own. */
 #include "base/text.h"
 #include "format/h5_parts.h"
 
 #define VARS       "vars"
+#define LAYER      "/layer/" VARS "/0"
 #define MOST_PARTS 64
 #define MOST_NAMES 4
+#define MOST_CLASS 32 /* letters of a class name */
+#define PIECE      ((size_t)1 << 16)
 
-struct class_names {
-    const char *group;             /* without its number */
-    const char *names[MOST_NAMES]; /* in order; what is optional comes last */
-    uint8_t least;                 /* with fewer variables it is not told which are absent */
+struct variable {
+    const char *name;
+    uint8_t needs; /* a layer may go without it */
 };
 
+struct class_names {
+    const char *class_name;            /* as heft_h5_plain makes it */
+    struct variable names[MOST_NAMES]; /* in order */
+    uint8_t least;                     /* of a class without config: with fewer variables it is
+                                             not told which are absent */
+};
+
+#define KERNEL_BIAS {{"kernel", 0}, {"bias", HEFT_H5_BIAS}}, 1
+#define GAMMA_BETA  {{"gamma", HEFT_H5_SCALE}, {"beta", HEFT_H5_CENTER}}, 2
+#define SEPARABLE   {{"depthwise_kernel", 0}, {"pointwise_kernel", 0}, {"bias", HEFT_H5_BIAS}}, 2
+#define CELL        {{"kernel", 0}, {"recurrent_kernel", 0}, {"bias", HEFT_H5_BIAS}}, 2
+
 static const struct class_names classes[] = {
-    {"dense", {"kernel", "bias"}, 1},
-    {"einsum_dense", {"kernel", "bias"}, 1},
-    {"query_dense", {"kernel", "bias"}, 1},
-    {"key_dense", {"kernel", "bias"}, 1},
-    {"value_dense", {"kernel", "bias"}, 1},
-    {"output_dense", {"kernel", "bias"}, 1},
-    {"_query_dense", {"kernel", "bias"}, 1},
-    {"_key_dense", {"kernel", "bias"}, 1},
-    {"_value_dense", {"kernel", "bias"}, 1},
-    {"_output_dense", {"kernel", "bias"}, 1},
-    {"conv1d", {"kernel", "bias"}, 1},
-    {"conv2d", {"kernel", "bias"}, 1},
-    {"conv3d", {"kernel", "bias"}, 1},
-    {"conv1d_transpose", {"kernel", "bias"}, 1},
-    {"conv2d_transpose", {"kernel", "bias"}, 1},
-    {"conv3d_transpose", {"kernel", "bias"}, 1},
-    {"depthwise_conv1d", {"kernel", "bias"}, 1},
-    {"depthwise_conv2d", {"kernel", "bias"}, 1},
-    {"separable_conv1d", {"depthwise_kernel", "pointwise_kernel", "bias"}, 2},
-    {"separable_conv2d", {"depthwise_kernel", "pointwise_kernel", "bias"}, 2},
-    {"embedding", {"embeddings"}, 1},
-    {"batch_normalization", {"gamma", "beta", "moving_mean", "moving_variance"}, 4},
-    {"layer_normalization", {"gamma", "beta"}, 2},
-    {"group_normalization", {"gamma", "beta"}, 2},
-    {"rms_normalization", {"scale"}, 1},
-    {"normalization", {"mean", "variance", "count"}, 3},
-    {"p_re_lu", {"alpha"}, 1},
-    {"cell", {"kernel", "recurrent_kernel", "bias"}, 2},
-    {"lstm_cell", {"kernel", "recurrent_kernel", "bias"}, 2},
-    {"gru_cell", {"kernel", "recurrent_kernel", "bias"}, 2},
-    {"simple_rnn_cell", {"kernel", "recurrent_kernel", "bias"}, 2},
+    {"dense", KERNEL_BIAS},
+    {"einsumdense", KERNEL_BIAS},
+    {"conv1d", KERNEL_BIAS},
+    {"conv2d", KERNEL_BIAS},
+    {"conv3d", KERNEL_BIAS},
+    {"conv1dtranspose", KERNEL_BIAS},
+    {"conv2dtranspose", KERNEL_BIAS},
+    {"conv3dtranspose", KERNEL_BIAS},
+    {"depthwiseconv1d", KERNEL_BIAS},
+    {"depthwiseconv2d", KERNEL_BIAS},
+    {"separableconv1d", SEPARABLE},
+    {"separableconv2d", SEPARABLE},
+    {"embedding", {{"embeddings", 0}}, 1},
+    {"reversibleembedding", {{"embeddings", 0}, {"reverse_embeddings", HEFT_H5_REVERSE}}, 1},
+    {"batchnormalization",
+     {{"gamma", HEFT_H5_SCALE},
+      {"beta", HEFT_H5_CENTER},
+      {"moving_mean", 0},
+      {"moving_variance", 0}},
+     4},
+    {"layernormalization", GAMMA_BETA},
+    {"groupnormalization", GAMMA_BETA},
+    {"rmsnormalization", {{"scale", 0}}, 1},
+    {"normalization", {{"mean", 0}, {"variance", 0}, {"count", 0}}, 3},
+    {"spectralnormalization", {{NULL, 0}, {"vector_u", 0}}, 2},
+    {"additiveattention", {{"scale", 0}}, 1},
+    {"prelu", {{"alpha", 0}}, 1},
+    {"lstmcell", CELL},
+    {"grucell", CELL},
+    {"simplernncell", CELL},
+    {"convlstmcell", CELL},
+};
+
+/* Attributes by which Keras' attention holds its layers, which are of EinsumDense. */
+static const char *const projections[] = {
+    "query_dense",  "key_dense",  "value_dense",  "gate_dense",  "output_dense",
+    "_query_dense", "_key_dense", "_value_dense", "_gate_dense", "_output_dense",
+};
+
+/* What is known of a group. */
+struct group_class {
+    struct heft_str name; /* plain; n = 0: none */
+    const struct class_names *names;
+    const struct heft_h5_class *config;
 };
 
 struct titler {
     struct heft_h5_reader *r;
     struct heft_strmap counts; /* group → variables */
+    struct heft_strmap paths;  /* → entry */
     struct heft_strmap names;  /* given → how many would have it */
+    size_t copies;
     struct heft_error *err;
 };
 
@@ -103,7 +137,7 @@ static bool is_deep(struct heft_str path)
 }
 
 /* "layers/dense_1" → "dense". */
-static struct heft_str class_of(struct heft_str group)
+static struct heft_str last_part(struct heft_str group)
 {
     const size_t at = last_slash(group);
     size_t end = group.n;
@@ -115,24 +149,7 @@ static struct heft_str class_of(struct heft_str group)
     return (struct heft_str){group.p + at, end - 1 - at};
 }
 
-/* ---- names ------------------------------------------------------------------------------- */
-
-/* NULL: the number stays. */
-static const char *name_of(struct heft_str group, uint64_t number, uint32_t count)
-{
-    const struct heft_str name = class_of(group);
-
-    for (size_t i = 0; i < HEFT_COUNT(classes); i++) {
-        const struct class_names *const c = &classes[i];
-
-        if (!heft_str_is(name, c->group))
-            continue;
-        if (count < c->least || count > MOST_NAMES || number >= count)
-            return NULL;
-        return c->names[count - 1] ? c->names[number] : NULL;
-    }
-    return NULL;
-}
+/* ---- classes ----------------------------------------------------------------------------- */
 
 static const struct heft_str *title_of(const struct titler *t, struct heft_str group)
 {
@@ -141,36 +158,125 @@ static const struct heft_str *title_of(const struct titler *t, struct heft_str g
     return at == HEFT_MAP_NONE ? NULL : &t->r->titles[at];
 }
 
+/* Objects have titles, lists have none; the root is an object. */
+static bool is_in_list(const struct titler *t, struct heft_str group)
+{
+    const size_t at = last_slash(group);
+
+    return at > 0 && !title_of(t, (struct heft_str){group.p, at - 1});
+}
+
+static bool is_projection(struct heft_str part)
+{
+    for (size_t i = 0; i < HEFT_COUNT(projections); i++)
+        if (heft_str_is(part, projections[i]))
+            return true;
+    return false;
+}
+
+/* The class as the group's path tells it. RNN layers call the cells that they make by the class. */
+static struct heft_str class_by_path(const struct titler *t, struct heft_str group,
+                                     struct heft_str title)
+{
+    const struct heft_str part = last_part(group);
+
+    if (is_in_list(t, group))
+        return part;
+    if (is_projection(part))
+        return HEFT_STR("einsum_dense");
+    if (heft_str_is(part, "cell") && heft_str_ends(title, "_cell"))
+        return title;
+    return (struct heft_str){"", 0};
+}
+
+static const struct class_names *find_names(struct heft_str name)
+{
+    for (size_t i = 0; i < HEFT_COUNT(classes); i++)
+        if (heft_str_is(name, classes[i].class_name))
+            return &classes[i];
+    return NULL;
+}
+
+/* Of a group that has a title. room: for the name, MOST_CLASS letters. */
+static struct group_class class_of(const struct titler *t, struct heft_str group,
+                                   struct heft_str title, char *room)
+{
+    const struct heft_h5_config *const config = t->r->config;
+    struct group_class c = {.config = config ? heft_h5_find_class(config, title) : NULL};
+
+    c.name.p = room;
+    if (c.config) {
+        if (c.config->is_known)
+            c.name = c.config->name;
+    } else {
+        c.name.n = heft_h5_plain(class_by_path(t, group, title), room, MOST_CLASS);
+        if (config && heft_strmap_get(&config->foreign, c.name) != HEFT_MAP_NONE)
+            c.name.n = 0;
+    }
+    c.names = find_names(c.name);
+    return c;
+}
+
+/* NULL: the number stays. */
+static const char *name_of(const struct group_class *c, uint64_t number, uint32_t count)
+{
+    const char *found = NULL;
+    uint32_t n = 0;
+
+    for (size_t i = 0; c->names && i < MOST_NAMES; i++) {
+        const struct variable *const v = &c->names->names[i];
+
+        if ((!v->name && i + 1 >= c->names->least) || (c->config && v->needs & c->config->without))
+            continue;
+        if (n++ == number)
+            found = v->name;
+    }
+    return c->names && (count == n || (!c->config && count < n && count >= c->names->least)) ? found
+                                                                                             : NULL;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
 /* The titles of the groups that lead there, the root's left out. */
 static void put_titles(const struct titler *t, struct heft_str group, struct heft_buf *out)
 {
+    char room[MOST_CLASS];
+
     for (size_t end = 1; end <= group.n; end++) {
         const struct heft_str part = {group.p, end};
-        const struct heft_str *title;
+        const struct heft_str *const title =
+            end == group.n || group.p[end] == '/' ? title_of(t, part) : NULL;
+        struct group_class c;
+        bool is_functional;
 
-        if ((end < group.n && group.p[end] != '/') || heft_str_is(class_of(part), "functional"))
-            continue;
-        title = title_of(t, part);
         if (!title)
             continue;
-        heft_buf_str(out, *title);
-        heft_buf_char(out, '/');
+        c = class_of(t, part, *title, room);
+        is_functional = heft_str_is(c.name, "functional");
+        if (is_functional || (c.config && c.config->has_input))
+            out->n = 0;
+        if (!is_functional) {
+            heft_buf_str(out, *title);
+            heft_buf_char(out, '/');
+        }
     }
 }
 
 static bool make_name(const struct titler *t, struct heft_str path, struct heft_str *out)
 {
+    const struct heft_str *title;
     struct heft_buf buf = {0};
+    struct group_class c;
+    char room[MOST_CLASS];
     struct heft_str group;
     const char *name;
     uint64_t number;
-    uint32_t count;
 
     *out = (struct heft_str){NULL, 0};
-    if (is_deep(path) || !split_path(path, &group, &number) || !title_of(t, group))
+    if (is_deep(path) || !split_path(path, &group, &number) || !(title = title_of(t, group)))
         return true;
-    count = heft_strmap_get(&t->counts, group);
-    name = name_of(group, number, count);
+    c = class_of(t, group, *title, room);
+    name = name_of(&c, number, heft_strmap_get(&t->counts, group));
     put_titles(t, group, &buf);
     if (name)
         heft_buf_text(&buf, name);
@@ -178,6 +284,83 @@ static bool make_name(const struct titler *t, struct heft_str path, struct heft_
         heft_buf_u64(&buf, number);
     return heft_buf_take(&buf, &t->r->model->mem, out, t->err);
 }
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+static bool look_alike(const struct heft_h5_entry *a, const struct heft_h5_entry *b)
+{
+    return !a->why && !b->why && a->dtype == b->dtype && a->is_big == b->is_big &&
+           a->bytes == b->bytes && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
+           a->offset != HEFT_H5_NOWHERE && b->offset != HEFT_H5_NOWHERE;
+}
+
+static bool compare_bytes(const struct titler *t, const struct heft_h5_entry *a,
+                          const struct heft_h5_entry *b, bool *same)
+{
+    uint8_t *const piece = heft_alloc(2 * PIECE, t->err);
+    bool ok = piece != NULL;
+    size_t now;
+
+    for (uint64_t at = 0; ok && *same && at < a->bytes; at += now) {
+        now = (size_t)heft_min_u64(PIECE, a->bytes - at);
+        ok = heft_source_read(t->r->bytes, a->offset + at, piece, now, t->err) &&
+             heft_source_read(t->r->bytes, b->offset + at, piece + PIECE, now, t->err);
+        *same = ok && memcmp(piece, piece + PIECE, now) == 0;
+    }
+    heft_free(piece);
+    return ok;
+}
+
+/* "sn/vars/0" beside "sn/layer/vars/0", of a class whose first variable is its kernel. */
+static bool find_copy(struct titler *t, struct heft_h5_entry *entry)
+{
+    struct heft_str group, path, layer;
+    const struct heft_str *title;
+    struct heft_buf buf = {0};
+    char room[MOST_CLASS];
+    uint64_t number;
+    uint32_t at;
+    bool same;
+
+    if (is_deep(entry->path) || !split_path(entry->path, &group, &number) || number != 0 ||
+        !(title = title_of(t, group)) ||
+        !heft_str_is(class_of(t, group, *title, room).name, "spectralnormalization"))
+        return true;
+    heft_buf_str(&buf, group);
+    heft_buf_text(&buf, LAYER);
+    if (!heft_buf_take(&buf, &t->r->model->mem, &path, t->err))
+        return false;
+    layer = (struct heft_str){path.p, path.n - (sizeof "/" VARS "/0" - 1)};
+    at = heft_strmap_get(&t->paths, path);
+    title = title_of(t, layer);
+    same = at != HEFT_MAP_NONE && title && class_of(t, layer, *title, room).names &&
+           look_alike(entry, &t->r->entries[at]);
+    if (same && !compare_bytes(t, entry, &t->r->entries[at], &same))
+        return false;
+    entry->is_copy = same;
+    t->copies += same;
+    return true;
+}
+
+static bool find_copies(struct titler *t)
+{
+    uint32_t found;
+
+    for (uint32_t i = 0; i < t->r->n_entries; i++)
+        if (!heft_strmap_add(&t->paths, t->r->entries[i].path, i, &found, t->err))
+            return false;
+    for (size_t i = 0; i < t->r->n_entries; i++)
+        if (!find_copy(t, &t->r->entries[i]))
+            return false;
+    return t->copies == 0 ||
+           heft_model_tell(t->r->model, t->r->source, t->err,
+                           "%zu kernel%s stored twice, as SpectralNormalization does: each is "
+                           "taken once",
+                           t->copies, t->copies == 1 ? " is" : "s are");
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
 
 static bool count_name(struct heft_strmap *map, struct heft_str name, struct heft_error *err)
 {
@@ -217,8 +400,9 @@ static bool name_entries(struct titler *t, struct heft_str *names)
     struct heft_h5_reader *const r = t->r;
 
     for (size_t i = 0; i < r->n_entries; i++)
-        if (!make_name(t, r->entries[i].path, &names[i]) ||
-            !count_name(&t->names, names[i].p ? names[i] : r->entries[i].path, t->err))
+        if (!r->entries[i].is_copy &&
+            (!make_name(t, r->entries[i].path, &names[i]) ||
+             !count_name(&t->names, names[i].p ? names[i] : r->entries[i].path, t->err)))
             return false;
     for (size_t i = 0; i < r->n_entries; i++)
         if (names[i].p && heft_strmap_get(&t->names, names[i]) == 1)
@@ -253,8 +437,9 @@ bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err)
     if (r->n_titles == 0)
         return true;
     names = heft_calloc(r->n_entries + 1, sizeof *names, err);
-    ok = names && count_groups(&t) && name_entries(&t, names);
+    ok = names && count_groups(&t) && find_copies(&t) && name_entries(&t, names);
     heft_strmap_release(&t.counts);
+    heft_strmap_release(&t.paths);
     heft_strmap_release(&t.names);
     heft_free(names);
     return ok;

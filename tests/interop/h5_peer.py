@@ -187,6 +187,48 @@ def nested_files(folder):
         check(sorted(names[0]) == sorted(names[1]), f"names of nested models {number}", names)
 
 
+def layers_of_all_kinds():
+    """A layer each, and what it is called on; the class of some stands in config.json alone."""
+    layers, flat, steps, image = keras.layers, (8,), (6, 4), (6, 6, 2)
+    for bias in (True, False):
+        yield layers.SpectralNormalization(layers.Dense(3, use_bias=bias), name="sn"), flat
+        yield layers.SpectralNormalization(layers.Conv2D(3, 2, use_bias=bias, name="in")), image
+        yield layers.TimeDistributed(layers.Dense(3, use_bias=bias)), steps
+        yield layers.TimeDistributed(layers.TimeDistributed(layers.Dense(3, use_bias=bias))), image
+        yield layers.EinsumDense("abc,cd->abd", (None, 5), bias_axes="d" if bias else None), steps
+        yield layers.SeparableConv2D(3, 2, use_bias=bias), image
+        yield layers.Bidirectional(layers.LSTM(3, use_bias=bias)), steps
+        yield layers.RNN(layers.GRUCell(3, use_bias=bias, name="c")), steps
+        yield layers.BatchNormalization(scale=bias), flat
+        yield layers.BatchNormalization(scale=False, center=bias), flat
+        yield layers.LayerNormalization(scale=bias, center=not bias), flat
+        yield layers.LayerNormalization(rms_scaling=bias), flat
+    yield layers.ConvLSTM1D(3, 2), image
+    yield layers.TimeDistributed(keras.Sequential([keras.Input((4,)), layers.Dense(3)], name="own")), steps
+
+
+def random_weights(made):
+    for i, weight in enumerate(made.weights):
+        if weight.dtype == "float32":
+            weight.assign(numpy.random.default_rng(i).random(weight.shape))
+    return {weight.path: weight.numpy() for weight in made.weights if weight.dtype == "float32"}
+
+
+def object_names(folder):
+    """--names objects of .keras beside the paths that Keras gives its variables."""
+    path, out = folder / "names.keras", folder / "names.npz"
+    for layer, shape in layers_of_all_kinds():
+        start = keras.Input(shape)
+        made = keras.Model(start, layer(start))
+        want = random_weights(made)
+        made.save(path)
+        heft("convert", path, "-o", out, "-f", "-q", "--names", "objects")
+        with numpy.load(out) as got:
+            check(set(got.files) == set(want), f"names of {layer.name}", f"{got.files}, Keras: {sorted(want)}")
+            for name in set(got.files) & set(want):
+                check(same(got[name], want[name]), f"value of {layer.name} {name}")
+
+
 def stripped(name):
     return name if "model." in name or "/" not in name else name.split("/", 1)[1]
 
@@ -231,7 +273,7 @@ def read_shards(out, wanted, arrays, number):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for part in (read_files, write_files, keras_files, sorted_names, nested_files, splits):
+    for part in (read_files, write_files, keras_files, sorted_names, nested_files, object_names, splits):
         part(folder)
 
 

@@ -138,6 +138,15 @@ def nested():
     return keras.Model(start, keras.layers.Dense(1, name="last", use_bias=False)(inner(start)), name="outer")
 
 
+def wrappers():
+    """Layers whose class the paths of their variables do not tell, and one without a variable."""
+    keras.utils.set_random_seed(1)
+    layers = keras.layers
+    return keras.Sequential([keras.Input((1, 2)), layers.TimeDistributed(layers.Dense(1, name="in")),
+                             layers.SpectralNormalization(layers.Dense(2, use_bias=False), name="sn"),
+                             layers.BatchNormalization(scale=False, name="bn")])
+
+
 def main():
     for make in (types, others, attributes, packed, links, shards, cut_lists):
         with h5py.File(HERE / f"{make.__name__.replace('_', '-')}.h5", "w") as file:
@@ -158,6 +167,7 @@ def main():
         legacy_h5_format.save_weights_to_hdf5_group(file, nested())
     made.save(HERE / "model.keras")
     made.save_weights(HERE / "three.weights.h5")
+    wrappers().save(HERE / "wrappers.keras")
     (HERE / "sharded").mkdir(exist_ok=True)
     made.save_weights(HERE / "sharded" / "three.weights.json", max_shard_size=13 / 1024**3)
 
