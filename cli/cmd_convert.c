@@ -166,8 +166,18 @@ static void remove_files(const struct heft_conversion *conversion)
 static bool check(const struct options *options, struct heft_conversion *conversion,
                   struct heft_error *err)
 {
-    if (!options->verify || heft_convert_check(conversion, err))
+    struct heft_planned planned;
+    if (!options->verify)
         return true;
+    if (heft_convert_check(conversion, err)) {
+        heft_convert_summary(conversion, &planned);
+        report_note(
+            options,
+            "verified: opened anew, the output has the names, dtypes, shapes and elements of "
+            "%zu tensor%s",
+            (size_t)planned.tensors, planned.tensors == 1 ? "" : "s");
+        return true;
+    }
     if (err->code == HEFT_MISMATCH)
         remove_files(conversion);
     else

@@ -122,7 +122,8 @@ bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *e
 {
     if (!heft_given(conversion, "a conversion", err))
         return false;
-    return heft_exec_compare(&conversion->plan, &conversion->exec, err);
+    return heft_exec_compare(&conversion->plan, &conversion->exec, err) &&
+           heft_conversion_reread(conversion, err);
 }
 
 void heft_convert_free(struct heft_conversion *conversion)

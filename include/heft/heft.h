@@ -757,8 +757,8 @@ HEFT_API bool heft_convert_lost_at(const struct heft_conversion *conversion, siz
  * notes are added that name their tensors. HEFT_IO, HEFT_MISMATCH (a stored checksum), HEFT_MALFORMED (deflated data). */
 HEFT_API bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                struct heft_error *err);
-/* Re-reads what was written and compares every tensor with the source. HEFT_MISMATCH names the
- * first that differs. */
+/* Re-reads what was written, compares all bytes with those that were planned, and opened anew every
+ * tensor (name, dtype, shape, elements) with the source. HEFT_MISMATCH names the first that differs. */
 HEFT_API bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err);
 HEFT_API void heft_convert_free(struct heft_conversion *conversion);
 /* Deletes temporary files (.NAME.heft-PID-N) of processes that no longer exist from the folder of

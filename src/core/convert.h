@@ -27,6 +27,10 @@ HEFT_CHECKED bool heft_conversion_plan(struct heft_conversion *out, const struct
                                        struct heft_error *err);
 HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64_t *overflowed,
                                       struct heft_error *err);
+/* reread.c, after the run: whether what was written, opened anew, has each tensor by its name, with
+ * its dtype, shape and elements, each tied name, and no other tensor. HEFT_MISMATCH where not. */
+HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,
+                                         struct heft_error *err);
 /* lost.c. Before the cargo is loaded: what is selected and cannot be read. */
 HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                                   const struct heft_convert_options *options,

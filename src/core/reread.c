@@ -1,0 +1,186 @@
+/* reread.c: opens what a conversion wrote as if it were any input, and compares each tensor with the
+ * one it was made of: name, dtype, shape, elements. It knows nothing of the plan, so it finds what
+ * the writer of a format has done wrong, too. */
+#include "core/cast.h"
+#include "core/convert.h"
+#include "core/reader.h"
+
+enum { PIECE = 1 << 17 }; /* elements that are compared at once; a multiple of heft_cast_group */
+
+struct rereading {
+    const struct heft_conversion *c;
+    struct heft_model written;
+    struct heft_reader before, after;
+    uint8_t *read, *cast, *found; /* a piece of the source, as cast; of what was written */
+    struct heft_error *err;
+};
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* The folder that is a model, the indexes, or all files. */
+static const char *const *list_inputs(struct rereading *r, struct heft_arena *mem, size_t *n)
+{
+    const struct heft_plan *plan = &r->c->plan;
+    const char **paths = heft_arena_zero(mem, plan->n_files + 1, sizeof *paths, r->err);
+    bool has_index = false;
+
+    *n = 0;
+    if (!paths)
+        return NULL;
+    if (plan->whole) {
+        paths[(*n)++] = plan->whole;
+        return paths;
+    }
+    for (size_t i = 0; i < plan->n_files; i++)
+        has_index = has_index || plan->files[i].is_index;
+    for (size_t i = 0; i < plan->n_files; i++)
+        if (plan->files[i].is_index == has_index)
+            paths[(*n)++] = plan->files[i].path;
+    return paths;
+}
+
+static bool open_written(struct rereading *r)
+{
+    struct heft_arena mem = {0};
+    const char *const *paths;
+    size_t n;
+    bool ok;
+
+    heft_model_init(&r->written, &r->c->model->limits);
+    paths = list_inputs(r, &mem, &n);
+    ok = paths && heft_registry_open(&r->written, paths, n, NULL, r->err) &&
+         heft_model_settle(&r->written, r->err) &&
+         heft_reader_init(&r->before, r->c->model, true, r->err) &&
+         heft_reader_init(&r->after, &r->written, true, r->err);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* ---- comparing --------------------------------------------------------------------------- */
+
+static bool differs(const struct heft_item *item, struct heft_error *err, const char *what)
+{
+    heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "what was written has %s", what);
+    return heft_error_about(err, "tensor", item->name);
+}
+
+static bool has_shape(const struct heft_row *a, const struct heft_row *b)
+{
+    for (unsigned d = 0; d < a->rank && a->rank == b->rank; d++)
+        if (a->shape[d] != b->shape[d])
+            return false;
+    return a->rank == b->rank;
+}
+
+static bool compare_piece(struct rereading *r, const struct heft_item *item,
+                          const struct heft_row *row, uint64_t first, size_t n)
+{
+    const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
+    const enum heft_dtype as = (enum heft_dtype)item->as;
+    const unsigned bits = heft_dtype_bits(from), new_bits = heft_dtype_bits(as);
+    const uint8_t *want = r->read;
+    uint64_t ignored = 0;
+
+    if (!heft_reader_row(&r->before, item->row, first * bits / 8, r->read, n * bits / 8, r->err) ||
+        !heft_reader_row(&r->after, row, first * new_bits / 8, r->found, n * new_bits / 8, r->err))
+        return heft_error_about(r->err, "tensor", item->name);
+    if (from != as) {
+        heft_cast(from, as, r->read, r->cast, n, &ignored);
+        want = r->cast;
+    }
+    return memcmp(want, r->found, n * new_bits / 8) == 0 || differs(item, r->err, "other elements");
+}
+
+/* What varies in length is encoded anew by each format: its bytes are not compared. */
+static bool compare_elements(struct rereading *r, const struct heft_item *item,
+                             const struct heft_row *row)
+{
+    const unsigned bits = heft_dtype_bits((enum heft_dtype)item->row->dtype);
+    const uint64_t n = bits ? item->row->bytes * 8 / bits : 0;
+    bool ok = true;
+
+    for (uint64_t first = 0; ok && first < n; first += PIECE)
+        ok = compare_piece(r, item, row, first, (size_t)heft_min_u64(PIECE, n - first));
+    return ok;
+}
+
+/* A format of one tensor has no place for its name. */
+static uint32_t find_row(const struct rereading *r, struct heft_str name)
+{
+    if (r->c->format->one_tensor && r->written.n_rows > 0)
+        return 0;
+    return heft_model_row(&r->written, name);
+}
+
+static bool compare_item(struct rereading *r, const struct heft_item *item)
+{
+    const uint32_t at = find_row(r, item->name);
+    const struct heft_row *row;
+
+    if (at == HEFT_NONE)
+        return differs(item, r->err, "none of that name");
+    row = &r->written.rows[at];
+    if (row->dtype != item->as)
+        return differs(item, r->err, "another dtype");
+    if (!has_shape(item->row, row))
+        return differs(item, r->err, "another shape");
+    return compare_elements(r, item, row);
+}
+
+/* Names that were dropped for the sake of another one must lead to it. */
+static bool compare_ties(struct rereading *r)
+{
+    const struct heft_cargo *cargo = &r->c->cargo;
+
+    for (size_t i = 0; i < cargo->n_tied; i++) {
+        const struct heft_tied *tied = &cargo->tied[i];
+        const uint32_t kept = heft_model_row(&r->written, tied->kept);
+
+        if (!tied->is_recorded ||
+            (kept != HEFT_NONE && heft_model_find(&r->written, tied->dropped) == kept))
+            continue;
+        heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                  "what was written does not say that it is %s", tied->kept.p);
+        return heft_error_about(r->err, "tensor", tied->dropped);
+    }
+    return true;
+}
+
+/* Where the source's tree or a model is written around them, there may be more tensors. */
+static bool compare_count(struct rereading *r)
+{
+    const struct heft_cargo *cargo = &r->c->cargo;
+
+    return cargo->keeps_tree || r->c->plan.whole || r->written.n_rows == cargo->n_items ||
+           heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
+                     "what was written has %zu tensors instead of %zu", r->written.n_rows,
+                     cargo->n_items);
+}
+
+static bool compare_all(struct rereading *r)
+{
+    const struct heft_cargo *cargo = &r->c->cargo;
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < cargo->n_items; i++)
+        ok = compare_item(r, &cargo->items[i]);
+    return ok && compare_ties(r) && compare_count(r);
+}
+
+bool heft_conversion_reread(const struct heft_conversion *c, struct heft_error *err)
+{
+    enum { WIDEST = 16 };
+    struct rereading r = {.c = c, .err = err};
+    uint8_t *room = heft_alloc((size_t)3 * WIDEST * PIECE, err);
+    bool ok = room != NULL;
+
+    r.read = room;
+    r.cast = room + (size_t)WIDEST * PIECE;
+    r.found = r.cast + (size_t)WIDEST * PIECE;
+    ok = ok && open_written(&r) && compare_all(&r);
+    heft_reader_release(&r.before);
+    heft_reader_release(&r.after);
+    heft_model_release(&r.written);
+    heft_free(room);
+    return ok;
+}
