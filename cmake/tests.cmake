@@ -8,6 +8,7 @@
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
 
 # Tests see the private headers and, through the static library, the hidden symbols.
 add_library(heft_inside INTERFACE)

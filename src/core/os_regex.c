@@ -27,13 +27,23 @@ static const char *begin_search(struct heft_regex *regex, struct heft_str text, 
 }
 #endif
 
+static bool search(struct heft_regex *regex, const char *begin, size_t n, regmatch_t *found,
+                   int flags)
+{
+    const locale_t before = uselocale(regex->locale); /* of this thread */
+    const bool is_found = regexec(&regex->compiled, begin, n, found, flags) == 0;
+
+    uselocale(before);
+    return is_found;
+}
+
 bool heft_regex_matches(struct heft_regex *regex, struct heft_str text)
 {
     size_t shift;
     int flags;
     const char *begin = begin_search(regex, text, 0, &shift, &flags);
 
-    return regexec(&regex->compiled, begin, 0, regex->found, flags) == 0;
+    return search(regex, begin, 0, regex->found, flags);
 }
 
 bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from)
@@ -45,7 +55,7 @@ bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from
 
     begin = begin_search(regex, text, from, &shift, &flags);
     all[0] = regex->found[0];
-    if (regexec(&regex->compiled, begin, HEFT_COUNT(all), all, flags) != 0)
+    if (!search(regex, begin, HEFT_COUNT(all), all, flags))
         return false;
     for (unsigned i = 0; i <= regex->groups && i < HEFT_GROUPS; i++) {
         regex->found[i] = all[regex->place[i]];
@@ -83,14 +93,20 @@ static bool compile(struct heft_regex *out, const char *pattern, const char *pos
                     struct heft_error *err)
 {
     char why[128];
-    const int status = regcomp(&out->compiled, posix, REG_EXTENDED);
+    locale_t before;
+    int status;
 
+    out->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!out->locale)
+        return heft_fail(err, HEFT_NOMEM, HEFT_NO_OFFSET, "no memory for a locale");
+    before = uselocale(out->locale);
+    status = regcomp(&out->compiled, posix, REG_EXTENDED);
+    if (status != 0)
+        regerror(status, &out->compiled, why, sizeof why);
+    uselocale(before);
     out->is_compiled = status == 0;
-    if (status == 0)
-        return true;
-    regerror(status, &out->compiled, why, sizeof why);
-    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "regular expression \"%s\": %s", pattern,
-                     why);
+    return status == 0 || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                    "regular expression \"%s\": %s", pattern, why);
 }
 
 bool heft_regex_compile(struct heft_regex *out, const char *pattern, const char *replacement,
@@ -113,5 +129,7 @@ void heft_regex_release(struct heft_regex *regex)
 {
     if (regex->is_compiled)
         regfree(&regex->compiled);
+    if (regex->locale)
+        freelocale(regex->locale);
     *regex = (struct heft_regex){0};
 }

@@ -1,8 +1,9 @@
 /* regexes.h: regular expressions of -e and --rename: POSIX extended ones, with the escapes that people
- * know from Python. */
+ * know from Python. A character is a byte, whatever locale the program has set. */
 #ifndef HEFT_REGEXES_H
 #define HEFT_REGEXES_H
 
+#include <locale.h>
 #include <regex.h>
 
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 
 struct heft_regex {
     regex_t compiled;
+    locale_t locale;               /* C: the program's decides neither letters nor characters */
     unsigned groups;               /* that the pattern counts */
     uint8_t place[HEFT_GROUPS];    /* of each in `compiled`, which also counts (?:…) */
     regmatch_t found[HEFT_GROUPS]; /* of heft_regex_find; rm_so is -1 where a group took no part */

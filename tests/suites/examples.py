@@ -19,6 +19,16 @@ foreach(example {examples})
 endforeach()
 """
 
+OUTER_PROJECT = """\
+cmake_minimum_required(VERSION 3.25)
+project(outer C)
+add_subdirectory({root} heft)
+add_executable(shared {root}/examples/list.c)
+target_link_libraries(shared PRIVATE heft::heft)
+add_executable(static {root}/examples/list.c)
+target_link_libraries(static PRIVATE heft::heft_static)
+"""
+
 
 def jobs(ctx):
     stage = ctx.folder("stage")
@@ -32,6 +42,7 @@ def jobs(ctx):
     yield "pkg-config, static", lambda: with_pkg_config(ctx, stage, static=True)
     yield "find_package, heft::heft", lambda: with_cmake(ctx, stage, "heft")
     yield "find_package, heft::heft_static", lambda: with_cmake(ctx, stage, "heft_static")
+    yield "add_subdirectory", lambda: with_subdirectory(ctx)
 
 
 def must_install(ctx, stage):
@@ -171,6 +182,22 @@ def with_cmake(ctx, stage, target):
     must_succeed(ctx, ["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={stage}"])
     must_succeed(ctx, ["cmake", "--build", folder / "build"])
     run_examples(ctx, folder / "build", library_folder(stage))
+
+
+def with_subdirectory(ctx):
+    """As a part of another project: no tests, no installation, the modules beside the library."""
+    folder = ctx.folder("outer")
+    (folder / "CMakeLists.txt").write_text(OUTER_PROJECT.format(root=ROOT))
+    must_succeed(ctx, ["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Debug",
+                       "-DHEFT_SNAPPY=OFF"])
+    targets = must_succeed(ctx, ["cmake", "--build", folder / "build", "--target", "help"]).stdout
+    if "heft-open" in text_of(targets):
+        raise Fail("heft's tests are a part of the other project")
+    must_succeed(ctx, ["cmake", "--build", folder / "build", "--target", "shared", "static"])
+    must_succeed(ctx, [folder / "build/shared", MODULE_INPUT])
+    must_succeed(ctx, [folder / "build/static", choose_input(ctx)[0]])
+    if list(folder.rglob("heft_snappy.so")):
+        raise Fail("HEFT_SNAPPY=OFF builds the module all the same")
 
 
 def run_examples(ctx, programs, libraries):

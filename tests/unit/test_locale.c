@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "core/regexes.h"
 #include "heft/heft.h"
 #include "scratch.h"
 
@@ -96,6 +97,42 @@ static void check_message(void)
     assert_non_null(strstr(err.text, "No such file"));
 }
 
+/* Characters are bytes: "\xC3\xA4", an a with dots, is two, and no letter. */
+static void check_regexes(void)
+{
+    static const struct {
+        const char *pattern, *text;
+        bool matches;
+    } of[] = {{"^.$", "a", true},         {"^.$", "\xC3\xA4", false},
+              {"^..$", "\xC3\xA4", true}, {"^\\w+$", "\xC3\xA4", false},
+              {"^\\w+$", "az", true},     {"^[[:alpha:]]", "\xC3\xA4", false}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const struct heft_str text = {of[i].text, strlen(of[i].text)};
+        struct heft_error err = {0};
+        struct heft_regex regex;
+
+        assert_true(heft_regex_compile(&regex, of[i].pattern, NULL, &err));
+        assert_int_equal(heft_regex_matches(&regex, text), of[i].matches);
+        assert_int_equal(heft_regex_find(&regex, text, 0), of[i].matches);
+        heft_regex_release(&regex);
+    }
+}
+
+static void regexes_in_another_locale(void **state)
+{
+    char *folder = heft_scratch_new();
+
+    (void)state;
+    check_regexes();
+    if (setlocale(LC_ALL, "C.UTF-8"))
+        check_regexes();
+    if (set_comma(folder))
+        check_regexes();
+    setlocale(LC_ALL, "C");
+    heft_scratch_free(folder);
+}
+
 static void numbers_in_the_c_locale(void **state)
 {
     char *folder = heft_scratch_new();
@@ -128,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_in_the_c_locale),
         cmocka_unit_test(numbers_with_a_comma),
+        cmocka_unit_test(regexes_in_another_locale),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
