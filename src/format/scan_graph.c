@@ -6,10 +6,16 @@
  *                                 └─ object graph ── metadata of Keras: JSON, scan_config.c
  *
  * Each operation is reported once in a graph and once in a function, where it is first met. One that
- * is neither registered by TensorFlow nor a function of the library needs another native library. */
+ * is neither registered by TensorFlow nor a function of the library needs another native library.
+ *
+ * A saver writes files, and every model has one. It is known by its name (scope "save", function
+ * "traced_save"), or, in a second walk, as a scope that holds nothing but what savers are made of
+ * (scan_saver.c). Either way nothing outside of it may take what it makes, and no text in it may be an
+ * absolute path. */
 #include "format/scan_parts.h"
 
 #include "format/scan_ops.h"
+#include "format/scan_saver.h"
 #include "format/tf_messages.h"
 #include "format/tf_saved.h"
 
@@ -33,10 +39,17 @@ struct text {
     size_t n;
 };
 
-/* An operation that no table has, until all functions are known. */
+/* A node to be told later. */
 struct stranger {
     struct heft_str op, node;
     uint64_t where;
+};
+
+/* A node that writes files in a scope that may be a saver's. */
+struct saving {
+    struct stranger node;
+    const struct heft_scan_op *op;
+    uint32_t saver;
 };
 
 struct graph {
@@ -56,6 +69,11 @@ struct graph {
     uint64_t nodes, assets, configs;
     uint64_t tables;       /* that are read from files */
     struct stranger table; /* the first of them */
+    struct saving *savings;
+    size_t n_savings, cap_savings;
+    struct heft_savers savers; /* of the savings */
+    bool again;                /* the second walk, which judges the savers */
+    bool has_path;             /* the node has a text that is an absolute path */
 };
 
 static void keep(struct text *to, struct heft_str from)
@@ -100,17 +118,31 @@ static bool has_word(struct heft_str text, const char *word)
     return false;
 }
 
-/* "save/…", "save_1/…": the saver's part of a graph. */
-static bool is_saver_scope(struct heft_str name)
+/* "save", "save_12" */
+static bool is_saver_part(struct heft_str part)
 {
     size_t i = 4;
 
-    if (!heft_str_starts(name, HEFT_STR("save")))
+    if (!heft_str_starts(part, HEFT_STR("save")))
         return false;
-    if (i < name.n && name.p[i] == '_')
-        for (i++; i < name.n && name.p[i] >= '0' && name.p[i] <= '9';)
+    if (i < part.n && part.p[i] == '_')
+        for (i++; i < part.n && part.p[i] >= '0' && part.p[i] <= '9';)
             i++;
-    return i < name.n && name.p[i] == '/';
+    return i == part.n;
+}
+
+/* "save/…", "name/save_1/…": the saver's part of a graph. */
+static bool is_saver_scope(struct heft_str name)
+{
+    for (size_t i = 0; i < name.n;) {
+        const char *slash = memchr(name.p + i, '/', name.n - i);
+        const size_t end = slash ? (size_t)(slash - name.p) : name.n;
+
+        if (slash && is_saver_part((struct heft_str){name.p + i, end - i}))
+            return true;
+        i = end + 1;
+    }
+    return false;
 }
 
 static bool is_saver_function(struct heft_str name)
@@ -130,11 +162,10 @@ static bool prints_to_file(const struct graph *g)
            heft_str_starts(text_of(&g->stream), HEFT_STR("file:"));
 }
 
-static bool refuse_rest(struct graph *g, bool *first)
+static bool refuse_rest(struct graph *g)
 {
     struct heft_error why = {0};
 
-    *first = false;
     if (g->full)
         return true;
     g->full = true;
@@ -150,8 +181,9 @@ static bool is_first(struct graph *g, bool *first, struct heft_error *err)
     struct heft_str key = {NULL, 0};
     uint32_t found;
 
+    *first = false;
     if (g->told.count >= MOST_TOLD)
-        return refuse_rest(g, first);
+        return refuse_rest(g);
     key.p = heft_arena_printf(&g->mem, err, "%.*s %.*s%s%s", (int)g->op.n, g->op.bytes,
                               (int)g->function.n, g->function.bytes, is_in_saver(g) ? " saver" : "",
                               prints_to_file(g) ? " file" : "");
@@ -210,6 +242,28 @@ static bool is_op_name(struct heft_str name)
     return name.n > 0;
 }
 
+/* A saving node outside of the scopes that are a saver's by their name: what else stands in its scope
+ * decides. */
+static bool may_be_saver(const struct graph *g)
+{
+    return !g->function.n && heft_scan_op_saves(text_of(&g->op)) && !is_in_saver(g) &&
+           heft_saver_scope(text_of(&g->name)).n > 0;
+}
+
+static bool add_saving(struct graph *g, const struct heft_scan_op *op, struct heft_error *err)
+{
+    struct saving *saving;
+
+    if (g->n_savings >= MOST_TOLD)
+        return refuse_rest(g);
+    if (!heft_grow(&g->savings, &g->cap_savings, g->n_savings, 1, sizeof *g->savings, err))
+        return false;
+    saving = &g->savings[g->n_savings++];
+    saving->op = op;
+    return copy_node(g, &saving->node, err) &&
+           heft_savers_add(&g->savers, saving->node.node, &saving->saver, err);
+}
+
 static bool judge_node(struct graph *g, struct heft_error *err)
 {
     const struct heft_scan_op *op = heft_scan_op(text_of(&g->op));
@@ -221,6 +275,8 @@ static bool judge_node(struct graph *g, struct heft_error *err)
     g->nodes++;
     if (op && op->danger == HEFT_ALLOWED && !prints_to_file(g))
         return true;
+    if (may_be_saver(g))
+        return add_saving(g, op, err);
     if (!is_first(g, &first, err))
         return false;
     if (!first)
@@ -260,14 +316,28 @@ static bool take_metadata(struct graph *g, struct heft_error *err)
     return ok;
 }
 
+/* A saver is given its path by whoever saves. */
+static bool tell_path(struct graph *g, struct heft_error *err)
+{
+    struct stranger node;
+    bool first;
+
+    if (!is_in_saver(g))
+        return true;
+    return is_first(g, &first, err) &&
+           (!first || (copy_node(g, &node, err) &&
+                       tell(g, &node, HEFT_DANGER, "a saver that has a path of its own", err)));
+}
+
 /* A node that takes what the saver's part makes, or calls it, saves whenever the graph runs. The
- * saver itself is called by name, or from the graph's own nodes. */
+ * saver itself is called by name, or from the graph's own nodes. A node that saves is judged as that
+ * ("name/save" of the oldest savers takes "name/save/tensor_names"). */
 static bool tell_saving(struct graph *g, struct heft_error *err)
 {
     struct stranger node;
     bool first;
 
-    if (is_in_saver(g))
+    if (is_in_saver(g) || heft_scan_op_saves(text_of(&g->op)))
         return true;
     return is_first(g, &first, err) &&
            (!first || (copy_node(g, &node, err) &&
@@ -281,6 +351,24 @@ static bool takes_saver(struct heft_str input)
     return is_saver_scope(input);
 }
 
+/* A tensor of a signature: whoever calls the model fetches it. */
+static bool tell_fetched(struct graph *g, struct heft_error *err)
+{
+    struct stranger node = {.op = HEFT_STR("a signature"), .where = g->p.where};
+
+    if (g->again) {
+        if (!heft_savers_take(&g->savers, g->p.text, err))
+            return false;
+        heft_savers_judge(&g->savers, HEFT_STR(""), HEFT_STR(""), false);
+        return true;
+    }
+    if (!is_saver_scope(g->p.text))
+        return true;
+    keep(&g->name, g->p.text);
+    node.node = text_of(&g->name);
+    return tell(g, &node, HEFT_DANGER, "runs the saver, which writes files", err);
+}
+
 static bool take_value(struct graph *g, struct heft_error *err)
 {
     const struct heft_proto_message *in = g->p.message;
@@ -290,8 +378,14 @@ static bool take_value(struct graph *g, struct heft_error *err)
         keep(&g->name, g->p.text);
     else if (in == &heft_tf_node && number == 2)
         keep(&g->op, g->p.text);
+    else if (in == &heft_tf_node && number == 3 && !g->function.n && g->again)
+        return heft_savers_take(&g->savers, g->p.text, err);
     else if (in == &heft_tf_node && number == 3 && !g->function.n && takes_saver(g->p.text))
         g->saves = true;
+    else if (in == &heft_tf_tensor && number == 8)
+        g->has_path |= heft_saver_is_path(g->p.text);
+    else if (in == &heft_tf_tensor_info && number == 1)
+        return tell_fetched(g, err);
     else if (in == &heft_tf_name_attrs && number == 1 && g->function.n &&
              is_saver_function(g->p.text))
         g->saves = true;
@@ -305,36 +399,54 @@ static bool take_value(struct graph *g, struct heft_error *err)
         return add_function(g, err);
     } else if (((in == &heft_tf_user_object && number == 3) ||
                 (in == &keras_node && number == 5)) &&
-               g->p.u64 > 0)
+               g->p.u64 > 0 && !g->again)
         return take_metadata(g, err);
     return true;
 }
 
+/* Whether the texts of a tensor matter: those of a saver's constants, and of a node whose name and
+ * operation come behind them. */
+static bool may_have_path(const struct graph *g)
+{
+    if (g->op.n && !heft_str_is(text_of(&g->op), "Const"))
+        return false;
+    return !g->name.n || (g->again ? heft_savers_find(&g->savers, text_of(&g->name)) != HEFT_NONE
+                                   : is_in_saver(g));
+}
+
 /* What holds neither nodes nor functions: values of tensors, and the lists of operations and
  * devices that a graph was made with. */
-static bool is_idle(const struct heft_proto_message *message)
+static bool is_idle(const struct graph *g, const struct heft_proto_message *message)
 {
-    return message == &heft_tf_tensor || message == &heft_tf_op_list ||
-           message == &heft_tf_meta_info || message == &heft_tf_arg_def ||
-           message == &heft_tf_attr_def || message == &heft_tf_opaque;
+    if (message == &heft_tf_tensor)
+        return !may_have_path(g);
+    return message == &heft_tf_op_list || message == &heft_tf_meta_info ||
+           message == &heft_tf_arg_def || message == &heft_tf_attr_def ||
+           message == &heft_tf_opaque;
 }
 
 static bool take_event(struct graph *g, enum heft_proto_event event, struct heft_error *err)
 {
     if (event == HEFT_PROTO_VALUE)
         return take_value(g, err);
-    if (event == HEFT_PROTO_ENTER && is_idle(g->p.message))
+    if (event == HEFT_PROTO_ENTER && is_idle(g, g->p.message))
         return heft_proto_skip(&g->p);
     if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_node) {
         g->name.n = g->op.n = g->stream.n = 0;
-        g->saves = false;
+        g->saves = g->has_path = false;
         g->where = g->p.where;
     } else if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_attr_entry) {
         g->key.n = 0;
     } else if (event == HEFT_PROTO_ENTER && g->p.message == &heft_tf_asset_file) {
         g->assets++;
     } else if (event == HEFT_PROTO_LEAVE && g->p.field && g->p.field->sub == &heft_tf_node) {
-        return judge_node(g, err) && (!g->saves || tell_saving(g, err));
+        if (g->again) {
+            if (!g->function.n)
+                heft_savers_judge(&g->savers, text_of(&g->name), text_of(&g->op), g->has_path);
+            return true;
+        }
+        return judge_node(g, err) && (!g->saves || tell_saving(g, err)) &&
+               (!g->has_path || tell_path(g, err));
     } else if (event == HEFT_PROTO_LEAVE && g->p.field && g->p.field->sub == &heft_tf_function) {
         g->function.n = 0;
     }
@@ -356,6 +468,35 @@ static bool walk(struct graph *g, const struct heft_proto_doc *doc,
     return ok;
 }
 
+/* The savings whose scopes turned out to be no savers. */
+static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
+                         const struct heft_proto_message *root, struct heft_error *err)
+{
+    struct heft_error told = {0}; /* by the first walk */
+    bool ok = true, first;
+
+    if (!g->n_savings)
+        return true;
+    g->again = true;
+    g->function.n = 0;
+    if (heft_scan_pay(g->s, g->place, doc->size))
+        ok = walk(g, doc, root, &told, err);
+    if (ok && (told.code == HEFT_NOMEM || told.code == HEFT_IO)) {
+        *err = told;
+        return false;
+    }
+    for (size_t i = 0; ok && i < g->n_savings; i++) {
+        const struct saving *saving = &g->savings[i];
+
+        if (heft_savers_is_saver(&g->savers, saving->saver))
+            continue;
+        keep(&g->op, saving->node.op);
+        ok = is_first(g, &first, err) &&
+             (!first || tell(g, &saving->node, saving->op->danger, saving->op->why, err));
+    }
+    return ok;
+}
+
 static bool tell_strangers(struct graph *g, struct heft_error *err)
 {
     for (size_t i = 0; i < g->n_strangers; i++)
@@ -371,6 +512,8 @@ static bool tell_strangers(struct graph *g, struct heft_error *err)
 static void release(struct graph *g)
 {
     heft_free(g->strangers);
+    heft_free(g->savings);
+    heft_savers_release(&g->savers);
     heft_strmap_release(&g->told);
     heft_strmap_release(&g->functions);
     heft_arena_release(&g->mem);
@@ -389,7 +532,7 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
     *found =
         ok && !g.odd &&
         (g.nodes > 0 || g.configs > 0 || (why.code == HEFT_OK && (g.functions.count || g.assets)));
-    ok = ok && (!*found || tell_strangers(&g, err));
+    ok = ok && (!*found || (tell_savings(&g, doc, root, err) && tell_strangers(&g, err)));
     if (ok && *found && why.code != HEFT_OK)
         heft_scan_break_off(s, &why);
     release(&g);

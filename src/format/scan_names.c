@@ -419,7 +419,11 @@ static const char *const SPARED[] = {
     "http.HTTPStatus",
     "multiprocessing.context.SpawnContext",
     "numpy.lib.format.descr_to_dtype",
+    "numpy.random._pickle.__bit_generator_ctor", /* call what they are given, judged where it is made */
+    "numpy.random._pickle.__generator_ctor",
+    "numpy.random._pickle.__randomstate_ctor",
     "signal.Signals",
+    "torch._dynamo.decorators._DimRange",
     "torch._dynamo.eval_frame.OptimizedModule",
     "urllib.parse.DefragResult",
     "urllib.parse.ParseResult",

@@ -11,7 +11,7 @@
  *   scan_other.c   tar: its members; scan_tar_head.c: its headers
  *   scan_packed.c  compressed bytes
  *   scan_content.c kinds of files that are neither
- *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged
+ *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged; scan_saver.c savers
  *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for
  *   scan_yaml.c    configurations (YAML); scan_hydra.c the paths that they name
  *   scan_template.c  Jinja templates

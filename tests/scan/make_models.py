@@ -21,6 +21,8 @@ import h5py
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import function_pb2, graph_pb2
+from tensorflow.core.protobuf import saved_model_pb2
 
 OUT = Path(__file__).parent / "models"
 
@@ -191,6 +193,65 @@ def write_graphs():
             saver_def=saver.as_saver_def()).SerializeToString(deterministic=True))
 
 
+def write_savers():
+    """Savers of any name, and graphs that look like one."""
+    v1 = tf.compat.v1
+
+    def variables():
+        return [v1.get_variable("x", [2], use_resource=True), v1.get_variable("y", [2], use_resource=False)]
+
+    def scoped():
+        with v1.name_scope("model"):
+            return v1.train.Saver(variables())
+
+    savers = {"scope": scoped, "name": lambda: v1.train.Saver(variables(), name="mine"),
+              "sharded": lambda: v1.train.Saver(variables(), name="a/b", sharded=True),
+              "slices": lambda: v1.train.Saver(variables(), name="old", write_version=v1.train.SaverDef.V1),
+              "path": lambda: v1.train.Saver(variables(), filename="/tmp/x")}
+    made = {}
+    for name, build in savers.items():
+        with v1.Graph().as_default():
+            meta = v1.train.export_meta_graph(saver_def=build().as_saver_def())
+            made[name] = meta.graph_def
+            (OUT / f"saver-{name}.meta").write_bytes(meta.SerializeToString(deterministic=True))
+
+    def write(name, change, base="name"):
+        graph = v1.GraphDef()
+        graph.CopyFrom(made[base])
+        change(graph)
+        (OUT / f"saver-{name}.pb").write_bytes(graph.SerializeToString(deterministic=True))
+
+    def node(graph, name):
+        return next(node for node in graph.node if node.name == name)
+
+    def set_path(graph, path):
+        node(graph, "mine/filename/input").attr["value"].tensor.string_val[0] = path
+
+    write("taken", lambda graph: graph.node.add(name="answer", op="Identity").input.extend(["y", "^mine/SaveV2"]))
+    write("taken-inside", lambda graph: graph.node.add(name="mine/answer", op="MatMul").input.extend(["y", "^mine/SaveV2"]))
+    write("named-path", lambda graph: set_path(graph, b"/tmp/x"))
+    write("bare", lambda graph: [setattr(n, "op", "Const") for n in graph.node if n.op.startswith("Placeholder")])
+    saved = saved_model_pb2.SavedModel()
+    meta = saved.meta_graphs.add()
+    meta.graph_def.CopyFrom(made["scope"])
+    meta.signature_def["serving_default"].outputs["y"].name = "model/save/control_dependency:0"
+    (OUT / "saver-signature.pb").write_bytes(saved.SerializeToString(deterministic=True))
+    function = graph_of_function(b"/tmp/x")
+    (OUT / "saver-function-path.pb").write_bytes(function.SerializeToString(deterministic=True))
+
+
+def graph_of_function(path):
+    """A function called as those of tf.train.Checkpoint are, which saves to a path of its own."""
+    function = function_pb2.FunctionDef()
+    function.signature.name = "__inference__traced_save_1"
+    const = function.node_def.add(name="path", op="Const")
+    const.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(path))
+    function.node_def.add(name="SaveV2", op="SaveV2").input.extend(["path", "path", "path"])
+    made = graph_pb2.GraphDef(library=function_pb2.FunctionDefLibrary(function=[function]))
+    made.node.add(name="call", op="StatefulPartitionedCall").attr["f"].func.name = function.signature.name
+    return made
+
+
 def write_metadata():
     """keras_metadata.pb: SavedMetadata { repeated SavedObject nodes = 1 }, SavedObject.metadata = 5."""
     text = json.dumps({"class_name": "Lambda", "config": {"function": [code(), None, None],
@@ -213,6 +274,7 @@ def main():
     write_pytables()
     write_configs()
     write_graphs()
+    write_savers()
     write_metadata()
     print(keras.__version__, tf.__version__, np.__version__, sys.version.split()[0])
 
