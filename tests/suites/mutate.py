@@ -1,4 +1,5 @@
-"""Every golden file, cut off everywhere and with every byte flipped: an answer, never a crash.
+"""Every golden file, and every file that scan is tried on, cut off everywhere and with every byte flipped: an
+answer, never a crash.
 
 A file that breaks heft is kept in the build folder. Under sanitizers the places are a sample, unless
 --long asks for all; so they are of files that another process reads.
@@ -7,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from .common import PATIENCE, Fail, golden_inputs, index_of, run, text_of
+from .common import PATIENCE, TESTS, Fail, golden_inputs, index_of, run, text_of
 
 SAMPLE = 4000  # damaged files made of one golden file, about
 A_PROCESS_EACH = {"h5"}  # files that are read in a process of their own: a sample of places
@@ -26,22 +27,24 @@ def jobs(ctx):
                 continue
             yield (f"{folder.name}/{name}/{part.name}",
                    lambda folder=folder, name=name, part=part: mutate(ctx, folder, name, part))
+    for path in sorted((TESTS / "scan").glob("cases/*")) + sorted((TESTS / "scan").glob("models/*")):
+        yield f"scan/{path.name}", lambda path=path: mutate(ctx, path.parent, path.name, how="--mutate-scan")
 
 
-def stride_for(ctx, folder, size):
+def stride_for(ctx, folder, name, size):
     """Every n-th place; each makes four damaged files (mutate.c)."""
-    slow = folder.name in A_PROCESS_EACH
+    slow = folder.name in A_PROCESS_EACH or name.endswith(".h5")
     if ctx.long or not (ctx.instrumented or slow):
         return 1
     places = size if size <= 8192 else 8448
     return max(1, -(-4 * places // (SLOW_SAMPLE if slow else SAMPLE)))
 
 
-def mutate(ctx, folder, name, part=None):
+def mutate(ctx, folder, name, part=None, how="--mutate"):
     source, work = prepare(ctx, folder / name, part)
     target = work / source.name
-    stride = stride_for(ctx, folder, source.stat().st_size)
-    command = [ctx.heft_open, "--mutate", source, "--at", target, "--stride", str(stride),
+    stride = stride_for(ctx, folder, name, source.stat().st_size)
+    command = [ctx.heft_open, how, source, "--at", target, "--stride", str(stride),
                "--seconds", "10" if ctx.instrumented else "1"]
     if part:
         command += ["--open", work]

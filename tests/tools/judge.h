@@ -32,6 +32,7 @@ struct mutate_options {
     const char *open; /* what is judged; NULL: the damaged copy itself */
     size_t stride;    /* every stride-th place; 1: all */
     double seconds;   /* of a processor's time that one judgement may take */
+    bool scan;        /* judged by heft_scan */
 };
 bool mutate_file(const struct mutate_options *options);
 

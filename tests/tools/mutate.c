@@ -60,14 +60,36 @@ static double now(void)
            seconds_of(&ended.ru_stime);
 }
 
+/* What scan finds must be whole. */
+static void take_item(void *ctx, const struct heft_scan_item *item)
+{
+    struct mutation *m = ctx;
+
+    if (item->what && *item->what && item->name && *item->name && item->file && item->record)
+        return;
+    printf("a finding without a name\n");
+    m->failed = true;
+}
+
+static void scan_file(struct mutation *m, struct heft_error *err)
+{
+    bool complete;
+
+    if (heft_scan(m->options->at, &small_limits, take_item, m, &complete, err) && complete)
+        *err = (struct heft_error){0};
+}
+
 static void judge(struct mutation *m, const char *what, size_t place)
 {
-    struct judgement judgement;
+    struct judgement judgement = {.stage = "scan"};
     const double start = now();
     double seconds;
 
-    judge_file(m->options->open ? m->options->open : m->options->at, &small_limits, NULL, NULL,
-               &judgement);
+    if (m->options->scan)
+        scan_file(m, &judgement.err);
+    else
+        judge_file(m->options->open ? m->options->open : m->options->at, &small_limits, NULL, NULL,
+                   &judgement);
     seconds = now() - start;
     if (seconds > m->slowest)
         m->slowest = seconds;

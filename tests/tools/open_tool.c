@@ -10,6 +10,7 @@
  *     heft-open --mutate FILE --at PATH    judges damaged copies of FILE, written to PATH
  *         [--open PATH]                    what is opened: a folder that the copy is part of
  *         [--stride N] [--seconds S] [--memory MIB]
+ *     heft-open --mutate-scan FILE …       the same, judged by heft_scan
  *
  * OFFSET is 0x… or -. */
 #include <inttypes.h>
@@ -80,7 +81,8 @@ static bool limit_memory(const char *mebibytes)
 
 static bool parse_mutate_option(struct mutate_options *options, const char *name, const char *value)
 {
-    if (strcmp(name, "--mutate") == 0)
+    options->scan |= strcmp(name, "--mutate-scan") == 0;
+    if (strncmp(name, "--mutate", 8) == 0)
         options->source = value;
     else if (strcmp(name, "--at") == 0)
         options->at = value;
@@ -116,7 +118,7 @@ static int run_mutate(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "--mutate") == 0)
+    if (argc > 1 && strncmp(argv[1], "--mutate", 8) == 0)
         return run_mutate(argc, argv);
     if (argc == 3 && strcmp(argv[1], "--rows") == 0)
         return print_rows(argv[2]) ? 0 : 1;
