@@ -151,6 +151,8 @@ enum { MAX_TEXT = 72, MAX_INLINE = 8, MAX_CHILDREN = 16, MAX_LEVELS = 6, MAX_LIN
 /* Depth is the file's choice: deeper lines are not indented further, longer paths are cut, so that
  * output stays linear in the number of values. */
 enum { MAX_INDENT = 40, MAX_BLOB_PATH = 1024 };
+/* Members and characters of a record, beyond which it gets more than a line. */
+enum { RECORD_MEMBERS = 6, RECORD_LETTERS = 160 };
 
 struct tree {
     struct out *out;
@@ -214,6 +216,14 @@ static void put_scalar(struct tree *tree, const struct heft_value *value)
     }
     out->separate = false;
     json_scalar(out, value);
+}
+
+static void put_key(struct out *out, const struct heft_value *value)
+{
+    if (value->key_len)
+        (void)out_name(out, value->key, value->key_len);
+    else
+        out_text(out, "\"\"");
 }
 
 /* A sequence whose first elements are scalars goes on one line. */
@@ -292,6 +302,38 @@ static void put_line(struct tree *tree, const struct heft_value *value)
     out_char(out, brackets(value)[1]);
 }
 
+/* An element of a list that has few members, all of them scalars or short lists of these: the rows
+ * of a table. */
+static bool is_record(const struct tree *tree, const struct heft_value *value)
+{
+    size_t members = 0, letters = 0;
+    if (tree->all || value->kind != HEFT_VALUE_DICT || value->type_name || !value->first_child ||
+        !indexed(tree->stack.frames[tree->stack.n - 1].node))
+        return false;
+    for (const struct heft_value *v = value->first_child; v; v = v->next_sibling) {
+        letters += v->key_len + v->text_len;
+        if (++members > RECORD_MEMBERS || letters > RECORD_LETTERS ||
+            (is_container(v) && (!indexed(v) || !fits_line(v, false))))
+            return false;
+    }
+    return true;
+}
+
+static void put_record(struct tree *tree, const struct heft_value *value)
+{
+    struct out *const out = tree->out;
+    for (const struct heft_value *v = value->first_child; v; v = v->next_sibling) {
+        out_text(out, v == value->first_child ? "{" : ", ");
+        put_key(out, v);
+        out_text(out, ": ");
+        if (is_container(v))
+            put_line(tree, v);
+        else
+            put_scalar(tree, v);
+    }
+    out_char(out, '}');
+}
+
 static void new_line(struct tree *tree)
 {
     const size_t depth = tree->stack.n - 1;
@@ -308,7 +350,7 @@ static bool is_bookkeeping(const struct heft_value *value)
 /* Do the children get lines of their own? Not on one that is full, nor too deep. */
 static bool opens_lines(const struct tree *tree, const struct heft_value *value)
 {
-    return is_container(value) && !fits_line(value, tree->all) &&
+    return is_container(value) && !fits_line(value, tree->all) && !is_record(tree, value) &&
            (tree->all || (tree->stack.n < MAX_LEVELS && !is_bookkeeping(value)));
 }
 
@@ -316,10 +358,7 @@ static bool put_child(struct tree *tree, const struct heft_value *child)
 {
     struct out *const out = tree->out;
     new_line(tree);
-    if (child->key_len)
-        (void)out_name(out, child->key, child->key_len);
-    else
-        out_text(out, "\"\"");
+    put_key(out, child);
     out_text(out, opens_lines(tree, child) && !child->type_name ? ":" : ": ");
     if (!is_container(child)) {
         put_scalar(tree, child);
@@ -329,6 +368,8 @@ static bool put_child(struct tree *tree, const struct heft_value *child)
         return push(&tree->stack, child, 0);
     } else if (fits_line(child, tree->all)) {
         put_line(tree, child);
+    } else if (is_record(tree, child)) {
+        put_record(tree, child);
     } else {
         put_type(out, child);
         out_char(out, brackets(child)[0]);
