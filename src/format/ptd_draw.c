@@ -373,5 +373,5 @@ bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
     const bool ok = look(&l, &mem, err);
 
     heft_arena_release(&mem);
-    return ok;
+    return ok && heft_ptd_check_keys(model, source, to, err);
 }

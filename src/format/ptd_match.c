@@ -230,10 +230,10 @@ bool heft_pte_verify(const struct heft_model *model, uint32_t source,
 {
     const struct heft_pte_wishes *const wishes = model->sources[source].kept;
     struct matching m = {.model = model, .to = to, .source = source, .err = err};
-    bool ok = true;
+    bool ok = heft_ptd_check_keys(model, source, to, err);
 
-    if (!wishes)
-        return true;
+    if (!ok || !wishes)
+        return ok;
     match_all(&m, wishes);
     if (is_last_program(model, source) && has_weights(model))
         ok = map_wishes(&m) && note_unused(&m);

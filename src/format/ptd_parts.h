@@ -80,6 +80,11 @@ HEFT_CHECKED bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct
 HEFT_CHECKED bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
                                   const struct heft_listener *to, struct heft_error *err);
 
+/* ---- ptd_digest.c ---- */
+/* Notes on blobs of that source, a .ptd or .pte, whose keys are digests of other bytes. */
+HEFT_CHECKED bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
+                                      const struct heft_listener *to, struct heft_error *err);
+
 HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,
                                 const struct heft_cargo *cargo, struct heft_error *err);
 

@@ -360,8 +360,12 @@ static bool check_model(struct into *in)
             return true;
         }
     }
-    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "is no folder of a SavedModel: it has no saved_model.pb");
+    heft_fail(
+        in->err, HEFT_USAGE, HEFT_NO_OFFSET,
+        heft_path_kind(in->folder) == HEFT_PATH_FILE
+            ? "is a file: into takes the folder of a SavedModel; for a program of ExecuTorch, "
+              "write a .ptd with the names that it wants"
+            : "is no folder of a SavedModel: it has no saved_model.pb");
     return heft_error_file(in->err, in->folder);
 }
 
