@@ -88,8 +88,11 @@ static const char *without_module(const char *name)
 
 bool heft_dtype_named(const char *name, enum heft_dtype *out)
 {
-    const char *word = without_module(name);
+    const char *word;
 
+    if (!name || !out)
+        return false;
+    word = without_module(name);
     for (unsigned i = 0; i < HEFT_DTYPE_COUNT; i++)
         if (same_word(word, heft_dtype_name((enum heft_dtype)i))) {
             *out = (enum heft_dtype)i;

@@ -28,6 +28,7 @@ def jobs(ctx):
                    lambda a=(compiler, language, standard, more, header): compile_alone(ctx, *a))
     yield "exported symbols are the declared ones", lambda: check_exports(ctx, headers)
     yield "every function is in libheft(3)", lambda: check_manual(headers)
+    yield "every function is tested with NULL", lambda: check_nulls(headers)
     yield "SONAME", lambda: check_soname(ctx)
 
 
@@ -47,6 +48,15 @@ def check_manual(headers):
     missing = sorted(declared_in(headers) - set(re.findall(r"\bheft_\w+", manual)))
     if missing:
         raise Fail("not in man/libheft.3: " + ", ".join(missing))
+
+
+def check_nulls(headers):
+    """Each function that takes a pointer is called by the tests that pass NULL."""
+    tests = "".join((ROOT / "tests/unit" / name).read_text(encoding="utf-8")
+                    for name in ("test_null.c", "test_doors.c"))
+    missing = {name for name in declared_in(headers) if f"{name}(" not in tests}
+    if missing - {"heft_version_number"}:
+        raise Fail("neither in test_null.c nor in test_doors.c: " + ", ".join(sorted(missing)))
 
 
 def check_exports(ctx, headers):

@@ -364,6 +364,11 @@ static void nothing_where_a_vocabulary_is_wanted(void **state)
     assert_refused(heft_decode(NULL, ids, 4, NULL, 0, &n, &err), &err, "a vocabulary");
     assert_refused(heft_decode_files(NULL, paths, 1, take_text, NULL, &err), &err, "a vocabulary");
     assert_refused(heft_decode_file(NULL, "text", take_text, NULL, &err), &err, "a vocabulary");
+    assert_refused(heft_decode_files_with(NULL, paths, 1, NULL, take_text, NULL, &err), &err,
+                   "a vocabulary");
+    assert_null(heft_encode_format(NULL));
+    assert_int_equal(heft_encode_width(NULL), 0);
+    heft_sampler_close(NULL);
     assert_refused(heft_explain_text(NULL, NULL, "", 0, take_word, NULL, &err), &err,
                    "a vocabulary");
     assert_refused(heft_encode(NULL, "", 0, ids, 4, &n, &err), &err, "an encoder");
@@ -379,7 +384,7 @@ static void nothing_where_something_is_wanted(void **state)
 {
     const char *const paths[] = {NULL};
     struct heft_error err = {0};
-    struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
+    struct heft_vocab *v = heft_vocab_open_with(HEFT_TESTS "/golden/tokens/small", NULL, &err);
     struct heft_encoder *e = heft_encoder_new(v, NULL, &err);
     struct heft_decoder *d = heft_decoder_new(v, &err);
     uint32_t ids[4] = {0};

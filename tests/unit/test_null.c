@@ -268,6 +268,11 @@ static void without_a_path(void **state)
     assert_false(heft_format_instead("npy", HEFT_BF16, NULL));
     assert_false(heft_dtype_parse(NULL, &dtype));
     assert_false(heft_dtype_parse("F32", NULL));
+    assert_false(heft_dtype_named(NULL, &dtype));
+    assert_false(heft_dtype_named("f32", NULL));
+    REFUSES(heft_delete_stale(NULL, &err));
+    REFUSES(heft_parse_count(NULL, &number, &err));
+    REFUSES(heft_parse_count("1", NULL, &err));
     assert_null(heft_error_format(&err, NULL, 10));
     assert_ptr_equal(heft_error_format(NULL, line, sizeof line), line);
 }
