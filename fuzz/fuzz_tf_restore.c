@@ -1,8 +1,9 @@
 /* fuzz_tf_restore.c: any bytes as a SavedModel, in binary or text form, beside a checkpoint of a few
- * tensors and an object graph: each metagraph is followed, judged, and asked what it wants.
+ * tensors and an object graph: each metagraph is followed, judged, and asked what it wants, and what
+ * of it a checkpoint lacks, this one and none.
  *
- * What must hold: targets have names of restore ops, steps have targets that there are, and the
- * tensors that a graph wants fit what it wants of them. */
+ * What must hold: targets have names of restore ops, steps have targets that there are, the tensors
+ * that a graph wants fit what it wants of them, and a lack is a note with a text. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -99,6 +100,25 @@ static void want(const struct heft_model *model, uint32_t source)
     heft_tf_wants_release(&wants);
 }
 
+static void lack(struct heft_model *model, uint32_t source, struct heft_tf_saved *saved)
+{
+    struct heft_error err = {0};
+    struct heft_tf_wants wants;
+    struct heft_tf_saving s = {
+        .model = model, .source = source, .saved = saved, .wants = &wants, .err = &err};
+
+    if (heft_tf_restore_expect(&wants, model, source, &err))
+        for (int has_index = 0; has_index < 2; has_index++) {
+            const size_t before = model->n_notes;
+
+            expect(heft_tf_saved_lacks(&s, 0, has_index));
+            expect(model->n_notes <= before + 1);
+            if (model->n_notes > before)
+                expect(model->notes[before].is_lack && model->notes[before].text[0]);
+        }
+    heft_tf_wants_release(&wants);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heft_error err = {0};
@@ -115,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         heft_tf_saved_read(&saved, &model.sources[source].source, &mem, &err)) {
         follow(&model, source, &saved);
         want(&model, source);
+        lack(&model, source, &saved);
     }
     heft_tf_saved_release(&saved);
     heft_arena_release(&mem);

@@ -52,10 +52,12 @@ static inline bool h5_titled_open(struct h5_titled *t, struct heft_bytes config,
     *t = (struct h5_titled){.r = {.model = &t->model, .bytes = &t->bytes}};
     heft_model_init(&t->model, NULL);
     heft_source_open_memory(&t->bytes, (struct heft_bytes){data, sizeof data - 1}, "data");
+    if (!heft_model_add_file(&t->model, &t->bytes, "data", &t->r.source, err))
+        return false;
+    t->bytes = t->model.sources[t->r.source].source;
     if (config.n && !heft_h5_read_config(&t->config, config, &t->model.mem, err))
         return false;
     t->r.config = config.n ? &t->config : NULL;
-    t->r.source = HEFT_NONE;
     while (lines.n) {
         const char *const end = memchr(lines.p, '\n', lines.n);
         const size_t n = end ? (size_t)(end - lines.p) : lines.n;

@@ -6,6 +6,7 @@ ones that must not.
 """
 import io
 import math
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -72,6 +73,50 @@ def groups():
     sample("data-in-superblock.h5", put(old, places[0], 0, 8), "malformed", 0, "")
     sample("root-of-zeros.h5", old[:96] + bytes(64) + old[160:], "unsupported", "-", "libhdf5")
     sample("root-elsewhere.h5", put(old, 64, 1 << 40), "malformed", "-", "libhdf5")
+
+
+def loops():
+    """Structures that lead back to where they came from: libhdf5 follows them until its stack, its memory
+    or its time is at an end."""
+    def chunks(file):
+        file.create_dataset("x", data=np.arange(70, dtype="f4"), chunks=(1,))
+
+    def names(file):
+        for i in range(300):
+            file[f"{i}"] = file["/"]
+
+    def attributes(file):
+        file["x"] = np.float32(1)
+        for i in range(8):
+            file["x"].attrs[f"{i}"] = np.arange(20)
+
+    def deleted(file):
+        for name in "abcdefgh":
+            file[name * 8] = np.float32(1)
+        for name in "ceg":
+            del file[name * 8]
+
+    def top(content, kind):
+        trees = [m.start() for m in re.finditer(b"TREE", content)]
+        return max((at for at in trees if content[at + 4] == kind), key=lambda at: content[at + 5])
+
+    tree = write(names)
+    at = top(tree, 0)
+    assert tree[at + 5] > 0
+    sample("links-within-themselves.h5", put(tree, at + 24 + 8, at), "malformed", "-", "libhdf5")
+    tree = write(chunks)
+    at = top(tree, 1)
+    assert tree[at + 5] > 0
+    sample("chunks-within-themselves.h5", put(tree, at + 24 + 8 + 16, at), "malformed", "-", "libhdf5")
+    heap = write(deleted)
+    at = heap.index(b"HEAP")
+    free, data = (int.from_bytes(heap[at + n:at + n + 8], "little") for n in (16, 24))
+    sample("free-list-of-one.h5", put(heap, data + free, free), "limit", "-", "libhdf5")
+    header = write(attributes)
+    with h5py.File(io.BytesIO(header)) as file:
+        at = h5py.h5o.get_info(file["x"].id).addr
+    more = header.index(b"\x10\0\x10\0", at) + 8  # a message of type 16 with 16 bytes: header continuation
+    sample("header-of-itself.h5", put(put(header, more, at + 16), more + 8, 256), "ok")
 
 
 def links():
@@ -159,7 +204,7 @@ def archives():
 
 
 def main():
-    for make in (superblocks, groups, links, bombs, archives):
+    for make in (superblocks, groups, loops, links, bombs, archives):
         make()
     lines = ["# made by make.py: file, code, offset, part of the message"]
     lines += ["\t".join(row) for row in ROWS]
