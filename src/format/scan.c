@@ -113,14 +113,12 @@ static bool set_kind(struct heft_scan *s, const struct heft_scan_place *place, c
     return true;
 }
 
-/* A file that is no zip at its beginning may be one at its end. */
 static bool scan_plain(struct heft_scan *s, const struct heft_scan_place *place,
                        struct heft_bytes head, struct heft_error *err)
 {
     const size_t before = s->pickles;
 
-    if (!heft_scan_pickles(s, place, 0, err) ||
-        (place->depth < HEFT_SCAN_DEPTH && !heft_scan_hidden_zip(s, place, err)))
+    if (!heft_scan_pickles(s, place, 0, err))
         return false;
     return s->pickles > before ? set_kind(s, place, "pickle")
                                : heft_scan_content(s, place, head, err);
@@ -146,12 +144,26 @@ static bool scan_tar(struct heft_scan *s, const struct heft_scan_place *place,
     return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
 }
 
+/* What it is by its first bytes, neither of a zip nor of a tar. */
+static bool scan_begin(struct heft_scan *s, const struct heft_scan_place *place,
+                       struct heft_bytes head, struct heft_error *err)
+{
+    bool is_packed;
+
+    if (begins(head, "\x93NUMPY", 6))
+        return set_kind(s, place, "npy") && heft_scan_npy(s, place, err);
+    if (!heft_scan_packed(s, place, head, &is_packed, err))
+        return false;
+    if (!is_packed)
+        return scan_plain(s, place, head, err);
+    return set_kind(s, place, "compressed") && scan_also(s, place, err);
+}
+
 bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
                      struct heft_error *err)
 {
     uint8_t room[HEAD];
     struct heft_bytes head;
-    bool is_packed;
 
     if (place->src->size == 0)
         return true;
@@ -161,15 +173,12 @@ bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
     if (begins(head, "PK\3\4", 4))
         return set_kind(s, place, "zip") && heft_scan_zip(s, place, err);
-    if (begins(head, "\x93NUMPY", 6))
-        return set_kind(s, place, "npy") && heft_scan_npy(s, place, err);
     if (heft_scan_is_tar(head))
         return set_kind(s, place, "tar") && scan_tar(s, place, err) && scan_also(s, place, err);
-    if (!heft_scan_packed(s, place, head, &is_packed, err))
+    if (!scan_begin(s, place, head, err))
         return false;
-    if (!is_packed)
-        return scan_plain(s, place, head, err);
-    return set_kind(s, place, "compressed") && scan_also(s, place, err);
+    /* What is no zip at its beginning may be one at its end. */
+    return place->depth >= HEFT_SCAN_DEPTH || heft_scan_hidden_zip(s, place, err);
 }
 
 bool heft_scan_memory(struct heft_scan *s, const struct heft_scan_place *like,

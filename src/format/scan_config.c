@@ -178,6 +178,27 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
 /* Each names a class or function; jsonpickle imports it. */
 static const char *const imports[] = {"py/function", "py/object", "py/type", "py/class"};
 
+/* Libraries that auto_mapping of an adapter names, whose import runs nothing of the model. */
+static bool is_usual_library(struct heft_str path)
+{
+    static const char *const libraries[] = {"diffusers", "peft", "timm", "transformers"};
+
+    for (size_t i = 0; i < HEFT_COUNT(libraries); i++) {
+        const struct heft_str library = heft_str_of(libraries[i]);
+
+        if (heft_str_starts(path, library) && (path.n == library.n || path.p[library.n] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* attn_implementation and its kin: "owner/repository" is one of kernels. */
+static bool ends_as_attention(const struct heft_config_text *key)
+{
+    return key->is_set && (heft_str_ends(heft_config_str(key), "attn_implementation") ||
+                           heft_str_ends(heft_config_str(key), "experts_implementation"));
+}
+
 static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *frame,
                         struct heft_str text, struct heft_error *err)
 {
@@ -192,6 +213,13 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
     if (is(&frame->key, "target") || is(&frame->key, "class_path"))
         return heft_scan_path_danger(text) != HEFT_DANGER ||
                heft_config_tell(c, HEFT_DANGER, "a program may call", text, err);
+    if (is(&frame->key, "expr_str") || is(&frame->key, "guards_code"))
+        return heft_config_expression(c, text, err);
+    if (is(&frame->key, "parent_library") && !is_usual_library(text))
+        return heft_config_tell(c, HEFT_UNKNOWN, "PEFT imports", text, err);
+    if (ends_as_attention(&frame->key) && text.n && memchr(text.p, '/', text.n))
+        return heft_config_tell(c, HEFT_UNKNOWN, "transformers fetches and runs kernels of", text,
+                                err);
     if (is(&frame->key, "_target_"))
         return heft_config_tell(c, heft_scan_path_danger(text), "Hydra calls", text, err);
     if (is(&frame->key, "custom_pipeline"))

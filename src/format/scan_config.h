@@ -1,5 +1,5 @@
-/* scan_config.h: the inside of the judging of configurations, shared by scan_config.c (JSON) and
- * scan_keras.c (what an object stands for). */
+/* scan_config.h: the inside of the judging of configurations, shared by scan_config.c (JSON),
+ * scan_keras.c (what an object stands for) and scan_expression.c (Python in it). */
 #ifndef HEFT_SCAN_CONFIG_H
 #define HEFT_SCAN_CONFIG_H
 
@@ -45,6 +45,12 @@ static inline struct heft_str heft_config_str(const struct heft_config_text *tex
 HEFT_CHECKED bool heft_config_tell(struct heft_config *c, enum heft_danger danger,
                                    const char *sentence, struct heft_str detail,
                                    struct heft_error *err);
+
+/* ---- scan_expression.c ---- */
+
+/* A text that is evaluated. */
+HEFT_CHECKED bool heft_config_expression(struct heft_config *c, struct heft_str text,
+                                         struct heft_error *err);
 
 /* ---- scan_keras.c ---- */
 

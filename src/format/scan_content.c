@@ -165,7 +165,7 @@ static void set_kind(struct heft_scan *s, const struct heft_scan_place *place, c
 /* ---- configurations ---------------------------------------------------------------------- */
 
 /* Behind a byte-order mark and white space. */
-static bool begins_json(struct heft_bytes head)
+bool heft_scan_begins_json(struct heft_bytes head)
 {
     size_t i = head.n >= 3 && memcmp(head.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 
@@ -246,6 +246,17 @@ static bool is_graph_name(struct heft_str name)
            heft_str_ends(name, ".meta");
 }
 
+/* A kind that holds nothing to execute. What is taken for safetensors by its ninth byte must also have
+ * room for its header. */
+static bool is_inert(const struct heft_format *format, const struct heft_scan_place *place,
+                     struct heft_bytes head)
+{
+    for (size_t i = 0; format && i < HEFT_COUNT(inert); i++)
+        if (strcmp(format->name, inert[i]) == 0)
+            return i > 0 || (head.n >= 8 && heft_le64(head.p) <= place->src->size - 8);
+    return false;
+}
+
 static bool is_format(const struct heft_format *format, const char *name)
 {
     return format && strcmp(format->name, name) == 0;
@@ -260,10 +271,7 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
 
     if (!probe(place, &format, err))
         return false;
-    set_kind(s, place, format ? format->name : other_kind(head), false);
-    for (size_t i = 0; format && i < HEFT_COUNT(inert); i++)
-        if (strcmp(format->name, inert[i]) == 0)
-            set_kind(s, place, inert[i], true);
+    set_kind(s, place, format ? format->name : other_kind(head), is_inert(format, place, head));
     if (is_format(format, "h5")) {
         set_kind(s, place, "h5", true);
         return heft_scan_h5(s, place, err);
@@ -312,7 +320,7 @@ bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,
         set_kind(s, place, "Jinja template", false);
         return scan_text(s, place, false, err);
     }
-    if (!begins_json(head) && !heft_str_ends(name, ".json"))
+    if (!heft_scan_begins_json(head) && !heft_str_ends(name, ".json"))
         return scan_rest(s, place, head, err);
     if (!scan_json(s, place, &json, err))
         return false;
@@ -330,6 +338,6 @@ bool heft_scan_is_content(struct heft_str name, struct heft_bytes head)
     for (size_t i = 0; ends[i]; i++)
         if (heft_str_ends(name, ends[i]))
             return true;
-    return heft_scan_is_yaml(name) || native_or_chunked(head) || begins_json(head) ||
+    return heft_scan_is_yaml(name) || native_or_chunked(head) || heft_scan_begins_json(head) ||
            (head.n >= 8 && memcmp(head.p, "\x89HDF\r\n\x1a\n", 8) == 0);
 }

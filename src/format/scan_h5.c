@@ -22,7 +22,7 @@ static bool judge_attribute(struct heft_scan *s, const struct heft_scan_place *p
     struct heft_scan_json ignored;
 
     inner.base = HEFT_NO_OFFSET;
-    if (memchr("{[", bytes.p[0], 2))
+    if (heft_scan_begins_json(bytes))
         return heft_scan_config(s, &inner, bytes, &ignored, err);
     if (!heft_scan_pay(s, place, bytes.n))
         return true;
@@ -67,6 +67,24 @@ static bool judge_texts(struct heft_scan *s, const struct heft_scan_place *place
     return true;
 }
 
+/* Links and data that lead to other files: Keras and h5py read them, whatever they are. */
+static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place,
+                        const struct heft_model *model, struct heft_error *err)
+{
+    for (size_t i = 0; i < model->n_unreadable; i++) {
+        const struct heft_unreadable *lost = &model->unreadable[i];
+        const char *sentence;
+
+        if (!heft_str_ends(heft_str_of(lost->reason), "heft opens no second file"))
+            continue;
+        sentence = heft_arena_printf(&s->mem, err, "%.*s reads another file at a path of this one",
+                                     (int)heft_min_u64(lost->name.n, 200), lost->name.p);
+        if (!heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code", sentence))
+            return false;
+    }
+    return true;
+}
+
 bool heft_scan_is_h5(const struct heft_scan_place *place, bool *is_it, struct heft_error *err)
 {
     return heft_registry_find("h5")->seek(place->src, is_it, err);
@@ -87,7 +105,7 @@ bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, stru
     ok = heft_model_add_file(&model, &slice, s->path, &index, &why) &&
          heft_registry_open_source(&model, index, "h5", &why) && heft_model_merge(&model, &why);
     if (ok)
-        ok = judge_texts(s, place, model.values, 0, err);
+        ok = judge_texts(s, place, model.values, 0, err) && tell_others(s, place, &model, err);
     else if (why.code == HEFT_NOMEM || why.code == HEFT_IO)
         *err = why;
     else

@@ -3,6 +3,7 @@
  *     _target_: torch.optim.Adam      Hydra, and whoever follows it, imports the path and calls it
  *     target: ldm.models.Model        the same of latent diffusion and NeMo
  *     class_path: mylib.Model         the same of Lightning
+ *     loader_module: mylib.loader     MLflow imports it, from the model's directory as well
  *
  * No parser of YAML: a key is found by its spelling, plain, in quotes, or in double quotes with
  * escapes; as an anchor or as a "? key" it is a finding that is not looked into, and so is a value
@@ -15,7 +16,16 @@
 
 #define MOST_TOLD 10000 /* paths of one file */
 
-static const char *const keys[] = {"_target_", "target", "class_path"};
+static const struct {
+    const char *name, *sentence;
+    const char *usual; /* what a path that is not told begins with; NULL: only a danger is told */
+} keys[] = {
+    {"_target_", "Hydra calls", "$"}, /* no path */
+    {"target", "a program may call", NULL},
+    {"class_path", "a program may call", NULL},
+    {"loader_module", "MLflow imports", "mlflow."},
+};
+#define TARGET 0
 
 struct targets {
     struct heft_scan *s;
@@ -92,7 +102,7 @@ static bool is_quote(const struct targets *t, size_t at)
 }
 
 /* The value that begins at `at`, behind the colon. */
-static bool judge_value(struct targets *t, size_t at, bool sure)
+static bool judge_value(struct targets *t, size_t at, size_t key)
 {
     struct heft_str path;
     enum heft_danger danger;
@@ -103,12 +113,14 @@ static bool judge_value(struct targets *t, size_t at, bool sure)
     for (end = at; end < t->text.n && (is_word(t->text.p[end]) || t->text.p[end] == '.');)
         end++;
     path = (struct heft_str){(const char *)t->text.p + at, end - at};
-    if (sure && end < t->text.n && memchr("*|>$\\", t->text.p[end], 5))
+    if (key == TARGET && end < t->text.n && memchr("*|>$\\", t->text.p[end], 5))
         return tell(t, at, HEFT_UNKNOWN, "Hydra calls what is spelled in a way not looked into",
                     HEFT_STR(""));
     danger = heft_scan_path_danger(path);
-    return path.n == 0 || (!sure && danger != HEFT_DANGER) ||
-           tell(t, at, danger, sure ? "Hydra calls" : "a program may call", path);
+    if (path.n == 0 || (danger != HEFT_DANGER &&
+                        (!keys[key].usual || heft_str_starts(path, heft_str_of(keys[key].usual)))))
+        return true;
+    return tell(t, at, danger, keys[key].sentence, path);
 }
 
 /* ---- keys -------------------------------------------------------------------------------- */
@@ -134,13 +146,13 @@ static bool is_key_elsewhere(const struct targets *t, size_t at)
     return at < t->text.n && (t->text.p[at] == '&' || (at > 0 && t->text.p[at - 1] == '?'));
 }
 
-static bool judge_key(struct targets *t, size_t at, size_t end, bool sure)
+static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
 {
     const size_t value = behind_colon(t, end);
 
     if (value)
-        return judge_value(t, value, sure);
-    return !sure || !is_key_elsewhere(t, at) ||
+        return judge_value(t, value, key);
+    return key != TARGET || !is_key_elsewhere(t, at) ||
            tell(t, at, HEFT_UNKNOWN, "a key _target_ in a place not looked into", HEFT_STR(""));
 }
 
@@ -155,7 +167,7 @@ static size_t skip_hidden_break(const struct targets *t, size_t at)
 /* Whether "…" at `at` is _target_ with escapes in it; *end is then at the closing quote. */
 static bool is_escaped_key(const struct targets *t, size_t at, size_t *end)
 {
-    const char *const key = keys[0];
+    const char *const key = keys[TARGET].name;
     size_t from = at + 1;
 
     for (size_t i = 0; key[i]; i++) {
@@ -184,12 +196,12 @@ static bool judge_here(struct targets *t, size_t at)
     size_t end;
 
     if (t->text.p[at] == '"' && is_escaped_key(t, at, &end))
-        return judge_key(t, at + 1, end, true);
+        return judge_key(t, at + 1, end, TARGET);
     if (at > 0 && is_word(t->text.p[at - 1]))
         return true;
     for (size_t i = 0; i < HEFT_COUNT(keys); i++)
-        if (is_at(t, at, keys[i]))
-            return judge_key(t, at, at + strlen(keys[i]), i == 0);
+        if (is_at(t, at, keys[i].name))
+            return judge_key(t, at, at + strlen(keys[i].name), i);
     return true;
 }
 
@@ -200,7 +212,7 @@ bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
     bool ok = true;
 
     for (size_t i = 0; ok && i < text.n && t.told.count < MOST_TOLD; i++)
-        ok = !memchr("\"_tc", text.p[i], 4) || judge_here(&t, i);
+        ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
     if (ok && t.told.count == MOST_TOLD)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
                             "more than 10000 targets; the rest was not looked into");

@@ -138,8 +138,6 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place, 
     rest.quiet = true;
     if (at >= place->src->size)
         return true;
-    if (has_magic(place, at, "PK\3\4", 4))
-        return heft_scan_within(s, &rest, at, place->src->size - at, place->record, err);
     return heft_scan_pickles(s, &rest, at, err);
 }
 

@@ -299,6 +299,13 @@ static bool read_member(const struct heft_scan_place *place, const uint8_t head[
     return heft_within(m->data, m->size, place->src->size) || has_no_data(m, head);
 }
 
+/* Behind the last member there are zeros; a zip may stand behind those. */
+static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                        struct heft_error *err)
+{
+    return heft_scan_within(s, place, at, place->src->size - at, place->record, err);
+}
+
 bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
 {
     const uint64_t end = place->src->size, most = heft_limit_entries(s->limits, end);
@@ -313,7 +320,7 @@ bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, str
         if (!heft_source_read(place->src, at, head, BLOCK, err))
             return false;
         if (is_zero(head))
-            return true;
+            return scan_behind(s, place, at, err);
         if (!read_member(place, head, &before, &m))
             return cut_off(s, place, at);
         if (m.type && memchr("LKxXg", m.type, 5)) {
@@ -325,5 +332,5 @@ bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, str
         padded = m.size + (BLOCK - m.size % BLOCK) % BLOCK;
         at = heft_within(m.data, padded, end) ? m.data + padded : end;
     }
-    return members < most || cut_off(s, place, at);
+    return members < most ? scan_behind(s, place, at, err) : cut_off(s, place, at);
 }

@@ -161,6 +161,8 @@ HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_
                                     struct heft_bytes head, struct heft_error *err);
 /* Whether a record that begins so, or has such a name, is of a kind that is judged. */
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head);
+/* Whether it begins as JSON, behind a byte-order mark and white space. */
+bool heft_scan_begins_json(struct heft_bytes head);
 /* The last part of the record's name, or of the file's. */
 struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place);
 

@@ -222,10 +222,44 @@ bool heft_scan_script(struct heft_scan *s, const struct heft_scan_place *place,
     return !heft_str_ends(name, "bytecode.pkl") || begin_walk(s, place, bytes, true, err);
 }
 
+/* Functions of torch that programs call beside operations. nn: layers, of configurations. */
+static bool is_usual_target(struct heft_str target)
+{
+    static const char *const begins[] = {"sym_",
+                                         "_sym_",
+                                         "_check",
+                                         "_higher_order_ops.",
+                                         "nn.",
+                                         "_C._set_grad_enabled",
+                                         "amp.autocast_mode._",
+                                         NULL};
+
+    target = (struct heft_str){target.p + 6, target.n - 6}; /* behind "torch." */
+    for (size_t i = 0; begins[i]; i++)
+        if (heft_str_starts(target, heft_str_of(begins[i])))
+            return true;
+    return false;
+}
+
+static bool tell_target(struct heft_scan *s, const struct heft_scan_place *place,
+                        struct heft_str target, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    const char *sentence =
+        heft_arena_printf(&mem, err, "%.*s: a function of torch that no program needs",
+                          (int)heft_min_u64(target.n, 200), target.p);
+    const bool ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "op", sentence);
+
+    heft_arena_release(&mem);
+    return ok;
+}
+
 bool heft_scan_target(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_str target, struct heft_error *err)
 {
-    return !heft_str_starts(target, HEFT_STR("torch.ops.")) ||
-           begin_walk(s, place, (struct heft_bytes){(const uint8_t *)target.p, target.n}, false,
-                      err);
+    if (heft_str_starts(target, HEFT_STR("torch.ops.")))
+        return begin_walk(s, place, (struct heft_bytes){(const uint8_t *)target.p, target.n}, false,
+                          err);
+    return !heft_str_starts(target, HEFT_STR("torch.")) || is_usual_target(target) ||
+           tell_target(s, place, target, err);
 }

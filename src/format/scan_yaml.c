@@ -25,7 +25,7 @@ static bool ends_as(struct heft_str name, const char *end)
 
 bool heft_scan_is_yaml(struct heft_str name)
 {
-    return ends_as(name, ".yaml") || ends_as(name, ".yml");
+    return ends_as(name, ".yaml") || ends_as(name, ".yml") || heft_str_is(name, "MLmodel");
 }
 
 static bool is_hex(uint8_t c)
@@ -96,6 +96,7 @@ static const struct {
     {"!new:", "HyperPyYAML imports and calls", HEFT_UNKNOWN},
     {"!name:", "HyperPyYAML imports", HEFT_UNKNOWN},
     {"!module:", "HyperPyYAML imports", HEFT_UNKNOWN},
+    {"function_type: lambda", "Keras runs Python code of this file", HEFT_DANGER},
     {"${eval:", "OmegaConf evaluates what a program's resolver is given", HEFT_UNKNOWN},
 };
 

@@ -2,8 +2,13 @@
 """Writes those of models/ that need nothing but Python: configurations by hand, and archives that lack a
 record. expect-models.tsv says what scan finds in each.
 """
+import gzip
+import io
 import json
+import struct
+import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 OUT = Path(__file__).parent / "models"
@@ -49,6 +54,24 @@ def write_targets():
     write_json("target-through.json", {"_target_": "torch.nn.os.system", "command": "true"})
 
 
+def write_expressions():
+    """What torch.export.load evaluates."""
+    ordinary = ["Mul(Integer(2), Symbol('s77', positive=True, integer=True))",
+                "Add(FloorDiv(Add(Symbol('s0', positive=True, integer=True), Integer(-1)), Integer(2)), Integer(1))"]
+    guards = ["L['input'].size()[0]*(L['x'].size()[1] // 3) >= 2", "L['x'].size()[1] != max(1, L['x'].size()[1] // 3)",
+              "not (L['x'].size()[0] == 1) and (L['args'][0][0].size()[1] % 64) <= 10", "L['n'] >= 0.5e+3"]
+    write_json("expression-ordinary.json", {"as_expr": [{"expr_str": e} for e in ordinary], "guards_code": guards})
+    for name, text in {"import": "__import__('os').system('true')", "hex": "1.0.hex()", "alias": "(size:=eval)",
+                       "within": "Add(\"open('x','w')\")", "module": "os.system('true')", "call": "(print)('x')",
+                       "lambda": "Max(lambda: 1, 2)", "lines": "1\nsize = print", "wide": "\uff45val('1')",
+                       "string": "'{}'.format(1)", "item": "L['x'](1)"}.items():
+        write_json(f"expression-{name}.json", {"as_expr": {"expr_str": text}})
+    write_json("expression-guard.json", {"guards_code": ["L['x'].size()[0] >= 2", "exec('1') or True"]})
+    write_json("export-target.json", {"nodes": [{"target": "torch.ops.aten.add.Tensor"}, {"target": "torch.sym_max"},
+                                                {"target": "_operator.mul"}, {"target": "torch.frombuffer"}]})
+    write_json("export-target-danger.json", {"nodes": [{"target": "torch.serialization.os.system"}]})
+
+
 def layer(name, **config):
     return {"module": "keras.layers", "class_name": name, "registered_name": None, "config": config}
 
@@ -58,6 +81,17 @@ def write_keras():
         write_json(f"keras-vocabulary-{name}.json", layer(name, vocabulary="/etc/passwd", max_tokens=None))
     write_json("keras-vocabulary-fine.json", [layer("StringLookup", vocabulary=["a", "b"]),
                                               layer("IntegerLookup", vocabulary=None, vocabulary_dtype="int64")])
+
+
+def write_others():
+    write_json("keras-internal.json", layer("x", a=1) | {"module": "keras.src.utils.os", "class_name": "system"})
+    write_json("parent-library.json", {"auto_mapping": {"base_model_class": "M", "parent_library": "mylib.model"}})
+    write_json("parent-library-usual.json", {"auto_mapping": {"parent_library": "transformers.models.bert.modeling_bert"}})
+    write_json("attention.json", {"_attn_implementation": "owner/kernels", "attn_implementation": "flash_attention_2"})
+    (OUT / "keras-lambda.yaml").write_text("class_name: Lambda\nconfig:\n  function: [x, null, null]\n"
+                                           "  function_type: lambda\n")
+    (OUT / "MLmodel").write_text("flavors:\n  python_function:\n    loader_module: mylib.loader\n    code: code\n")
+    (OUT / "mlflow.yaml").write_text("flavors:\n  python_function:\n    loader_module: mlflow.sklearn\n")
 
 
 def write_templates():
@@ -85,11 +119,37 @@ def write_archives():
     write_zip("no-config-npz.zip", ("model.weights.npz", b""))
 
 
+def write_polyglots():
+    """A zip at the end of another file, which zipfile opens as one."""
+    write_zip("tail.tmp", ("config.json", json.dumps({"class_name": "__lambda__", "config": {"code": "x"}})))
+    tail = (OUT / "tail.tmp").read_bytes()
+    (OUT / "tail.tmp").unlink()
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n"
+    array = b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + bytes(4)
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as out:
+        out.addfile(tarfile.TarInfo("x"))
+    heads = {"npy": array, "npy-more": array + b"junk", "tar": tar.getvalue(), "gzip": gzip.compress(b"x", mtime=0),
+             "zlib": zlib.compress(b"x")}
+    for name, head in heads.items():
+        (OUT / f"tail-{name}.keras").write_bytes(head + tail)
+    write_zip("last.tmp", ("config.json", "{}"))
+    with tarfile.open(OUT / "zip-last.tar", "w") as out:
+        out.addfile(tarfile.TarInfo("a"))
+        info = tarfile.TarInfo("b.zip")
+        info.size = (OUT / "last.tmp").stat().st_size
+        out.addfile(info, io.BytesIO((OUT / "last.tmp").read_bytes()))
+    (OUT / "last.tmp").unlink()
+
+
 def main():
     write_targets()
     write_keras()
+    write_expressions()
+    write_others()
     write_templates()
     write_archives()
+    write_polyglots()
 
 
 main()

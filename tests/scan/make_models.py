@@ -88,6 +88,16 @@ def write_pytables():
         file.attrs["TITLE"] = np.bytes_("a text with a full stop.")
 
 
+def write_hdf5():
+    layer = json.dumps({"class_name": "__lambda__", "config": {"code": "x"}})
+    with h5py.File(OUT / "config-behind-blanks.h5", "w") as file:
+        file.attrs["model_config"] = " \n" + layer
+    with h5py.File(OUT / "link-outside.h5", "w") as file:
+        file["w"] = h5py.ExternalLink("/etc/passwd", "/")
+    with h5py.File(OUT / "data-outside.h5", "w") as file:
+        file.create_dataset("w", (4,), "u1", external=[("/etc/passwd", 0, 4)])
+
+
 def write_configs():
     layer = {"module": "keras.layers", "class_name": "Lambda", "registered_name": None,
              "config": {"name": "l", "function": {"class_name": "__lambda__", "config": {
@@ -272,6 +282,7 @@ def main():
     keras.utils.set_random_seed(0)
     write_keras()
     write_pytables()
+    write_hdf5()
     write_configs()
     write_graphs()
     write_savers()

@@ -83,8 +83,9 @@ def check_name(ctx, danger, name):
 
 
 def check_ordinary(ctx, folder):
-    """Models of the reference frameworks that hold nothing but numbers and ordinary graphs."""
+    """Models of the reference frameworks that hold nothing but numbers and ordinary graphs. One has a link to
+    another file."""
     code, items, errors = scan(ctx, TESTS / "golden" / folder)
-    found = [item for item in items if item["danger"] != "allowed"]
-    if code or found:
+    found = [item for item in items if item["danger"] != "allowed" and not item["file"].endswith("h5/links.h5")]
+    if found or code != (folder == "h5"):
         raise Fail("\n".join([f"exit {code}"] + [str(item) for item in found[:20]] + [errors]))
