@@ -119,12 +119,12 @@ bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *e
     return ok;
 }
 
-bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key, struct heft_str value,
-                             bool *is_new, struct heft_error *err)
+bool heft_cargo_add_metadata(struct heft_cargo *cargo, const struct heft_pair *pair, bool *is_new,
+                             struct heft_error *err)
 {
     uint32_t found;
 
-    if (!heft_strmap_add(&cargo->keys, key, (uint32_t)cargo->n_metadata, &found, err))
+    if (!heft_strmap_add(&cargo->keys, pair->key, (uint32_t)cargo->n_metadata, &found, err))
         return false;
     *is_new = found == HEFT_MAP_NONE;
     if (!*is_new)
@@ -132,20 +132,21 @@ bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key, stru
     if (!heft_grow(&cargo->metadata, &cargo->cap_metadata, cargo->n_metadata, 1,
                    sizeof *cargo->metadata, err))
         return false;
-    cargo->metadata[cargo->n_metadata++] = (struct heft_pair){.key = key, .value = value};
+    cargo->metadata[cargo->n_metadata++] = *pair;
     return true;
 }
 
-/* Adds it, or replaces the value that is there. */
+/* Adds it, or replaces the one that is there. */
 static bool set_metadata(struct heft_cargo *cargo, const char *key, const char *value,
                          struct heft_error *err)
 {
-    const uint32_t found = heft_strmap_get(&cargo->keys, heft_str_of(key));
+    const struct heft_pair pair = {.key = heft_str_of(key), .value = heft_str_of(value)};
+    const uint32_t found = heft_strmap_get(&cargo->keys, pair.key);
     bool is_new;
 
     if (found == HEFT_MAP_NONE)
-        return heft_cargo_add_metadata(cargo, heft_str_of(key), heft_str_of(value), &is_new, err);
-    cargo->metadata[found].value = heft_str_of(value);
+        return heft_cargo_add_metadata(cargo, &pair, &is_new, err);
+    cargo->metadata[found] = pair;
     return true;
 }
 
@@ -171,8 +172,7 @@ static bool collect_metadata(struct heft_cargo *cargo, const struct heft_convert
 
     for (size_t i = 0; i < model->n_metadata; i++)
         if (!is_bookkeeping(model, model->metadata[i].key) &&
-            !heft_cargo_add_metadata(cargo, model->metadata[i].key, model->metadata[i].value,
-                                     &is_new, err))
+            !heft_cargo_add_metadata(cargo, &model->metadata[i], &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {
         const struct heft_rule *rule = &options->rules[i];

@@ -83,9 +83,8 @@ HEFT_CHECKED bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_st
                                           const struct heft_convert_options *options,
                                           struct heft_error *err);
 /* Adds key: value; where the key is there already, leaves it and is_new false. */
-HEFT_CHECKED bool heft_cargo_add_metadata(struct heft_cargo *cargo, struct heft_str key,
-                                          struct heft_str value, bool *is_new,
-                                          struct heft_error *err);
+HEFT_CHECKED bool heft_cargo_add_metadata(struct heft_cargo *cargo, const struct heft_pair *pair,
+                                          bool *is_new, struct heft_error *err);
 /* Applies the rename rules to the names of the items from number `first` on. */
 HEFT_CHECKED bool heft_cargo_rename(struct heft_cargo *cargo, size_t first,
                                     const struct heft_convert_options *options,

@@ -124,13 +124,14 @@ static bool drop(struct untier *u, const struct alias *alias, const struct alias
                  struct heft_error *err)
 {
     struct heft_cargo *cargo = u->cargo;
+    const struct heft_pair record = {.key = alias->name, .value = kept->name};
     struct heft_tied tied = {alias->name, kept->name, false};
 
     if (!same_view(&cargo->items[alias->item], &cargo->items[kept->item]) ||
         heft_tie_is_reserved(alias->name))
         return true;
     u->dropped[alias->item] = true;
-    if (!heft_cargo_add_metadata(cargo, alias->name, kept->name, &tied.is_recorded, err) ||
+    if (!heft_cargo_add_metadata(cargo, &record, &tied.is_recorded, err) ||
         !heft_grow(&cargo->tied, &cargo->cap_tied, cargo->n_tied, 1, sizeof *cargo->tied, err))
         return false;
     cargo->tied[cargo->n_tied++] = tied;
@@ -287,8 +288,8 @@ static bool has_metadata_rule(const struct heft_convert_options *options)
 static bool vouch(struct heft_cargo *cargo, const struct heft_convert_options *options,
                   struct heft_error *err)
 {
+    struct heft_pair all = {.key = HEFT_STR(HEFT_TIES_KEY)};
     struct heft_buf lines = {0};
-    struct heft_str text;
     bool is_wanted = false, is_new;
 
     if (has_metadata_rule(options) && !looks_tied(cargo, options, &is_wanted, err))
@@ -306,8 +307,8 @@ static bool vouch(struct heft_cargo *cargo, const struct heft_convert_options *o
         heft_buf_release(&lines);
         return true;
     }
-    return heft_buf_take(&lines, cargo->mem, &text, err) &&
-           heft_cargo_add_metadata(cargo, HEFT_STR(HEFT_TIES_KEY), text, &is_new, err);
+    return heft_buf_take(&lines, cargo->mem, &all.value, err) &&
+           heft_cargo_add_metadata(cargo, &all, &is_new, err);
 }
 
 bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_options *options,

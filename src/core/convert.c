@@ -1,6 +1,7 @@
 /* convert.c: wish → format and file names → cargo → plan. Nothing here touches an output. */
 #include "core/convert.h"
 
+#include "core/locate_parts.h"
 #include "core/reader.h"
 
 #define DEFAULT_SHARD 5000000000u /* the hub's "5GB" */
@@ -94,6 +95,20 @@ static bool split_pattern(struct heft_conversion *c, const char *pattern, struct
     return true;
 }
 
+/* The index of "model.fp16.safetensors" is called as transformers and diffusers look for it:
+ * "model.safetensors.index.fp16.json". Of a pattern of the user's it is called as the hub has it. */
+static bool name_variant_index(struct heft_conversion *c, struct heft_str stem, const char *dot,
+                               struct heft_error *err)
+{
+    struct heft_str variant;
+
+    if (!heft_stem_variant(&stem, &variant))
+        return true;
+    c->index_name = heft_arena_printf(&c->mem, err, "%.*s%s.index.%.*s.json", (int)stem.n, stem.p,
+                                      dot, (int)variant.n, variant.p);
+    return c->index_name != NULL;
+}
+
 /* "out/model.safetensors" that is to be sharded: folder "out", pattern "model{suffix}.safetensors".
  */
 static const char *pattern_of_file(struct heft_conversion *c, const char *path,
@@ -104,7 +119,8 @@ static const char *pattern_of_file(struct heft_conversion *c, const char *path,
     const struct heft_str folder = {path, (size_t)(name - path)};
 
     c->folder = folder.n ? heft_arena_text(&c->mem, folder, err) : "";
-    if (!c->folder || !dot)
+    if (!c->folder || !dot ||
+        !name_variant_index(c, (struct heft_str){name, (size_t)(dot - name)}, dot, err))
         return NULL;
     return heft_arena_printf(&c->mem, err, "%.*s" SUFFIX "%s", (int)(dot - name), name, dot);
 }
@@ -352,7 +368,9 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
     const struct heft_format *index = heft_registry_find("hf-index");
-    const char *name = heft_arena_printf(&c->mem, err, "%s%s.index.json", c->prefix, c->suffix);
+    const char *name =
+        c->index_name ? c->index_name
+                      : heft_arena_printf(&c->mem, err, "%s%s.index.json", c->prefix, c->suffix);
     const char *path = name ? in_folder(c, name, err) : NULL;
     uint32_t file;
 
@@ -457,6 +475,8 @@ static bool belongs_to_set(const struct heft_conversion *c, const char *name)
 {
     const size_t prefix = strlen(c->prefix), suffix = c->suffix ? strlen(c->suffix) : 0;
 
+    if (c->index_name && strcmp(name, c->index_name) == 0)
+        return true;
     if (strncmp(name, c->prefix, prefix) != 0)
         return false;
     name += prefix;

@@ -16,6 +16,7 @@ struct heft_conversion {
     struct heft_exec_options exec;
     const char *folder;          /* where the files go; NULL: beside nothing, a path of its own */
     const char *prefix, *suffix; /* of the shard pattern; NULL where there is one file */
+    const char *index_name;      /* of the set, where it is not PREFIX SUFFIX .index.json */
     const char **notes;
     size_t n_notes, cap_notes;
     struct heft_unread *lost; /* salvage */

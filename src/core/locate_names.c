@@ -119,13 +119,14 @@ static void cut_shard(struct heft_str *stem, uint32_t *number, uint32_t *of)
 }
 
 /* "model-00001-of-00003.fp16" and "model.fp16-00001-of-00003": the variant is cut, too. */
-static bool cut_variant(struct heft_str *stem)
+bool heft_stem_variant(struct heft_str *stem, struct heft_str *variant)
 {
     for (size_t i = 0; i < HEFT_COUNT(stems); i++) {
         const size_t n = strlen(stems[i]);
 
         if (stem->n > n + 1 && memcmp(stem->p, stems[i], n) == 0 && stem->p[n] == '.' &&
             !memchr(stem->p + n + 1, '.', stem->n - n - 1)) {
+            *variant = (struct heft_str){stem->p + n + 1, stem->n - n - 1};
             stem->n = n;
             return true;
         }
@@ -201,6 +202,7 @@ static bool judge_name(const char *name, struct judged *out)
 {
     struct heft_str stem = heft_str_of(name);
     struct heft_candidate *c = &out->c;
+    struct heft_str ignored;
     bool variant = false;
     uint32_t order = 0;
 
@@ -213,7 +215,7 @@ static bool judge_name(const char *name, struct judged *out)
     if (!cut_extension(&stem, &order))
         return false;
     cut_shard(&stem, &out->number, &c->of);
-    variant |= cut_variant(&stem);
+    variant |= heft_stem_variant(&stem, &ignored);
     if (!c->of && !c->is_index)
         cut_shard(&stem, &out->number, &c->of);
     c->stem = stem;

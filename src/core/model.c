@@ -370,16 +370,15 @@ static bool add_pair(struct heft_model *model, struct heft_pair **pairs, size_t 
 
     if (!v || !heft_grow(pairs, cap, *n, 1, sizeof **pairs, err))
         return false;
-    (*pairs)[(*n)++] = (struct heft_pair){{k, pair->key.n}, {v, pair->value.n}, pair->source};
+    (*pairs)[(*n)++] =
+        (struct heft_pair){{k, pair->key.n}, {v, pair->value.n}, pair->source, pair->is_json};
     return true;
 }
 
-bool heft_model_add_metadata(struct heft_model *model, uint32_t source, struct heft_str key,
-                             struct heft_str value, struct heft_error *err)
+bool heft_model_add_metadata(struct heft_model *model, const struct heft_pair *pair,
+                             struct heft_error *err)
 {
-    const struct heft_pair pair = {key, value, source};
-
-    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, &pair, err);
+    return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, pair, err);
 }
 
 struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err)

@@ -149,6 +149,7 @@ struct heft_claim {
 struct heft_pair {
     struct heft_str key, value; /* NUL-terminated */
     uint32_t source;            /* that says so */
+    bool is_json;               /* the value is JSON that is no string: a number in an index */
 };
 
 /* The values of one file, a HEFT_VALUE_DICT. */
@@ -357,8 +358,7 @@ HEFT_CHECKED bool heft_model_claim(struct heft_model *model, uint32_t source, ui
 HEFT_CHECKED bool heft_model_claim_of(struct heft_model *model, uint32_t source, uint64_t off,
                                       uint64_t len, const char *what, struct heft_str of,
                                       struct heft_error *err);
-HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, uint32_t source,
-                                          struct heft_str key, struct heft_str value,
+HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, const struct heft_pair *pair,
                                           struct heft_error *err);
 /* The root of `about`, made on first use. */
 HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err);

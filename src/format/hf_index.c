@@ -15,9 +15,10 @@
  *
  *         "/layers/dense/vars": ["NAME_00000.weights.h5", …],
  *
- * The shards may be of any format: each is opened once, in the order of first mention. What the
- * index says is then compared with what they hold: disagreements are findings of `verify`, but a
- * shard that is missing or broken is an error. The text of the index is let go after opening. */
+ * The shards may be of any format: each is opened once, in the order of their names, as transformers
+ * does; those of Keras in the order of first mention. What the index says is then compared with what
+ * they hold: disagreements are findings of `verify`, but a shard that is missing or broken is an
+ * error. The text of the index is let go after opening. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -31,6 +32,7 @@ struct shard {
     size_t first, end; /* its rows in the model */
     const struct heft_format *format;
     uint32_t n_entries, first_entry; /* in the reader's list of entries by shard */
+    uint32_t mentioned;              /* how many others the index mentions before it */
 };
 
 struct mapping {
@@ -65,13 +67,14 @@ struct reader {
 /* ---- reading the text ----------------------------------------------------------------------- */
 
 /* The next value: strings as they are, all else as its JSON text. */
-static bool take_text(struct reader *r, struct heft_str *out)
+static bool take_text(struct reader *r, struct heft_str *out, bool *is_json)
 {
     const enum heft_json_token token = heft_json_next(&r->json);
     const size_t begin = (size_t)r->json.where;
     const bool nested = token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY;
     const uint32_t depth = r->json.depth - nested;
 
+    *is_json = token != HEFT_JSON_STRING;
     if (token == HEFT_JSON_STRING) {
         *out = r->json.text;
         return true;
@@ -88,21 +91,22 @@ static bool take_text(struct reader *r, struct heft_str *out)
 static bool add_metadata(struct reader *r, struct heft_str key, uint64_t where)
 {
     struct heft_model *model = r->model;
-    struct heft_str value;
+    struct heft_pair pair = {.key = key, .source = r->source};
     uint32_t other;
 
     if (r->metadata.count >= model->limits.expansion)
         return heft_fail(r->err, HEFT_LIMIT, where,
                          "more than %" PRIu64 " metadata entries, which is the limit",
                          model->limits.expansion);
-    if (!take_text(r, &value) || !heft_strmap_add(&r->metadata, key, 0, &other, r->err) ||
-        !heft_model_add_metadata(model, r->source, key, value, r->err))
+    if (!take_text(r, &pair.value, &pair.is_json) ||
+        !heft_strmap_add(&r->metadata, key, 0, &other, r->err) ||
+        !heft_model_add_metadata(model, &pair, r->err))
         return false;
     if (other != HEFT_MAP_NONE)
         return heft_fail(r->err, HEFT_MALFORMED, where, "metadata key \"%s\" is given twice",
                          model->metadata[model->n_metadata - 1].key.p);
     if (heft_str_is(key, "total_size")) {
-        r->total = value;
+        r->total = pair.value;
         r->total_where = where;
     }
     return true;
@@ -132,7 +136,7 @@ static bool find_shard(struct reader *r, struct heft_str path, uint32_t *number)
     if (!heft_grow(&r->shards, &r->cap_shards, r->n_shards, 1, sizeof *r->shards, r->err))
         return false;
     *number = (uint32_t)r->n_shards;
-    r->shards[r->n_shards++] = (struct shard){.path = path};
+    r->shards[r->n_shards++] = (struct shard){.path = path, .mentioned = *number};
     return true;
 }
 
@@ -279,6 +283,27 @@ static bool load_text(struct reader *r)
         return heft_fail(r->err, HEFT_MALFORMED, valid, "index is not UTF-8: byte 0x%02x",
                          text.p[valid]);
     heft_json_begin(&r->json, text, 0, &r->mem, r->err);
+    return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return heft_str_cmp(((const struct shard *)a)->path, ((const struct shard *)b)->path);
+}
+
+/* By their names: an index whose tensors are sorted mentions the last shard first. The files of a
+ * group of Keras follow each other as they are mentioned. */
+static bool sort_shards(struct reader *r)
+{
+    uint32_t *number = heft_arena_zero(&r->mem, r->n_shards + 1, sizeof *number, r->err);
+
+    if (!number || r->has_groups || r->n_shards < 2)
+        return number != NULL;
+    qsort(r->shards, r->n_shards, sizeof *r->shards, by_path);
+    for (uint32_t i = 0; i < r->n_shards; i++)
+        number[r->shards[i].mentioned] = i;
+    for (size_t i = 0; i < r->n_map; i++)
+        r->map[i].shard = number[r->map[i].shard];
     return true;
 }
 
@@ -615,7 +640,7 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
                        .source = source,
                        .first_metadata = model->n_metadata,
                        .first_storage = model->n_storages};
-    const bool ok = load_text(&r) && read_text(&r) && group_entries(&r) &&
+    const bool ok = load_text(&r) && read_text(&r) && sort_shards(&r) && group_entries(&r) &&
                     heft_model_claim(model, source, 0, r.json.data.n, "index", err) &&
                     open_shards(&r) && rename_shards(&r) && check_shards(&r) && check_total(&r) &&
                     add_ties(&r);
@@ -688,7 +713,10 @@ static void put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo)
         heft_buf_text(buf, ",\n    ");
         heft_buf_json(buf, cargo->metadata[i].key, true);
         heft_buf_text(buf, ": ");
-        heft_buf_json(buf, cargo->metadata[i].value, true);
+        if (cargo->metadata[i].is_json)
+            heft_buf_str(buf, cargo->metadata[i].value);
+        else
+            heft_buf_json(buf, cargo->metadata[i].value, true);
     }
     heft_buf_text(buf, "\n  },\n");
 }

@@ -464,8 +464,11 @@ static bool read_metadata_pair(struct reader *r)
     token = heft_json_next(&r->json);
     if (token != HEFT_JSON_STRING)
         return heft_json_refuse(&r->json, token, "metadata value", "a string");
-    if (!heft_model_add_metadata(r->model, r->source, (struct heft_str){r->key.p, r->key.n},
-                                 r->json.text, r->err))
+    if (!heft_model_add_metadata(r->model,
+                                 &(struct heft_pair){.key = {r->key.p, r->key.n},
+                                                     .value = r->json.text,
+                                                     .source = r->source},
+                                 r->err))
         return false;
     key = model->metadata[model->n_metadata - 1].key;
     if (!heft_strmap_add(&r->metadata, key, 0, &other, r->err))

@@ -293,8 +293,8 @@ static void expect_written(struct heft_pair *metadata, size_t n_metadata, const 
 
 static void the_index_is_what_json_dump_writes(void **state)
 {
-    struct heft_pair pairs[] = {{HEFT_STR("k"), HEFT_STR("\xe2\x98\x83\n"), 0},
-                                {HEFT_STR("total_size"), HEFT_STR("7"), 0}};
+    struct heft_pair pairs[] = {{HEFT_STR("k"), HEFT_STR("\xe2\x98\x83\n"), 0, false},
+                                {HEFT_STR("total_size"), HEFT_STR("7"), 0, false}};
 
     (void)state;
     expect_written(NULL, 0,

@@ -73,6 +73,14 @@ static void values_of_three_files(void **state)
     heft_model_release(&model);
 }
 
+static bool add_metadata(struct heft_model *model, uint32_t source, struct heft_str key,
+                         struct heft_str value, struct heft_error *err)
+{
+    const struct heft_pair pair = {key, value, source, false};
+
+    return heft_model_add_metadata(model, &pair, err);
+}
+
 static void texts_of_two_files(void **state)
 {
     struct heft_error err = {0};
@@ -82,14 +90,15 @@ static void texts_of_two_files(void **state)
     heft_model_init(&model, NULL);
     add_file(&model, "a", &err);
     add_file(&model, "b", &err);
-    assert_true(
-        heft_model_add_metadata(&model, 0, HEFT_STR("format"), HEFT_STR("pt"), &err) &&
-        heft_model_add_metadata(&model, 0, HEFT_STR("k"), HEFT_STR("1"), &err) &&
-        heft_model_add_metadata(&model, 1, HEFT_STR("k"), HEFT_STR("2"), &err) &&
-        heft_model_add_metadata(&model, 1, HEFT_STR("format"), HEFT_STR("pt"), &err) &&
-        heft_model_add_tie(&model, &(struct heft_pair){HEFT_STR("t"), HEFT_STR("w"), 0}, &err) &&
-        heft_model_add_tie(&model, &(struct heft_pair){HEFT_STR("t"), HEFT_STR("v"), 1}, &err) &&
-        heft_model_merge(&model, &err));
+    assert_true(add_metadata(&model, 0, HEFT_STR("format"), HEFT_STR("pt"), &err) &&
+                add_metadata(&model, 0, HEFT_STR("k"), HEFT_STR("1"), &err) &&
+                add_metadata(&model, 1, HEFT_STR("k"), HEFT_STR("2"), &err) &&
+                add_metadata(&model, 1, HEFT_STR("format"), HEFT_STR("pt"), &err) &&
+                heft_model_add_tie(
+                    &model, &(struct heft_pair){HEFT_STR("t"), HEFT_STR("w"), 0, false}, &err) &&
+                heft_model_add_tie(
+                    &model, &(struct heft_pair){HEFT_STR("t"), HEFT_STR("v"), 1, false}, &err) &&
+                heft_model_merge(&model, &err));
     assert_int_equal(model.n_metadata, 2);
     assert_string_equal(model.metadata[1].value.p, "1");
     assert_int_equal(model.n_ties, 1);
@@ -146,8 +155,8 @@ static void any_failing_allocation(void **state)
         add_file(&model, "b", &err);
         heft_alloc_fail_at(nth);
         ok = add_values(&model, 0, 1, 7, &err) && add_values(&model, 1, 2, 8, &err) &&
-             heft_model_add_metadata(&model, 0, HEFT_STR("k"), HEFT_STR("1"), &err) &&
-             heft_model_add_metadata(&model, 1, HEFT_STR("k"), HEFT_STR("2"), &err) &&
+             add_metadata(&model, 0, HEFT_STR("k"), HEFT_STR("1"), &err) &&
+             add_metadata(&model, 1, HEFT_STR("k"), HEFT_STR("2"), &err) &&
              heft_model_merge(&model, &err);
         heft_alloc_fail_at(0);
         assert_true(ok || err.code == HEFT_NOMEM);

@@ -519,8 +519,8 @@ static void metadata_is_sorted_and_says_pt(void **state)
 
     (void)state;
     pack(&p, "{}", 0);
-    p.metadata[0] = (struct heft_pair){HEFT_STR("z"), HEFT_STR("1"), 0};
-    p.metadata[1] = (struct heft_pair){HEFT_STR("a"), HEFT_STR("\n\x01\""), 0};
+    p.metadata[0] = (struct heft_pair){HEFT_STR("z"), HEFT_STR("1"), 0, false};
+    p.metadata[1] = (struct heft_pair){HEFT_STR("a"), HEFT_STR("\n\x01\""), 0, false};
     p.cargo.n_metadata = 2;
     assert_true(make_plan(&p));
     expect_header(&p,
@@ -534,8 +534,8 @@ static void the_users_own_format_is_kept(void **state)
 
     (void)state;
     pack(&p, "{}", 0);
-    p.metadata[0] = (struct heft_pair){HEFT_STR("zz"), HEFT_STR("1"), 0};
-    p.metadata[1] = (struct heft_pair){HEFT_STR("format"), HEFT_STR("np"), 0};
+    p.metadata[0] = (struct heft_pair){HEFT_STR("zz"), HEFT_STR("1"), 0, false};
+    p.metadata[1] = (struct heft_pair){HEFT_STR("format"), HEFT_STR("np"), 0, false};
     p.cargo.n_metadata = 2;
     assert_true(make_plan(&p));
     expect_header(&p, "{\"__metadata__\":{\"format\":\"np\",\"zz\":\"1\"}}");
@@ -548,7 +548,7 @@ static void one_shard_of_several_says_pt_only(void **state)
 
     (void)state;
     pack(&p, "{}", 0);
-    p.metadata[0] = (struct heft_pair){HEFT_STR("k"), HEFT_STR("v"), 0};
+    p.metadata[0] = (struct heft_pair){HEFT_STR("k"), HEFT_STR("v"), 0, false};
     p.cargo.n_metadata = 1;
     p.cargo.n_shards = 2;
     assert_true(make_plan(&p));

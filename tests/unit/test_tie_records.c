@@ -39,8 +39,10 @@ static void expect(const char *const *tensors, const char *const *metadata, cons
 
     heft_model_init(&model, NULL);
     for (; *metadata; metadata += 2)
-        assert_true(heft_model_add_metadata(&model, 0, heft_str_of(metadata[0]),
-                                            heft_str_of(metadata[1]), &err));
+        assert_true(heft_model_add_metadata(
+            &model,
+            &(struct heft_pair){.key = heft_str_of(metadata[0]), .value = heft_str_of(metadata[1])},
+            &err));
     assert_true(heft_ties_read(&model, 0, model.n_metadata, &names, &err));
     add_text(got, model.ties, model.n_ties, "=");
     add_text(got, model.doubts, model.n_doubts, "?");
@@ -113,8 +115,11 @@ static void lack_of_memory_at_any_moment_is_an_error(void **state)
         struct heft_error err = {0};
 
         heft_model_init(&model, NULL);
-        assert_true(heft_model_add_metadata(&model, 0, HEFT_STR("a"), HEFT_STR("w"), &err));
-        assert_true(heft_model_add_metadata(&model, 0, HEFT_STR("heft.ties"), HEFT_STR("a"), &err));
+        assert_true(heft_model_add_metadata(
+            &model, &(struct heft_pair){.key = HEFT_STR("a"), .value = HEFT_STR("w")}, &err));
+        assert_true(heft_model_add_metadata(
+            &model, &(struct heft_pair){.key = HEFT_STR("heft.ties"), .value = HEFT_STR("a")},
+            &err));
         heft_alloc_fail_at(nth);
         done = heft_ties_read(&model, 0, 2, &names, &err);
         heft_alloc_fail_at(0);
