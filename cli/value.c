@@ -45,6 +45,14 @@ static bool is_container(const struct heft_value *value)
     return value->kind == HEFT_VALUE_DICT || value->kind == HEFT_VALUE_OPAQUE || indexed(value);
 }
 
+/* Of a class of Python's own: how it is called without its module. */
+static const char *short_name(const struct heft_value *value)
+{
+    static const char own[] = "builtins.";
+    const char *const name = value->type_name ? value->type_name : "?";
+    return strncmp(name, own, sizeof own - 1) ? name : name + sizeof own - 1;
+}
+
 static const char *type_name(const struct heft_value *value)
 {
     return value->type_name ? value->type_name : "?";
@@ -241,7 +249,7 @@ static bool fits_line(const struct heft_value *value, bool all)
 static void put_type(struct out *out, const struct heft_value *value)
 {
     if (value->kind == HEFT_VALUE_OPAQUE || value->type_name)
-        (void)out_name(out, type_name(value), strlen(type_name(value)));
+        (void)out_name(out, short_name(value), strlen(short_name(value)));
     if (value->kind == HEFT_VALUE_OPAQUE && value->text) {
         out_text(out, " <");
         out_u64(out, value->text_len);

@@ -113,7 +113,11 @@ static bool visit(struct walk *w, const struct heft_value *value, struct heft_er
     if (!heft_buf_ok(&w->path, err))
         return false;
     path = (struct heft_str){w->path.n ? w->path.p : "", w->path.n};
-    if (value->first_child && heft_strmap_get(&w->holders, path) != HEFT_MAP_NONE) {
+    if (heft_strmap_get(&w->holders, path) != HEFT_MAP_NONE) {
+        if (!value->first_child) { /* an object that holds nothing but tensors */
+            w->path.n = path_n;
+            return true;
+        }
         if (!heft_grow(&w->levels, &w->cap_levels, w->n_levels, 1, sizeof *w->levels, err))
             return false;
         w->levels[w->n_levels++] = (struct level){value->first_child, w->path.n};

@@ -12,7 +12,7 @@ bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t valu
 {
     if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, 1, sizeof *w->entries, w->err))
         return false;
-    w->entries[w->n_entries++] = (struct heft_torch_entry){key, value, false};
+    w->entries[w->n_entries++] = (struct heft_torch_entry){.key = key, .value = value};
     return true;
 }
 
@@ -56,7 +56,7 @@ bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
             if (!heft_pickle_next(&iter, &value))
                 break; /* the machine adds pairs only */
         }
-        w->entries[w->n_entries++] = (struct heft_torch_entry){key, value, false};
+        w->entries[w->n_entries++] = (struct heft_torch_entry){.key = key, .value = value};
     }
     return true;
 }
@@ -193,6 +193,20 @@ static bool gather_script_object(struct heft_torch_walk *w, uint32_t state,
                                    : heft_torch_add_entry(w, HEFT_TORCH_KEY_INDEX, held);
 }
 
+/* OptimizedModule(module, how): its state dict is the module's, each name behind "_orig_mod.". How it
+ * is compiled is no part of that. */
+static bool gather_compiled(struct heft_torch_walk *w, uint32_t args)
+{
+    const size_t first = w->n_entries;
+
+    if (!heft_torch_add_entry(w, HEFT_TORCH_KEY_WORD + HEFT_TORCH_ORIG_MOD,
+                              heft_torch_item(w->t, args, 0)) ||
+        !heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, heft_torch_item(w->t, args, 1)))
+        return false;
+    w->entries[first + 1].outside = true;
+    return true;
+}
+
 static bool gather_opaque(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
 {
     const struct heft_pickle_node *n = heft_torch_node(w->t, node);
@@ -208,6 +222,8 @@ static bool gather_opaque(struct heft_torch_walk *w, uint32_t node, struct heft_
         return false;
     if (kind == HEFT_TORCH_GRAPH_MODULE && heft_torch_is(w->t, argument, HEFT_PICKLE_DICT))
         return heft_torch_add_items(w, argument, true) && heft_torch_open_module(w, first);
+    if (kind == HEFT_TORCH_COMPILED && heft_torch_count(w->t, n->u.call.args) == 2)
+        return gather_compiled(w, n->u.call.args) && heft_torch_add_state(w, n->state);
     if (heft_torch_count(w->t, n->u.call.args) && !in_arguments &&
         !heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, n->u.call.args))
         return false;

@@ -139,6 +139,7 @@ static const struct heft_torch_global KNOWN[] = {
     {DTYPE("uint7", NO_DTYPE)},
     {DTYPE("uint8", HEFT_U8)},
     {PLAIN("torch._C", "ScriptObject", SCRIPT_OBJECT)},
+    {PLAIN("torch._dynamo.eval_frame", "OptimizedModule", COMPILED)},
     {PLAIN("torch._tensor", "_rebuild_from_type", FROM_TYPE)},
     {ALLOW("torch._tensor", "_rebuild_from_type_v2", FROM_TYPE)},
     {ALLOW("torch._utils", "_rebuild_device_tensor_from_cpu_tensor", ON_DEVICE)},

@@ -55,6 +55,7 @@ enum heft_torch_kind {
     HEFT_TORCH_UUID,          /* () and the attribute int */
     HEFT_TORCH_GETATTR,       /* (class, name): a member of an enumeration */
     HEFT_TORCH_GRAPH_MODULE,  /* torch.fx: (attributes of the module, …) */
+    HEFT_TORCH_COMPILED,      /* what torch.compile makes: (module, how) */
     HEFT_TORCH_SCRIPT_OBJECT, /* () and BUILD (what it holds, class) */
     HEFT_TORCH_QUANTIZED_CONV /* () and BUILD (in_channels, … weight, bias …) */
 };

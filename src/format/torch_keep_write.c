@@ -148,11 +148,15 @@ static void put_node_or(struct writer *w, uint32_t node, struct heft_str text, u
         (void)put_leaf(w, node);
 }
 
+/* torch does not load a storage without a type from a stream: there it is one of bytes, which is what
+ * torch makes of it elsewhere. */
 static void put_class(struct writer *w, uint32_t node, const struct heft_torch_global *type)
 {
     uint32_t own = HEFT_NO_MEMO;
 
-    if (node != HEFT_PICKLE_NIL && heft_torch_is(w->t, node, HEFT_PICKLE_GLOBAL)) {
+    if (type->kind == HEFT_TORCH_UNTYPED && w->p.style == HEFT_TORCH_STREAM) {
+        heft_pickler_class(&w->p, HEFT_U8);
+    } else if (node != HEFT_PICKLE_NIL && heft_torch_is(w->t, node, HEFT_PICKLE_GLOBAL)) {
         if (w->memo[node] != HEFT_NO_MEMO)
             heft_pickler_again(&w->p, w->memo[node]);
         else

@@ -64,11 +64,31 @@ static bool drop_repeated(struct heft_torch_walk *w, struct dedupe *d, size_t fi
         if (heft_torch_is_node(e.key) && !find_same(w, d, kept, &same))
             return false;
         if (same != HEFT_MAP_NONE)
-            w->entries[same] = (struct heft_torch_entry){w->entries[same].key, e.value, e.outside};
+            w->entries[same] =
+                (struct heft_torch_entry){w->entries[same].key, e.value, e.outside, false};
         else
             kept++;
     }
     w->n_entries = kept;
+    return true;
+}
+
+/* Numbers and the like that are spelled as a text is that is a key, too. */
+static bool mark_quoted(struct heft_torch_walk *w, struct dedupe *d, size_t first)
+{
+    for (size_t i = first; i < w->n_entries && d->texts.count && d->others.count; i++) {
+        const uint32_t key = w->entries[i].key;
+        uint32_t same;
+
+        if (!heft_torch_is_node(key) || heft_torch_is_text(w->t, key))
+            continue;
+        d->buf.n = 0;
+        if (!heft_torch_key(w->t, key, i - first, &d->buf, w->err) || !heft_buf_ok(&d->buf, w->err))
+            return false;
+        same = heft_strmap_get(&d->texts, (struct heft_str){d->buf.n ? d->buf.p : "", d->buf.n});
+        if (same != HEFT_MAP_NONE)
+            w->entries[same].quoted = true;
+    }
     return true;
 }
 
@@ -122,7 +142,8 @@ bool heft_torch_settle_keys(struct heft_torch_walk *w, size_t first)
         return true;
     if (w->n_entries >= HEFT_MAP_NONE)
         return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET, "more than 2^32 dictionary items");
-    ok = texts_differ(w, &d, first, &unique) && (unique || drop_repeated(w, &d, first));
+    ok = texts_differ(w, &d, first, &unique) &&
+         (unique || (drop_repeated(w, &d, first) && mark_quoted(w, &d, first)));
     heft_differ_release(&d.differ);
     heft_strmap_release(&d.texts);
     heft_strmap_release(&d.others);

@@ -40,6 +40,7 @@ struct place {
     size_t segment;    /* where its own name begins in the path */
     unsigned segments; /* of the path */
     bool outside;      /* of the state dict of the module that it is in */
+    bool quoted;       /* as an entry's */
 };
 
 /* ---- values ------------------------------------------------------------------------------ */
@@ -54,20 +55,25 @@ static bool is_keyed(const struct heft_torch_frame *f)
     return f->value->kind == HEFT_VALUE_DICT || f->value->kind == HEFT_VALUE_OPAQUE;
 }
 
-/* The last segment of the path: what the value is called in its parent. */
-static bool set_key(struct heft_torch_walk *w, size_t segment, struct heft_value *value)
+/* The last segment of the path: what the value is called in its parent. In quotes where a number is
+ * spelled so, too: keys of a dict differ. */
+static bool set_key(struct heft_torch_walk *w, const struct place *at, struct heft_value *value)
 {
-    const struct heft_str key = {w->path.p + segment, w->path.n - segment};
+    const size_t n = w->path.n - at->segment, quote = at->quoted;
     char *copy;
 
-    if (!heft_torch_spend_name(w, key.n))
+    if (!heft_torch_spend_name(w, n))
         return false;
-    copy = heft_arena_text(&w->t->model->mem, key, w->err);
+    copy = heft_arena_alloc(&w->t->model->mem, n + 2 * quote + 1, w->err);
     if (!copy)
         return false;
-    heft_torch_mend(copy, key.n);
+    memcpy(copy + quote, w->path.p + at->segment, n);
+    heft_torch_mend(copy + quote, n);
+    copy[0] = quote ? '\'' : copy[0];
+    copy[n + quote] = quote ? '\'' : '\0';
+    copy[n + 2 * quote] = '\0';
     value->key = copy;
-    value->key_len = key.n;
+    value->key_len = n + 2 * quote;
     return true;
 }
 
@@ -78,7 +84,7 @@ static struct heft_value *new_value(struct heft_torch_walk *w, const struct plac
     if (!heft_torch_spend(w, at->node, 1))
         return NULL;
     value = heft_arena_zero(&w->t->model->mem, 1, sizeof *value, w->err);
-    return value && set_key(w, at->segment, value) ? value : NULL;
+    return value && set_key(w, at, value) ? value : NULL;
 }
 
 static void attach(struct heft_torch_frame *parent, struct heft_value *child)
@@ -343,6 +349,7 @@ static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
         [HEFT_TORCH_IS_COALESCED] = "is_coalesced",
         [HEFT_TORCH_LAYOUT_NAME] = "layout",
         [HEFT_TORCH_OFFSETS] = "offsets",
+        [HEFT_TORCH_ORIG_MOD] = "_orig_mod",
         [HEFT_TORCH_QSCHEME] = "qscheme",
         [HEFT_TORCH_ROW_INDICES] = "row_indices",
         [HEFT_TORCH_SCALE] = "scale",
@@ -425,8 +432,10 @@ static bool walk_frames(struct heft_torch_walk *w)
             continue;
         }
         e = w->entries[f->next++];
-        at = (struct place){
-            .node = e.value, .segments = f->segments + 1, .outside = f->outside || e.outside};
+        at = (struct place){.node = e.value,
+                            .segments = f->segments + 1,
+                            .outside = f->outside || e.outside,
+                            .quoted = e.quoted};
         if (!name_entry(w, f, &e, &at.segment) || !visit(w, &at))
             return false;
     }

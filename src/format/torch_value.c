@@ -80,6 +80,8 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
         return t->texts[found].p;
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
     name = heft_pickle_text(&t->pickle, node);
+    if (heft_str_is(module, "__builtin__")) /* of Python 2, as protocol 2 spells it */
+        heft_torch_rename(&module, &name);
     heft_buf_str(&buf, module);
     heft_buf_char(&buf, '.');
     heft_buf_str(&buf, name);

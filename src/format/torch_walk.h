@@ -29,6 +29,7 @@ enum heft_torch_word {
     HEFT_TORCH_IS_COALESCED,
     HEFT_TORCH_LAYOUT_NAME,
     HEFT_TORCH_OFFSETS,
+    HEFT_TORCH_ORIG_MOD,
     HEFT_TORCH_QSCHEME,
     HEFT_TORCH_ROW_INDICES,
     HEFT_TORCH_SCALE,
@@ -51,6 +52,7 @@ enum { HEFT_TORCH_MARK_OPEN = 1, HEFT_TORCH_MARK_SEEN = 2, HEFT_TORCH_MARK_GATHE
 struct heft_torch_entry {
     uint32_t key, value;
     bool outside; /* of the state dict: an attribute of a module */
+    bool quoted;  /* a text that another key of the same dict is spelled like: {0: …, "0": …} */
 };
 
 static inline bool heft_torch_is_node(uint32_t key)

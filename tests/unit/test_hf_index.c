@@ -116,7 +116,7 @@ static void expect_note(const char *text, enum heft_severity severity, const cha
     clear_folder(&f);
 }
 
-static void shards_come_in_order_of_first_mention(void **state)
+static void shards_come_in_order_of_their_names(void **state)
 {
     struct folder f;
 
@@ -125,8 +125,8 @@ static void shards_come_in_order_of_first_mention(void **state)
     expect_open(&f, "{\"metadata\":{\"total_size\":3},"
                     "\"weight_map\":{\"c\":\"s2\",\"b\":\"s1\",\"a\":\"s1\"},\"more\":[1,{}]}");
     assert_int_equal(f.model.n_rows, 3);
-    assert_string_equal(f.model.rows[0].name.p, "c");
-    assert_string_equal(f.model.rows[1].name.p, "a");
+    assert_string_equal(f.model.rows[0].name.p, "a");
+    assert_string_equal(f.model.rows[2].name.p, "c");
     assert_int_equal(f.model.n_notes, 0);
     assert_int_equal(f.model.n_sources, 3);
     assert_string_equal(f.model.format, "safetensors");
@@ -310,7 +310,7 @@ static void the_index_is_what_json_dump_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shards_come_in_order_of_first_mention),
+        cmocka_unit_test(shards_come_in_order_of_their_names),
         cmocka_unit_test(metadata_is_kept_as_text),
         cmocka_unit_test(ties_of_the_index_are_seen),
         cmocka_unit_test(disagreements_are_findings),

@@ -187,6 +187,7 @@ def objects():
 def main():
     save("modules.pt", modules())
     save("module_4.pt", filled(Net()), pickle_protocol=4)
+    save("compiled.pt", torch.compile(filled(nn.Linear(2, 1)), backend="eager"))
     save("lstm.pt", filled(nn.LSTM(1, 1, num_layers=2)))
     save("packed.pt", packed())
     save("quantized.pt", quantized_tensors())
