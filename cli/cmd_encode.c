@@ -272,10 +272,12 @@ static bool encode(const struct options *options, struct out *out, const struct 
     struct options beside = *options;
     struct target list;
 
+    if (options->rejects && !check_rejects(options, err))
+        return false;
     if (!options->rejects || options->dry_run)
         return encode_to(options, out, v, progress, NULL, err);
     beside.output = options->rejects;
-    return check_rejects(options, err) && target_open(&list, &beside, err) &&
+    return target_open(&list, &beside, err) &&
            target_close(&list, encode_to(options, out, v, progress, &list.out, err), err);
 }
 

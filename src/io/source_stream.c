@@ -1,11 +1,21 @@
 /* source_stream.c: what can only be read once, from front to end, becomes bytes by position: it is
  * copied into an unlinked temporary file. */
+#include <errno.h>
+
 #include "io/os.h"
 #include "io/source.h"
 #include "io/whole.h"
 
 #define PIECE ((size_t)256 << 10)
 #define WHAT  "what can be read but once"
+
+/* A signal that a handler took is the only way to end a wait. */
+static bool fail_read(struct heft_error *err)
+{
+    if (errno == EINTR)
+        return heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+    return heft_fail_errno(err, "read failed");
+}
 
 static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
 {
@@ -15,7 +25,7 @@ static bool copy(int from, int to, uint64_t *size, struct heft_error *err)
 
     for (*size = 0; ok && got > 0;) {
         got = heft_os->read(from, piece, PIECE);
-        ok = got >= 0 || heft_fail_errno(err, "read failed");
+        ok = got >= 0 || fail_read(err);
         ok = ok && heft_temp_write(to, piece, (size_t)got, *size, WHAT, err);
         *size += ok ? (uint64_t)got : 0;
     }

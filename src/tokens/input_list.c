@@ -169,6 +169,15 @@ static bool is_left_over(const char *path)
     return name[0] == '.' && strstr(name, ".heft-");
 }
 
+/* A FIFO without a writer, or a device, would be waited for without end. What cannot be examined, as a
+ * link that leads nowhere, is told of where it is opened. */
+static bool is_waited_for(const char *path)
+{
+    struct heft_os_stat st;
+
+    return heft_os->stat_path(path, &st) == 0 && !st.is_file && !st.is_dir;
+}
+
 static bool take_entry(void *ctx, const char *path, struct heft_error *err)
 {
     struct adding *a = ctx;
@@ -179,6 +188,11 @@ static bool take_entry(void *ctx, const char *path, struct heft_error *err)
     if (is_left_over(path) ||
         (st.is_link && heft_os->stat_path(path, &target) == 0 && target.is_dir))
         return true;
+    if (!st.is_file && is_waited_for(path)) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "no regular file: one by one they are read, but not within a folder");
+        return heft_error_file(err, path);
+    }
     return a->sort ? wait_for(&a->entries, path, "", err) : put_item(a, path, err);
 }
 
