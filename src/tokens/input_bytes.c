@@ -85,6 +85,20 @@ static bool check_stranger(struct heft_input_bytes *in, struct heft_bytes head,
                                   stranger);
 }
 
+/* X.gz or X.zst that was cut within its first four bytes, which say that it is packed. */
+static bool is_cut_pack(const char *path, struct heft_bytes head)
+{
+    static const uint8_t GZIP[] = {0x1F, 0x8B, 0x08}, ZSTD[] = {0x28, 0xB5, 0x2F, 0xFD};
+    const size_t n = strlen(path);
+
+    if (head.n == 0)
+        return false;
+    return (n > 3 && strcmp(path + n - 3, ".gz") == 0 && head.n < 4 &&
+            memcmp(head.p, GZIP, heft_min_size(sizeof GZIP, head.n)) == 0) ||
+           (n > 4 && strcmp(path + n - 4, ".zst") == 0 && head.n < 4 &&
+            memcmp(head.p, ZSTD, head.n) == 0);
+}
+
 /* The first bytes, of which a pipe may give one at a time. */
 static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
 {
@@ -98,6 +112,8 @@ static bool pull_head(struct heft_input_bytes *in, struct heft_error *err)
     }
     in->waiting = (struct heft_bytes){in->packed, n};
     pack = heft_pack_of(in->waiting);
+    if (pack == HEFT_PACK_NONE && is_cut_pack(in->path, in->waiting))
+        return heft_fail(err, HEFT_MALFORMED, n, "packed data that ends before its end");
     if (pack == HEFT_PACK_NONE)
         return check_stranger(in, in->waiting, err);
     in->unpack = heft_unpack_new(pack, err);
