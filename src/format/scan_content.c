@@ -90,7 +90,6 @@ static const struct {
     size_t at, n;
     const char *magic, *name;
 } others[] = {
-    {0, 4, "GGUF", "GGUF"},
     {4, 4, "TFL3", "TensorFlow Lite"},
     {4, 2, "ET", "ExecuTorch program"},
     {4, 4, "PTMF", "PyTorch mobile flatbuffer"},
@@ -267,7 +266,14 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
                       struct heft_bytes head, struct heft_error *err)
 {
     const struct heft_format *format;
-    bool is_graph = false;
+    bool is_graph = false, templates;
+
+    if (head.n >= 8 && memcmp(head.p, "GGUF", 4) == 0) {
+        if (!heft_scan_gguf(s, place, &templates, err))
+            return false;
+        set_kind(s, place, templates ? "GGUF with a Jinja template" : "GGUF", false);
+        return true;
+    }
 
     if (!probe(place, &format, err))
         return false;
@@ -339,5 +345,6 @@ bool heft_scan_is_content(struct heft_str name, struct heft_bytes head)
         if (heft_str_ends(name, ends[i]))
             return true;
     return heft_scan_is_yaml(name) || native_or_chunked(head) || heft_scan_begins_json(head) ||
-           (head.n >= 8 && memcmp(head.p, "\x89HDF\r\n\x1a\n", 8) == 0);
+           (head.n >= 8 &&
+            (memcmp(head.p, "\x89HDF\r\n\x1a\n", 8) == 0 || memcmp(head.p, "GGUF", 4) == 0));
 }

@@ -423,8 +423,15 @@ static const char *const SPARED[] = {
     "numpy.random._pickle.__generator_ctor",
     "numpy.random._pickle.__randomstate_ctor",
     "signal.Signals",
+    "torch._dynamo.convert_frame.CatchErrorsWrapper", /* of a module that torch.compile wraps */
+    "torch._dynamo.convert_frame.ConvertFrame",
+    "torch._dynamo.convert_frame.ConvertFrameAssert",
+    "torch._dynamo.convert_frame.ConvertFrameBox",
     "torch._dynamo.decorators._DimRange",
+    "torch._dynamo.eval_frame.OptimizeContext",
     "torch._dynamo.eval_frame.OptimizedModule",
+    "torch._dynamo.hooks.Hooks",
+    "torch._dynamo.repro.after_dynamo.WrapBackendDebug",
     "urllib.parse.DefragResult",
     "urllib.parse.ParseResult",
     "urllib.parse.SplitResult",
@@ -489,6 +496,8 @@ static bool leads_to_denied(struct heft_str path)
  * that is called like a module. */
 static bool is_bad_step(struct heft_str piece, bool alone)
 {
+    if (alone && heft_str_starts(piece, HEFT_STR("__pyx_unpickle_")))
+        return false; /* Cython writes it for each class: it makes one, and sets its attributes */
     if (heft_str_starts(piece, HEFT_STR("__")) || is_one_of(piece, REACHED, HEFT_COUNT(REACHED)))
         return true;
     return !alone && (is_denied(piece, HEFT_STR("")) || is_denied(HEFT_STR("builtins"), piece));

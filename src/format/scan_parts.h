@@ -14,7 +14,7 @@
  *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged; scan_saver.c savers
  *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for
  *   scan_yaml.c    configurations (YAML); scan_hydra.c the paths that they name
- *   scan_template.c  Jinja templates
+ *   scan_template.c  Jinja templates; scan_gguf.c those of GGUF files
  *   scan_h5.c      the configurations in HDF5 files
  *   scan_script.c  TorchScript
  *   scan_index.c   the files that an index names
@@ -155,6 +155,10 @@ bool heft_scan_is_template(struct heft_str name);
 /* Reports the first thing in it that no chat needs. offset: in the place. */
 void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place, uint64_t offset,
                         struct heft_bytes text);
+
+/* scan_gguf.c: its chat templates. *templates: there are some. */
+HEFT_CHECKED bool heft_scan_gguf(struct heft_scan *s, const struct heft_scan_place *place,
+                                 bool *templates, struct heft_error *err);
 
 /* Judges what is neither container nor pickle by its kind, which it finds out. */
 HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_place *place,

@@ -94,7 +94,7 @@ multiprocessing.Process multiprocessing.util.spawnv_passfds threading.Thread _th
 test.support.script_helper.assert_python_ok unittest.main sqlite3.connect mmap.mmap io.FileIO _io.FileIO codecs.open
 sys.exit sys:modules.get sys.settrace gc.get_objects inspect.getattr_static site.addsitedir platform.popen
 copyreg.add_extension weakref.finalize typing.get_type_hints pandas.read_pickle yaml.unsafe_load
-torch.distributed.checkpoint.metadata.os
+torch.distributed.checkpoint.metadata.os mylib:Net.__pyx_unpickle_Net
 tarfile.open zipfile.ZipFile compileall.compile_file py_compile.compile mailcap.findmatch socketserver.TCPServer""".split()
 
 UNKNOWN = """mylib.model.Net omegaconf.dictconfig.DictConfig pytorch_lightning.callbacks.model_checkpoint.ModelCheckpoint
@@ -102,6 +102,8 @@ argparse.Namespace functools.partial numpy.core.multiarray._reconstruct uuid.UUI
 torch.distributed.checkpoint.metadata.dataclass torch.distributed.checkpoint.filesystem.FileSystemReader
 numpy.dtype numpy.ndarray numpy._core.multiarray._reconstruct numpy.random._pickle.__bit_generator_ctor
 numpy.random._pickle.__generator_ctor numpy.random._pickle.__randomstate_ctor torch._dynamo.decorators._DimRange
+torch._dynamo.eval_frame.OptimizeContext torch._dynamo.convert_frame.ConvertFrame torch._dynamo.hooks.Hooks
+numpy.random.bit_generator.__pyx_unpickle_SeedSequence sklearn.tree._tree.__pyx_unpickle_Tree
 copyreg._reconstructor typing.Any signal.Signals http.HTTPStatus urllib.parse.ParseResult torch.nn.modules.linear.Linear
 mylib.code.Net mylib.trace.Net osmnx.graph.Graph code_utils.Net transformers.training_args.TrainingArguments
 torch._dynamo.eval_frame.OptimizedModule logging.Logger io.BytesIO joblib.numpy_pickle.NumpyArrayWrapper""".split()

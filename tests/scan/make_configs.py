@@ -106,6 +106,43 @@ def write_templates():
                                                         {"name": "tools", "template": evil}]})
 
 
+def gguf(entries, version=3, order="<", count=None):
+    word = order + ("I" if version == 1 else "Q")
+
+    def text(value):
+        return struct.pack(word, len(value)) + value
+
+    def value(kind, what):
+        if kind == 8:
+            return text(what)
+        if kind == 9:
+            element, members = what
+            return struct.pack(order + "I", element) + struct.pack(word, len(members)) + b"".join(
+                value(element, member) for member in members)
+        return struct.pack(order + {4: "I", 6: "f", 10: "Q"}.get(kind, "B"), what)
+
+    body = b"".join(text(key) + struct.pack(order + "I", kind) + value(kind, what) for key, kind, what in entries)
+    head = struct.pack(order + "I", version) + struct.pack(word, 0)
+    return b"GGUF" + head + struct.pack(word, len(entries) if count is None else count) + body
+
+
+def write_gguf():
+    evil = b"{{ ''.__class__.__mro__ }}"
+    before = [(b"general.architecture", 8, b"llama"), (b"x", 4, 7), (b"f", 6, 0.5), (b"n", 10, 1),
+              (b"tokenizer.ggml.tokens", 9, (8, [b"a", b"b" * 300])), (b"nested", 9, (9, [(4, [1, 2]), (8, [b"z"])]))]
+    template = (b"tokenizer.chat_template", 8, evil)
+    samples = {"plain": gguf(before + [(b"tokenizer.chat_template", 8, b"{% for m in messages %}{{ m }}{% endfor %}")]),
+               "evil": gguf(before + [template]), "version-1": gguf(before + [template], 1),
+               "big-endian": gguf(before + [template], 3, ">"),
+               "named": gguf(before + [(b"tokenizer.chat_template.tools", 8, evil)]),
+               "list": gguf([(b"tokenizer.chat_templates", 9, (8, [b"x", evil]))]),
+               "cut": gguf(before + [template])[:-5], "many": gguf(before, count=1 << 40),
+               "type": gguf([(b"x", 13, 1)]), "deep": gguf([(b"x", 9, (9, [(9, [(9, [(9, [(9, [(9, [(9, [(9, [
+                   (9, [(4, [1])])])])])])])])])]))])}
+    for name, data in samples.items():
+        (OUT / f"gguf-{name}.gguf").write_bytes(data)
+
+
 def write_archives():
     program = ("a/models/model.json", "{}")
     version = ("a/archive_version", "0")
@@ -148,6 +185,7 @@ def main():
     write_expressions()
     write_others()
     write_templates()
+    write_gguf()
     write_archives()
     write_polyglots()
 
