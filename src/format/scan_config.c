@@ -14,6 +14,29 @@
 
 /* ---- reporting --------------------------------------------------------------------------- */
 
+#define MOST_TOLD 10000 /* findings of one configuration */
+
+static bool refuse_rest(struct heft_config *c)
+{
+    struct heft_error why = {0};
+
+    c->full = true;
+    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(c->place, c->json.where),
+              "more than %d findings in one configuration; the rest was not looked into",
+              MOST_TOLD);
+    heft_scan_break_off(c->s, &why);
+    return true;
+}
+
+enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path)
+{
+    enum heft_danger danger = HEFT_UNKNOWN;
+
+    if (!c->full)
+        c->full = !heft_scan_path(c->s, c->place, path, &danger);
+    return danger;
+}
+
 bool heft_config_tell(struct heft_config *c, enum heft_danger danger, const char *sentence,
                       struct heft_str detail, struct heft_error *err)
 {
@@ -24,6 +47,10 @@ bool heft_config_tell(struct heft_config *c, enum heft_danger danger, const char
                                   .position = HEFT_NO_OFFSET,
                                   .what = "code"};
 
+    if (c->full)
+        return true;
+    if (c->told++ == MOST_TOLD)
+        return refuse_rest(c);
     item.name =
         heft_arena_printf(&c->mem, err, "%s%s%.*s", sentence, n ? ": " : "", n, n ? detail.p : "");
     if (item.name)
@@ -211,7 +238,7 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
     if (is(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
         return false;
     if (is(&frame->key, "target") || is(&frame->key, "class_path"))
-        return heft_scan_path_danger(text) != HEFT_DANGER ||
+        return heft_config_path(c, text) != HEFT_DANGER ||
                heft_config_tell(c, HEFT_DANGER, "a program may call", text, err);
     if (is(&frame->key, "expr_str") || is(&frame->key, "guards_code"))
         return heft_config_expression(c, text, err);
@@ -221,14 +248,13 @@ static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *f
         return heft_config_tell(c, HEFT_UNKNOWN, "transformers fetches and runs kernels of", text,
                                 err);
     if (is(&frame->key, "_target_"))
-        return heft_config_tell(c, heft_scan_path_danger(text), "Hydra calls", text, err);
+        return heft_config_tell(c, heft_config_path(c, text), "Hydra calls", text, err);
     if (is(&frame->key, "custom_pipeline"))
         return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, custom_pipeline", text,
                                 err);
     for (size_t i = 0; i < HEFT_COUNT(imports); i++)
         if (is(&frame->key, imports[i]))
-            return heft_config_tell(c, heft_scan_path_danger(text), "jsonpickle imports", text,
-                                    err);
+            return heft_config_tell(c, heft_config_path(c, text), "jsonpickle imports", text, err);
     return true;
 }
 
@@ -362,12 +388,12 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
     struct heft_error why = {0};
     bool ok = true;
 
-    c.is_index = heft_str_is(heft_scan_name(s, place), "model_index.json");
+    c.is_index = heft_str_ends(heft_scan_name(s, place), "model_index.json"); /* modular_, too */
     if (json.n >= 3 && memcmp(json.p, "\xef\xbb\xbf", 3) == 0)
         json = (struct heft_bytes){json.p + 3, json.n - 3};
     heft_json_begin(&c.json, json, 0, &mem, &why);
     heft_json_wholly_as_python(&c.json);
-    while (ok) {
+    while (ok && !c.full) {
         const enum heft_json_token token = heft_json_next(&c.json);
 
         if (token == HEFT_JSON_END || why.code != HEFT_OK)

@@ -34,6 +34,8 @@ struct heft_config {
     size_t n_frames, cap_frames;
     bool is_index;  /* model_index.json of diffusers */
     bool templates; /* it has Jinja templates */
+    bool full;      /* enough is told, or the budget is used up: the rest is not looked into */
+    uint32_t told;
 };
 
 static inline struct heft_str heft_config_str(const struct heft_config_text *text)
@@ -45,6 +47,9 @@ static inline struct heft_str heft_config_str(const struct heft_config_text *tex
 HEFT_CHECKED bool heft_config_tell(struct heft_config *c, enum heft_danger danger,
                                    const char *sentence, struct heft_str detail,
                                    struct heft_error *err);
+
+/* The danger of a path; the configuration is full where that cannot be paid for. */
+enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path);
 
 /* ---- scan_expression.c ---- */
 

@@ -4,10 +4,9 @@
  *     "guards_code": ["L['x'].size()[0] >= 2"]                                      by exec
  *
  * An expression is ordinary if it calls nothing but the functions that torch writes, and by their
- * names; quotes are looked through, as sympify evaluates texts within texts. */
+ * names, and if its texts are names: sympify evaluates texts within texts, however they are computed. */
 #include "format/scan_config.h"
 
-#include "base/text.h"
 #include "format/scan_names.h"
 
 /* Functions of sympy, torch.utils._sympy, math and torch, and methods of tensors. */
@@ -139,54 +138,87 @@ static size_t end_of_path(struct heft_str text, size_t at, size_t *last)
     return at;
 }
 
-static enum heft_danger path_danger(struct heft_str text, size_t begin, size_t end, size_t last)
+static enum heft_danger path_danger(struct heft_config *c, struct heft_str text, size_t begin,
+                                    size_t end, size_t last)
 {
     const struct heft_str path = {text.p + begin, end - begin};
     const struct heft_str word = {text.p + last, end - last};
-    const bool quoted = begin > 0 && end < text.n && memchr("'\"", text.p[begin - 1], 2) &&
-                        text.p[end] == text.p[begin - 1];
+    const bool usual = is_one_of(word, functions, HEFT_COUNT(functions));
+    const bool dotted = last > begin && text.p[begin] != '.';
 
-    if (last > begin && text.p[begin] != '.' && heft_scan_path_danger(path) == HEFT_DANGER)
-        return HEFT_DANGER;
-    if (last == begin && !quoted && !is_one_of(word, functions, HEFT_COUNT(functions)) &&
-        heft_scan_danger(HEFT_STR("builtins"), word) == HEFT_DANGER)
+    if (dotted ? heft_config_path(c, path) == HEFT_DANGER
+               : !usual && heft_scan_danger(HEFT_STR("builtins"), word) == HEFT_DANGER)
         return HEFT_DANGER;
     if (is_one_of(word, odd_words, HEFT_COUNT(odd_words)))
         return HEFT_UNKNOWN;
-    if (!is_at(text, end, '(') || is_one_of(word, operators, HEFT_COUNT(operators)) ||
-        is_one_of(word, functions, HEFT_COUNT(functions)))
+    if (!is_at(text, end, '(') || is_one_of(word, operators, HEFT_COUNT(operators)) || usual)
         return HEFT_ALLOWED;
     return HEFT_UNKNOWN;
+}
+
+/* A text: its end. *plain: it is a name, and nothing is computed with it. */
+static size_t end_of_text(struct heft_str text, size_t at, bool *plain)
+{
+    const char quote = text.p[at++];
+    size_t next;
+
+    *plain = true;
+    for (; at < text.n && text.p[at] != quote; at++)
+        *plain &= is_word(text.p[at]) || memchr(".-/: ", text.p[at], 5);
+    next = skip_blanks(text, at + 1);
+    *plain &= at < text.n && !(next < text.n && memchr("%*+.([{'\"", text.p[next], 9));
+    return at < text.n ? at + 1 : at;
 }
 
 /* A call of what is no name, an escape, a second line, and letters that Python takes for others. */
 static bool is_odd(struct heft_str text, size_t at)
 {
-    if (memchr(")]}'\"", text.p[at], 5))
+    if (memchr(")]}", text.p[at], 3))
         return is_at(text, at + 1, '(');
     return (uint8_t)text.p[at] < ' ' || (uint8_t)text.p[at] >= 0x7F || text.p[at] == '\\' ||
            text.p[at] == ';';
 }
 
-static enum heft_danger danger_of(struct heft_str text)
+/* What begins at *at, behind which it is then. */
+static enum heft_danger step(struct heft_config *c, struct heft_str text, size_t *at)
 {
-    const struct heft_bytes bytes = {(const uint8_t *)text.p, text.n};
-    enum heft_danger worst = heft_text_mentions(bytes, "__") ? HEFT_DANGER : HEFT_ALLOWED;
+    const size_t begin = *at;
+    size_t last;
+    bool plain;
 
-    for (size_t at = 0; at < text.n && worst != HEFT_DANGER;) {
-        enum heft_danger danger = HEFT_ALLOWED;
-        const size_t begin = at;
-        size_t last;
+    if (memchr("'\"", text.p[begin], 2)) {
+        *at = end_of_text(text, begin, &plain);
+        return plain ? HEFT_ALLOWED : HEFT_UNKNOWN;
+    }
+    if (!is_word(text.p[begin]) && text.p[begin] != '.')
+        return is_odd(text, (*at)++) ? HEFT_UNKNOWN : HEFT_ALLOWED;
+    *at = end_of_path(text, begin, &last);
+    if (!is_digit(text.p[begin]))
+        return path_danger(c, text, begin, *at, last);
+    return is_at(text, *at, '(') ? HEFT_UNKNOWN : HEFT_ALLOWED; /* 1.0.hex() */
+}
 
-        if (!is_word(text.p[at]) && text.p[at] != '.') {
-            danger = is_odd(text, at++) ? HEFT_UNKNOWN : HEFT_ALLOWED;
-        } else {
-            at = end_of_path(text, at, &last);
-            if (!is_digit(text.p[begin]))
-                danger = path_danger(text, begin, at, last);
-            else if (is_at(text, at, '('))
-                danger = HEFT_UNKNOWN; /* 1.0.hex() */
-        }
+static bool has_dunder(struct heft_str text)
+{
+    for (size_t i = 0; i + 1 < text.n; i++)
+        if (text.p[i] == '_' && text.p[i + 1] == '_')
+            return true;
+    return false;
+}
+
+#define LONGEST ((size_t)64 << 10) /* bytes of an expression; torch's are much shorter */
+
+static enum heft_danger danger_of(struct heft_config *c, struct heft_str text)
+{
+    enum heft_danger worst = has_dunder(text) ? HEFT_DANGER : HEFT_ALLOWED;
+
+    if (text.n > LONGEST) {
+        text.n = LONGEST;
+        worst = worst > HEFT_UNKNOWN ? worst : HEFT_UNKNOWN;
+    }
+    for (size_t at = 0; at < text.n && worst != HEFT_DANGER && !c->full;) {
+        const enum heft_danger danger = step(c, text, &at);
+
         worst = danger > worst ? danger : worst;
     }
     return worst;
@@ -194,7 +226,7 @@ static enum heft_danger danger_of(struct heft_str text)
 
 bool heft_config_expression(struct heft_config *c, struct heft_str text, struct heft_error *err)
 {
-    const enum heft_danger danger = danger_of(text);
+    const enum heft_danger danger = danger_of(c, text);
 
     return danger == HEFT_ALLOWED ||
            heft_config_tell(c, danger, "Python that torch.export evaluates", text, err);

@@ -15,6 +15,8 @@
 #include "format/scan_names.h"
 
 #define MOST_TOLD 10000 /* paths of one file */
+#define NEAR      64    /* bytes that are looked at around a key; an anchor or tag is shorter */
+#define PRICE     256   /* of a path, in bytes that are read */
 
 static const struct {
     const char *name, *sentence;
@@ -27,12 +29,22 @@ static const struct {
 };
 #define TARGET 0
 
+bool heft_scan_path(struct heft_scan *s, const struct heft_scan_place *place, struct heft_str path,
+                    enum heft_danger *danger)
+{
+    if (!heft_scan_pay(s, place, PRICE))
+        return false;
+    *danger = heft_scan_path_danger(path);
+    return true;
+}
+
 struct targets {
     struct heft_scan *s;
     const struct heft_scan_place *place;
     struct heft_bytes text;
     struct heft_arena mem;
     struct heft_strmap told;
+    bool unpaid; /* the budget is used up */
     struct heft_error *err;
 };
 
@@ -88,8 +100,10 @@ static size_t skip_white(const struct targets *t, size_t at)
 /* Anchors and tags, which may stand before a value. */
 static size_t skip_properties(const struct targets *t, size_t at)
 {
-    while (at < t->text.n && (t->text.p[at] == '&' || t->text.p[at] == '!')) {
-        while (at < t->text.n && t->text.p[at] > ' ')
+    const size_t end = (size_t)heft_min_u64(t->text.n, at + NEAR);
+
+    while (at < end && (t->text.p[at] == '&' || t->text.p[at] == '!')) {
+        while (at < end && t->text.p[at] > ' ')
             at++;
         at = skip_white(t, at);
     }
@@ -113,12 +127,14 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
     for (end = at; end < t->text.n && (is_word(t->text.p[end]) || t->text.p[end] == '.');)
         end++;
     path = (struct heft_str){(const char *)t->text.p + at, end - at};
-    if (key == TARGET && end < t->text.n && memchr("*|>$\\", t->text.p[end], 5))
+    if (key == TARGET && end < t->text.n && memchr("*|>$\\&!", t->text.p[end], 7))
         return tell(t, at, HEFT_UNKNOWN, "Hydra calls what is spelled in a way not looked into",
                     HEFT_STR(""));
-    danger = heft_scan_path_danger(path);
-    if (path.n == 0 || (danger != HEFT_DANGER &&
-                        (!keys[key].usual || heft_str_starts(path, heft_str_of(keys[key].usual)))))
+    if (path.n == 0)
+        return true;
+    t->unpaid = !heft_scan_path(t->s, t->place, path, &danger);
+    if (t->unpaid || (danger != HEFT_DANGER &&
+                      (!keys[key].usual || heft_str_starts(path, heft_str_of(keys[key].usual)))))
         return true;
     return tell(t, at, danger, keys[key].sentence, path);
 }
@@ -137,11 +153,13 @@ static size_t behind_colon(const struct targets *t, size_t at)
 /* What makes a key of a word without a colon: "? " before it, or an anchor, whose alias is one. */
 static bool is_key_elsewhere(const struct targets *t, size_t at)
 {
-    if (at > 0 && is_quote(t, at - 1))
+    const size_t begin = at > NEAR ? at - NEAR : 0;
+
+    if (at > begin && is_quote(t, at - 1))
         at--;
-    while (at > 0 && is_blank(t->text.p[at - 1]))
+    while (at > begin && is_blank(t->text.p[at - 1]))
         at--;
-    while (at > 0 && t->text.p[at - 1] > ' ' && t->text.p[at - 1] != '?')
+    while (at > begin && t->text.p[at - 1] > ' ' && t->text.p[at - 1] != '?')
         at--;
     return at < t->text.n && (t->text.p[at] == '&' || (at > 0 && t->text.p[at - 1] == '?'));
 }
@@ -211,7 +229,7 @@ bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
     struct targets t = {.s = s, .place = place, .text = text, .err = err};
     bool ok = true;
 
-    for (size_t i = 0; ok && i < text.n && t.told.count < MOST_TOLD; i++)
+    for (size_t i = 0; ok && !t.unpaid && i < text.n && t.told.count < MOST_TOLD; i++)
         ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
     if (ok && t.told.count == MOST_TOLD)
         ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",

@@ -92,7 +92,7 @@ static bool judge_module(struct heft_config *c, const struct heft_config_frame *
     if (!path.p)
         return false;
     if (is_keras_module(module))
-        return (!is_unfit(name) && heft_scan_path_danger(path) != HEFT_DANGER) ||
+        return (!is_unfit(name) && heft_config_path(c, path) != HEFT_DANGER) ||
                heft_config_tell(c, HEFT_DANGER, "Keras calls what no layer needs", path, err);
     if (heft_scan_danger(module, name) == HEFT_DANGER)
         return heft_config_tell(c, HEFT_DANGER, "Keras imports and calls", path, err);

@@ -569,6 +569,8 @@ enum heft_danger heft_scan_danger(struct heft_str module, struct heft_str name)
     return HEFT_UNKNOWN;
 }
 
+#define LONGEST_PATH 2048 /* bytes; of longer names of pickles, too, nobody needs one */
+
 /* Modules among those: a step through them leads away from the package that the path begins with. The
  * others are called like many a module of one's own. */
 static bool is_module_step(struct heft_str piece)
@@ -584,6 +586,8 @@ enum heft_danger heft_scan_path_danger(struct heft_str path)
 {
     size_t dot = path.n;
 
+    if (path.n > LONGEST_PATH)
+        return HEFT_DANGER;
     while (dot > 0 && path.p[dot - 1] != '.')
         dot--;
     for (size_t at = 0; at < dot;) {

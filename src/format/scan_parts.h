@@ -146,13 +146,17 @@ bool heft_scan_is_yaml(struct heft_str name);
 
 HEFT_CHECKED bool heft_scan_yaml(struct heft_scan *s, const struct heft_scan_place *place,
                                  struct heft_bytes text, struct heft_error *err);
+/* How a path that a configuration names is judged. It is paid for, as judging takes longer than reading:
+ * false where the budget is used up, which is told. */
+bool heft_scan_path(struct heft_scan *s, const struct heft_scan_place *place, struct heft_str path,
+                    enum heft_danger *danger);
 /* scan_hydra.c: the paths that _target_ and its kin name. */
 HEFT_CHECKED bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
                                     struct heft_bytes text, struct heft_error *err);
 
 /* scan_template.c: by the name's end. */
 bool heft_scan_is_template(struct heft_str name);
-/* Reports the first thing in it that no chat needs. offset: in the place. */
+/* Reports the worst thing in it that no chat needs. offset: in the place. */
 void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place, uint64_t offset,
                         struct heft_bytes text);
 

@@ -40,6 +40,17 @@ static const char *const MADE_OF[] = {
     "StringJoin",
 };
 
+#define DEEPEST 16 /* scopes within scopes; a saver that lies deeper is none */
+
+static size_t depth_of(struct heft_str scope)
+{
+    size_t depth = 0;
+
+    for (size_t i = 0; i < scope.n; i++)
+        depth += scope.p[i] == '/';
+    return depth;
+}
+
 struct heft_str heft_saver_scope(struct heft_str name)
 {
     while (name.n > 0 && name.p[name.n - 1] != '/')
@@ -71,23 +82,25 @@ bool heft_savers_add(struct heft_savers *s, struct heft_str node, uint32_t *inde
     if (!heft_grow(&s->savers, &s->cap, s->n, 1, sizeof *s->savers, err) ||
         !heft_strmap_set(&s->scopes, scope, *index, err))
         return false;
-    s->savers[s->n++] = (struct heft_saver){0};
+    s->savers[s->n++] = (struct heft_saver){.has_more = depth_of(scope) > DEEPEST};
     return true;
 }
 
 uint32_t heft_savers_find(const struct heft_savers *s, struct heft_str node)
 {
-    struct heft_str scope = heft_saver_scope(node);
+    uint32_t found = HEFT_NONE;
+    size_t depth = 0;
 
-    while (scope.n > 0) {
-        const uint32_t index = heft_strmap_get(&s->scopes, scope);
+    for (size_t i = 0; i < node.n && depth < DEEPEST; i++) {
+        uint32_t index;
 
-        if (index != HEFT_MAP_NONE)
-            return index;
-        scope.n--;
-        scope = heft_saver_scope(scope);
+        if (node.p[i] != '/')
+            continue;
+        depth++;
+        index = heft_strmap_get(&s->scopes, (struct heft_str){node.p, i + 1});
+        found = index == HEFT_MAP_NONE ? found : index;
     }
-    return HEFT_NONE;
+    return found;
 }
 
 #define LONGEST 256 /* bytes of a name that are looked at */

@@ -5,34 +5,68 @@
  * spellings that hide them. */
 #include "format/scan_parts.h"
 
-#include "base/text.h"
-
-static const struct {
-    const char *word, *sentence;
-    enum heft_danger danger;
-} words[] = {
 #define REACHES "Jinja template that reaches into Python"
 #define HIDES   "Jinja template that computes or hides the names of attributes"
-    {"__base", REACHES, HEFT_DANGER},
-    {"__builtins__", REACHES, HEFT_DANGER},
-    {"__class__", REACHES, HEFT_DANGER},
-    {"__dict__", REACHES, HEFT_DANGER},
-    {"__getattribute__", REACHES, HEFT_DANGER},
-    {"__globals__", REACHES, HEFT_DANGER},
-    {"__import__", REACHES, HEFT_DANGER},
-    {"__init__", REACHES, HEFT_DANGER},
-    {"__mro__", REACHES, HEFT_DANGER},
-    {"__reduce", REACHES, HEFT_DANGER},
-    {"__self__", REACHES, HEFT_DANGER},
-    {"__subclasses__", REACHES, HEFT_DANGER},
-    {"\\x5f", HIDES, HEFT_UNKNOWN},
-    {"\\x5F", HIDES, HEFT_UNKNOWN},
-    {"\\u005f", HIDES, HEFT_UNKNOWN},
-    {"\\u005F", HIDES, HEFT_UNKNOWN},
-    {"\\137", HIDES, HEFT_UNKNOWN},
-    {"|attr(", HIDES, HEFT_UNKNOWN},
-    {"| attr(", HIDES, HEFT_UNKNOWN},
-};
+
+static bool is_letter(uint8_t c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static bool begins(struct heft_bytes text, const char *word)
+{
+    const size_t n = strlen(word);
+
+    return n <= text.n && memcmp(text.p, word, n) == 0;
+}
+
+static struct heft_bytes behind(struct heft_bytes text, size_t n)
+{
+    return (struct heft_bytes){text.p + n, text.n - n};
+}
+
+/* What follows two underscores. */
+static enum heft_danger judge_dunder(struct heft_bytes text)
+{
+    static const char *const names[] = {"base",         "builtins", "class",  "dict",
+                                        "getattribute", "globals",  "import", "init",
+                                        "mro",          "reduce",   "self",   "subclasses"};
+
+    if (!text.n || !is_letter(*text.p))
+        return HEFT_ALLOWED;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        if (begins(text, names[i]))
+            return HEFT_DANGER;
+    return HEFT_UNKNOWN;
+}
+
+/* What follows a backslash: an underscore by its number. */
+static enum heft_danger judge_escape(struct heft_bytes text)
+{
+    static const char *const escapes[] = {"x5f", "x5F", "u005f", "u005F", "137", "N{"};
+
+    for (size_t i = 0; i < HEFT_COUNT(escapes); i++)
+        if (begins(text, escapes[i]))
+            return HEFT_UNKNOWN;
+    return HEFT_ALLOWED;
+}
+
+/* What follows a bar: the filter that takes the name of an attribute as a text. */
+static enum heft_danger judge_filter(struct heft_bytes text)
+{
+    while (text.n && *text.p == ' ')
+        text = behind(text, 1);
+    return begins(text, "attr(") || begins(text, "attr ") ? HEFT_UNKNOWN : HEFT_ALLOWED;
+}
+
+static enum heft_danger judge_at(struct heft_bytes text)
+{
+    if (text.p[0] == '_' && begins(text, "__"))
+        return judge_dunder(behind(text, 2));
+    if (text.p[0] == '\\')
+        return judge_escape(behind(text, 1));
+    return text.p[0] == '|' ? judge_filter(behind(text, 1)) : HEFT_ALLOWED;
+}
 
 bool heft_scan_is_template(struct heft_str name)
 {
@@ -43,16 +77,18 @@ bool heft_scan_is_template(struct heft_str name)
 void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place, uint64_t offset,
                         struct heft_bytes text)
 {
-    struct heft_scan_item item = {.record = place->record,
+    struct heft_scan_item item = {.danger = HEFT_ALLOWED,
+                                  .record = place->record,
                                   .offset = heft_scan_offset(place, offset),
                                   .position = HEFT_NO_OFFSET,
                                   .what = "code"};
 
-    for (size_t i = 0; i < HEFT_COUNT(words) && !item.name; i++)
-        if (heft_text_mentions(text, words[i].word)) {
-            item.name = words[i].sentence;
-            item.danger = words[i].danger;
-        }
-    if (item.name)
+    for (size_t i = 0; i < text.n && item.danger != HEFT_DANGER; i++) {
+        const enum heft_danger danger = judge_at(behind(text, i));
+
+        item.danger = danger > item.danger ? danger : item.danger;
+    }
+    item.name = item.danger == HEFT_DANGER ? REACHES : HIDES;
+    if (item.danger != HEFT_ALLOWED)
         heft_scan_report(s, &item);
 }

@@ -58,13 +58,14 @@ def write_expressions():
     """What torch.export.load evaluates."""
     ordinary = ["Mul(Integer(2), Symbol('s77', positive=True, integer=True))",
                 "Add(FloorDiv(Add(Symbol('s0', positive=True, integer=True), Integer(-1)), Integer(2)), Integer(1))"]
-    guards = ["L['input'].size()[0]*(L['x'].size()[1] // 3) >= 2", "L['x'].size()[1] != max(1, L['x'].size()[1] // 3)",
+    guards = ["L['mode'] == 'mean' and L['x.y']['layer-0'].size()[0] != 1", "L['input'].size()[0]*(L['x'].size()[1] // 3) >= 2", "L['x'].size()[1] != max(1, L['x'].size()[1] // 3)",
               "not (L['x'].size()[0] == 1) and (L['args'][0][0].size()[1] % 64) <= 10", "L['n'] >= 0.5e+3"]
     write_json("expression-ordinary.json", {"as_expr": [{"expr_str": e} for e in ordinary], "guards_code": guards})
     for name, text in {"import": "__import__('os').system('true')", "hex": "1.0.hex()", "alias": "(size:=eval)",
                        "within": "Add(\"open('x','w')\")", "module": "os.system('true')", "call": "(print)('x')",
                        "lambda": "Max(lambda: 1, 2)", "lines": "1\nsize = print", "wide": "\uff45val('1')",
-                       "string": "'{}'.format(1)", "item": "L['x'](1)"}.items():
+                       "string": "'{}'.format(1)", "percent": "Add('print%c1%c'%(40,41))", "sum": "Add('pri' + 'nt')",
+                       "long": "1" + " + 1" * 20000, "item": "L['x'](1)"}.items():
         write_json(f"expression-{name}.json", {"as_expr": {"expr_str": text}})
     write_json("expression-guard.json", {"guards_code": ["L['x'].size()[0] >= 2", "exec('1') or True"]})
     write_json("export-target.json", {"nodes": [{"target": "torch.ops.aten.add.Tensor"}, {"target": "torch.sym_max"},
@@ -100,6 +101,7 @@ def write_templates():
     (OUT / "template-plain.jinja").write_text(plain)
     (OUT / "template-evil.jinja").write_text(evil)
     (OUT / "template-hidden.jinja").write_text("{{ ''|attr('_' ~ '_class_' ~ '_') }}")
+    (OUT / "template-parts.jinja").write_text("{{ ''['__cla' ~ 'ss__'] }}")
     write_json("template-plain.json", {"chat_template": plain})
     write_json("template-evil.json", {"chat_template": evil})
     write_json("template-list.json", {"chat_template": [{"name": "default", "template": plain},
