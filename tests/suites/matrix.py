@@ -343,8 +343,14 @@ class Pair:
         blobs = [blob["name"] for blob in self.source.info.get("blobs", [])]
         values = self.source.info.get("values") or {}
         names = [key for key, value in values.items()
-                 if key != "_metadata" and not (isinstance(value, dict) and list(value) == ["_metadata"])]
+                 if key != "_metadata" and not (isinstance(value, dict) and list(value) == ["_metadata"])
+                 and not self.is_of_tensors(key, value)]
         return names + (blobs if self.target != "ptd" else [])
+
+    def is_of_tensors(self, key, value):
+        """An object with nothing in it but tensors, which are all there: a nested tensor."""
+        return (isinstance(value, dict) and "class" in value and not value.get("args")
+                and any(name.startswith(key + ".") for name in self.expected()))
 
     def lost_metadata(self):
         if self.target == "safetensors":
