@@ -285,7 +285,7 @@ struct heft_train_options {
     uint32_t size;          /* bytes: ids, <|endoftext|> being the last; subword-nmt: merges */
     uint64_t min_frequency; /* pairs that are rarer do not merge; 0: 2 */
     const char *unicode;    /* as in heft_encoder_options */
-    uint64_t memory;        /* bytes that words and pairs may take, about; 0: 4 GiB */
+    uint64_t memory;        /* bytes that words and pairs may take, about; 0: 4 GiB; see below */
     unsigned threads;       /* 0: one a core */
     bool overwrite, no_sync;
 };
@@ -302,7 +302,11 @@ struct heft_train_report {
  * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the
  * largest text). HEFT_MALFORMED where a text is no UTF-8, HEFT_USAGE where there is nothing to learn
  * from, or `output` is there and not to be overwritten; HEFT_LIMIT where words need more memory. options
- * say the size; report may be NULL. */
+ * say the size; report may be NULL.
+ * Memory: less than 200 MiB for texts of 64 MiB in all (unpacked), whatever is in them, and 40 bytes an id
+ * beyond 100,000; for more text, three times the bytes of the words that differ. Where `memory` is less than
+ * three times these bytes and 64 KiB, it is a HEFT_LIMIT. Counted words that take more than 72 MiB go to a
+ * temporary file. */
 HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
                          const struct heft_train_options *options, struct heft_train_report *report,
                          struct heft_error *err);

@@ -15,22 +15,32 @@
 #define HEFT_UNLIKELY(x)       __builtin_expect(!!(x), 0)
 #define HEFT_PREFETCH(p)       __builtin_prefetch((p), 1) /* will be written to soon */
 #define HEFT_LOWEST_BIT(x)     ((unsigned)__builtin_ctzll(x))
+#define HEFT_HIGHEST_BIT(x)    (63 - (unsigned)__builtin_clzll(x))
 #define HEFT_INLINE            static inline __attribute__((always_inline))
 #define HEFT_COUNT_ONES(x)     ((unsigned)__builtin_popcountll(x))
 #else
 #define HEFT_CHECKED
 #define HEFT_PRINTF(fmt, args)
-#define HEFT_LIKELY(x)     (x)
-#define HEFT_UNLIKELY(x)   (x)
-#define HEFT_PREFETCH(p)   ((void)(p))
-#define HEFT_LOWEST_BIT(x) heft_count_zeros(x)
-#define HEFT_INLINE        static inline
-#define HEFT_COUNT_ONES(x) heft_count_ones(x)
+#define HEFT_LIKELY(x)      (x)
+#define HEFT_UNLIKELY(x)    (x)
+#define HEFT_PREFETCH(p)    ((void)(p))
+#define HEFT_LOWEST_BIT(x)  heft_count_zeros(x)
+#define HEFT_HIGHEST_BIT(x) heft_log2(x)
+#define HEFT_INLINE         static inline
+#define HEFT_COUNT_ONES(x)  heft_count_ones(x)
 static inline unsigned heft_count_zeros(uint64_t x)
 {
     unsigned n = 0;
 
     while (!(x >> n & 1))
+        n++;
+    return n;
+}
+static inline unsigned heft_log2(uint64_t x)
+{
+    unsigned n = 0;
+
+    while (x >>= 1)
         n++;
     return n;
 }
@@ -56,6 +66,12 @@ static inline unsigned heft_count_ones(uint64_t x)
 static inline unsigned heft_lowest_bit(uint64_t x)
 {
     return HEFT_LOWEST_BIT(x);
+}
+
+/* The place of the highest 1 of a number that is not 0. */
+static inline unsigned heft_highest_bit(uint64_t x)
+{
+    return HEFT_HIGHEST_BIT(x);
 }
 
 #define HEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,133 +1,18 @@
 /* train.c: the public door to training: words and their counts → cells → merges → files. */
-#include "tokens/train.h"
-
-#include "base/map.h"
 #include "base/given.h"
-#include "tokens/utf8.h"
+#include "tokens/train.h"
 #include "tokens/vocab.h"
 
-#define BYTES       256
-#define WORD_END    "</w>"
-#define MOST_CHARS  0x110000
-#define CELL_MEMORY 28  /* bytes a cell, with the pairs it is in; measured */
-#define LEAST_BYTES 257 /* ids: the bytes and <|endoftext|> */
+#define CELL_MEMORY  3 /* bytes a cell, with the pairs it is in */
+#define LEAST_MEMORY (1 << 16)
+#define MOST_CELLS   (UINT32_MAX - 128)
+#define LEAST_BYTES  257       /* ids: the bytes and <|endoftext|> */
+#define MOST_SYMBOLS (1 << 24) /* as their numbers take three cells */
 
 struct training {
-    struct heft_arena mem;
-    struct heft_counts counts;
+    struct heft_words words;
     struct heft_train_task task;
-    uint32_t *plain,
-        *final; /* subword-nmt: symbol + 1 of a character, within a word and at its end */
-    size_t cap_symbols;
-    uint64_t memory;
 };
-
-/* ---- cells: bytes ------------------------------------------------------------------------ */
-
-static bool add_symbol(struct training *t, const char *text, size_t n, struct heft_error *err)
-{
-    const char *const copy = heft_arena_text(&t->mem, (struct heft_str){text, n}, err);
-
-    if (!copy || !heft_grow(&t->task.symbols, &t->cap_symbols, t->task.n_symbols, 1,
-                            sizeof *t->task.symbols, err))
-        return false;
-    t->task.symbols[t->task.n_symbols++] =
-        (struct heft_train_symbol){.text = copy, .n = (uint32_t)n, .cells = 1};
-    return true;
-}
-
-static bool make_cells(struct training *t, uint64_t symbols, struct heft_error *err)
-{
-    const uint64_t n = symbols + t->counts.n + 1;
-
-    if (n >= HEFT_TRAIN_GAP - 1 || n * CELL_MEMORY > t->memory)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "different words have %" PRIu64 " bytes; %" PRIu64
-                         " are allowed in %" PRIu64 " bytes of memory",
-                         symbols, t->memory / CELL_MEMORY, t->memory);
-    t->task.cells = heft_calloc((size_t)n, sizeof *t->task.cells, err);
-    if (!t->task.cells)
-        return false;
-    t->task.cells[t->task.n_cells++].symbol = HEFT_TRAIN_GAP;
-    return true;
-}
-
-static void put_cell(struct training *t, uint32_t symbol, size_t word)
-{
-    t->task.cells[t->task.n_cells++] = (struct heft_train_cell){symbol, (uint32_t)word};
-}
-
-static bool spread_bytes(struct training *t, struct heft_error *err)
-{
-    uint32_t id_of[BYTES];
-    uint8_t order[BYTES];
-
-    heft_alphabet_order(order);
-    for (uint32_t i = 0; i < BYTES; i++) {
-        id_of[order[i]] = i;
-        if (!add_symbol(t, (const char *)&order[i], 1, err))
-            return false;
-    }
-    if (!make_cells(t, t->counts.n_text, err))
-        return false;
-    for (size_t w = 0; w < t->counts.n; w++) {
-        const uint8_t *p = (const uint8_t *)t->counts.text + t->counts.words[w].at;
-
-        for (uint32_t i = 0; i < t->counts.words[w].n; i++)
-            put_cell(t, id_of[p[i]], w);
-        put_cell(t, HEFT_TRAIN_GAP, w);
-    }
-    return true;
-}
-
-/* ---- cells: characters ------------------------------------------------------------------- */
-
-/* The symbol of the character of n bytes at p. */
-static bool symbol_of(struct training *t, const uint8_t *p, size_t n, bool is_final,
-                      uint32_t *symbol, struct heft_error *err)
-{
-    char text[4 + sizeof WORD_END];
-    unsigned width;
-    uint32_t *const slot = &(is_final ? t->final : t->plain)[heft_utf8_at(p, &width)];
-
-    if (*slot == 0) {
-        memcpy(text, p, n);
-        memcpy(text + n, WORD_END, sizeof WORD_END);
-        if (!add_symbol(t, text, is_final ? n + sizeof WORD_END - 1 : n, err))
-            return false;
-        *slot = t->task.n_symbols;
-    }
-    *symbol = *slot - 1;
-    return true;
-}
-
-static bool spread_word(struct training *t, size_t w, struct heft_error *err)
-{
-    const uint8_t *p = (const uint8_t *)t->counts.text + t->counts.words[w].at;
-    const size_t n = t->counts.words[w].n;
-    uint32_t symbol;
-
-    for (size_t i = 0, step; i < n; i += step) {
-        step = heft_utf8_width(p[i]);
-        if (!symbol_of(t, p + i, step, i + step == n, &symbol, err))
-            return false;
-        put_cell(t, symbol, w);
-    }
-    put_cell(t, HEFT_TRAIN_GAP, w);
-    return true;
-}
-
-static bool spread_characters(struct training *t, struct heft_error *err)
-{
-    t->plain = heft_calloc(MOST_CHARS, sizeof *t->plain, err);
-    t->final = heft_calloc(MOST_CHARS, sizeof *t->final, err);
-    if (!t->plain || !t->final || !make_cells(t, t->counts.n_text, err))
-        return false;
-    for (size_t w = 0; w < t->counts.n; w++)
-        if (!spread_word(t, w, err))
-            return false;
-    return true;
-}
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
@@ -148,42 +33,58 @@ static bool check_options(const struct heft_train_options *o, struct heft_error 
     return true;
 }
 
+static bool check_size(const struct training *t, struct heft_error *err)
+{
+    const uint64_t n = t->words.n_text, memory = t->task.memory;
+
+    if (t->words.n == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no text to learn from");
+    if (n > MOST_CELLS || n * CELL_MEMORY + LEAST_MEMORY > memory)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "different words have %" PRIu64 " bytes; %" PRIu64
+                         " are allowed in %" PRIu64 " bytes of memory",
+                         n, heft_min_u64(memory / CELL_MEMORY, MOST_CELLS), memory);
+    return true;
+}
+
 static bool learn(struct training *t, const struct heft_train_options *o, struct heft_error *err)
 {
     struct heft_train_task *task = &t->task;
     const bool is_bytes = o->style == HEFT_TRAIN_BYTES;
-    uint32_t first;
 
-    if (!(is_bytes ? spread_bytes(t, err) : spread_characters(t, err)))
+    if (!heft_train_spread(&task->cells, &t->words, o->style, err))
         return false;
-    first = task->n_symbols;
-    task->most_symbols = is_bytes ? o->size - 1 : first + o->size;
-    task->words = t->counts.words;
-    task->mem = &t->mem;
+    heft_counts_release(&t->words.counts);
+    task->most_symbols = is_bytes ? o->size - 1 : task->cells.n_symbols + o->size;
+    if (task->most_symbols > MOST_SYMBOLS)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "%" PRIu32 " characters and %" PRIu32 " merges; %u together are allowed",
+                         task->cells.n_symbols, o->size, MOST_SYMBOLS);
     task->min_frequency = o->min_frequency ? o->min_frequency : 2;
     task->largest_text_first = !is_bytes;
-    return heft_grow(&task->symbols, &t->cap_symbols, first, task->most_symbols - first,
-                     sizeof *task->symbols, err) &&
-           heft_train_merge(task, err);
+    return heft_train_merge(task, err);
+}
+
+static uint32_t count_merges(const struct heft_train_cells *cells)
+{
+    uint32_t n = cells->n_symbols;
+
+    for (uint32_t i = 0; i < cells->n_symbols; i++)
+        n -= cells->symbols[i].left == HEFT_TRAIN_LEAF;
+    return n;
 }
 
 static bool train(struct training *t, const char *const *paths, size_t n, const char *output,
                   const struct heft_train_options *o, struct heft_train_report *report,
                   struct heft_error *err)
 {
-    uint32_t merges = 0;
-
-    t->memory = o->memory ? o->memory : HEFT_TRAIN_MEMORY;
-    if (!check_options(o, err) || !heft_train_read(paths, n, o, &t->counts, report, err))
+    t->task.memory = o->memory ? o->memory : HEFT_TRAIN_MEMORY;
+    if (!check_options(o, err) || !heft_train_read(paths, n, o, &t->words, report, err) ||
+        !check_size(t, err) || !learn(t, o, err) ||
+        !heft_train_write(&t->task.cells, output, o, err))
         return false;
-    if (t->counts.n == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no text to learn from");
-    if (!learn(t, o, err) || !heft_train_write(&t->task, output, o, err))
-        return false;
-    for (uint32_t i = 0; i < t->task.n_symbols; i++)
-        merges += t->task.symbols[i].cells > 1;
-    report->merges = merges;
-    report->ids = o->style == HEFT_TRAIN_BYTES ? t->task.n_symbols + 1 : 0;
+    report->merges = count_merges(&t->task.cells);
+    report->ids = o->style == HEFT_TRAIN_BYTES ? t->task.cells.n_symbols + 1 : 0;
     return true;
 }
 
@@ -198,11 +99,7 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
         heft_given_paths(paths, n, err) && heft_given(output != NULL, "a name to write to", err) &&
         train(&t, paths, n, output, options ? options : &usual, report ? report : &unseen, err);
 
-    heft_free(t.task.cells);
-    heft_free(t.task.symbols);
-    heft_free(t.plain);
-    heft_free(t.final);
-    heft_counts_release(&t.counts);
-    heft_arena_release(&t.mem);
+    heft_train_cells_release(&t.task.cells);
+    heft_counts_release(&t.words.counts);
     return ok;
 }

@@ -1,8 +1,12 @@
 /* train.h: the inside of heft_train: texts → different words and how often each stands there →
- * merges → files.
+ * symbols → merges → files. Memory stays a small multiple of the bytes of the different words
+ * (train_cells.h, train_pairs.h), whatever the texts are.
  *
  *     train_count.c   words of a text into a table of counts
+ *     train_spill.c   tables that grow too large, in a temporary file
  *     train_read.c    inputs, in spans that threads count apart
+ *     train_cells.c   the different words become cells
+ *     train_pairs.c   pairs of neighbours, the most frequent first
  *     train_merge.c   the most frequent pair, again and again
  *     train_files.c   vocab.bpe, encoder.json, tokenizer.json
  *     train.c         the public door */
@@ -11,9 +15,36 @@
 
 #include "base/mem.h"
 #include "heft/tokens.h"
+#include "tokens/train_cells.h"
 #include "tokens/word_scan.h"
 
+#define HEFT_TRAIN_MEMORY (UINT64_C(4) << 30)
+
 /* ---- words and their counts -------------------------------------------------------------- */
+
+struct heft_counts;
+
+/* Words with their counts in a temporary file, in parts by their hashes: all of a word's counts are
+ * in one part. Zeroed is empty. */
+#define HEFT_SPILL_PARTS 16
+struct heft_spill_run {
+    uint64_t at[HEFT_SPILL_PARTS + 1]; /* offset where each part begins, and the end of the last */
+};
+struct heft_spill {
+    struct heft_spill_run *runs;
+    size_t n_runs, cap_runs;
+    uint64_t size;
+    int fd;
+    bool has_file;
+};
+typedef bool heft_count_fn(void *ctx, struct heft_str word, uint64_t count, struct heft_error *err);
+/* One more run: the words of `counts`. */
+HEFT_CHECKED bool heft_spill_put(struct heft_spill *spill, const struct heft_counts *counts,
+                                 struct heft_error *err);
+/* The words of a part, a word once for each run that has it. */
+HEFT_CHECKED bool heft_spill_each(const struct heft_spill *spill, unsigned part,
+                                  heft_count_fn *each, void *ctx, struct heft_error *err);
+void heft_spill_release(struct heft_spill *spill);
 
 struct heft_counted {
     uint64_t at; /* of its bytes in `text` */
@@ -21,7 +52,7 @@ struct heft_counted {
     uint32_t n, hash;
 };
 
-/* Zeroed is empty. */
+/* Zeroed, but for `most`, is empty. */
 struct heft_counts {
     struct heft_counted *words;
     size_t n, cap;
@@ -29,14 +60,29 @@ struct heft_counts {
     unsigned slot_bits;
     char *text;
     size_t n_text, cap_text;
-    uint64_t most; /* bytes that it may take */
+    uint64_t most; /* bytes of memory; what is there goes to `spill` before it takes more */
+    struct heft_spill spill;
 };
 HEFT_CHECKED bool heft_counts_add(struct heft_counts *counts, struct heft_str word, uint64_t times,
                                   struct heft_error *err);
-/* All of `from`. */
-HEFT_CHECKED bool heft_counts_join(struct heft_counts *counts, const struct heft_counts *from,
+/* What is in memory, in the order in which it was added. */
+HEFT_CHECKED bool heft_counts_each(const struct heft_counts *counts, heft_count_fn *each, void *ctx,
                                    struct heft_error *err);
+/* What is in memory goes to `spill`. */
+HEFT_CHECKED bool heft_counts_flush(struct heft_counts *counts, struct heft_error *err);
 void heft_counts_release(struct heft_counts *counts);
+
+/* The different words of tables that `n` threads have counted: in memory, or each once in the parts of a
+ * temporary file. */
+struct heft_words {
+    struct heft_counts counts;
+    uint64_t n, n_text; /* words, and their bytes */
+};
+/* Takes what is in the tables. */
+HEFT_CHECKED bool heft_words_gather(struct heft_words *words, struct heft_counts *const *tables,
+                                    size_t n, uint64_t most, struct heft_error *err);
+HEFT_CHECKED bool heft_words_each(const struct heft_words *words, heft_count_fn *each, void *ctx,
+                                  struct heft_error *err);
 
 struct heft_word_counter {
     struct heft_counts counts;
@@ -51,46 +97,35 @@ struct heft_word_counter {
 HEFT_CHECKED bool heft_count_words(struct heft_word_counter *counter, const uint8_t *text, size_t n,
                                    bool is_last, size_t *done, struct heft_error *err);
 
-/* Inputs → *counts. */
+/* Inputs → *words. */
 HEFT_CHECKED bool heft_train_read(const char *const *paths, size_t n,
                                   const struct heft_train_options *options,
-                                  struct heft_counts *counts, struct heft_train_report *report,
+                                  struct heft_words *words, struct heft_train_report *report,
                                   struct heft_error *err);
 
-/* ---- merges ------------------------------------------------------------------------------ */
+/* ---- cells and merges -------------------------------------------------------------------- */
 
-#define HEFT_TRAIN_MEMORY  (UINT64_C(4) << 30)
-#define HEFT_TRAIN_GAP     UINT32_MAX /* between words, where a symbol would stand */
-#define HEFT_TRAIN_LONGEST 2000       /* bytes of a symbol: a line of vocab.bpe has at most 4096 */
+#define HEFT_TRAIN_LONGEST 2000 /* bytes of a symbol: a line of vocab.bpe has at most 4096 */
 
-/* A place where a symbol may stand: symbols of several places are told at their first and last. */
-struct heft_train_cell {
-    uint32_t symbol, word;
-};
-struct heft_train_symbol {
-    const char *text;
-    uint32_t n, cells;    /* bytes of its text; places that it takes */
-    uint32_t left, right; /* what it was merged from */
-};
 struct heft_train_task {
-    struct heft_train_cell *cells; /* a gap before, between and behind the words */
-    size_t n_cells;
-    const struct heft_counted *words;
-    struct heft_train_symbol *symbols; /* first the given ones, then merges in order; has room */
-    uint32_t n_symbols, most_symbols;
-    struct heft_arena *mem;  /* for the texts of merges */
+    struct heft_train_cells cells;
+    uint32_t most_symbols;   /* the given ones and merges */
     uint64_t min_frequency;  /* at least 1 */
+    uint64_t memory;         /* bytes that cells and pairs may take */
     bool largest_text_first; /* of pairs as frequent: the largest text, else the smallest ids */
 };
-/* Appends merges to `symbols` until there is no room, or no pair stands there often enough. */
+/* Words → cells, with the symbols that they begin as. */
+HEFT_CHECKED bool heft_train_spread(struct heft_train_cells *cells, const struct heft_words *words,
+                                    enum heft_train_style style, struct heft_error *err);
+void heft_train_cells_release(struct heft_train_cells *cells);
+/* Appends merges to the symbols until there are `most_symbols`, or no pair stands there often enough. */
 HEFT_CHECKED bool heft_train_merge(struct heft_train_task *task, struct heft_error *err);
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-struct heft_sink;
-/* What `task` has found becomes files: in the folder `output`, or the file of that name where it is
+/* What `cells` has learned becomes files: in the folder `output`, or the file of that name where it is
  * subword-nmt's. */
-HEFT_CHECKED bool heft_train_write(const struct heft_train_task *task, const char *output,
+HEFT_CHECKED bool heft_train_write(const struct heft_train_cells *cells, const char *output,
                                    const struct heft_train_options *options,
                                    struct heft_error *err);
 

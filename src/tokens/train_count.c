@@ -1,10 +1,12 @@
-/* train_count.c: words of a text into a table of counts. */
+/* train_count.c: words of a text into a table of counts. What is in the table goes to a temporary file
+ * before it takes more memory than it may (train_spill.c). */
 #include "base/map.h"
 #include "tokens/pattern.h"
 #include "tokens/train.h"
 
-#define DOUBT 8 /* a word that ends so far before the end of the text is certain */
-#define SALT  UINT64_C(0x9E3779B97F4A7C15)
+#define DOUBT      8 /* a word that ends so far before the end of the text is certain */
+#define FIRST_BITS 12
+#define SALT       UINT64_C(0x9E3779B97F4A7C15)
 
 /* ---- the table --------------------------------------------------------------------------- */
 
@@ -26,38 +28,37 @@ static uint32_t hash_of(struct heft_str word)
     return (uint32_t)(h >> 32);
 }
 
-static size_t memory_of(const struct heft_counts *c)
+static uint64_t memory_of(const struct heft_counts *c)
 {
-    return c->cap * sizeof *c->words + (sizeof *c->slots << c->slot_bits) + c->cap_text;
+    return c->n * sizeof *c->words + (sizeof *c->slots << c->slot_bits) + c->n_text;
 }
 
-static bool widen(struct heft_counts *c, struct heft_error *err)
+/* Of `bits` of a hash, free. The former ones go before there are new ones. */
+static bool set_slots(struct heft_counts *c, unsigned bits, struct heft_error *err)
 {
-    const unsigned bits = c->slot_bits ? c->slot_bits + 1 : 12;
     const size_t mask = ((size_t)1 << bits) - 1;
-    uint32_t *slots = heft_calloc((size_t)1 << bits, sizeof *slots, err);
 
-    if (!slots)
+    heft_free(c->slots);
+    c->slot_bits = 0;
+    c->slots = heft_calloc((size_t)1 << bits, sizeof *c->slots, err);
+    if (!c->slots)
         return false;
+    c->slot_bits = bits;
     for (size_t w = 0; w < c->n; w++) {
         size_t i = c->words[w].hash & mask;
 
-        while (slots[i])
+        while (c->slots[i])
             i = (i + 1) & mask;
-        slots[i] = (uint32_t)(w + 1);
+        c->slots[i] = (uint32_t)(w + 1);
     }
-    heft_free(c->slots);
-    c->slots = slots;
-    c->slot_bits = bits;
     return true;
 }
 
 static bool append(struct heft_counts *c, struct heft_str word, uint32_t hash, uint64_t times,
                    struct heft_error *err)
 {
-    if (word.n > UINT32_MAX / 2 || c->n >= UINT32_MAX / 2 || memory_of(c) + word.n > c->most)
-        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "different words take more than %" PRIu64 " bytes of memory", c->most);
+    if (word.n > UINT32_MAX / 2)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a word of %zu bytes", word.n);
     if (!heft_grow(&c->words, &c->cap, c->n, 1, sizeof *c->words, err) ||
         !heft_grow(&c->text, &c->cap_text, c->n_text, word.n, 1, err))
         return false;
@@ -67,13 +68,23 @@ static bool append(struct heft_counts *c, struct heft_str word, uint32_t hash, u
     return true;
 }
 
+/* Room for one more word. */
+static bool make_room(struct heft_counts *c, size_t n, struct heft_error *err)
+{
+    if (c->n > 0 && (c->n >= UINT32_MAX / 2 || memory_of(c) + n > c->most) &&
+        !heft_counts_flush(c, err))
+        return false;
+    return (c->slots && (c->n + 1) * 2 <= (size_t)1 << c->slot_bits) ||
+           set_slots(c, c->slots ? c->slot_bits + 1 : FIRST_BITS, err);
+}
+
 bool heft_counts_add(struct heft_counts *c, struct heft_str word, uint64_t times,
                      struct heft_error *err)
 {
     const uint32_t hash = hash_of(word);
     size_t mask, i;
 
-    if (((c->n + 1) * 2 > (size_t)1 << c->slot_bits || !c->slots) && !widen(c, err))
+    if (!make_room(c, word.n, err))
         return false;
     mask = ((size_t)1 << c->slot_bits) - 1;
     for (i = hash & mask; c->slots[i]; i = (i + 1) & mask) {
@@ -90,23 +101,36 @@ bool heft_counts_add(struct heft_counts *c, struct heft_str word, uint64_t times
     return true;
 }
 
-bool heft_counts_join(struct heft_counts *c, const struct heft_counts *from, struct heft_error *err)
+bool heft_counts_each(const struct heft_counts *c, heft_count_fn *each, void *ctx,
+                      struct heft_error *err)
 {
-    for (size_t i = 0; i < from->n; i++) {
-        const struct heft_counted *w = &from->words[i];
-
-        if (!heft_counts_add(c, (struct heft_str){from->text + w->at, w->n}, w->count, err))
+    for (size_t w = 0; w < c->n; w++)
+        if (!each(ctx, (struct heft_str){c->text + c->words[w].at, c->words[w].n},
+                  c->words[w].count, err))
             return false;
-    }
     return true;
 }
 
-void heft_counts_release(struct heft_counts *c)
+static void forget_words(struct heft_counts *c)
 {
     heft_free(c->words);
     heft_free(c->slots);
     heft_free(c->text);
-    *c = (struct heft_counts){.most = c->most};
+    *c = (struct heft_counts){.most = c->most, .spill = c->spill};
+}
+
+bool heft_counts_flush(struct heft_counts *c, struct heft_error *err)
+{
+    const bool ok = c->n == 0 || heft_spill_put(&c->spill, c, err);
+
+    forget_words(c);
+    return ok;
+}
+
+void heft_counts_release(struct heft_counts *c)
+{
+    forget_words(c);
+    heft_spill_release(&c->spill);
 }
 
 /* ---- words of the pattern ---------------------------------------------------------------- */

@@ -1,402 +1,415 @@
 /* train_merge.c: the most frequent pair of neighbours becomes a symbol, again and again.
  *
- *     cells    | gap | h | u | g | gap | h | u | g | s | gap |      a cell for each first symbol
- *     hu merged| gap |hu |hu | g | gap |hu |hu | g | s | gap |      told at its first and last cell
- *     hug      | gap |hug| - |hug| gap |hug| - |hug| s | gap |
- *
- * So the symbol before a place is told by the cell before it, and the one behind by adding cells;
- * merging costs the same in long words as in short ones.
- *
  * A pair of neighbours arises only when the newer of the two is merged, and from then on gets rarer:
  * what is too rare when it arises is forgotten at once, and a heap of counts that are too high, but
- * never too low, is right once its top is. Each pair keeps the places where it arose; those where it
- * is no more are passed over. */
+ * never too low, is right once its top is. Each pair keeps the blocks of cells where it arose; places
+ * where it is no more are passed over.
+ *
+ * A merge goes over its places twice: the symbols merge, pairs that are no more are counted out, and those
+ * that the new symbol makes are counted; then those that rank high enough get their places. The work is
+ * linear in the places merged, and in the cells for each survey (train_survey.c). */
 #include "tokens/train.h"
+#include "tokens/train_survey.h"
 
-#define NONE (HEFT_TRAIN_GAP - 1) /* within a symbol */
-
-struct pair {
-    uint64_t key;   /* left << 32 | right; UINT64_MAX: free */
-    uint64_t count; /* 0: merged or too rare */
-    uint32_t *places;
-    uint32_t n;
-};
-struct ranked {
-    uint64_t count, key;
-};
 /* Of the merge at hand: a pair that the new symbol makes. */
 struct group {
     uint64_t key, count;
-    uint32_t n, other;
-    struct pair *pair;
-};
-struct found {
-    uint32_t group, place;
+    uint32_t n, last;             /* of its list to be, which may get shorter */
+    uint32_t *slot;               /* where its number is told */
+    struct heft_train_pair *pair; /* NULL: it is not kept */
 };
 
 struct training {
-    struct heft_train_task *task;
-    struct pair *pairs;
-    unsigned bits;
-    size_t n_pairs;
-    struct ranked *heap;
-    size_t n_heap, cap_heap;
+    struct heft_train_survey survey;
+    struct heft_train_cells *cells;
     struct group *groups;
     size_t n_groups, cap_groups;
-    struct found *found;
-    size_t n_found, cap_found;
     uint32_t *before, *behind; /* number of the group + 1 of (symbol, new) and (new, symbol) */
+    size_t run;                /* where the last place was */
+    uint8_t *list;             /* of the pair at hand */
+    uint32_t n_list;
+    size_t cap_list;
     struct heft_error *err;
 };
 
-static uint64_t key_of(uint32_t left, uint32_t right)
+/* ---- places ------------------------------------------------------------------------------ */
+
+static uint64_t count_at(struct training *t, uint32_t place)
 {
-    return (uint64_t)left << 32 | right;
-}
+    const struct heft_train_run *runs = t->cells->runs;
 
-/* ---- pairs ------------------------------------------------------------------------------- */
+    if (place < runs[t->run].at || place >= runs[t->run + 1].at) {
+        size_t low = 0, high = t->cells->n_runs;
 
-/* The pair of that key, or the free place for it. */
-static struct pair *pair_at(const struct training *t, uint64_t key)
-{
-    const size_t mask = ((size_t)1 << t->bits) - 1;
-    size_t i = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - t->bits));
+        while (high - low > 1) {
+            const size_t middle = low + (high - low) / 2;
 
-    while (t->pairs[i].key != key && t->pairs[i].key != UINT64_MAX)
-        i = (i + 1) & mask;
-    return &t->pairs[i];
-}
-
-static bool set_bits(struct training *t, unsigned bits)
-{
-    struct pair *old = t->pairs;
-    const size_t n = old ? (size_t)1 << t->bits : 0, wanted = (size_t)1 << bits;
-    struct pair *pairs = heft_calloc(wanted, sizeof *pairs, t->err);
-
-    if (!pairs)
-        return false;
-    for (size_t i = 0; i < wanted; i++)
-        pairs[i].key = UINT64_MAX;
-    t->pairs = pairs;
-    t->bits = bits;
-    t->n_pairs = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (old[i].key == UINT64_MAX || old[i].count == 0)
-            continue;
-        *pair_at(t, old[i].key) = old[i];
-        t->n_pairs++;
-    }
-    heft_free(old);
-    return true;
-}
-
-/* Room for more pairs: the table grows unless most of it is pairs that are gone. */
-static bool reserve(struct training *t, size_t more)
-{
-    size_t alive = 0;
-    unsigned bits = t->bits;
-
-    if ((t->n_pairs + more) * 2 <= (size_t)1 << t->bits)
-        return true;
-    for (size_t i = 0; i < (size_t)1 << t->bits; i++)
-        alive += t->pairs[i].key != UINT64_MAX && t->pairs[i].count > 0;
-    while ((alive + more) * 3 > (size_t)1 << bits)
-        bits++;
-    return set_bits(t, bits);
-}
-
-static void drop(struct pair *pair)
-{
-    heft_free(pair->places);
-    pair->places = NULL;
-    pair->count = 0;
-}
-
-static void lessen(struct training *t, uint64_t key, uint64_t count)
-{
-    struct pair *pair = pair_at(t, key);
-
-    if (pair->key == UINT64_MAX || pair->count == 0)
-        return;
-    pair->count -= count;
-    if (pair->count < t->task->min_frequency)
-        drop(pair);
-}
-
-/* ---- the heap ---------------------------------------------------------------------------- */
-
-static int compare_text(const struct heft_train_symbol *a, const struct heft_train_symbol *b)
-{
-    return heft_str_cmp((struct heft_str){a->text, a->n}, (struct heft_str){b->text, b->n});
-}
-
-/* Whether a merges before b. */
-static bool is_before(const struct training *t, const struct ranked *a, const struct ranked *b)
-{
-    const struct heft_train_symbol *s = t->task->symbols;
-    int order;
-
-    if (a->count != b->count)
-        return a->count > b->count;
-    if (!t->task->largest_text_first)
-        return a->key < b->key;
-    order = compare_text(&s[a->key >> 32], &s[b->key >> 32]);
-    if (order == 0)
-        order = compare_text(&s[(uint32_t)a->key], &s[(uint32_t)b->key]);
-    return order > 0;
-}
-
-static void sink_down(struct training *t, struct ranked item)
-{
-    size_t i = 0;
-
-    for (size_t k = 1; k < t->n_heap; k = 2 * i + 1) {
-        if (k + 1 < t->n_heap && is_before(t, &t->heap[k + 1], &t->heap[k]))
-            k++;
-        if (!is_before(t, &t->heap[k], &item))
-            break;
-        t->heap[i] = t->heap[k];
-        i = k;
-    }
-    t->heap[i] = item;
-}
-
-static bool push(struct training *t, uint64_t count, uint64_t key)
-{
-    const struct ranked item = {count, key};
-    size_t i = t->n_heap;
-
-    if (!heft_grow(&t->heap, &t->cap_heap, t->n_heap, 1, sizeof *t->heap, t->err))
-        return false;
-    t->n_heap++;
-    for (; i > 0 && is_before(t, &item, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        t->heap[i] = t->heap[(i - 1) / 2];
-    t->heap[i] = item;
-    return true;
-}
-
-/* The pair to merge next, or NULL. */
-static struct pair *next_pair(struct training *t)
-{
-    while (t->n_heap > 0) {
-        struct ranked top = t->heap[0];
-        struct pair *pair = pair_at(t, top.key);
-        const uint64_t count = pair->key == UINT64_MAX ? 0 : pair->count;
-
-        if (count == top.count)
-            return pair;
-        top.count = count;
-        if (count == 0) {
-            t->n_heap--;
-            top = t->heap[t->n_heap];
+            if (runs[middle].at <= place)
+                low = middle;
+            else
+                high = middle;
         }
-        if (t->n_heap > 0)
-            sink_down(t, top);
+        t->run = low;
     }
-    return NULL;
+    return runs[t->run].count;
 }
 
-/* ---- the first pairs --------------------------------------------------------------------- */
-
-static bool count_pairs(struct training *t)
+/* A bit for each of 64 bytes: whether it is that one. */
+static uint64_t equal_bytes(const uint8_t *p, uint8_t byte)
 {
-    const struct heft_train_task *task = t->task;
+    const uint64_t ones = UINT64_C(0x0101010101010101), low = 0x7F * ones;
+    uint64_t mask = 0;
 
-    for (size_t i = 1; i < task->n_cells; i++) {
-        const uint32_t left = task->cells[i - 1].symbol, right = task->cells[i].symbol;
-        struct pair *pair;
+    for (unsigned i = 0; i < 8; i++) {
+        const uint64_t x = heft_le64(p + 8 * i) ^ ones * byte;
+        const uint64_t zero = ~(((x & low) + low) | x | low);
 
-        if (left == HEFT_TRAIN_GAP || right == HEFT_TRAIN_GAP)
-            continue;
-        pair = pair_at(t, key_of(left, right));
-        if (pair->key == UINT64_MAX) {
-            if (!reserve(t, 1))
-                return false;
-            pair = pair_at(t, key_of(left, right));
-            pair->key = key_of(left, right);
-            t->n_pairs++;
-        }
-        pair->count += task->words[task->cells[i].word].count;
-        pair->n++;
+        mask |= (zero >> 7) * UINT64_C(0x0102040810204080) >> 56 << 8 * i;
     }
+    return mask;
+}
+
+/* Where the symbol may begin in a block, as bits of 64 places; *base is the first of these. */
+static uint64_t candidates(const struct training *t, uint32_t symbol, uint32_t block,
+                           uint32_t *base)
+{
+    const struct heft_train_cells *c = t->cells;
+    const uint32_t place = block << t->survey.shift;
+    const uint64_t starts = c->marks[place >> 6].symbol;
+
+    *base = place & ~UINT32_C(63);
+    if (t->survey.shift == 0)
+        return starts & UINT64_C(1) << (place & 63);
+    return starts & equal_bytes(c->bytes + place, c->symbols[symbol].first);
+}
+
+/* The next candidate that is that symbol; false: there is none. */
+static bool next_place(const struct training *t, uint32_t symbol, uint32_t base, uint64_t *bits,
+                       uint32_t *place)
+{
+    while (*bits) {
+        *place = base + heft_lowest_bit(*bits);
+        *bits &= *bits - 1;
+        if (*place < t->cells->n && heft_train_is_start(t->cells, *place) &&
+            heft_train_symbol_at(t->cells, *place) == symbol)
+            return true;
+    }
+    return false;
+}
+
+/* The blocks of the list at hand. Another reader is ahead, so that cells are in the cache when they are
+ * looked at. */
+#define AHEAD 8
+
+struct reader {
+    uint32_t at, block; /* in the list; the last block + 1 */
+};
+struct blocks {
+    struct reader here, ahead;
+};
+
+static bool read_block(const struct training *t, struct reader *r)
+{
+    uint64_t step;
+
+    if (r->at >= t->n_list)
+        return false;
+    r->at += (uint32_t)heft_train_number_get(t->list + r->at, &step);
+    r->block += (uint32_t)step;
     return true;
 }
 
-static bool make_room(struct training *t, struct pair *pair)
+static void look_ahead(const struct training *t, struct blocks *b)
 {
-    pair->places = heft_alloc(pair->n * sizeof *pair->places, t->err);
-    pair->n = 0;
-    return pair->places && push(t, pair->count, pair->key);
+    if (read_block(t, &b->ahead)) {
+        const uint32_t place = (b->ahead.block - 1) << t->survey.shift;
+
+        HEFT_PREFETCH(t->cells->bytes + place);
+        HEFT_PREFETCH(&t->cells->marks[place >> 6]);
+    }
 }
 
-static bool place_pairs(struct training *t)
+static struct blocks begin_blocks(const struct training *t)
 {
-    const struct heft_train_task *task = t->task;
+    struct blocks b = {0};
 
-    for (size_t i = 0; i < (size_t)1 << t->bits; i++) {
-        if (t->pairs[i].key == UINT64_MAX)
-            continue;
-        if (t->pairs[i].count < task->min_frequency)
-            t->pairs[i].count = 0;
-        else if (!make_room(t, &t->pairs[i]))
-            return false;
-    }
-    for (size_t i = 1; i < task->n_cells; i++) {
-        const uint32_t left = task->cells[i - 1].symbol, right = task->cells[i].symbol;
-        struct pair *pair;
+    for (unsigned i = 0; i < AHEAD; i++)
+        look_ahead(t, &b);
+    return b;
+}
 
-        if (left == HEFT_TRAIN_GAP || right == HEFT_TRAIN_GAP)
-            continue;
-        pair = pair_at(t, key_of(left, right));
-        if (pair->count > 0)
-            pair->places[pair->n++] = (uint32_t)(i - 1);
-    }
+static bool next_block(const struct training *t, struct blocks *b, uint32_t *block)
+{
+    look_ahead(t, b);
+    if (!read_block(t, &b->here))
+        return false;
+    *block = b->here.block - 1;
     return true;
 }
 
-/* ---- one merge --------------------------------------------------------------------------- */
+/* ---- one merge: the places --------------------------------------------------------------- */
 
-/* A pair that arises, or arises once more, with the new symbol, at `place`; `slot` is where its
- * group is told. */
-static bool gather(struct training *t, uint32_t *slot, uint64_t key, uint32_t other, uint32_t place,
-                   uint64_t count)
+/* A pair that arises, or arises once more, with the new symbol. */
+static bool count_group(struct training *t, uint32_t *slot, uint64_t key, uint32_t place,
+                        uint64_t count)
 {
+    struct group *g;
+
     if (*slot == 0) {
         if (!heft_grow(&t->groups, &t->cap_groups, t->n_groups, 1, sizeof *t->groups, t->err))
             return false;
-        t->groups[t->n_groups++] = (struct group){.key = key, .other = other};
+        t->groups[t->n_groups++] = (struct group){.key = key, .slot = slot};
         *slot = (uint32_t)t->n_groups;
     }
-    if (!heft_grow(&t->found, &t->cap_found, t->n_found, 1, sizeof *t->found, t->err))
-        return false;
-    t->groups[*slot - 1].count += count;
-    t->groups[*slot - 1].n++;
-    t->found[t->n_found++] = (struct found){*slot - 1, place};
+    g = &t->groups[*slot - 1];
+    g->count += count;
+    g->n += (uint32_t)heft_train_survey_step(&t->survey, &g->last, place);
     return true;
 }
 
-/* The pair of left and right at `place` becomes `fresh`. */
+static bool leave_left(struct training *t, uint32_t left, uint32_t fresh, uint32_t place,
+                       uint64_t count)
+{
+    const uint32_t from = heft_train_before(t->cells, place);
+    const uint32_t before = heft_train_symbol_at(t->cells, from);
+
+    if (before == fresh) /* their pair arose by the merge before this one */
+        t->groups[t->behind[left] - 1].count -= count;
+    else
+        heft_train_pairs_lessen(&t->survey.pairs, heft_train_pair_key(before, left), count);
+    return count_group(t, &t->before[before], heft_train_pair_key(before, fresh), from, count);
+}
+
+static bool leave_right(struct training *t, uint32_t right, uint32_t fresh, uint32_t place,
+                        uint32_t end, uint64_t count)
+{
+    const uint32_t behind = heft_train_symbol_at(t->cells, end);
+
+    heft_train_pairs_lessen(&t->survey.pairs, heft_train_pair_key(right, behind), count);
+    return count_group(t, &t->behind[behind], heft_train_pair_key(fresh, behind), place, count);
+}
+
+static void join(struct heft_train_cells *c, uint32_t place, uint32_t middle, uint32_t end,
+                 uint32_t fresh)
+{
+    c->marks[middle >> 6].symbol &= ~(UINT64_C(1) << (middle & 63));
+    if (end - place > 2)
+        heft_train_put_number(c->bytes + place, fresh);
+    else
+        c->two[heft_train_ends(c, end) << 16 | (uint32_t)c->bytes[place] << 8 | c->bytes[middle]] =
+            fresh;
+}
+
+/* Where left, which is at `place`, has right behind it, they become `fresh`. */
 static bool merge_at(struct training *t, uint32_t left, uint32_t right, uint32_t fresh,
-                     uint32_t place)
+                     uint32_t place, bool *merged)
 {
-    struct heft_train_cell *cells = t->task->cells;
-    const struct heft_train_symbol *symbols = t->task->symbols;
-    const uint32_t middle = place + symbols[left].cells, end = middle + symbols[right].cells;
-    const uint32_t before = cells[place - 1].symbol, behind = cells[end].symbol;
-    const uint64_t count = t->task->words[cells[place].word].count;
+    struct heft_train_cells *c = t->cells;
+    const uint32_t middle = place + c->symbols[left].cells, end = middle + c->symbols[right].cells;
+    uint64_t count;
 
-    if (before == fresh)
-        t->groups[t->behind[left] - 1].count -= count; /* it arose by the merge before this one */
-    else if (before != HEFT_TRAIN_GAP)
-        lessen(t, key_of(before, left), count);
-    if (behind != HEFT_TRAIN_GAP)
-        lessen(t, key_of(right, behind), count);
-    cells[middle - 1].symbol = NONE;
-    cells[middle].symbol = NONE;
-    cells[place].symbol = fresh;
-    cells[end - 1].symbol = fresh;
-    return (before == HEFT_TRAIN_GAP || gather(t, &t->before[before], key_of(before, fresh), before,
-                                               place - symbols[before].cells, count)) &&
-           (behind == HEFT_TRAIN_GAP ||
-            gather(t, &t->behind[behind], key_of(fresh, behind), behind, place, count));
+    if (heft_train_is_word(c, middle) || heft_train_symbol_at(c, middle) != right)
+        return true;
+    *merged = true;
+    count = count_at(t, place);
+    if ((!heft_train_is_word(c, place) && !leave_left(t, left, fresh, place, count)) ||
+        (!heft_train_is_word(c, end) && !leave_right(t, right, fresh, place, end, count)))
+        return false;
+    join(c, place, middle, end, fresh);
+    return true;
 }
 
-/* Whether readers of vocabularies, ours among them, would refuse its text. */
-static bool is_too_long(const struct training *t, uint64_t key)
+/* In the list only blocks of the new symbol are left: fewer steps never take more bytes. */
+static bool merge_places(struct training *t, uint32_t left, uint32_t right, uint32_t fresh)
 {
-    return t->task->symbols[key >> 32].n + t->task->symbols[(uint32_t)key].n > HEFT_TRAIN_LONGEST;
+    struct blocks blocks = begin_blocks(t);
+    uint32_t block, base, place, last = 0, n = 0;
+
+    while (next_block(t, &blocks, &block)) {
+        uint64_t bits = candidates(t, left, block, &base);
+        bool merged = false;
+
+        while (next_place(t, left, base, &bits, &place))
+            if (!merge_at(t, left, right, fresh, place, &merged))
+                return false;
+        if (merged)
+            n += (uint32_t)heft_train_number_put(t->list + n, block + 1 - last);
+        if (merged)
+            last = block + 1;
+    }
+    t->n_list = n;
+    return true;
 }
 
-/* What was gathered becomes pairs. */
-static bool settle_groups(struct training *t)
-{
-    bool ok = reserve(t, t->n_groups);
+/* ---- one merge: the pairs that it makes -------------------------------------------------- */
 
+static void put_place(struct training *t, uint32_t slot, uint32_t place)
+{
+    struct heft_train_pair *pair = t->groups[slot - 1].pair;
+
+    if (pair)
+        heft_train_survey_put(&t->survey, pair, place);
+}
+
+/* The pairs of the new symbol at `place`; two of it side by side are the left one's. */
+static void put_pairs(struct training *t, uint32_t fresh, uint32_t place)
+{
+    const struct heft_train_cells *c = t->cells;
+    const uint32_t end = place + c->symbols[fresh].cells;
+
+    if (!heft_train_is_word(c, place)) {
+        const uint32_t from = heft_train_before(c, place), left = heft_train_symbol_at(c, from);
+
+        if (left != fresh)
+            put_place(t, t->before[left], from);
+    }
+    if (!heft_train_is_word(c, end)) {
+        const uint32_t right = heft_train_symbol_at(c, end);
+
+        put_place(t, right == fresh ? t->before[fresh] : t->behind[right], place);
+    }
+}
+
+static void put_places(struct training *t, uint32_t fresh)
+{
+    struct blocks blocks = begin_blocks(t);
+    uint32_t block, base, place;
+
+    while (next_block(t, &blocks, &block)) {
+        uint64_t bits = candidates(t, fresh, block, &base);
+
+        while (next_place(t, fresh, base, &bits, &place))
+            put_pairs(t, fresh, place);
+    }
+}
+
+/* A group that ranks high enough becomes a pair, others making room where it takes that. */
+static bool keep_group(struct training *t, const struct group *g)
+{
+    struct heft_train_survey *s = &t->survey;
+    struct heft_train_pair *pair;
+
+    if (!heft_train_pairs_want(&s->pairs, g->count, g->key) ||
+        heft_train_survey_is_too_long(t->cells, g->key))
+        return true;
+    if (heft_train_pairs_is_full(&s->pairs) ||
+        s->pairs.pool.live + heft_train_pair_cost(g->n) > s->most_bytes) {
+        if (!heft_train_pairs_thin(&s->pairs, s->most_pairs / 32 * 31, s->most_bytes / 32 * 31,
+                                   t->err))
+            return false;
+        if (!heft_train_pairs_want(&s->pairs, g->count, g->key))
+            return true;
+    }
+    pair = heft_train_pairs_add(&s->pairs, g->key, t->err);
+    if (!pair)
+        return false;
+    pair->count = g->count;
+    pair->n = g->n;
+    return heft_train_pairs_give_list(&s->pairs, pair, t->err) &&
+           heft_train_pairs_push(&s->pairs, pair, t->err);
+}
+
+/* *some: there are pairs that want their places. */
+static bool keep_groups(struct training *t, bool *some)
+{
+    *some = false;
+    for (size_t i = 0; i < t->n_groups; i++)
+        if (!keep_group(t, &t->groups[i]))
+            return false;
     for (size_t i = 0; i < t->n_groups; i++) {
-        struct group *g = &t->groups[i];
+        struct heft_train_pair *pair = heft_train_pairs_find(&t->survey.pairs, t->groups[i].key);
 
-        t->before[g->other] = t->behind[g->other] = 0;
-        if (!ok || g->count < t->task->min_frequency || is_too_long(t, g->key))
-            continue;
-        g->pair = pair_at(t, g->key);
-        *g->pair = (struct pair){.key = g->key, .count = g->count, .n = g->n};
-        t->n_pairs++;
-        ok = make_room(t, g->pair);
+        t->groups[i].pair = pair;
+        *some |= pair != NULL;
     }
-    for (size_t i = 0; ok && i < t->n_found; i++) {
-        struct pair *pair = t->groups[t->found[i].group].pair;
-
-        if (pair)
-            pair->places[pair->n++] = t->found[i].place;
-    }
-    t->n_groups = t->n_found = 0;
-    return ok;
+    return true;
 }
 
-static bool merge_pair(struct training *t, struct pair *pair)
+static bool make_pairs(struct training *t, uint32_t fresh)
 {
-    const struct heft_train_cell *cells = t->task->cells;
-    const uint32_t left = (uint32_t)(pair->key >> 32), right = (uint32_t)pair->key;
-    const uint32_t fresh = t->task->n_symbols - 1, step = t->task->symbols[left].cells;
-    uint32_t *places = pair->places;
-    bool ok = true;
+    bool some, ok = keep_groups(t, &some);
 
-    pair->places = NULL;
-    pair->count = 0;
-    for (uint32_t i = 0; ok && i < pair->n; i++) {
-        const uint32_t place = places[i];
-
-        if (cells[place].symbol == left && cells[place + step].symbol == right)
-            ok = merge_at(t, left, right, fresh, place);
-    }
-    heft_free(places);
-    return ok && settle_groups(t);
+    if (ok && some)
+        put_places(t, fresh);
+    for (size_t i = 0; i < t->n_groups; i++)
+        *t->groups[i].slot = 0;
+    t->n_groups = 0;
+    return ok;
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static bool add_symbol(struct heft_train_task *task, uint32_t left, uint32_t right,
-                       struct heft_error *err)
+static bool add_symbol(struct training *t, uint32_t left, uint32_t right)
 {
-    const struct heft_train_symbol *a = &task->symbols[left], *b = &task->symbols[right];
-    char *text = heft_arena_alloc(task->mem, (size_t)a->n + b->n, err);
+    struct heft_train_cells *c = t->cells;
+    const struct heft_train_symbol *a, *b;
+    uint16_t cells;
 
-    if (!text)
+    if (!heft_grow(&c->symbols, &c->cap_symbols, c->n_symbols, 1, sizeof *c->symbols, t->err))
         return false;
-    memcpy(text, a->text, a->n);
-    memcpy(text + a->n, b->text, b->n);
-    task->symbols[task->n_symbols++] =
-        (struct heft_train_symbol){text, a->n + b->n, a->cells + b->cells, left, right};
+    a = &c->symbols[left];
+    b = &c->symbols[right];
+    cells = (uint16_t)(a->cells + b->cells);
+    c->symbols[c->n_symbols] = (struct heft_train_symbol){
+        .prefix = a->n < 8 ? a->prefix | b->prefix >> 8 * a->n : a->prefix,
+        .left = left,
+        .right = right,
+        .n = (uint16_t)(a->n + b->n),
+        .cells = cells,
+        .first = cells == 2 ? a->first : (uint8_t)c->n_symbols};
+    c->n_symbols++;
     return true;
 }
 
-static bool train(struct training *t)
+/* Its list is copied, as others move. */
+static bool take_list(struct training *t, const struct heft_train_pair *pair)
 {
-    struct heft_train_task *task = t->task;
-    struct pair *pair;
+    if (!heft_grow(&t->list, &t->cap_list, 0, pair->n, 1, t->err))
+        return false;
+    memcpy(t->list, heft_train_pairs_list(&t->survey.pairs, pair), pair->n);
+    t->n_list = pair->n;
+    return true;
+}
+
+static bool merge_pair(struct training *t, struct heft_train_pair *pair)
+{
+    const uint32_t left = (uint32_t)(pair->key >> 32), right = (uint32_t)pair->key;
+    const uint32_t fresh = t->cells->n_symbols;
+
+    if (!take_list(t, pair) || !add_symbol(t, left, right))
+        return false;
+    heft_train_pairs_drop(&t->survey.pairs, pair);
+    return merge_places(t, left, right, fresh) && make_pairs(t, fresh);
+}
+
+static bool train(struct training *t, const struct heft_train_task *task)
+{
+    struct heft_train_pairs *pairs = &t->survey.pairs;
 
     t->before = heft_calloc(task->most_symbols, sizeof *t->before, t->err);
     t->behind = heft_calloc(task->most_symbols, sizeof *t->behind, t->err);
-    if (!t->before || !t->behind || !set_bits(t, 12) || !count_pairs(t) || !place_pairs(t))
+    if (!t->before || !t->behind || !heft_train_survey_begin(&t->survey, task, t->err) ||
+        !heft_train_survey_pairs(&t->survey, t->err))
         return false;
-    while (task->n_symbols < task->most_symbols && (pair = next_pair(t)) != NULL)
-        if (!add_symbol(task, (uint32_t)(pair->key >> 32), (uint32_t)pair->key, t->err) ||
-            !merge_pair(t, pair))
+    while (t->cells->n_symbols < task->most_symbols) {
+        struct heft_train_pair *pair = heft_train_pairs_next(pairs);
+
+        if (!pair && pairs->least.count == task->min_frequency && pairs->least.key == UINT64_MAX)
+            return true;
+        if (pair ? !merge_pair(t, pair) : !heft_train_survey_pairs(&t->survey, t->err))
             return false;
+    }
     return true;
 }
 
 bool heft_train_merge(struct heft_train_task *task, struct heft_error *err)
 {
-    struct training t = {.task = task, .err = err};
-    const bool ok = train(&t);
+    struct training t = {.cells = &task->cells, .err = err};
+    const bool ok = train(&t, task);
 
-    for (size_t i = 0; t.pairs && i < (size_t)1 << t.bits; i++)
-        heft_free(t.pairs[i].places);
-    heft_free(t.pairs);
-    heft_free(t.heap);
+    heft_train_pairs_release(&t.survey.pairs);
     heft_free(t.groups);
-    heft_free(t.found);
+    heft_free(t.list);
     heft_free(t.before);
     heft_free(t.behind);
     return ok;

@@ -22,6 +22,8 @@
 #define ROOM  16   /* readable bytes behind a text */
 #define HEAD  64   /* bytes that tell what a file is */
 
+#define TABLES (UINT64_C(72) << 20) /* bytes that the tables of all threads take */
+
 struct span {
     uint32_t file;
     bool is_stream; /* all of it; at and n are 0 */
@@ -36,6 +38,7 @@ struct reading {
     struct heft_scan scan;
     struct heft_word_counter **counters; /* one a thread */
     unsigned threads;
+    uint64_t memory;
 };
 
 /* ---- what there is ----------------------------------------------------------------------- */
@@ -235,15 +238,15 @@ static bool read_more(struct buffer *b, struct text *t, bool *is_last, struct he
 }
 
 static bool count_span(struct heft_word_counter *counter, struct text *t, struct buffer *b,
-                       struct heft_error *err)
+                       uint64_t memory, struct heft_error *err)
 {
     bool is_last = false;
     size_t done;
 
     while (!is_last) {
-        if (b->n > counter->counts.most)
+        if (b->n > memory)
             return heft_fail(err, HEFT_LIMIT, b->at, "a word of more than %" PRIu64 " bytes",
-                             counter->counts.most);
+                             memory);
         if (!read_more(b, t, &is_last, err) || !check(b, is_last, err) ||
             !heft_count_words(counter, b->p, b->checked, is_last, &done, err))
             return false;
@@ -259,7 +262,7 @@ static bool count_span(struct heft_word_counter *counter, struct text *t, struct
 }
 
 static bool count_file(struct heft_word_counter *counter, const struct span *span, const char *path,
-                       struct heft_error *err)
+                       uint64_t memory, struct heft_error *err)
 {
     struct buffer buffer = {.at = span->at};
     struct text text;
@@ -267,7 +270,7 @@ static bool count_file(struct heft_word_counter *counter, const struct span *spa
 
     if (!open_text(&text, span, path, err))
         return heft_error_file(err, path);
-    ok = count_span(counter, &text, &buffer, err);
+    ok = count_span(counter, &text, &buffer, memory, err);
     close_text(&text);
     heft_free(buffer.p);
     return ok || heft_error_file(err, path);
@@ -280,7 +283,7 @@ static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_er
     struct heft_input_item item;
     struct heft_buf path = {0};
     const bool ok = heft_input_list_get(r->list, span->file, &path, &item, err) &&
-                    count_file(r->counters[worker], span, item.path, err);
+                    count_file(r->counters[worker], span, item.path, r->memory, err);
 
     heft_buf_release(&path);
     return ok;
@@ -291,8 +294,7 @@ static bool count_job(void *ctx, unsigned worker, uint64_t index, struct heft_er
 static bool make_counters(struct reading *r, const struct heft_train_options *options,
                           struct heft_error *err)
 {
-    const uint64_t memory = options->memory ? options->memory : HEFT_TRAIN_MEMORY;
-
+    r->memory = options->memory ? options->memory : HEFT_TRAIN_MEMORY;
     r->threads = heft_pool_threads(options->threads, r->n_spans);
     r->scan = (struct heft_scan){&r->classes, heft_scan_kernel(), NULL};
     r->counters = heft_calloc(r->threads, sizeof(struct heft_word_counter *), err);
@@ -303,34 +305,39 @@ static bool make_counters(struct reading *r, const struct heft_train_options *op
         if (!r->counters[i])
             return false;
         r->counters[i]->scan = options->style == HEFT_TRAIN_BYTES ? &r->scan : NULL;
-        r->counters[i]->counts.most = memory / r->threads;
+        r->counters[i]->counts.most = heft_min_u64(TABLES, r->memory / 4) / r->threads;
     }
     return true;
 }
 
-static bool count_all(struct reading *r, struct heft_counts *counts,
-                      struct heft_train_report *report, struct heft_error *err)
+static bool gather(struct reading *r, struct heft_words *words, struct heft_error *err)
+{
+    struct heft_counts **tables = heft_calloc(r->threads, sizeof *tables, err);
+    bool ok;
+
+    for (unsigned i = 0; tables && i < r->threads; i++)
+        tables[i] = &r->counters[i]->counts;
+    ok = tables &&
+         heft_words_gather(words, tables, r->threads, heft_min_u64(TABLES, r->memory / 4), err);
+    heft_free(tables);
+    return ok;
+}
+
+static bool count_all(struct reading *r, struct heft_words *words, struct heft_train_report *report,
+                      struct heft_error *err)
 {
     const struct heft_pool_work work = {count_job, r, r->n_spans, r->threads};
 
-    if (r->n_spans > 0 && !heft_pool_run(&work, err))
+    if ((r->n_spans > 0 && !heft_pool_run(&work, err)) || !gather(r, words, err))
         return false;
-    *counts = r->counters[0]->counts;
-    r->counters[0]->counts = (struct heft_counts){0};
-    counts->most *= r->threads;
-    report->words = r->counters[0]->total;
-    report->bytes = r->counters[0]->bytes;
-    for (unsigned i = 1; i < r->threads; i++) {
-        if (!heft_counts_join(counts, &r->counters[i]->counts, err))
-            return false;
-        heft_counts_release(&r->counters[i]->counts);
+    for (unsigned i = 0; i < r->threads; i++) {
         report->words += r->counters[i]->total;
         report->bytes += r->counters[i]->bytes;
+        if (!report->looks_like)
+            report->looks_like = r->counters[i]->looks_like;
     }
-    for (unsigned i = 0; i < r->threads && !report->looks_like; i++)
-        report->looks_like = r->counters[i]->looks_like;
     report->files = heft_input_list_count(r->list);
-    report->different = counts->n;
+    report->different = words->n;
     return true;
 }
 
@@ -348,12 +355,12 @@ static void release(struct reading *r)
 }
 
 bool heft_train_read(const char *const *paths, size_t n, const struct heft_train_options *options,
-                     struct heft_counts *counts, struct heft_train_report *report,
+                     struct heft_words *words, struct heft_train_report *report,
                      struct heft_error *err)
 {
     struct reading *r = heft_calloc(1, sizeof *r, err);
     const bool ok = r && find_files(r, paths, n, err) && cut_files(r, err) &&
-                    make_counters(r, options, err) && count_all(r, counts, report, err);
+                    make_counters(r, options, err) && count_all(r, words, report, err);
 
     if (r)
         release(r);

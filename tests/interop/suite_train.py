@@ -12,11 +12,12 @@ ALPHABETS = ["ab", "ab ", "aab", "abc \n", "aé中ю \n", "'s a't\n 12", "ab \r\
 TEXTS = ["README.md", "HACKING.md", "tests/golden/tokens/small/text.txt", "doc/format/torch.md"]
 
 
-def compare(suite, peer, path, style, size, least, out, **how):
+def compare(suite, peer, path, style, size, least, out, memory="4GiB", **how):
     words = ["--vocab-size", size] if style == "bytes" else ["--style", style, "--symbols", size]
+    words += ["--memory", memory]
     ran = heft("train", path, "-o", out, "-f", "-q", "--no-sync", "--min-frequency", least, *words)
     wanted = peer.ask(style, path=str(path), size=size, least=least, **how)
-    label = " ".join([f"{style} {path.name} size {size} least {least}", *(name for name in how if how[name])])
+    label = " ".join([f"{style} {path.name} size {size} least {least} memory {memory}", *(name for name in how if how[name])])
     if wanted is None:  # subword-nmt breaks off where there is no pair
         return suite.check(ran.status in (0, 2), label, ran.line)
     if not suite.check(ran.status == 0, label, ran.line):
@@ -32,17 +33,19 @@ def generated(suite, peer, folder):
         alphabet = ALPHABETS[number % len(ALPHABETS)]
         text = "".join(rng.choice(alphabet) for _ in range(rng.randint(1, 1500)))
         path.write_bytes(text.encode())
-        compare(suite, peer, path, "bytes", rng.randint(258, 500), rng.randint(1, 3), folder / "out")
+        memory = rng.choice(["4GiB", "72KiB"])
+        compare(suite, peer, path, "bytes", rng.randint(258, 500), rng.randint(1, 3), folder / "out", memory)
         # where symbols hold white space, merges of that package cut them (man heft-train)
         odd = any(c.isspace() and c not in " \r\n" for c in alphabet)
         compare(suite, peer, path, "subword-nmt", rng.randint(1, 200), rng.randint(1, 3),
-                folder / "codes", whole=odd)
+                folder / "codes", memory, whole=odd)
 
 
 def real(suite, peer, folder):
     for name in TEXTS:
-        compare(suite, peer, ROOT / name, "bytes", 3000, 2, folder / "out")
-        compare(suite, peer, ROOT / name, "subword-nmt", 3000, 2, folder / "codes", whole=False)
+        for memory in ("4GiB", "200KiB"):  # with little, words and pairs do not fit in it all at once
+            compare(suite, peer, ROOT / name, "bytes", 3000, 2, folder / "out", memory)
+            compare(suite, peer, ROOT / name, "subword-nmt", 3000, 2, folder / "codes", memory, whole=False)
 
 
 def loaded(suite, peer):

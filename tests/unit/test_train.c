@@ -209,6 +209,83 @@ static void test_small_encodes(void **unused)
     }
 }
 
+/* ---- with little memory ------------------------------------------------------------------ */
+
+/* Words of random letters, some of several bytes, some often, and one word that is a third of the text. */
+static size_t make_text(char *text, size_t room)
+{
+    static const char *const letters[] = {"a",
+                                          "b",
+                                          "c",
+                                          "d",
+                                          "e",
+                                          "x",
+                                          "\xC3\xA9",
+                                          "\xE4\xB8\xAD",
+                                          "\xE4\xB9\xA6",
+                                          "\xF0\x9D\x92\xB3"};
+    uint32_t state = 1;
+    size_t n = 0;
+
+    while (n + 8 < room) {
+        const char *letter;
+
+        state = state * 1664525 + 1013904223;
+        letter = letters[(state >> 16) % (n < room / 2 ? HEFT_COUNT(letters) : 4)];
+        if (n < room / 3 || state >> 29 > 0)
+            n += (size_t)snprintf(text + n, room - n, "%s", letter);
+        else
+            text[n++] = ' ';
+    }
+    return n;
+}
+
+static struct heft_str learn(enum heft_train_style style, uint64_t memory, uint64_t least,
+                             const char *text, size_t n, struct heft_arena *mem)
+{
+    const struct heft_train_options options = {.style = style,
+                                               .size = 4000,
+                                               .min_frequency = least,
+                                               .memory = memory,
+                                               .threads = 1,
+                                               .no_sync = true};
+    struct heft_error err = {0};
+    struct heft_str merges;
+    struct folder f;
+
+    open_folder(&f);
+    put(f.text, text, n);
+    assert_true(train(&f, &options, &err));
+    merges = get(style == HEFT_TRAIN_BYTES ? in_out(&f, "vocab.bpe") : f.out, mem);
+    close_folder(&f);
+    return merges;
+}
+
+/* Words go to a temporary file, pairs are kept a few at a time, places stand in blocks: what is learned is
+ * the same. */
+static void test_little_memory(void **unused)
+{
+    static char text[120000];
+    const size_t n = make_text(text, sizeof text);
+
+    (void)unused;
+    for (enum heft_train_style style = HEFT_TRAIN_BYTES; style <= HEFT_TRAIN_SUBWORD_NMT; style++) {
+        for (uint64_t least = 1; least <= 3; least++) {
+            struct heft_arena mem = {0};
+            const struct heft_str usual = learn(style, 0, least, text, n, &mem);
+
+            assert_true(usual.n > 10000);
+            for (uint64_t memory = 3 * n + (1 << 16); memory < 4000000; memory *= 2) {
+                const struct heft_str little = learn(style, memory, least, text, n, &mem);
+
+                assert_int_equal(little.n, usual.n);
+                assert_memory_equal(little.p, usual.p, usual.n);
+            }
+            heft_arena_release(&mem);
+        }
+    }
+}
+
 /* ---- what is refused --------------------------------------------------------------------- */
 
 static void test_refused(void **unused)
@@ -273,18 +350,24 @@ static const uint8_t PACKED[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00,
 
 static void test_no_memory(void **unused)
 {
-    static const struct {
+    static char words[12000];
+    const struct {
         enum heft_train_style style;
         const void *text;
         size_t n;
-    } cases[] = {{HEFT_TRAIN_BYTES, "aaabdaaabac low low lower lowest", 32},
-                 {HEFT_TRAIN_BYTES, PACKED, sizeof PACKED},
-                 {HEFT_TRAIN_SUBWORD_NMT, "aaabdaaabac low low lower lowest", 32}};
+        uint64_t memory;
+    } cases[] = {{HEFT_TRAIN_BYTES, "aaabdaaabac low low lower lowest", 32, 0},
+                 {HEFT_TRAIN_BYTES, PACKED, sizeof PACKED, 0},
+                 {HEFT_TRAIN_SUBWORD_NMT, "aaabdaaabac low low lower lowest", 32, 0},
+                 {HEFT_TRAIN_SUBWORD_NMT, words, make_text(words, sizeof words), 102000}};
 
     (void)unused;
     for (size_t i = 0; i < HEFT_COUNT(cases); i++) {
-        const struct heft_train_options options = {
-            .style = cases[i].style, .size = 400, .threads = 1, .no_sync = true};
+        const struct heft_train_options options = {.style = cases[i].style,
+                                                   .size = 400,
+                                                   .threads = 1,
+                                                   .memory = cases[i].memory,
+                                                   .no_sync = true};
         struct heft_error err = {.code = HEFT_NOMEM};
         struct folder f;
 
@@ -308,8 +391,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_example),          cmocka_unit_test(test_subword),
         cmocka_unit_test(test_small_is_learned), cmocka_unit_test(test_small_encodes),
-        cmocka_unit_test(test_refused),          cmocka_unit_test(test_existing),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_little_memory),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_existing),         cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

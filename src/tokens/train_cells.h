@@ -1,0 +1,94 @@
+/* train_cells.h: the different words side by side, cut into symbols, in 1¼ bytes a byte.
+ *
+ *     bytes    t  h  e  t  h  e  n  a  c  a  t          a cell each
+ *     word     1  0  0  1  0  0  0  1  1  0  0  (1)     a word begins here; the end counts as one
+ *     symbol   1  1  1  1  1  1  1  1  1  1  1  (1)     a symbol begins here
+ *     th       1  0  1  1  0  1  1  1  1  1  1  (1)     merged: its cells still hold t h
+ *     the      ───1──── ───1──── 1  1  1  1  1  (1)     merged: its cells hold the number of the symbol
+ *
+ * A symbol of one or two cells is told by their bytes, and a longer one by its number, which stands in
+ * its first three cells. Words stand in the order of their counts, so that a place's count is that of
+ * the run of words it is in. */
+#ifndef HEFT_TRAIN_CELLS_H
+#define HEFT_TRAIN_CELLS_H
+
+#include "base/endian.h"
+#include "base/error.h"
+
+#define HEFT_TRAIN_LEAF UINT32_MAX
+
+struct heft_train_symbol {
+    uint64_t prefix; /* of its text: 8 bytes, the first one highest; zeros behind its end */
+    uint32_t left,
+        right;         /* what it was merged from; HEFT_TRAIN_LEAF and the bytes of a character */
+    uint16_t n, cells; /* bytes of its text; cells that it takes */
+    uint8_t first;     /* byte in the first of its cells */
+};
+struct heft_train_marks {
+    uint64_t symbol, word; /* bit i % 64 of the marks i / 64 is place i's */
+};
+struct heft_train_run {
+    uint32_t at;
+    uint64_t count; /* of the words from there on */
+};
+struct heft_train_cells {
+    uint8_t *bytes; /* with 64 zeros behind them */
+    uint32_t n;
+    struct heft_train_marks *marks;
+    struct heft_train_run *runs; /* ascending, and one at n behind them */
+    size_t n_runs;
+    struct heft_train_symbol *symbols; /* first the given ones, then merges in order */
+    uint32_t n_symbols;
+    size_t cap_symbols;
+    bool has_ends; /* bytes at the end of a word are another symbol than elsewhere */
+    uint32_t *one,
+        *two; /* symbols of one and of two cells; from 1 << 8 and 1 << 16 on at a word's end */
+};
+
+static inline bool heft_train_is_start(const struct heft_train_cells *c, uint32_t place)
+{
+    return c->marks[place >> 6].symbol >> (place & 63) & 1;
+}
+static inline bool heft_train_is_word(const struct heft_train_cells *c, uint32_t place)
+{
+    return c->marks[place >> 6].word >> (place & 63) & 1;
+}
+static inline uint32_t heft_train_ends(const struct heft_train_cells *c, uint32_t place)
+{
+    return c->has_ends && heft_train_is_word(c, place);
+}
+/* The symbol that begins at a place. */
+static inline uint32_t heft_train_symbol_at(const struct heft_train_cells *c, uint32_t place)
+{
+    const uint8_t *p = c->bytes + place;
+
+    if (heft_train_is_start(c, place + 1))
+        return c->one[heft_train_ends(c, place + 1) << 8 | p[0]];
+    if (heft_train_is_start(c, place + 2))
+        return c->two[heft_train_ends(c, place + 2) << 16 | (uint32_t)p[0] << 8 | p[1]];
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+}
+/* The number of a symbol that takes three cells and more. */
+static inline void heft_train_put_number(uint8_t *cells, uint32_t symbol)
+{
+    cells[0] = (uint8_t)symbol;
+    cells[1] = (uint8_t)(symbol >> 8);
+    cells[2] = (uint8_t)(symbol >> 16);
+}
+/* Where the symbol before the one at `place` begins. */
+static inline uint32_t heft_train_before(const struct heft_train_cells *c, uint32_t place)
+{
+    size_t i = (place - 1) >> 6;
+    uint64_t marks = c->marks[i].symbol << (63 - ((place - 1) & 63));
+
+    if (marks)
+        return place - 1 - (63 - heft_highest_bit(marks));
+    do
+        marks = c->marks[--i].symbol;
+    while (marks == 0);
+    return (uint32_t)(i * 64 + heft_highest_bit(marks));
+}
+/* The text of a symbol of n bytes. */
+void heft_train_text(const struct heft_train_cells *cells, uint32_t symbol, char *to);
+
+#endif
