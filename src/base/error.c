@@ -31,15 +31,23 @@ static void line_put(struct line *line, const char *p, size_t n)
     line->p[line->n] = '\0';
 }
 
+/* What is printable as it is goes there at once: whoever tries what a file may be makes many errors that
+ * nobody reads. */
 static void line_escaped(struct line *line, struct heft_str s)
 {
     char piece[HEFT_ESCAPE_MAX];
     size_t n;
 
     while (s.n && !line->full) {
-        const size_t used = heft_escape_char(s, piece, &n);
+        const size_t room = line->cap - line->n - 1, run = heft_plain_run(s);
+        size_t used = run < room ? run : room;
 
-        line_put(line, piece, n);
+        if (used > 0) {
+            line_put(line, s.p, used);
+        } else {
+            used = heft_escape_char(s, piece, &n);
+            line_put(line, piece, n);
+        }
         s.p += used;
         s.n -= used;
     }

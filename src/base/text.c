@@ -274,8 +274,7 @@ static bool is_plain_word(uint64_t word)
              has_byte(word, 0x7f));
 }
 
-/* Length of the run of printable ASCII at the front, without the two that JSON escapes. */
-static size_t plain_run(struct heft_str s)
+size_t heft_plain_run(struct heft_str s)
 {
     const uint8_t *p = (const uint8_t *)s.p;
     size_t n = 0;
@@ -293,7 +292,7 @@ void heft_buf_escaped(struct heft_buf *buf, struct heft_str s)
     size_t n;
 
     while (s.n) {
-        const size_t run = plain_run(s);
+        const size_t run = heft_plain_run(s);
 
         heft_buf_put(buf, s.p, run);
         s.p += run;
@@ -364,7 +363,7 @@ void heft_buf_json(struct heft_buf *buf, struct heft_str s, bool ascii)
 {
     heft_buf_char(buf, '"');
     while (s.n) {
-        const size_t run = plain_run(s);
+        const size_t run = heft_plain_run(s);
 
         heft_buf_put(buf, s.p, run);
         s.p += run;

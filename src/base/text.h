@@ -16,6 +16,8 @@ size_t heft_utf8_put(char *out, uint32_t point);
  * *out_n; returns how many bytes of s it was. */
 #define HEFT_ESCAPE_MAX 8
 size_t heft_escape_char(struct heft_str s, char out[HEFT_ESCAPE_MAX], size_t *out_n);
+/* Length of the run of printable ASCII at the front, without `"` and `\`. */
+size_t heft_plain_run(struct heft_str s);
 /* Appends s safe for a terminal: control characters (C0, DEL, C1, U+2028/9 and bidirectional
  * overrides) and bytes that are no UTF-8 as \n, \t, \x1b, \u202e; a backslash as itself. */
 void heft_buf_escaped(struct heft_buf *buf, struct heft_str s);
