@@ -52,10 +52,24 @@ static bool put_reject(void *ctx, const char *file, uint64_t line, const char *r
     return out->error == 0;
 }
 
+/* Tokens go to standard output, and nothing else does. */
+static bool is_stream(const struct options *options)
+{
+    return options->output && strcmp(options->output, "-") == 0;
+}
+
+static bool put_tokens(void *ctx, const void *bytes, size_t n)
+{
+    struct out *const out = ctx;
+
+    out_bytes(out, bytes, n);
+    return out->error == 0;
+}
+
 /* rejects: NULL where they are only counted. */
-static struct heft_encoding *make_plan(const struct options *options, const struct heft_vocab *v,
-                                       struct progress *progress, struct out *rejects,
-                                       struct heft_error *err)
+static struct heft_encoding *make_plan(const struct options *options, struct out *out,
+                                       const struct heft_vocab *v, struct progress *progress,
+                                       struct out *rejects, struct heft_error *err)
 {
     struct heft_encode_options how = {
         .output = options->output,
@@ -84,6 +98,8 @@ static struct heft_encoding *make_plan(const struct options *options, const stru
                                                      : 4,
         .progress = progress_step_on,
         .progress_ctx = progress,
+        .written = is_stream(options) ? put_tokens : NULL,
+        .written_ctx = out,
     };
 
     if (!fraction_of(options, &how.val_fraction, err))
@@ -202,6 +218,8 @@ static void tell_done(const struct options *options, struct out *out, const stru
         report_note(options, "nothing is there for validation: documents (with --eot text and in "
                              "npz arrays of --combine characters) stay whole, and there are too "
                              "few");
+    if (is_stream(options))
+        return;
     if (!options->json) {
         list_files(out, e, false, heft_encode_output);
         return;
@@ -233,7 +251,7 @@ static void tell_done(const struct options *options, struct out *out, const stru
 static bool encode_to(const struct options *options, struct out *out, const struct heft_vocab *v,
                       struct progress *progress, struct out *rejects, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, v, progress, rejects, err);
+    struct heft_encoding *const e = make_plan(options, out, v, progress, rejects, err);
     bool fine = e != NULL;
 
     note_inputs(options);
@@ -244,7 +262,7 @@ static bool encode_to(const struct options *options, struct out *out, const stru
         tell_dry(out, e, options->json);
     } else if (fine) {
         progress_catch();
-        fine = heft_encode_run(e, err);
+        fine = heft_encode_run(e, err) || (is_stream(options) && out->error != 0); /* main tells */
         progress_end(progress);
         if (fine)
             note_run(options, e);
@@ -290,6 +308,8 @@ int cmd_encode(const struct options *options, struct out *out)
 
     progress_begin(&progress, options, "encode");
     fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
+    if (fine && is_stream(options) && options->json && !options->dry_run)
+        fine = usage_error(&err, "--json: with -o - standard output has the tokens");
     v = fine ? vocabulary_open(options, false, &err) : NULL;
     fine = v && encode(options, out, v, &progress, &err);
     progress_end(&progress);
@@ -340,7 +360,7 @@ static void tell_count_json(const struct options *options, struct out *out,
 static bool count(const struct options *options, struct out *out, const struct heft_vocab *v,
                   struct progress *progress, struct heft_error *err)
 {
-    struct heft_encoding *const e = make_plan(options, v, progress, NULL, err);
+    struct heft_encoding *const e = make_plan(options, out, v, progress, NULL, err);
     struct heft_encode_summary sum;
     bool fine;
 

@@ -354,9 +354,10 @@ const struct verb verbs[] = {
      "  heft encode posts.jsonl.zst --jsonl text -o data/ --format bin --val-fraction 0.01\n"
      "  cat book.txt | heft encode - -o book --format megatron\n",
      "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked, the\n"
-     "arrays of an .npz passed on. PATH without an extension gets .npz. With --shard-tokens or\n"
-     "--val-fraction files are PATH_000000.bin …, PATH_train.bin and PATH_val.bin; where PATH is\n"
-     "a folder, DIR/, made if need be, they are tokens.npz, train.bin … in it.\n",
+     "arrays of an .npz passed on. PATH without an extension gets .npz; - is standard output, for\n"
+     "bin and ids. With --shard-tokens or --val-fraction files are PATH_000000.bin …,\n"
+     "PATH_train.bin and PATH_val.bin; where PATH is a folder, DIR/, made if need be, they are\n"
+     "tokens.npz, train.bin … in it.\n",
      {encode_own, tokens_own, document, common},
      1,
      ANY,

@@ -166,7 +166,8 @@ enum heft_eot {
 };
 
 struct heft_encode_options {
-    const char *output;    /* NULL: tokens are counted, no more; DIR/: files in that folder */
+    const char *output;    /* NULL: tokens are counted, no more; DIR/: files in that folder; "-": no
+                              file, `written` gets the bytes */
     const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
     const char *encoding;  /* of the text, NULL: "utf-8" */
     const char *jsonl_key; /* a line is a JSON object, its text the string of this key */
@@ -196,6 +197,10 @@ struct heft_encode_options {
      * live until it returns. False ends the run. NULL: they are only counted. */
     bool (*rejected)(void *ctx, const char *file, uint64_t line, const char *reason);
     void *rejected_ctx;
+    /* Callback for the bytes of "bin" or "ids", in order, where output is "-". False ends the run
+     * (HEFT_CANCELLED). What a run that fails has handed out is the beginning of its output. */
+    bool (*written)(void *ctx, const void *bytes, size_t n);
+    void *written_ctx;
 };
 
 struct heft_encode_summary {

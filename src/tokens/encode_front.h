@@ -49,6 +49,12 @@ struct heft_encoding {
     struct heft_encode_resume resume;
 };
 
+/* Its bytes go to a function of the caller, and to no file. */
+static inline bool heft_encode_streams(const struct heft_encoding *e)
+{
+    return e->options.output && e->options.output[0] == '-' && e->options.output[1] == '\0';
+}
+
 /* ---- encode_line.c -------------------------------------------------------------------------- */
 
 struct heft_encode_line {

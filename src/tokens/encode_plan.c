@@ -49,6 +49,22 @@ static bool name_megatron(struct heft_encoding *e, const char *extension, struct
     return e->output != NULL;
 }
 
+/* What is handed out piece by piece is one stream, to which nobody goes back. */
+static bool check_stream(const struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (!o->written)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tokens go to files");
+    if (e->format != &heft_tokens_bin && e->format != &heft_tokens_ids)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "only bin and ids are written as a stream: option format bin or ids");
+    return (!o->resume && o->shard_tokens == 0 && o->val_fraction == 0) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "a stream is one, and ends with its run: no option resume, option "
+                     "shard_tokens or option val_fraction");
+}
+
 /* A name without an extension gets that of the format; .npz is the default. */
 static bool choose_format(struct heft_encoding *e, struct heft_error *err)
 {
@@ -60,9 +76,6 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
         return false;
     extension = heft_token_extension_of(e->output);
     n = strlen(e->output);
-    if (strcmp(o->output, "-") == 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "tokens go to files, not to standard output");
     if (o->format || *extension)
         e->format = heft_token_format_of(o->format, e->output);
     else
@@ -71,6 +84,8 @@ static bool choose_format(struct heft_encoding *e, struct heft_error *err)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "format %s: npz, npy, bin, llmc, megatron and ids are written",
                          o->format ? o->format : extension);
+    if (heft_encode_streams(e))
+        return check_stream(e, err);
     if (n > INT32_MAX)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a path of 2 GiB");
     if (!*extension && e->output[n - 1] != '/')

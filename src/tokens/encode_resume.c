@@ -274,6 +274,8 @@ static bool open_output(struct heft_encoding *e, struct heft_error *err)
         .width = e->width,
         .has_arrays = e->has_arrays,
         .sink = {o->overwrite, o->no_sync},
+        .written = heft_encode_streams(e) ? o->written : NULL,
+        .written_ctx = o->written_ctx,
     };
 
     e->out = heft_token_out_new(&how, err);
@@ -343,7 +345,7 @@ bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)
     if (heft_input_list_streams(e->list) && o->resume)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "an input that can only be read once cannot be resumed");
-    if (!heft_input_list_streams(e->list) && !open_journal(e, err))
+    if (!heft_input_list_streams(e->list) && !heft_encode_streams(e) && !open_journal(e, err))
         return false;
     return e->resume.journal ? go_on(e, err) : begin_anew(e, err);
 }

@@ -41,12 +41,23 @@ const char *heft_token_extension_of(const char *path)
 
 /* ---- bytes of a file ------------------------------------------------------------------------ */
 
+static bool write_at(struct heft_token_file *f, uint64_t at, const void *p, size_t n,
+                     struct heft_error *err)
+{
+    const struct heft_token_out_how *how = f->how;
+
+    if (!how->written)
+        return heft_sink_write(f->sink, f->index, at, p, n, err);
+    return how->written(how->written_ctx, p, n) ||
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+}
+
 static bool flush(struct heft_token_file *f, struct heft_error *err)
 {
     const size_t n = f->n_buffer;
 
     f->n_buffer = 0;
-    return n == 0 || heft_sink_write(f->sink, f->index, f->at - n, f->buffer, n, err);
+    return n == 0 || write_at(f, f->at - n, f->buffer, n, err);
 }
 
 bool heft_token_put(struct heft_token_file *f, const void *p, size_t n, struct heft_error *err)
@@ -55,7 +66,7 @@ bool heft_token_put(struct heft_token_file *f, const void *p, size_t n, struct h
         return false;
     if (n > HEFT_TOKEN_BUFFER) {
         f->at += n;
-        return heft_sink_write(f->sink, f->index, f->at - n, p, n, err);
+        return write_at(f, f->at - n, p, n, err);
     }
     memcpy(f->buffer + f->n_buffer, p, n);
     f->n_buffer += n;
@@ -72,7 +83,7 @@ bool heft_token_patch(struct heft_token_file *f, uint64_t at, const void *p, siz
         memcpy(f->buffer + (at - written), p, n);
         return true;
     }
-    return flush(f, err) && heft_sink_write(f->sink, f->index, at, p, n, err);
+    return flush(f, err) && write_at(f, at, p, n, err);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -130,7 +141,7 @@ static bool begin_file(struct heft_token_out *out, struct heft_token_track *trac
     f->at = f->tokens = f->units = f->unit_tokens = 0;
     f->n_buffer = 0;
     f->saved_rows = 0;
-    if (!heft_sink_add_growing(out->sink, path, &f->index, err))
+    if (!out->how.written && !heft_sink_add_growing(out->sink, path, &f->index, err))
         return false;
     track->files++;
     f->is_open = true;

@@ -26,6 +26,8 @@ struct heft_token_out_how {
     unsigned width;  /* bytes of an id: 2 or 4 */
     bool has_arrays; /* of other files: their names move those of ours */
     struct heft_sink_options sink;
+    bool (*written)(void *ctx, const void *bytes, size_t n); /* NULL: to files of the sink */
+    void *written_ctx;
 };
 
 /* One file, or two that belong together, being written. */

@@ -447,9 +447,53 @@ static void options_of_no_meaning(void **state)
     heft_scratch_free(folder);
 }
 
+struct received {
+    size_t bytes, most;
+};
+
+static bool receive(void *ctx, const void *bytes, size_t n)
+{
+    struct received *r = ctx;
+
+    assert_non_null(bytes);
+    r->bytes += n;
+    return r->bytes <= r->most;
+}
+
+static void tokens_go_to_a_function(void **state)
+{
+    const char *const inputs[] = {HEFT_TESTS "/golden/tokens/small/text.txt"};
+    struct received all = {0, SIZE_MAX}, none = {0, 0};
+    struct heft_encode_options how = {.output = "-", .format = "bin", .eot = HEFT_EOT_NONE};
+    struct heft_error err = {0};
+    struct heft_vocab *v = heft_vocab_open(HEFT_TESTS "/golden/tokens/small", &err);
+    struct heft_encoding *e;
+
+    (void)state;
+    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err, "tokens go to files");
+    how.written = receive;
+    how.written_ctx = &all;
+    e = heft_encode_plan(v, inputs, 1, &how, &err);
+    assert_true(e && heft_encode_run(e, &err));
+    assert_int_equal(all.bytes, 2 * heft_encode_tokens(e, 0));
+    assert_true(all.bytes > 0);
+    assert_null(heft_encode_output(e, 0));
+    heft_encode_free(e);
+    how.written_ctx = &none;
+    e = heft_encode_plan(v, inputs, 1, &how, &err);
+    assert_non_null(e);
+    assert_false(heft_encode_run(e, &err));
+    assert_int_equal(err.code, HEFT_CANCELLED);
+    heft_encode_free(e);
+    how.format = NULL;
+    assert_refused(heft_encode_plan(v, inputs, 1, &how, &err), &err, "only bin and ids");
+    heft_vocab_close(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_go_to_a_function),
         cmocka_unit_test(names_of_dtypes_come_back),
         cmocka_unit_test(files_and_values),
         cmocka_unit_test(what_a_model_says_of_itself),
