@@ -164,9 +164,28 @@ static void put_each(const struct options *options, struct out *out, const struc
 
 /* ---- encode --------------------------------------------------------------------------------- */
 
+/* Options of which this output has nothing. */
+static void note_idle(const struct options *options, const struct heft_encoding *e)
+{
+    const bool is_id = options->eot && strcmp(options->eot, "id") == 0;
+    const bool is_npz = strcmp(heft_encode_format(e), "npz") == 0;
+    const bool is_megatron = strcmp(heft_encode_format(e), "megatron") == 0;
+    const bool is_text = !is_megatron && (!options->eot || strcmp(options->eot, "text") == 0);
+
+    if (options->eot_token && !is_id)
+        report_note(options, "--eot-token has no effect without --eot id");
+    if (options->eot_each && !is_npz)
+        report_note(options, "--eot-each has no effect: in %s the id ends each document",
+                    heft_encode_format(e));
+    if (options->has_combine && !is_npz && !is_text)
+        report_note(options, "--combine has no effect: %s has no arrays of several documents",
+                    heft_encode_format(e));
+}
+
 /* What a reader of the output would not expect. */
 static void note_plan(const struct options *options, const struct heft_encoding *e)
 {
+    note_idle(options, e);
     if (heft_encode_width(e) == 4 && !options->id_dtype)
         report_note(options, "ids have 4 bytes: not all that may be written are below 65536");
 }
