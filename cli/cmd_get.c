@@ -377,6 +377,15 @@ static bool get(struct request *r, struct heft_error *err)
     return fine;
 }
 
+/* "get NAME FILE" for "get FILE NAME". */
+static void hint_order(const struct options *options, struct heft_error *err)
+{
+    const char *const *const items = options->inputs.items;
+    if (options->inputs.n == 2 && access(items[0], F_OK) != 0 && access(items[1], F_OK) == 0)
+        usage_error(err, "there is no file %s; the name comes last: heft get %s %s", items[0],
+                    items[1], items[0]);
+}
+
 int cmd_get(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
@@ -384,6 +393,8 @@ int cmd_get(const struct options *options, struct out *out)
     bool fine;
 
     request.c = open_inputs(options, 1, &err);
+    if (!request.c)
+        hint_order(options, &err);
     fine = request.c && get(&request, &err);
     if (fine) {
         report_lacks(options, request.c);

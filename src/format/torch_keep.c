@@ -187,6 +187,18 @@ static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n,
                err);
 }
 
+/* torch makes them while their numbers, which stand behind the pickle, are not read yet. */
+static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
+{
+    return n == 0 ||
+           heft_plan_note(plan,
+                          heft_arena_printf(plan->mem, err,
+                                            "torch does not load nested tensors from the form "
+                                            "before 1.6: %zu of them; --to torch would do",
+                                            n),
+                          err);
+}
+
 static bool has_renames(const struct heft_convert_options *options)
 {
     for (size_t i = 0; i < options->n_rules; i++)
@@ -227,7 +239,8 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                     "taken whole, as a list or object is, although a part of it is not selected",
                     err) &&
          note_names(out->plan, &k.uncast, k.n_uncast,
-                    "not cast, as arrays of numpy stay what they are", err);
+                    "not cast, as arrays of numpy stay what they are", err) &&
+         note_nested(out->plan, k.n_nested, err);
     release(&k);
     return ok;
 }

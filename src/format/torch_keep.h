@@ -75,7 +75,8 @@ struct heft_tree_taker {
     struct heft_u32map item_of; /* innermost call of a tensor → item of the cargo */
     struct heft_buf uncast;     /* names of arrays that a cast would have touched */
     size_t n_uncast;
-    bool was_asked; /* the reader handed over its graph */
+    size_t n_nested; /* tensors that torch does not load from a stream, which is written */
+    bool was_asked;  /* the reader handed over its graph */
 };
 #define HEFT_KEEP_UNCHANGED (HEFT_NONE - 1)
 

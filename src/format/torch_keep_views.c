@@ -376,6 +376,8 @@ static bool visit_call(struct search *s, uint32_t node)
 
     if (!is_storage(s->t, node, &is_bytes, s->err))
         return false;
+    s->k->n_nested +=
+        s->k->style == HEFT_TORCH_STREAM && heft_torch_callee(s->t, node) == HEFT_TORCH_NESTED;
     if (is_bytes)
         return add_bare(s, node, false);
     if (!view_arguments(s->t, node, &args, &kind, s->err))
