@@ -76,7 +76,7 @@ static bool compare_piece(struct rereading *r, const struct heft_item *item,
                           const struct heft_row *row, uint64_t first, size_t n)
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
-    const enum heft_dtype as = (enum heft_dtype)item->as;
+    const enum heft_dtype as = (enum heft_dtype)row->dtype;
     const unsigned bits = heft_dtype_bits(from), new_bits = heft_dtype_bits(as);
     const uint8_t *want = r->read;
     uint64_t ignored = 0;
@@ -112,6 +112,14 @@ static uint32_t find_row(const struct rereading *r, struct heft_str name)
     return heft_model_row(&r->written, name);
 }
 
+/* As it is to be written, or, where it is an array of numpy in a tree, as it was: that is no cast,
+ * and a note has said so. */
+static bool has_dtype(const struct rereading *r, const struct heft_item *item,
+                      const struct heft_row *row)
+{
+    return row->dtype == item->as || (r->c->cargo.keeps_tree && row->dtype == item->row->dtype);
+}
+
 static bool compare_item(struct rereading *r, const struct heft_item *item)
 {
     const uint32_t at = find_row(r, item->name);
@@ -120,7 +128,7 @@ static bool compare_item(struct rereading *r, const struct heft_item *item)
     if (at == HEFT_NONE)
         return differs(item, r->err, "none of that name");
     row = &r->written.rows[at];
-    if (row->dtype != item->as)
+    if (!has_dtype(r, item, row))
         return differs(item, r->err, "another dtype");
     if (!has_shape(item->row, row))
         return differs(item, r->err, "another shape");
@@ -146,12 +154,13 @@ static bool compare_ties(struct rereading *r)
     return true;
 }
 
-/* Where the source's tree or a model is written around them, there may be more tensors. */
+/* Where the source's tree or a model is written around them, there may be more tensors; a bundle may
+ * get the counter and the graph that its objects need. */
 static bool compare_count(struct rereading *r)
 {
     const struct heft_cargo *cargo = &r->c->cargo;
 
-    return cargo->keeps_tree || r->c->plan.whole || r->written.n_rows == cargo->n_items ||
+    return cargo->keeps_tree || r->c->format->plan_set || r->written.n_rows == cargo->n_items ||
            heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
                      "what was written has %zu tensors instead of %zu", r->written.n_rows,
                      cargo->n_items);
