@@ -190,13 +190,13 @@ static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n,
 /* torch makes them while their numbers, which stand behind the pickle, are not read yet. */
 static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
 {
-    return n == 0 ||
-           heft_plan_note(plan,
-                          heft_arena_printf(plan->mem, err,
-                                            "torch does not load nested tensors from the form "
-                                            "before 1.6: %zu of them; --to torch would do",
-                                            n),
-                          err);
+    return n == 0 || heft_plan_note(
+                         plan,
+                         heft_arena_printf(plan->mem, err,
+                                           "torch does not load nested tensors from the form "
+                                           "before 1.6: %zu of them; today's form, torch, has them",
+                                           n),
+                         err);
 }
 
 static bool has_renames(const struct heft_convert_options *options)
