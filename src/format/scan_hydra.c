@@ -7,7 +7,7 @@
  *
  * No parser of YAML: a key is found by its spelling, plain, in quotes, or in double quotes with
  * escapes; as an anchor or as a "? key" it is a finding that is not looked into, and so is a value
- * that is an alias, an interpolation, a block or has escapes. Only _target_ is used for nothing else:
+ * that is an alias, an interpolation, a block, behind a comment or has escapes. Only _target_ is used for nothing else:
  * of the others, what is no danger is not told. */
 #include "format/scan_parts.h"
 
@@ -127,7 +127,7 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
     for (end = at; end < t->text.n && (is_word(t->text.p[end]) || t->text.p[end] == '.');)
         end++;
     path = (struct heft_str){(const char *)t->text.p + at, end - at};
-    if (key == TARGET && end < t->text.n && memchr("*|>$\\&!", t->text.p[end], 7))
+    if (key == TARGET && end < t->text.n && memchr("*|>$\\&!#", t->text.p[end], 8))
         return tell(t, at, HEFT_UNKNOWN, "Hydra calls what is spelled in a way not looked into",
                     HEFT_STR(""));
     if (path.n == 0)
@@ -150,18 +150,19 @@ static size_t behind_colon(const struct targets *t, size_t at)
     return at < t->text.n && t->text.p[at] == ':' ? at + 1 : 0;
 }
 
-/* What makes a key of a word without a colon: "? " before it, or an anchor, whose alias is one. */
+/* What makes a key of a word without a colon: "? " before it, an anchor, whose alias is one, or a tag. */
 static bool is_key_elsewhere(const struct targets *t, size_t at)
 {
     const size_t begin = at > NEAR ? at - NEAR : 0;
 
     if (at > begin && is_quote(t, at - 1))
         at--;
-    while (at > begin && is_blank(t->text.p[at - 1]))
+    while (at > begin && t->text.p[at - 1] <= ' ')
         at--;
     while (at > begin && t->text.p[at - 1] > ' ' && t->text.p[at - 1] != '?')
         at--;
-    return at < t->text.n && (t->text.p[at] == '&' || (at > 0 && t->text.p[at - 1] == '?'));
+    return at < t->text.n &&
+           (memchr("&!", t->text.p[at], 2) || (at > 0 && t->text.p[at - 1] == '?'));
 }
 
 static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
