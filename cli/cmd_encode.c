@@ -182,10 +182,31 @@ static void note_idle(const struct options *options, const struct heft_encoding 
                     heft_encode_format(e));
 }
 
+/* X.idx, which readers of Megatron's files take for the index of X.bin. */
+static void note_index(const struct options *options, const struct heft_encoding *e)
+{
+    const char *const path = heft_encode_output(e, 0);
+    const size_t n = path ? strlen(path) : 0;
+    struct stat status;
+    char *index;
+
+    if (options->shard_tokens > 0 || options->val_fraction || n < 4 ||
+        strcmp(path + n - 4, ".bin") != 0 || !strcmp(heft_encode_format(e), "megatron"))
+        return;
+    index = strdup(path);
+    if (!index)
+        return;
+    memcpy(index + n - 4, ".idx", 4);
+    if (stat(index, &status) == 0)
+        report_note(options, "%s: is there already, and will not be the index of %s", index, path);
+    free(index);
+}
+
 /* What a reader of the output would not expect. */
 static void note_plan(const struct options *options, const struct heft_encoding *e)
 {
     note_idle(options, e);
+    note_index(options, e);
     if (heft_encode_width(e) == 4 && !options->id_dtype)
         report_note(options, "ids have 4 bytes: not all that may be written are below 65536");
 }
