@@ -258,14 +258,40 @@ static bool check_all(struct heft_model *model, struct heft_error *err)
     return false;
 }
 
+static bool tell_named_tie(struct heft_model *model, const struct heft_pair *tie,
+                           struct heft_error *err)
+{
+    return heft_model_tell(model, tie->source, err,
+                           "the metadata says that %.200s is %.200s; another file has a tensor of "
+                           "that name, which is taken",
+                           tie->key.p, tie->value.p);
+}
+
+/* A name of which another file has a tensor is no tied name; its record is no metadata, either: it
+ * stays in tie_names, where nobody finds it before the tensor. */
+static bool settle_ties(struct heft_model *model, struct heft_error *err)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < model->n_ties; i++) {
+        const struct heft_pair tie = model->ties[i];
+        const bool is_tie = heft_model_row(model, tie.key) == HEFT_NONE;
+
+        if (!heft_strmap_set(&model->tie_names, tie.key, (uint32_t)kept, err) ||
+            (!is_tie && !tell_named_tie(model, &tie, err)))
+            return false;
+        if (is_tie)
+            model->ties[kept++] = tie;
+    }
+    model->n_ties = kept;
+    return true;
+}
+
 bool heft_model_settle(struct heft_model *model, struct heft_error *err)
 {
     if ((model->salvage && !heft_model_drop_lost(model, err)) || !heft_model_merge(model, err))
         return false;
     if (!check_all(model, err) || !check_unique(model, err) || !heft_model_settle_blobs(model, err))
         return false;
-    for (uint32_t i = 0; i < model->n_ties; i++)
-        if (!heft_strmap_set(&model->tie_names, model->ties[i].key, i, err))
-            return false;
-    return true;
+    return settle_ties(model, err);
 }
