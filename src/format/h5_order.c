@@ -19,14 +19,21 @@ static const char *const weights[] = {
     "pointwise_kernel",
     "recurrent_kernel",
     "embeddings",
+    "reverse_embeddings",
     "gamma",
     "beta",
     "bias",
     "moving_mean",
     "moving_variance",
+    "moving_stddev",
+    "renorm_mean",
+    "renorm_stddev",
     "mean",
     "variance",
     "count",
+    "scale",
+    "concat_score_weight",
+    "alpha",
 };
 
 /* Layers in MultiHeadAttention and Bidirectional; those of the latter go on with a name. */

@@ -235,6 +235,9 @@ static void orders(void **state)
     order("bias", "bias");
     order("beta:0 gamma:0 moving_mean:0 moving_variance:0",
           "gamma:0 beta:0 moving_mean:0 moving_variance:0");
+    order("beta gamma moving_mean moving_stddev moving_variance renorm_mean renorm_stddev",
+          "gamma beta moving_mean moving_variance moving_stddev renorm_mean renorm_stddev");
+    order("concat_score_weight scale", "scale concat_score_weight");
     order("cell/bias cell/kernel cell/recurrent_kernel",
           "cell/kernel cell/recurrent_kernel cell/bias");
     order("attention_output/bias attention_output/kernel key/kernel query/kernel value/kernel",
