@@ -4,15 +4,17 @@
  *     "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"     the key
  *     "sequential/dense/kernel"                     full_name
  *     "dense/kernel", "dense.kernel"                the way, escapes undone
+ *     "table/table-keys"                            … to what is no variable, with its attribute
  *
  * A name that means two tensors means none, unless it is a key. */
 #include "format/tf_twins.h"
 #include "format/tf_write.h"
 #include "wire/proto.h"
 
-#define GRAPH     "_CHECKPOINTABLE_OBJECT_GRAPH"
-#define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
-#define SEVERAL   (HEFT_NONE - 1)
+#define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define ATTRIBUTES "/.ATTRIBUTES/"
+#define VALUE      "VARIABLE_VALUE"
+#define SEVERAL    (HEFT_NONE - 1)
 
 enum { GRAPH_NODE = 1, NODE_ATTRIBUTE = 2, ATTRIBUTE_FULL_NAME = 2, ATTRIBUTE_KEY = 3 };
 
@@ -30,16 +32,28 @@ static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row
 
 /* ---- ways -------------------------------------------------------------------------------- */
 
-/* The way that a key spells, parts joined by `joint`. */
-static bool add_way(struct heft_tf_names *names, struct heft_str key, char joint, uint32_t row,
-                    struct heft_error *err)
+/* Where the key's path ends and ATTRIBUTES begins; its length where there is none. */
+static size_t path_end(struct heft_str key)
 {
-    const size_t n = key.n - (sizeof ATTRIBUTE - 1);
-    char *text = heft_arena_alloc(&names->mem, n + 1, err);
+    const size_t n = sizeof ATTRIBUTES - 1;
+
+    for (size_t at = 0; at + n <= key.n; at++)
+        if (memcmp(key.p + at, ATTRIBUTES, n) == 0)
+            return at;
+    return key.n;
+}
+
+/* The way that a key spells, parts joined by `joint`: "d/.ATTRIBUTES/table-keys" is "d/table-keys". */
+static bool add_way(struct heft_tf_names *names, struct heft_str key, size_t end, char joint,
+                    uint32_t row, struct heft_error *err)
+{
+    const size_t from = end + sizeof ATTRIBUTES - 1;
+    const struct heft_str rest = {key.p + from, key.n - from};
+    char *text = heft_arena_alloc(&names->mem, key.n + 1, err);
     size_t to = 0;
 
-    for (size_t i = 0; text && i < n; i++) {
-        const char next = i + 1 < n ? key.p[i + 1] : '\0';
+    for (size_t i = 0; text && i < end; i++) {
+        const char next = i + 1 < end ? key.p[i + 1] : '\0';
 
         if (key.p[i] == '.' && (next == '.' || next == 'S')) {
             text[to++] = next == 'S' ? '/' : '.';
@@ -47,6 +61,12 @@ static bool add_way(struct heft_tf_names *names, struct heft_str key, char joint
         } else {
             text[to++] = key.p[i] == '/' ? joint : key.p[i];
         }
+    }
+    if (text && !heft_str_is(rest, VALUE)) {
+        if (to)
+            text[to++] = joint;
+        memcpy(text + to, rest.p, rest.n);
+        to += rest.n;
     }
     return text && add_name(&names->ways, (struct heft_str){text, to}, row, err);
 }
@@ -56,9 +76,10 @@ static bool add_ways(struct heft_tf_names *names, const struct heft_model *model
 {
     for (uint32_t i = 0; i < model->n_rows; i++) {
         const struct heft_str key = model->rows[i].name;
+        const size_t end = path_end(key);
 
-        if (heft_str_ends(key, ATTRIBUTE) &&
-            (!add_way(names, key, '/', i, err) || !add_way(names, key, '.', i, err)))
+        if (end < key.n &&
+            (!add_way(names, key, end, '/', i, err) || !add_way(names, key, end, '.', i, err)))
             return false;
     }
     return true;
