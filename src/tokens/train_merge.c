@@ -382,6 +382,11 @@ static bool merge_pair(struct training *t, struct heft_train_pair *pair)
     return merge_places(t, left, right, fresh) && make_pairs(t, fresh);
 }
 
+static bool survey_pairs(struct training *t, const struct heft_train_task *task)
+{
+    return heft_train_survey_pairs(&t->survey, task->most_symbols - t->cells->n_symbols, t->err);
+}
+
 static bool train(struct training *t, const struct heft_train_task *task)
 {
     struct heft_train_pairs *pairs = &t->survey.pairs;
@@ -389,14 +394,14 @@ static bool train(struct training *t, const struct heft_train_task *task)
     t->before = heft_calloc(task->most_symbols, sizeof *t->before, t->err);
     t->behind = heft_calloc(task->most_symbols, sizeof *t->behind, t->err);
     if (!t->before || !t->behind || !heft_train_survey_begin(&t->survey, task, t->err) ||
-        !heft_train_survey_pairs(&t->survey, t->err))
+        !survey_pairs(t, task))
         return false;
     while (t->cells->n_symbols < task->most_symbols) {
         struct heft_train_pair *pair = heft_train_pairs_next(pairs);
 
         if (!pair && pairs->least.count == task->min_frequency && pairs->least.key == UINT64_MAX)
             return true;
-        if (pair ? !merge_pair(t, pair) : !heft_train_survey_pairs(&t->survey, t->err))
+        if (pair ? !merge_pair(t, pair) : !survey_pairs(t, task))
             return false;
     }
     return true;

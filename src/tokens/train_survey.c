@@ -153,20 +153,23 @@ static bool count_slices(struct heft_train_survey *t, struct sieve *s, struct he
     return true;
 }
 
-/* The level falls until there is something to go on with. */
-static bool count_sieved(struct heft_train_survey *t, struct sieve *s, struct heft_error *err)
+/* The level falls until there is something to go on with: twice as many pairs as merges are wanted, or a
+ * part of those that there is room for. */
+static bool count_sieved(struct heft_train_survey *t, uint32_t wanted, struct sieve *s,
+                         struct heft_error *err)
 {
+    const uint64_t enough = heft_min_u64(2 * (uint64_t)wanted, t->most_pairs / 8);
     const uint64_t lowest = heft_min_u64(t->min_frequency, LEVELS - 1);
 
     if (!make_sieve(t->pairs.cells, s, err))
         return false;
     for (s->level = LEVELS - 1; s->level > lowest && s->reach[s->level - 1] <= 2 * t->most_pairs;)
         s->level--;
-    for (;; s->level = s->level / 2 > lowest ? s->level / 2 : (unsigned)lowest) {
+    for (;; s->level -= (unsigned)heft_min_u64(s->level / 4 + 1, s->level - lowest)) {
         s->slices = (uint32_t)(s->reach[s->level] / t->most_pairs + 1);
         if (!count_slices(t, s, err))
             return false;
-        if (s->level == lowest || t->pairs.n > t->most_pairs / 8)
+        if (s->level == lowest || t->pairs.n >= enough)
             return true;
     }
 }
@@ -199,7 +202,7 @@ static void place_pairs(struct heft_train_survey *t)
 }
 
 /* While there are no lists, the table may take twice as much. */
-bool heft_train_survey_pairs(struct heft_train_survey *t, struct heft_error *err)
+bool heft_train_survey_pairs(struct heft_train_survey *t, uint32_t wanted, struct heft_error *err)
 {
     const unsigned bits = t->pairs.most_bits;
     struct sieve sieve = {0};
@@ -207,7 +210,7 @@ bool heft_train_survey_pairs(struct heft_train_survey *t, struct heft_error *err
 
     t->pairs.most_bits++;
     ok = begin_count(t, t->min_frequency, err) && count_pairs(t, NULL, &full, err) &&
-         (full ? count_sieved(t, &sieve, err)
+         (full ? count_sieved(t, wanted, &sieve, err)
                : heft_train_pairs_thin(&t->pairs, t->most_pairs, t->most_bytes, err));
     heft_free(sieve.counts);
     t->pairs.most_bits = bits;

@@ -20,8 +20,10 @@ struct heft_train_survey {
 HEFT_CHECKED bool heft_train_survey_begin(struct heft_train_survey *survey,
                                           const struct heft_train_task *task,
                                           struct heft_error *err);
-/* Where all pairs that were kept are gone: those that rank first now. */
-HEFT_CHECKED bool heft_train_survey_pairs(struct heft_train_survey *survey, struct heft_error *err);
+/* Where all pairs that were kept are gone: those that rank first now, for so many merges as are wanted if there is
+ * room. */
+HEFT_CHECKED bool heft_train_survey_pairs(struct heft_train_survey *survey, uint32_t wanted,
+                                          struct heft_error *err);
 /* Whether readers of vocabularies, ours among them, would refuse the text of what it merges to. */
 bool heft_train_survey_is_too_long(const struct heft_train_cells *cells, uint64_t key);
 
