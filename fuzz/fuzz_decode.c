@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "tokens/decode.h"
-#include "tokens/vocab.h"
+#include "tokens/decode/decode.h"
+#include "tokens/bpe/vocab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,10 +9,10 @@
 
 #include "../tests/unit/slow_merge.h"
 #include "base/text.h"
-#include "tokens/encoder.h"
-#include "tokens/merge.h"
-#include "tokens/pattern.h"
-#include "tokens/word_scan.h"
+#include "tokens/bpe/encoder.h"
+#include "tokens/bpe/merge.h"
+#include "tokens/bpe/pattern.h"
+#include "tokens/bpe/word_scan.h"
 
 #define MOST 70000 /* bytes of a text: longer than a window, so that words of any length come */
 #define SLOW 300   /* bytes of a word that is merged by the definition */

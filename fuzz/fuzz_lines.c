@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "tokens/json_lines.h"
+#include "tokens/input/json_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "tokens/sampler.h"
+#include "tokens/sampler/sampler.h"
 
 #define MOST_BYTES 65536
 #define PIECE      64

@@ -3,7 +3,7 @@
  * What must hold: what open_format.h says. */
 #include <stdint.h>
 
-#include "format/tf_saved.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 #include "open_format.h"
 
 extern const struct heft_format heft_format_saved_model, heft_format_tf_graph;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/model.h"
-#include "format/scan.h"
+#include "scan/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
  * What must hold: what open_format.h says; strings are handed out where their checksum is right. */
 #include <stdint.h>
 
-#include "format/tf_bundle.h"
+#include "format/tensorflow/bundle/tf_bundle.h"
 #include "open_format.h"
 #include "wire/proto_write.h"
 #include "wire/sstable_write.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/convert.h"
-#include "format/tf_write.h"
+#include "format/tensorflow/write/tf_write.h"
 
 #define MOST_BYTES 65536
 #define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"

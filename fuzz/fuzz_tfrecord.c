@@ -8,7 +8,7 @@
 
 #include "base/checksum.h"
 #include "base/endian.h"
-#include "format/tf_saved.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 #include "open_format.h"
 #include "wire/sstable_write.h"
 

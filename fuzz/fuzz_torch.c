@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "../tests/unit/torch_zip.h"
-#include "format/scan.h"
+#include "scan/scan.h"
 #include "open_format.h"
 
 extern const struct heft_format heft_format_torch;

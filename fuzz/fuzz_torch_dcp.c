@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/reader.h"
-#include "format/torch_dcp.h"
+#include "format/torch/dcp/torch_dcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

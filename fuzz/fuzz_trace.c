@@ -8,7 +8,7 @@
 
 #include "../tests/unit/torch_zip.h"
 #include "core/model.h"
-#include "format/torch_trace.h"
+#include "format/torch/trace/torch_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tokens/vocab.h"
+#include "tokens/bpe/vocab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

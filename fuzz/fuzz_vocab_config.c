@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tokens/vocab_parts.h"
+#include "tokens/vocab/vocab_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

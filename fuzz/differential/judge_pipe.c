@@ -12,7 +12,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "core/model.h"
-#include "format/scan.h"
+#include "scan/scan.h"
 
 #define LONGEST ((uint32_t)1 << 28) /* bytes of a question */
 

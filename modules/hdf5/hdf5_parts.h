@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "format/h5_module.h"
+#include "format/hdf5/h5_module.h"
 
 struct hdf5_file; /* one that is read, in its own process */
 

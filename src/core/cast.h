@@ -4,7 +4,7 @@
 #define HEFT_CAST_H
 
 #include "base/error.h"
-#include "core/dtype.h"
+#include "base/dtype.h"
 
 /* Whether from → to is done at all: any real to any float; int to int and bool to int where every
  * value fits; complex to complex. */

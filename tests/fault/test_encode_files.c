@@ -12,8 +12,8 @@
 #include "fault_os.h"
 #include "io/line.h"
 #include "scratch.h"
-#include "tokens/input_pattern.h"
-#include "tokens/token_deflate.h"
+#include "tokens/input/input_pattern.h"
+#include "tokens/output/token_deflate.h"
 
 #include <heft/tokens.h>
 

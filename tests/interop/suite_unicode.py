@@ -79,7 +79,7 @@ def classes_of(header):
 
 
 def table_of(version):
-    text = (ROOT / "src/tokens/class_ranges.c").read_text("ascii")
+    text = (ROOT / "src/tokens/unicode/class_ranges.c").read_text("ascii")
     found = ["O"] * 0x110000
     for first, last, kind, since in TABLE_ROW.findall(text):
         if int(since) <= int(version.replace(".", "")):

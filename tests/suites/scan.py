@@ -41,8 +41,8 @@ def check_table(name, rows):
 
 
 def check_names_sorted():
-    """The search by halves in src/format/scan_names.c misses what is out of order."""
-    text = (ROOT / "src/format/scan_names.c").read_text()
+    """The search by halves in src/scan/scan_names.c misses what is out of order."""
+    text = (ROOT / "src/scan/scan_names.c").read_text()
     rows = re.findall(r'^ +\{"([^"]*)", "([^"]*)"\},$', text, re.M)
     if len(rows) < 300 or rows != sorted(set(rows)):
         wrong = [b for a, b in zip(rows, rows[1:]) if a >= b]

@@ -7,7 +7,7 @@
 #ifndef H5_TITLED_H
 #define H5_TITLED_H
 
-#include "format/h5_parts.h"
+#include "format/hdf5/h5_parts.h"
 
 struct h5_titled {
     struct heft_model model;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "tokens/vocab.h"
+#include "tokens/bpe/vocab.h"
 
 /* ids has room for n; gives how many there are. */
 static inline size_t merge_slowly(const struct heft_vocab *v, const uint8_t *word, size_t n,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "checkpoint.h"
+#include "api/checkpoint.h"
 #include "core/cargo.h"
 #include "core/usage.h"
 

@@ -1,7 +1,7 @@
 /* test_classes.c: every character's class in every version, by a digest of the list that it was made
  * from (scripts/unicode-classes --check compares with what packages say). */
 #include "base/checksum.h"
-#include "tokens/classes.h"
+#include "tokens/unicode/classes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

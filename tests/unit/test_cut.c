@@ -1,6 +1,6 @@
 /* test_cut.c: a text that is cut has the words of the whole: every short text, and long ones. */
-#include "tokens/cut.h"
-#include "tokens/pattern.h"
+#include "tokens/bpe/cut.h"
+#include "tokens/bpe/pattern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

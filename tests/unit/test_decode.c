@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/endian.h"
-#include "tokens/decode.h"
-#include "tokens/vocab.h"
+#include "tokens/decode/decode.h"
+#include "tokens/bpe/vocab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "fault_os.h"
-#include "format/h5_parts.h"
+#include "format/hdf5/h5_parts.h"
 #include "heft/heft.h"
 #include "io/os.h"
 #include "scratch.h"

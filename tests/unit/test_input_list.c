@@ -14,7 +14,7 @@
 
 #include "fault/fault_os.h"
 #include "fault/scratch.h"
-#include "tokens/input_list.h"
+#include "tokens/input/input_list.h"
 
 #define FILES 3000 /* rows of 32 bytes: more than a page of them */
 

@@ -7,7 +7,7 @@
 
 #include "io/pool.h"
 #include "slow_merge.h"
-#include "tokens/long_word.h"
+#include "tokens/bpe/long_word.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

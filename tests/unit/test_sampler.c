@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "heft/tokens.h"
-#include "tokens/mt19937.h"
+#include "tokens/sampler/mt19937.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
-#include "format/scan.h"
+#include "scan/scan.h"
 #include "torch_zip.h"
 
 /* What was reported: "danger call os.system", a line each. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
-#include "format/scan.h"
+#include "scan/scan.h"
 #include "torch_zip.h"
 #include "wire/pickle.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "format/tf_parts.h"
+#include "format/tensorflow/bundle/tf_parts.h"
 
 #define ROUNDS 200000
 

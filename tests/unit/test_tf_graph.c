@@ -1,7 +1,7 @@
 /* test_tf_graph.c: the index of a graph and its parts read again, on TensorFlow's own files; lack of
  * memory while they are opened. */
-#include "format/tf_saved.h"
-#include "format/tf_tensor.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
+#include "format/tensorflow/graph/tf_tensor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "checkpoint.h"
-#include "format/tf_restore.h"
+#include "api/checkpoint.h"
+#include "format/tensorflow/restore/tf_restore.h"
 #include "heft/heft.h"
 
 #define GOLDEN "tests/golden/tf-restore/"

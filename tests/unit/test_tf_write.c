@@ -12,8 +12,8 @@
 
 #include "base/endian.h"
 #include "core/convert.h"
-#include "format/tf_bundle.h"
-#include "format/tf_write.h"
+#include "format/tensorflow/bundle/tf_bundle.h"
+#include "format/tensorflow/write/tf_write.h"
 #include "wire/proto_write.h"
 #include "wire/sstable_write.h"
 

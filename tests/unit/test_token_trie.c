@@ -1,7 +1,7 @@
 /* test_token_trie.c: the longest token of a set, by the trie and by trying them all. */
 #include <stdio.h>
 
-#include "tokens/token_trie.h"
+#include "tokens/bpe/token_trie.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tokens/encoder.h"
-#include "tokens/merge.h"
-#include "tokens/word_scan.h"
-#include "tokens/pattern.h"
+#include "tokens/bpe/encoder.h"
+#include "tokens/bpe/merge.h"
+#include "tokens/bpe/word_scan.h"
+#include "tokens/bpe/pattern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "format/scan_names.h"
-#include "format/torch_globals.h"
+#include "scan/scan_names.h"
+#include "format/torch/pickle/torch_globals.h"
 
 static const struct heft_torch_global *look(const char *module, const char *name)
 {

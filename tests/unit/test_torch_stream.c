@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
-#include "format/torch_parts.h"
+#include "format/torch/pickle/torch_parts.h"
 
 extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar, heft_format_pickle;
 

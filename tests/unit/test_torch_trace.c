@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
-#include "format/torch_trace.h"
+#include "format/torch/trace/torch_trace.h"
 #include "torch_zip.h"
 
 struct log {

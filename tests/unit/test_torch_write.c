@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/convert.h"
-#include "format/torch_write.h"
+#include "format/torch/write/torch_write.h"
 
 /* ---- where payloads begin ---------------------------------------------------------------- */
 

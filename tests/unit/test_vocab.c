@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tokens/encoder.h"
-#include "tokens/vocab_ids.h"
+#include "tokens/bpe/encoder.h"
+#include "tokens/bpe/vocab_ids.h"
 #include "vocab_ranks.h"
 
 static const struct heft_vocab_options GPT2 = {.pattern = "gpt2"};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "tokens/merge.h"
-#include "tokens/vocab_parts.h"
+#include "tokens/bpe/merge.h"
+#include "tokens/vocab/vocab_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #ifndef TF_NODE_QUICK_H
 #define TF_NODE_QUICK_H
 
-#include "format/tf_graph.h"
+#include "format/tensorflow/graph/tf_graph.h"
 
 enum quick_verdict { QUICK_LEFT, QUICK_AGREES, QUICK_DIFFERS };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tokens/vocab.h"
+#include "tokens/bpe/vocab.h"
 
 static inline void put_base64(struct heft_buf *b, const uint8_t *p, size_t n)
 {

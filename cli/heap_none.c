@@ -1,6 +1,0 @@
-/* heap_none.c: for C libraries whose malloc has nothing to settle. */
-#include "heap.h"
-
-void heap_settle(void)
-{
-}

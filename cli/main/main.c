@@ -1,0 +1,109 @@
+/* main.c: which verb, its options, its exit status.
+ *
+ * 0: done, the same, sound; 1: the answer is no; 2: trouble. stdout carries the answer and is
+ * checked to the last byte; stderr carries everything else. */
+#include "main/heap.h"
+#include "main/options.h"
+#include "output/output.h"
+#include "output/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* With 0, 1 or 2 closed, the first file opened would become standard output or error, and what is
+ * said there would go into it. */
+static bool hold_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            return false;
+    return true;
+}
+
+static bool wants_color(const struct options *options, const struct out *out)
+{
+    const char *const no_color = getenv("NO_COLOR");
+    if (options->color && !strcmp(options->color, "always"))
+        return true;
+    if (options->color && !strcmp(options->color, "never"))
+        return false;
+    return out->terminal && !(no_color && *no_color);
+}
+
+/* `heft lss x`: a word that is no verb and no file either. */
+static bool check_word(const struct options *options, const struct verb *verb, int word,
+                       struct heft_error *err)
+{
+    const char *const first = options->inputs.n ? options->inputs.items[0] : "";
+    const struct verb *near;
+    struct stat status;
+
+    if (word || strcmp(verb->name, "info") || !*first || strpbrk(first, "./") ||
+        !strcmp(first, "-") || stat(first, &status) == 0)
+        return true;
+    near = verb_nearest(first);
+    if (near)
+        return usage_error(err, "'%s' is neither a verb nor a file; did you mean %s?", first,
+                           near->name);
+    return usage_error(err, "'%s' is neither a verb nor a file (heft help lists the verbs)", first);
+}
+
+static int run(const struct options *options, const struct verb *verb)
+{
+    struct heft_error err = {0};
+    struct out out;
+    int status;
+
+    if (!out_open(&out, STDOUT_FILENO)) {
+        no_memory(&err, "the output");
+        return report_error(&err);
+    }
+    out.color = wants_color(options, &out);
+    if (options->help && verb->run != cmd_help) {
+        help_verb(&out, verb);
+        status = EXIT_SOUND;
+    } else {
+        status = verb->run(options, &out);
+    }
+    if (out_close(&out))
+        return status;
+    errno = out.error;
+    if (out.error != EPIPE) { /* a reader that has seen enough is no trouble */
+        system_error(&err, "standard output", "cannot write");
+        report_error(&err);
+    }
+    if (options->output && strcmp(options->output, "-") != 0 && !options->dry_run &&
+        status != EXIT_TROUBLE)
+        report_note(options, "the files of -o are written; only the report on them is lost");
+    return EXIT_TROUBLE;
+}
+
+int main(int argc, char **argv)
+{
+    struct heft_error err = {0};
+    struct options options;
+    int word, status;
+    const struct verb *const verb = verb_of(argc, argv, &word);
+
+    heap_settle();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    if (!hold_descriptors())
+        return EXIT_TROUBLE;
+    if (argc < 2) {
+        fputs("heft: usage: heft [VERB] INPUT… [options] (heft help says more)\n", stderr);
+        return EXIT_TROUBLE;
+    }
+    if (options_parse(&options, verb, argc, argv, word, &err) &&
+        (options.help || check_word(&options, verb, word, &err)))
+        status = run(&options, verb);
+    else
+        status = report_error(&err);
+    options_release(&options);
+    return status;
+}

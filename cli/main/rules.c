@@ -1,0 +1,111 @@
+/* rules.c: how many names each rule matches. */
+#include "main/rules.h"
+#include "output/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *option_of(const struct heft_rule *rule)
+{
+    static const char *const names[] = {
+        [HEFT_RULE_GLOB] = "-g",
+        [HEFT_RULE_REGEX] = "-e",
+        [HEFT_RULE_RENAME] = "--rename",
+        [HEFT_RULE_CAST] = "--cast",
+        [HEFT_RULE_METADATA] = NULL,
+        [HEFT_RULE_PARTITION] = "--partition",
+        [HEFT_RULE_KEEP_TIED] = "--keep-tied",
+    };
+
+    return rule->kind < sizeof names / sizeof *names ? names[rule->kind] : NULL;
+}
+
+/* NULL, or why the rule did nothing. */
+static const char *idle_reason(const struct heft_rule_use *use)
+{
+    if (use->matches == 0 && use->values)
+        return "matches no tensor, only values";
+    if (use->matches == 0)
+        return "matches no name";
+    if (use->left_alone == use->matches)
+        return "casts nothing: a glob with wildcards casts to a float only what is a float, and it "
+               "matches only integers and bools; an exact name casts them";
+    return NULL;
+}
+
+static bool tell_idle(const struct options *options, const struct heft_rule *rule,
+                      const struct heft_rule_use *use, const char *why, struct heft_error *err)
+{
+    if (options->strict && use->values == 0)
+        return usage_error(err, "%s '%.200s' %s", option_of(rule), rule->left, why);
+    report_note(options, "%s '%.200s' %s", option_of(rule), rule->left, why);
+    return true;
+}
+
+bool rules_judge(struct rule_report *report, const struct options *options,
+                 const struct heft_checkpoint *c, struct heft_error *err)
+{
+    const size_t n = options->n_rules;
+
+    *report = (struct rule_report){.options = options};
+    if (n == 0)
+        return true;
+    report->uses = calloc(n, sizeof *report->uses);
+    if (!report->uses)
+        return no_memory(err, "the rules");
+    if (!heft_rule_matches(c, options->root, options->rules, n, report->uses, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *const why = idle_reason(&report->uses[i]);
+
+        if (why && option_of(&options->rules[i]) &&
+            !tell_idle(options, &options->rules[i], &report->uses[i], why, err))
+            return false;
+    }
+    return true;
+}
+
+void rules_text(struct out *out, const struct rule_report *report)
+{
+    for (size_t i = 0; i < report->options->n_rules; i++) {
+        const struct heft_rule *const rule = &report->options->rules[i];
+
+        if (!option_of(rule))
+            continue;
+        out_text(out, option_of(rule));
+        out_text(out, " '");
+        (void)out_name(out, rule->left, strlen(rule->left));
+        out_text(out, "' matches ");
+        out_u64(out, report->uses[i].matches);
+        out_text(out, report->uses[i].matches == 1 ? " name\n" : " names\n");
+    }
+}
+
+void rules_json(struct out *out, const struct rule_report *report)
+{
+    if (report->options->n_rules == 0)
+        return;
+    json_key(out, "rules");
+    json_open(out, '[');
+    for (size_t i = 0; i < report->options->n_rules; i++) {
+        const struct heft_rule *const rule = &report->options->rules[i];
+
+        if (!option_of(rule))
+            continue;
+        json_open(out, '{');
+        json_member_text(out, "option", option_of(rule));
+        json_member_text(out, "pattern", rule->left);
+        json_member_u64(out, "matches", report->uses[i].matches);
+        if (rule->kind == HEFT_RULE_CAST)
+            json_member_u64(out, "left_alone", report->uses[i].left_alone);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+void rules_release(struct rule_report *report)
+{
+    free(report->uses);
+    report->uses = NULL;
+}

@@ -1,0 +1,71 @@
+/* danger.c: what scan finds in the files of a checkpoint, for those who only look at its tensors. */
+#include "output/danger.h"
+#include "output/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct first {
+    bool found, is_call;
+    uint64_t offset;
+    char text[256];
+};
+
+/* A call says more than the import before it. */
+static void take_item(void *ctx, const struct heft_scan_item *item)
+{
+    struct first *const first = ctx;
+    const bool is_call = !strcmp(item->what, "call"), is_import = !strcmp(item->what, "import");
+    char name[160];
+
+    if (item->danger != HEFT_DANGER || first->is_call || (!is_call && (first->found || !is_import)))
+        return; /* tricks of the container are verify's own findings */
+    first->found = true;
+    first->is_call = is_call;
+    first->offset = item->offset;
+    report_escape(name, sizeof name, item->name, strlen(item->name));
+    snprintf(first->text, sizeof first->text,
+             is_call ? "executing this would call %s; see heft scan"
+                     : "executing this would import %s; see heft scan",
+             name);
+}
+
+/* Formats that are pickles, or may hold some. */
+static bool may_execute(const char *format)
+{
+    return !strncmp(format, "torch", 5) || !strncmp(format, "pickle", 6) ||
+           !strncmp(format, "np", 2) || !strcmp(format, "keras") || !strcmp(format, "hf-index");
+}
+
+void each_danger(const struct heft_checkpoint *c,
+                 void (*each)(void *ctx, const struct heft_finding *finding), void *ctx)
+{
+    struct heft_file file;
+
+    for (size_t i = 0; may_execute(heft_format(c)) && heft_file_at(c, i, &file); i++) {
+        struct heft_error ignored; /* scan itself tells it */
+        struct first first = {0};
+        bool complete;
+
+        (void)heft_scan(file.path, NULL, take_item, &first, &complete, &ignored);
+        if (first.found)
+            each(ctx, &(struct heft_finding){HEFT_NOTE, file.path, first.offset, first.text});
+    }
+}
+
+static void report(void *ctx, const struct heft_finding *finding)
+{
+    const struct options *const options = ctx;
+
+    if (finding->offset == HEFT_NO_OFFSET)
+        report_note(options, "%s: %s", finding->file, finding->text);
+    else
+        report_note(options, "%s: offset 0x%" PRIx64 ": %s", finding->file, finding->offset,
+                    finding->text);
+}
+
+void report_danger(const struct options *options, const struct heft_checkpoint *c)
+{
+    each_danger(c, report, (void *)(uintptr_t)options);
+}

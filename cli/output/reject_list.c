@@ -1,0 +1,84 @@
+/* reject_list.c: the file of --rejects must be none that is read or written otherwise. */
+#include "output/reject_list.h"
+#include "output/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The folder of a path as the system knows it. */
+static bool stat_folder(const char *path, struct stat *out)
+{
+    const size_t n = (size_t)(name_of(path) - path);
+    char *const folder = malloc(n + 2);
+    bool fine;
+
+    if (!folder)
+        return false;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = '\0';
+    fine = stat(folder, out) == 0;
+    free(folder);
+    return fine;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Shards, shares and indexes of the output have its stem in front and one of these at the end. */
+static bool is_name_of_output(const char *list, const char *output)
+{
+    static const char *const ends[] = {".npz", ".npy", ".bin", ".idx"};
+    const char *const dot = strrchr(output, '.');
+    const size_t stem = dot ? (size_t)(dot - output) : strlen(output);
+    const char *const end = strrchr(list, '.');
+
+    if (strcmp(list, output) == 0)
+        return true;
+    if (!end || strncmp(list, output, stem) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(end, ends[i]) == 0 || (dot && strcmp(end, dot) == 0))
+            return true;
+    return false;
+}
+
+static bool check_output(const struct options *options, struct heft_error *err)
+{
+    struct stat list, output;
+
+    if (!stat_folder(options->rejects, &list) || !stat_folder(options->output, &output) ||
+        !is_same(&list, &output) ||
+        !is_name_of_output(name_of(options->rejects), name_of(options->output)))
+        return true;
+    return usage_error(err, "--rejects %s: the output may have a file of that name",
+                       options->rejects);
+}
+
+bool reject_list_check(const struct options *options, const struct heft_encoding *e,
+                       struct heft_error *err)
+{
+    struct stat list, input;
+    const char *path;
+
+    if (!options->rejects)
+        return true;
+    if (!check_output(options, err))
+        return false;
+    if (stat(options->rejects, &list) != 0)
+        return true;
+    for (size_t i = 0; (path = heft_encode_input(e, i)) != NULL; i++)
+        if (stat(path, &input) == 0 && is_same(&list, &input))
+            return usage_error(err, "--rejects %s: is an input, which it would replace",
+                               options->rejects);
+    return true;
+}

@@ -1,0 +1,128 @@
+/* report.c: errors, notes and the opening of inputs, the same for every verb. */
+#include "output/report.h"
+#include "main/hints.h"
+#include "output/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int report_error(const struct heft_error *err)
+{
+    struct heft_error said = *err;
+    char line[1024];
+    hint_options(said.text, sizeof said.text, err->text);
+    fprintf(stderr, "%s\n", heft_error_format(&said, line, sizeof line));
+    return err->code == HEFT_MISMATCH ? EXIT_NO : EXIT_TROUBLE;
+}
+
+void report_note(const struct options *options, const char *format, ...)
+{
+    char said[1024], text[1024], safe[2048];
+    va_list args;
+    if (options->quiet)
+        return;
+    va_start(args, format);
+    vsnprintf(said, sizeof said, format, args);
+    va_end(args);
+    hint_options(text, sizeof text, said);
+    fprintf(stderr, "heft: note: %s\n", report_escape(safe, sizeof safe, text, strlen(text)));
+}
+
+void report_lacks(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_finding lack;
+    for (size_t i = 0; heft_lack_at(c, i, &lack); i++)
+        report_note(options, "%s: %s", lack.file ? lack.file : "", lack.text);
+}
+
+void report_left(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_finding left;
+    for (size_t i = 0; heft_left_at(c, i, &left); i++)
+        report_note(options, "%s: offset 0x%" PRIx64 ": %s", left.file, left.offset, left.text);
+}
+
+bool usage_error(struct heft_error *err, const char *format, ...)
+{
+    char text[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *err = (struct heft_error){.code = HEFT_USAGE, .offset = HEFT_NO_OFFSET};
+    report_escape(err->text, sizeof err->text, text, strlen(text));
+    return false;
+}
+
+bool no_memory(struct heft_error *err, const char *what)
+{
+    usage_error(err, "no memory for %s", what);
+    err->code = HEFT_NOMEM;
+    return false;
+}
+
+bool system_error(struct heft_error *err, const char *path, const char *what)
+{
+    const char *why = strerror(errno);
+    usage_error(err, "%s: %s", what, why);
+    err->code = HEFT_IO;
+    report_escape(err->file, sizeof err->file, path, strlen(path));
+    return false;
+}
+
+char *report_escape(char *text, size_t room, const char *name, size_t n)
+{
+    size_t used = 0;
+    while (n) {
+        char shown[8];
+        size_t size;
+        const int32_t code = utf8_next(name, n, &size);
+        const size_t bytes = name_escape(shown, name, code, size);
+        if (used + bytes + 1 > room)
+            break;
+        memcpy(text + used, shown, bytes);
+        used += bytes;
+        name += size;
+        n -= size;
+    }
+    text[used] = '\0';
+    return text;
+}
+
+/* Written to a bundle, objects are what its keys are made of, not what they are read as. */
+static bool wants_objects(const struct options *options)
+{
+    struct heft_format_info to;
+
+    if (!options->names || strcmp(options->names, "objects") != 0)
+        return false;
+    return !options->to || !heft_format_find(options->to, &to) || strcmp(to.name, "tf") != 0;
+}
+
+struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
+                                    struct heft_error *err)
+{
+    const struct heft_limits limits = {.unpacked = options->max_unpacked};
+    const struct heft_open_options how = {
+        .format = options->from,
+        .limits = &limits,
+        .salvage = options->salvage,
+        .step = options->step,
+        .object_names = wants_objects(options),
+        .constants = options->constants,
+        .standard_input = true,
+    };
+    const size_t n = options->inputs.n - leave;
+    struct heft_checkpoint *c;
+
+    if (options->io && strcmp(options->io, "mmap") == 0)
+        report_note(options, "--io mmap: files are read by pread, never from a mapping");
+    c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
+               : heft_open_many(options->inputs.items, n, &how, err);
+    for (size_t i = 0; c && heft_choice_at(c, i); i++)
+        report_note(options, "%s", heft_choice_at(c, i));
+    return c;
+}

@@ -1,0 +1,62 @@
+/* rows.h: the tensors that a verb shows: all in the file's order, or selected and sorted. */
+#ifndef CLI_ROWS_H
+#define CLI_ROWS_H
+
+#include "main/options.h"
+#include "output/output.h"
+#include "main/rules.h"
+
+struct rows_path {
+    const char *text; /* of the checkpoint */
+    size_t n, width;
+    bool plain; /* shown as it is */
+};
+
+struct rows {
+    const struct heft_checkpoint *c;
+    uint32_t *order; /* indexes of the rows shown; NULL: all, in the file's order */
+    size_t n;
+    size_t cut;              /* letters of --root that are cut from names, with the dot */
+    struct rows_path *paths; /* a file */
+    struct rule_report rules;
+};
+
+/* -g, -e, --root and --sort. A zeroed struct may be released. */
+bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struct options *options,
+                 struct heft_error *err);
+void rows_release(struct rows *rows);
+/* The k-th row, its name below --root. False past the end. */
+static inline bool rows_at(const struct rows *rows, size_t k, struct heft_tensor *t)
+{
+    if (k >= rows->n || !heft_tensor_at(rows->c, rows->order ? rows->order[k] : k, t))
+        return false;
+    if (rows->cut && rows->cut <= t->name_len) {
+        t->name += rows->cut;
+        t->name_len -= rows->cut;
+    }
+    return true;
+}
+/* In how many parts it lies (0: whole), and one of them. */
+static inline size_t rows_parts(const struct rows *rows, size_t k)
+{
+    return heft_tensor_part_count(rows->c, rows->order ? rows->order[k] : k);
+}
+bool rows_part_at(const struct rows *rows, size_t k, size_t part, struct heft_tensor_part *out);
+
+static inline size_t rows_path_width(const struct rows *rows, size_t file)
+{
+    return rows->paths[file].width;
+}
+/* Returns its width. */
+size_t rows_put_path(struct out *out, const struct rows *rows, size_t file);
+
+/* The members of a blob's object: name, kind, bytes, file, offset. */
+void json_blob(struct out *out, const struct heft_blob *blob);
+
+/* "files":[…], a member of an open object. */
+void json_files(struct out *out, const struct heft_checkpoint *c);
+/* heft_metadata_at or heft_tie_at, as the object KEY. */
+typedef bool pair_at_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+void json_pairs(struct out *out, const char *key, const struct heft_checkpoint *c, pair_at_fn *at);
+
+#endif

@@ -1,0 +1,315 @@
+/* cmd_convert.c: any readable to any writable format, and what it would do. */
+#include "main/options.h"
+#include "main/hints.h"
+#include "output/output.h"
+#include "output/progress.h"
+#include "output/report.h"
+#include "output/losses.h"
+#include "main/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Those from number `first` on. */
+static void tell_notes(const struct options *options, const struct heft_conversion *conversion,
+                       size_t first)
+{
+    const size_t n = heft_convert_note_count(conversion);
+    for (size_t i = first; i < n; i++)
+        report_note(options, "%s", heft_convert_note(conversion, i));
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+static void plan_text(struct out *out, const struct heft_conversion *conversion,
+                      const struct rule_report *rules)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+    size_t k = 0;
+
+    for (size_t f = 0; heft_convert_file(conversion, f, &file); f++) {
+        (void)out_name(out, file.path, strlen(file.path));
+        out_text(out, "  ");
+        out_u64(out, file.bytes);
+        out_text(out, " bytes\n");
+        for (; heft_convert_tensor(conversion, k, &t) && t.file == f; k++) {
+            out_text(out, "  ");
+            out_hex(out, t.offset, hex_digits(file.bytes));
+            out_text(out, "  ");
+            out_u64_in(out, t.bytes, u64_digits(file.bytes));
+            out_text(out, "  ");
+            out_text(out, heft_dtype_name(t.dtype));
+            out_text(out, "  ");
+            (void)out_name(out, t.name, strlen(t.name));
+            if (strcmp(t.name, t.source_name) != 0) {
+                out_text(out, "  from ");
+                (void)out_name(out, t.source_name, strlen(t.source_name));
+            }
+            out_char(out, '\n');
+        }
+    }
+    rules_text(out, rules);
+}
+
+/* filename_to_tensors: tensors come file by file. */
+static void json_by_file(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+    size_t open = SIZE_MAX;
+
+    json_key(out, "filename_to_tensors");
+    json_open(out, '{');
+    for (size_t k = 0; heft_convert_tensor(conversion, k, &t); k++) {
+        if (t.file != open && heft_convert_file(conversion, t.file, &file)) {
+            if (open != SIZE_MAX)
+                json_close(out, ']');
+            json_key(out, base_name(file.path));
+            json_open(out, '[');
+            open = t.file;
+        }
+        json_text(out, t.name, strlen(t.name));
+    }
+    if (open != SIZE_MAX)
+        json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void json_by_tensor(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_planned_tensor t;
+    struct heft_file file;
+
+    json_key(out, "tensor_to_filename");
+    json_open(out, '{');
+    for (size_t k = 0; heft_convert_tensor(conversion, k, &t); k++)
+        if (heft_convert_file(conversion, t.file, &file)) {
+            json_key(out, t.name);
+            json_text(out, base_name(file.path), strlen(base_name(file.path)));
+        }
+    json_close(out, '}');
+}
+
+static void plan_json(struct out *out, const struct heft_conversion *conversion,
+                      const struct rule_report *rules)
+{
+    struct heft_planned planned;
+    heft_convert_summary(conversion, &planned);
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_bool(out, "is_sharded", planned.is_sharded);
+    json_key(out, "metadata");
+    json_open(out, '{');
+    json_member_u64(out, "total_size", planned.total_size);
+    json_close(out, '}');
+    json_by_file(out, conversion);
+    json_by_tensor(out, conversion);
+    rules_json(out, rules);
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+/* ---- the deed ------------------------------------------------------------------------------- */
+
+static void tell_text(struct out *out, const struct heft_conversion *conversion)
+{
+    struct heft_file file;
+    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++) {
+        (void)out_name(out, file.path, strlen(file.path));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_json(const struct options *options, struct out *out,
+                      const struct heft_checkpoint *c, const struct heft_conversion *conversion,
+                      const struct progress *progress, const struct rule_report *rules,
+                      bool written)
+{
+    struct heft_planned planned;
+    struct heft_file file;
+    heft_convert_summary(conversion, &planned);
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_key(out, "files");
+    json_open(out, '[');
+    for (size_t i = 0; written && heft_convert_file(conversion, i, &file); i++)
+        json_text(out, file.path, strlen(file.path));
+    json_close(out, ']');
+    json_member_u64(out, "tensors", planned.tensors);
+    json_member_u64(out, "bytes", written ? planned.bytes : 0);
+    json_key(out, "seconds");
+    json_seconds(out, progress_seconds(progress));
+    json_member_u64(out, "peak_rss", peak_memory());
+    rules_json(out, rules);
+    if (options->salvage)
+        salvage_json(out, c, conversion);
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+/* The result differs from its source: it must not stay under the name it was wanted for. */
+static void remove_files(const struct heft_conversion *conversion)
+{
+    struct heft_file file;
+    for (size_t i = 0; heft_convert_file(conversion, i, &file); i++)
+        (void)unlink(file.path);
+}
+
+static bool check(const struct options *options, struct heft_conversion *conversion,
+                  struct heft_error *err)
+{
+    struct heft_planned planned;
+    if (!options->verify)
+        return true;
+    if (heft_convert_check(conversion, err)) {
+        heft_convert_summary(conversion, &planned);
+        report_note(
+            options,
+            "verified: opened anew, the output has the names, dtypes, shapes and elements of "
+            "%zu tensor%s",
+            (size_t)planned.tensors, planned.tensors == 1 ? "" : "s");
+        return true;
+    }
+    if (err->code == HEFT_MISMATCH)
+        remove_files(conversion);
+    else
+        report_note(options, "the files are written, but could not be verified");
+    return false;
+}
+
+/* Nothing is left to write: no file is better than an empty one. */
+static bool is_empty(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
+{
+    struct heft_planned planned;
+    struct heft_unread lost;
+    struct heft_finding damage;
+    uint64_t expected;
+    bool missing = false, at_least;
+    heft_convert_summary(conversion, &planned);
+    for (size_t i = 0; i < heft_file_count(c); i++)
+        missing = missing || heft_missing_at(c, i, &expected, &at_least);
+    return planned.tensors == 0 &&
+           (missing || heft_convert_lost_at(conversion, 0, &lost) || heft_damage_at(c, 0, &damage));
+}
+
+static bool write_files(const struct options *options, struct heft_conversion *conversion,
+                        struct progress *progress, struct heft_error *err)
+{
+    const size_t planned = heft_convert_note_count(conversion);
+    bool fine;
+
+    progress_catch();
+    fine = heft_convert_run(conversion, NULL, err);
+    progress_end(progress);
+    tell_notes(options, conversion, planned);
+    progress->what = "verify";
+    fine = fine && check(options, conversion, err);
+    progress_end(progress);
+    return fine;
+}
+
+static bool run(const struct options *options, struct out *out, struct heft_checkpoint *c,
+                struct heft_conversion *conversion, struct progress *progress,
+                const struct rule_report *rules, struct heft_error *err)
+{
+    const bool written = options->allow_empty || !is_empty(c, conversion);
+    if (written && !write_files(options, conversion, progress, err))
+        return false;
+    if (!written)
+        fprintf(stderr, "heft: nothing is left to write\n");
+    if (options->json)
+        tell_json(options, out, c, conversion, progress, rules, written);
+    else if (written)
+        tell_text(out, conversion);
+    return true;
+}
+
+/* *status: EXIT_NO where something is lost. */
+static bool convert(const struct options *options, struct out *out, struct heft_checkpoint *c,
+                    struct progress *progress, int *status, struct heft_error *err)
+{
+    const struct heft_convert_options how = {
+        .output = options->output,
+        .to = options->to,
+        .layout = options->layout,
+        .segment_alignment = options->segment_alignment,
+        .drop_metadata = options->drop_metadata,
+        .allow_empty = options->allow_empty,
+        .root = options->root,
+        .rules = options->rules,
+        .n_rules = options->n_rules,
+        .max_shard_size = options->max_shard_size,
+        .sharded = options->sharded,
+        .filename_pattern = options->pattern,
+        .shards = options->shards,
+        .keep_shards = options->keep_shards,
+        .into = options->into,
+        .keep_missing = options->keep_missing,
+        .names = options->names,
+        .threads = options_threads(options),
+        .overwrite = options->overwrite,
+        .no_sync = options->no_sync,
+        .no_verify = options->no_verify,
+        .strict = options->strict,
+        .salvage = options->salvage,
+        .progress = progress_step,
+        .progress_ctx = progress,
+    };
+    struct heft_conversion *conversion;
+    struct rule_report rules;
+    bool fine = rules_judge(&rules, options, c, err);
+
+    progress->what = options->salvage ? "check" : "convert";
+    conversion = fine ? heft_convert_plan(c, &how, err) : NULL;
+    progress_end(progress);
+    progress->what = "convert";
+    if (!conversion) {
+        rules_release(&rules);
+        return false;
+    }
+    tell_notes(options, conversion, 0);
+    if (options->salvage && salvage_report(c, conversion))
+        *status = EXIT_NO;
+    if (options->dry_run)
+        (options->json ? plan_json : plan_text)(out, conversion, &rules);
+    else
+        fine = run(options, out, c, conversion, progress, &rules, err);
+    rules_release(&rules);
+    heft_convert_free(conversion);
+    return fine;
+}
+
+static bool check_output(const struct options *options, struct heft_error *err)
+{
+    if (!options->output)
+        return usage_error(err, "convert: -o PATH is wanted");
+    if (strcmp(options->output, "-") == 0)
+        return usage_error(err,
+                           "convert: -o - : what it writes are files; ./- is one of that name");
+    return true;
+}
+
+int cmd_convert(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *c = NULL;
+    struct progress progress;
+    int status = EXIT_SOUND;
+    bool fine;
+
+    progress_begin(&progress, options, "convert");
+    fine = check_output(options, &err);
+    c = fine ? open_inputs(options, 0, &err) : NULL;
+    fine = c && convert(options, out, c, &progress, &status, &err);
+    heft_close(c);
+    hint_convert(&err);
+    return fine ? status : report_error(&err);
+}

@@ -1,0 +1,440 @@
+/* cmd_encode.c: text → files of tokens; and how many there would be (count). */
+#include "main/options.h"
+#include "output/output.h"
+#include "output/progress.h"
+#include "output/reject_list.h"
+#include "output/report.h"
+#include "main/target.h"
+#include "main/vocabulary.h"
+
+#include <heft/tokens.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- what encode and count share ------------------------------------------------------------ */
+
+static enum heft_eot eot_of(const struct options *options)
+{
+    if (!options->eot)
+        return HEFT_EOT_DEFAULT;
+    return !strcmp(options->eot, "text") ? HEFT_EOT_TEXT
+           : !strcmp(options->eot, "id") ? HEFT_EOT_ID
+                                         : HEFT_EOT_NONE;
+}
+
+static bool fraction_of(const struct options *options, double *fraction, struct heft_error *err)
+{
+    char *end;
+
+    *fraction = options->val_fraction ? strtod(options->val_fraction, &end) : 0;
+    if (!options->val_fraction ||
+        (end != options->val_fraction && !*end && *fraction >= 0 && *fraction < 1))
+        return true;
+    return usage_error(err, "--val-fraction %s: a number from 0 to below 1 is allowed",
+                       options->val_fraction);
+}
+
+/* A line of JSON for each line that was skipped. */
+static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
+{
+    struct out *const out = ctx;
+
+    out->separate = false;
+    json_open(out, '{');
+    json_member_text(out, "file", file);
+    json_member_u64(out, "line", line);
+    json_member_text(out, "reason", reason);
+    json_close(out, '}');
+    out_char(out, '\n');
+    return out->error == 0;
+}
+
+/* Tokens go to standard output, and nothing else does. */
+static bool is_stream(const struct options *options)
+{
+    return options->output && strcmp(options->output, "-") == 0;
+}
+
+static bool put_tokens(void *ctx, const void *bytes, size_t n)
+{
+    struct out *const out = ctx;
+
+    out_bytes(out, bytes, n);
+    return out->error == 0;
+}
+
+/* rejects: NULL where they are only counted. */
+static struct heft_encoding *make_plan(const struct options *options, struct out *out,
+                                       const struct heft_vocab *v, struct progress *progress,
+                                       struct out *rejects, struct heft_error *err)
+{
+    struct heft_encode_options how = {
+        .output = options->output,
+        .format = options->format,
+        .encoding = options->encoding,
+        .jsonl_key = options->jsonl_key,
+        .unicode = options->unicode,
+        .combine = options->has_combine ? options->combine : 50000,
+        .eot = eot_of(options),
+        .eot_each = options->eot_each,
+        .eot_before = options->eot_before,
+        .replace = options->errors && !strcmp(options->errors, "replace"),
+        .skip = options->errors && !strcmp(options->errors, "skip"),
+        .rejected = rejects ? put_reject : NULL,
+        .rejected_ctx = rejects,
+        .sort = options->sort_inputs,
+        .allow_empty = options->allow_empty,
+        .overwrite = options->overwrite,
+        .no_sync = options->no_sync,
+        .shard_tokens = options->shard_tokens,
+        .resume = options->resume,
+        .checkpoint = options->checkpoint,
+        .threads = options_threads(options),
+        .width = !options->id_dtype                  ? 0
+                 : !strcmp(options->id_dtype, "u16") ? 2
+                                                     : 4,
+        .progress = progress_step_on,
+        .progress_ctx = progress,
+        .written = is_stream(options) ? put_tokens : NULL,
+        .written_ctx = out,
+    };
+
+    if (!fraction_of(options, &how.val_fraction, err))
+        return NULL;
+    return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
+}
+
+/* Whether a part of the path between slashes is **. */
+static bool has_below(const char *path)
+{
+    for (const char *p = path; (p = strstr(p, "**")) != NULL; p += 2)
+        if ((p == path || p[-1] == '/') && (p[2] == '/' || p[2] == '\0'))
+            return true;
+    return false;
+}
+
+/* glob.glob without recursive=True, as encode.py calls it, takes ** for *. */
+static void note_inputs(const struct options *options)
+{
+    struct stat status;
+
+    for (size_t i = 0; i < options->inputs.n; i++)
+        if (has_below(options->inputs.items[i]) && stat(options->inputs.items[i], &status) != 0) {
+            report_note(options, "%s: ** crosses folders; encode.py takes it for *",
+                        options->inputs.items[i]);
+            return;
+        }
+}
+
+/* What may be other than it was meant, once texts were read. */
+static void note_run(const struct options *options, const struct heft_encoding *e)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summarize(e, &sum);
+    if (sum.rejected > 0)
+        report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,
+                    options->output && !options->rejects ? " (--rejects FILE lists them)" : "");
+    if (sum.looks_like)
+        report_note(options, "texts look like %s, and are taken as they stand%s", sum.looks_like,
+                    strstr(sum.looks_like, "JSON") ? " (--jsonl KEY takes the text of a key)" : "");
+    if (options->output && !options->eot && sum.documents > 1 && heft_encode_width(e) != 8 &&
+        strcmp(heft_encode_format(e), "megatron") != 0)
+        report_note(options,
+                    "%llu documents are separated by <|endoftext|> as text, several "
+                    "tokens (--eot id puts its id)",
+                    (unsigned long long)sum.documents);
+}
+
+static void put_each(const struct options *options, struct out *out, const struct heft_encoding *e)
+{
+    json_key(out, "each");
+    json_open(out, '[');
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        json_open(out, '{');
+        json_member_text(out, "input", options->inputs.items[i]);
+        json_member_u64(out, "tokens", heft_encode_tokens(e, i));
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* ---- encode --------------------------------------------------------------------------------- */
+
+/* Options of which this output has nothing. */
+static void note_idle(const struct options *options, const struct heft_encoding *e)
+{
+    const bool is_id = options->eot && strcmp(options->eot, "id") == 0;
+    const bool is_npz = strcmp(heft_encode_format(e), "npz") == 0;
+    const bool is_megatron = strcmp(heft_encode_format(e), "megatron") == 0;
+    const bool is_text = !is_megatron && (!options->eot || strcmp(options->eot, "text") == 0);
+
+    if (options->eot_token && !is_id)
+        report_note(options, "--eot-token has no effect without --eot id");
+    if (options->eot_each && !is_npz)
+        report_note(options, "--eot-each has no effect: in %s the id ends each document",
+                    heft_encode_format(e));
+    if (options->has_combine && !is_npz && !is_text)
+        report_note(options, "--combine has no effect: %s has no arrays of several documents",
+                    heft_encode_format(e));
+}
+
+/* X.idx, which readers of Megatron's files take for the index of X.bin. */
+static void note_index(const struct options *options, const struct heft_encoding *e)
+{
+    const char *const path = heft_encode_output(e, 0);
+    const size_t n = path ? strlen(path) : 0;
+    struct stat status;
+    char *index;
+
+    if (options->shard_tokens > 0 || options->val_fraction || n < 4 ||
+        strcmp(path + n - 4, ".bin") != 0 || !strcmp(heft_encode_format(e), "megatron"))
+        return;
+    index = strdup(path);
+    if (!index)
+        return;
+    memcpy(index + n - 4, ".idx", 4);
+    if (stat(index, &status) == 0)
+        report_note(options, "%s: is there already, and will not be the index of %s", index, path);
+    free(index);
+}
+
+/* What a reader of the output would not expect. */
+static void note_plan(const struct options *options, const struct heft_encoding *e)
+{
+    note_idle(options, e);
+    note_index(options, e);
+    if (heft_encode_width(e) == 4 && !options->id_dtype)
+        report_note(options, "ids have 4 bytes: not all that may be written are below 65536");
+}
+
+static void list_files(struct out *out, const struct heft_encoding *e, bool json,
+                       const char *(*file)(const struct heft_encoding *e, size_t i))
+{
+    const char *path;
+
+    for (size_t i = 0; (path = file(e, i)) != NULL; i++) {
+        if (json) {
+            json_text(out, path, strlen(path));
+            continue;
+        }
+        (void)out_name(out, path, strlen(path));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
+{
+    if (!json) {
+        list_files(out, e, false, heft_encode_input);
+        out_text(out, "to ");
+        list_files(out, e, false, heft_encode_output);
+        return;
+    }
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_key(out, "inputs");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_input);
+    json_close(out, ']');
+    json_key(out, "files");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_output);
+    json_close(out, ']');
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static void tell_done(const struct options *options, struct out *out, const struct heft_encoding *e,
+                      const struct progress *progress)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summarize(e, &sum);
+    if (options->val_fraction && strtod(options->val_fraction, NULL) > 0 && sum.val_tokens == 0)
+        report_note(options, "nothing is there for validation: documents (with --eot text and in "
+                             "npz arrays of --combine characters) stay whole, and there are too "
+                             "few");
+    if (is_stream(options))
+        return;
+    if (!options->json) {
+        list_files(out, e, false, heft_encode_output);
+        return;
+    }
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_key(out, "files");
+    json_open(out, '[');
+    list_files(out, e, true, heft_encode_output);
+    json_close(out, ']');
+    json_member_u64(out, "inputs", sum.inputs);
+    json_member_u64(out, "documents", sum.documents);
+    if (options->errors && !strcmp(options->errors, "skip"))
+        json_member_u64(out, "rejected", sum.rejected);
+    json_member_u64(out, "tokens", sum.tokens);
+    if (options->val_fraction)
+        json_member_u64(out, "val_tokens", sum.val_tokens);
+    json_member_u64(out, "bytes", sum.bytes);
+    json_member_u64(out, "resumed", sum.resumed);
+    if (sum.resumed == 0 && options->eot && strcmp(options->eot, "text") != 0)
+        put_each(options, out, e);
+    json_key(out, "seconds");
+    json_seconds(out, progress_seconds(progress));
+    json_member_u64(out, "peak_rss", peak_memory());
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static bool encode_to(const struct options *options, struct out *out, const struct heft_vocab *v,
+                      struct progress *progress, struct out *rejects, struct heft_error *err)
+{
+    struct heft_encoding *const e = make_plan(options, out, v, progress, rejects, err);
+    bool fine = e != NULL;
+
+    note_inputs(options);
+    if (fine)
+        note_plan(options, e);
+    fine = fine && reject_list_check(options, e, err);
+    if (fine && options->dry_run) {
+        tell_dry(out, e, options->json);
+    } else if (fine) {
+        progress_catch();
+        fine = heft_encode_run(e, err) || (is_stream(options) && out->error != 0); /* main tells */
+        progress_end(progress);
+        if (fine)
+            note_run(options, e);
+        if (fine)
+            tell_done(options, out, e, progress);
+    }
+    heft_encode_free(e);
+    return fine;
+}
+
+static bool check_rejects(const struct options *options, struct heft_error *err)
+{
+    if (strcmp(options->rejects, "-") == 0)
+        return usage_error(err, "--rejects - : the list is a file; ./- is one of that name");
+    if (!options->errors || strcmp(options->errors, "skip") != 0)
+        return usage_error(err, "--rejects lists what --errors skip leaves out");
+    return !options->resume ||
+           usage_error(err, "--rejects lists one run's lines: not with --resume");
+}
+
+/* The list of lines gets its name after the output has. */
+static bool encode(const struct options *options, struct out *out, const struct heft_vocab *v,
+                   struct progress *progress, struct heft_error *err)
+{
+    struct options beside = *options;
+    struct target list;
+
+    if (options->rejects && !check_rejects(options, err))
+        return false;
+    if (!options->rejects || options->dry_run)
+        return encode_to(options, out, v, progress, NULL, err);
+    beside.output = options->rejects;
+    return target_open(&list, &beside, err) &&
+           target_close(&list, encode_to(options, out, v, progress, &list.out, err), err);
+}
+
+int cmd_encode(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_vocab *v = NULL;
+    struct progress progress;
+    bool fine;
+
+    progress_begin(&progress, options, "encode");
+    fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
+    if (fine && is_stream(options) && options->json && !options->dry_run)
+        fine = usage_error(&err, "--json: with -o - standard output has the tokens");
+    v = fine ? vocabulary_open(options, false, &err) : NULL;
+    fine = v && encode(options, out, v, &progress, &err);
+    progress_end(&progress);
+    heft_vocab_close(v);
+    return fine ? EXIT_SOUND : report_error(&err);
+}
+
+/* ---- count ---------------------------------------------------------------------------------- */
+
+static void tell_each(const struct options *options, struct out *out, const struct heft_encoding *e)
+{
+    size_t width = 1;
+
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        const size_t n = u64_digits(heft_encode_tokens(e, i));
+
+        width = n > width ? n : width;
+    }
+    for (size_t i = 0; i < options->inputs.n; i++) {
+        const char *const name = options->inputs.items[i];
+
+        out_u64_in(out, heft_encode_tokens(e, i), width);
+        out_text(out, "  ");
+        (void)out_name(out, name, strlen(name));
+        out_char(out, '\n');
+    }
+}
+
+static void tell_count_json(const struct options *options, struct out *out,
+                            const struct heft_encoding *e)
+{
+    struct heft_encode_summary sum;
+
+    heft_encode_summarize(e, &sum);
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_u64(out, "tokens", sum.tokens);
+    json_member_u64(out, "documents", sum.documents);
+    if (options->errors && !strcmp(options->errors, "skip"))
+        json_member_u64(out, "rejected", sum.rejected);
+    json_member_u64(out, "bytes", sum.bytes);
+    if (options->each)
+        put_each(options, out, e);
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static bool count(const struct options *options, struct out *out, const struct heft_vocab *v,
+                  struct progress *progress, struct heft_error *err)
+{
+    struct heft_encoding *const e = make_plan(options, out, v, progress, NULL, err);
+    struct heft_encode_summary sum;
+    bool fine;
+
+    progress_catch();
+    fine = e && heft_encode_run(e, err);
+
+    progress_end(progress);
+    if (fine) {
+        note_inputs(options);
+        note_run(options, e);
+        heft_encode_summarize(e, &sum);
+        if (options->json) {
+            tell_count_json(options, out, e);
+        } else if (options->each) {
+            tell_each(options, out, e);
+        } else {
+            out_u64(out, sum.tokens);
+            out_char(out, '\n');
+        }
+    }
+    heft_encode_free(e);
+    return fine;
+}
+
+int cmd_count(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct progress progress;
+    struct heft_vocab *v;
+    bool fine;
+
+    progress_begin(&progress, options, "count");
+    v = vocabulary_open(options, false, &err);
+    fine = v && count(options, out, v, &progress, &err);
+    heft_vocab_close(v);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

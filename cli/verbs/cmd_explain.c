@@ -1,0 +1,132 @@
+/* cmd_explain.c: the map of every range of bytes. */
+#include "main/options.h"
+#include "output/output.h"
+#include "output/report.h"
+#include "output/rows.h"
+
+#include <string.h>
+
+static void explain_json(struct out *out, const struct heft_checkpoint *c,
+                         const struct heft_map *map)
+{
+    struct heft_segment segment;
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_text(out, "format", heft_format(c));
+    json_files(out, c);
+    json_key(out, "segments");
+    json_open(out, '[');
+    for (size_t i = 0; heft_map_at(map, i, &segment); i++) {
+        json_line(out);
+        json_open(out, '{');
+        json_member_u64(out, "file", segment.file);
+        json_member_u64(out, "offset", segment.offset);
+        json_member_u64(out, "bytes", segment.bytes);
+        json_member_text(out, "what", segment.what);
+        json_member_bool(out, "claimed", segment.claimed);
+        if (segment.overlaps)
+            json_member_bool(out, "overlaps", true);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    json_close(out, '}');
+    out_char(out, '\n');
+}
+
+static void explain_line(struct out *out, const struct heft_segment *segment, size_t digits,
+                         size_t width)
+{
+    out_hex(out, segment->offset, digits);
+    out_text(out, "  ");
+    out_u64_in(out, segment->bytes, width);
+    out_text(out, "  ");
+    if (!segment->claimed) {
+        out_style(out, OUT_BAD);
+        out_text(out, "?? ");
+    }
+    (void)out_name(out, segment->what, strlen(segment->what));
+    if (!segment->claimed)
+        out_plain(out);
+    if (segment->overlaps) {
+        out_style(out, OUT_BAD);
+        out_text(out, ", overlaps what stands before it");
+        out_plain(out);
+    }
+    out_char(out, '\n');
+}
+
+static void explain_text(struct out *out, const struct heft_checkpoint *c,
+                         const struct heft_map *map)
+{
+    size_t digits = 1, width = 1, file = SIZE_MAX;
+    struct heft_segment segment;
+    struct heft_file named;
+
+    for (size_t i = 0; heft_map_at(map, i, &segment); i++) {
+        const size_t hex = hex_digits(segment.offset), decimal = u64_digits(segment.bytes);
+        digits = hex > digits ? hex : digits;
+        width = decimal > width ? decimal : width;
+    }
+    for (size_t i = 0; heft_map_at(map, i, &segment); i++) {
+        if (segment.file != file && heft_file_at(c, segment.file, &named)) {
+            (void)out_name(out, named.path, strlen(named.path));
+            out_text(out, "  ");
+            out_u64(out, named.bytes);
+            out_text(out, " bytes\n");
+            file = segment.file;
+        }
+        explain_line(out, &segment, digits, width);
+    }
+}
+
+/* Options that mean nothing for the map. */
+static bool is_map(const struct options *options, struct heft_error *err)
+{
+    if (options->vocab || options->unicode)
+        return usage_error(err, "explain: --vocab and --unicode go with --tokens");
+    if (options->tag_set)
+        return usage_error(err, "explain: --tag-set goes with --restore");
+    if (!options->state && !options->at && !options->range && !options->record && !options->jsonl)
+        return true;
+    return usage_error(err,
+                       "explain: --state, --at, --range, --record and --jsonl go with --trace");
+}
+
+static int explain(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    struct heft_map *const map = c ? heft_map_new(c, &err) : NULL;
+    const int status = map ? EXIT_SOUND : report_error(&err);
+
+    if (map)
+        (options->json ? explain_json : explain_text)(out, c, map);
+    heft_map_free(map);
+    heft_close(c);
+    return status;
+}
+
+int cmd_explain(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+
+    if (options->tokens && (options->inputs.n || options->trace)) {
+        usage_error(&err, "explain: --tokens explains the text that follows it, and no INPUT");
+        return report_error(&err);
+    }
+    if (options->tokens)
+        return cmd_explain_tokens(options, out);
+    if (options->inputs.n == 0) {
+        usage_error(&err, "explain: wanted: heft explain INPUT, or heft explain --tokens TEXT");
+        return report_error(&err);
+    }
+    if (options->trace && options->restore) {
+        usage_error(&err, "explain: --trace and --restore explain different things");
+        return report_error(&err);
+    }
+    if (options->trace)
+        return cmd_trace(options, out);
+    if (options->restore)
+        return cmd_restore(options, out);
+    return is_map(options, &err) ? explain(options, out) : report_error(&err);
+}

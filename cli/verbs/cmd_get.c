@@ -1,0 +1,405 @@
+/* cmd_get.c: one tensor, a slice of it, a blob or a value, by name. */
+#include "output/differing.h"
+#include "main/options.h"
+#include "main/hints.h"
+#include "output/output.h"
+#include "output/progress.h"
+#include "output/report.h"
+#include "output/strings.h"
+#include "output/saved_model.h"
+#include "main/suggest.h"
+#include "main/target.h"
+#include "output/value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_RANK = 64 }; /* as struct heft_limits has it */
+
+struct request {
+    const struct options *options;
+    struct out *out;
+    struct heft_checkpoint *c;
+    size_t index;
+    struct heft_range ranges[MAX_RANK];
+    size_t n_ranges;
+};
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    const size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && !strcmp(text + n - m, suffix);
+}
+
+static bool to_stdout(const struct options *options)
+{
+    return options->output && !strcmp(options->output, "-");
+}
+
+/* ---- tensors -------------------------------------------------------------------------------- */
+
+/* A glob that matches this name and no other. NULL: no memory. */
+static char *exact_glob(const struct heft_tensor *t)
+{
+    char *const glob = malloc(2 * t->name_len + 1);
+    size_t n = 0;
+    for (size_t i = 0; glob && i < t->name_len; i++) {
+        if (strchr("*?[]\\!", t->name[i]))
+            glob[n++] = '\\';
+        glob[n++] = t->name[i];
+    }
+    if (glob)
+        glob[n] = '\0';
+    return glob;
+}
+
+static bool write_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    struct heft_rule rules[] = {{HEFT_RULE_GLOB, NULL, NULL}, {HEFT_RULE_CAST, NULL, o->cast}};
+    struct progress progress;
+    struct heft_conversion *conversion;
+    struct heft_tensor t;
+    size_t planned;
+    bool fine;
+    char *const glob = heft_tensor_at(r->c, r->index, &t) ? exact_glob(&t) : NULL;
+    const struct heft_convert_options how = {
+        .output = o->output,
+        .to = has_suffix(o->output, ".npy") ? "npy" : "raw",
+        .rules = rules,
+        .n_rules = o->cast ? 2 : 1,
+        .ranges = r->ranges,
+        .n_ranges = r->n_ranges,
+        .threads = options_threads(o),
+        .overwrite = o->overwrite,
+        .no_sync = o->no_sync,
+        .no_verify = o->no_verify,
+        .progress = progress_step,
+        .progress_ctx = &progress,
+    };
+
+    rules[0].left = rules[1].left = glob;
+    if (!glob)
+        return no_memory(err, "the name");
+    progress_begin(&progress, o, "get");
+    conversion = heft_convert_plan(r->c, &how, err);
+    planned = conversion ? heft_convert_note_count(conversion) : 0;
+    progress_catch();
+    fine = conversion && heft_convert_run(conversion, NULL, err);
+    progress_end(&progress);
+    for (size_t i = planned; fine && i < heft_convert_note_count(conversion); i++)
+        report_note(o, "%s", heft_convert_note(conversion, i));
+    if (!fine)
+        hint_get(err);
+    heft_convert_free(conversion);
+    free(glob);
+    return fine;
+}
+
+/* The end that each_piece has made: whoever closes the output tells why. */
+static bool is_cut_short(const struct heft_error *err)
+{
+    return err->code == HEFT_CANCELLED;
+}
+
+static bool each_piece(void *ctx, const void *piece, size_t n)
+{
+    struct out *const out = ctx;
+    out_bytes(out, piece, n);
+    return out->error == 0 && !progress_interrupted();
+}
+
+static bool stream_cast(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    uint64_t beyond = 0;
+    enum heft_dtype as;
+    if (!heft_dtype_named(o->cast, &as))
+        return usage_error(err, "--cast %s: no such dtype", o->cast);
+    if (!heft_tensor_stream_as(r->c, r->index, r->ranges, r->n_ranges, as, each_piece, r->out,
+                               &beyond, err))
+        return is_cut_short(err);
+    if (beyond)
+        report_note(o, "%" PRIu64 " finite value%s beyond what %s holds", beyond,
+                    beyond == 1 ? " is" : "s are", heft_dtype_name(as));
+    return true;
+}
+
+static bool stream_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    if (r->out->terminal)
+        return usage_error(err, "%s is a tensor: its bytes are not for a terminal",
+                           o->inputs.items[o->inputs.n - 1]);
+    if (!o->no_verify && !o->slice && !heft_tensor_check(r->c, r->index, err))
+        return false;
+    if (o->cast)
+        return stream_cast(r, err);
+    return heft_tensor_stream(r->c, r->index, r->ranges, r->n_ranges, each_piece, r->out, err) ||
+           is_cut_short(err);
+}
+
+/* ---- tensors of strings --------------------------------------------------------------------- */
+
+static bool is_text(const struct request *r)
+{
+    struct heft_tensor t;
+    return heft_tensor_at(r->c, r->index, &t) && t.dtype == HEFT_STRING;
+}
+
+static bool put_strings(struct request *r, struct out *out, struct heft_error *err)
+{
+    if (!r->options->no_verify && !heft_tensor_check(r->c, r->index, err))
+        return false;
+    return json_strings(out, r->c, r->index, err);
+}
+
+/* As JSON, where it is not said where the bytes go. */
+static bool get_strings(struct request *r, struct heft_error *err)
+{
+    struct target target;
+    if (r->options->slice)
+        return usage_error(err, "--slice is not for strings");
+    if (!r->options->output || to_stdout(r->options))
+        return put_strings(r, r->out, err);
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_strings(r, &target.out, err), err);
+}
+
+static bool get_tensor(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const name = o->inputs.items[o->inputs.n - 1];
+    if (is_text(r) && !o->cast && (o->json || !o->output))
+        return get_strings(r, err);
+    if (o->json)
+        return usage_error(err, "--json is for values; %s is a tensor", name);
+    if (!o->output)
+        return usage_error(err, "%s is a tensor: say where it goes, -o FILE.npy, -o FILE or -o -",
+                           name);
+    if (o->slice && !heft_slice_parse(r->c, r->index, o->slice, r->ranges, &r->n_ranges, err))
+        return false;
+    return to_stdout(o) ? stream_tensor(r, err) : write_tensor(r, err);
+}
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+static bool put_value(struct request *r, const struct heft_value *value, struct out *out,
+                      struct heft_error *err)
+{
+    const bool raw = (value->kind == HEFT_VALUE_STRING || value->kind == HEFT_VALUE_BYTES ||
+                      (value->kind == HEFT_VALUE_OPAQUE && value->text)) &&
+                     !r->options->json && !out->terminal;
+    if (raw) {
+        out_bytes(out, value->text, value->text_len);
+        return true;
+    }
+    if (!json_value(out, value))
+        return no_memory(err, "the value");
+    out_char(out, '\n');
+    return true;
+}
+
+static bool write_value(struct request *r, const struct heft_value *value, struct heft_error *err)
+{
+    struct target target;
+
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_value(r, value, &target.out, err), err);
+}
+
+static bool get_value(struct request *r, const char *path, const struct heft_value *value,
+                      struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    if (o->slice || o->cast)
+        return usage_error(err, "--%s is for tensors; %s is a value", o->slice ? "slice" : "cast",
+                           o->inputs.items[o->inputs.n - 1]);
+    report_differing(o, r->c, path);
+    return o->output && !to_stdout(o) ? write_value(r, value, err)
+                                      : put_value(r, value, r->out, err);
+}
+
+/* ---- blobs ---------------------------------------------------------------------------------- */
+
+static bool put_blob(struct request *r, struct out *out, struct heft_error *err)
+{
+    if (!r->options->no_verify && !heft_blob_check(r->c, r->index, err))
+        return false;
+    return heft_blob_stream(r->c, r->index, each_piece, out, err) || is_cut_short(err);
+}
+
+static bool write_blob(struct request *r, struct heft_error *err)
+{
+    struct target target;
+
+    return target_open(&target, r->options, err) &&
+           target_close(&target, put_blob(r, &target.out, err), err);
+}
+
+static bool get_blob(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const name = o->inputs.items[o->inputs.n - 1];
+    if (o->json || o->slice || o->cast)
+        return usage_error(err, "--%s is not for bytes, and %s is a blob",
+                           o->json    ? "json"
+                           : o->slice ? "slice"
+                                      : "cast",
+                           name);
+    if (!o->output || (to_stdout(o) && r->out->terminal))
+        return usage_error(err, "%s is a blob: say where its bytes go, -o FILE or -o -", name);
+    return to_stdout(o) ? put_blob(r, r->out, err) : write_blob(r, err);
+}
+
+/* ---- by name -------------------------------------------------------------------------------- */
+
+/* Of a tensor that cannot be read there may be values, scales for one: they are not what was asked
+ * for. */
+static bool is_unread(const struct request *r, const char *name, struct heft_error *err)
+{
+    struct heft_unread unread;
+
+    for (size_t i = 0; heft_unread_at(r->c, i, &unread); i++)
+        if (!strcmp(unread.name, name)) {
+            usage_error(err, "%s cannot be read: %s", name, unread.reason);
+            err->code = HEFT_UNSUPPORTED;
+            return true;
+        }
+    return false;
+}
+
+/* Metadata that may record a dropped tensor of that name. */
+static bool is_recorded(const struct request *r, const char *name, struct heft_error *err)
+{
+    struct heft_metadata pair;
+    size_t i;
+
+    for (size_t k = 0; heft_metadata_at(r->c, k, &pair); k++)
+        if (!strcmp(pair.key, name) && heft_tensor_find(r->c, pair.value, pair.value_len, &i)) {
+            usage_error(
+                err,
+                "no tensor is named %s; the metadata says %s = %s: it may be a part of that "
+                "tensor, of a shape that is not known",
+                name, name, pair.value);
+            return true;
+        }
+    return false;
+}
+
+/* Whether the object graph calls a tensor so, where names are the keys of a bundle. */
+static bool is_object_name(const struct request *r, const char *name)
+{
+    const char *const format = heft_format(r->c);
+    struct options objects = *r->options;
+    struct heft_error ignored = {0};
+    struct heft_checkpoint *c;
+    size_t index;
+    bool found;
+
+    if (objects.names || (strcmp(format, "saved-model") != 0 && strcmp(format, "tf-bundle") != 0))
+        return false;
+    objects.names = "objects";
+    objects.quiet = true;
+    c = open_inputs(&objects, 1, &ignored);
+    found = c && heft_tensor_find(c, name, strlen(name), &index);
+    heft_close(c);
+    return found;
+}
+
+static bool unknown_name(const struct request *r, const char *name, struct heft_error *err)
+{
+    char near_names[300] = "";
+    size_t near[MAX_NEAR], used = 0;
+    struct heft_finding lack;
+    struct heft_tensor t;
+    size_t n;
+
+    if (heft_lack_at(r->c, 0, &lack)) {
+        usage_error(err, "%s is not there: %s", name, lack.text);
+        err->code = HEFT_MALFORMED;
+        snprintf(err->file, sizeof err->file, "%s", lack.file ? lack.file : "");
+        return false;
+    }
+    if (is_recorded(r, name, err))
+        return false;
+    if (is_object_name(r, name))
+        return usage_error(err,
+                           "no key of the bundle is named %s; the object graph has it: "
+                           "--names objects",
+                           name);
+    n = near_tensors(r->c, name, near);
+    for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
+        const int more = snprintf(near_names + used, sizeof near_names - used, "%s%s",
+                                  i ? ", " : "; did you mean ", t.name);
+        if (more < 0 || (size_t)more >= sizeof near_names - used) {
+            near_names[used] = '\0';
+            break;
+        }
+        used += (size_t)more;
+    }
+    return usage_error(err, "no tensor or value is named %s%s%s", name, near_names,
+                       *near_names ? "?" : "");
+}
+
+static bool get(struct request *r, struct heft_error *err)
+{
+    const struct options *const o = r->options;
+    const char *const given = o->inputs.items[o->inputs.n - 1];
+    const size_t room = (o->root ? strlen(o->root) : 0) + strlen(given) + 2;
+    char *const name = malloc(room);
+    const struct heft_value *value;
+    bool fine;
+
+    if (!name)
+        return no_memory(err, "the name");
+    snprintf(name, room, "%s%s%s", o->root ? o->root : "", o->root ? "." : "", given);
+    if (is_signature(r->c, name)) {
+        fine = get_signature(r->out, r->c, name, o, err);
+        free(name);
+        return fine;
+    }
+    value = heft_value_find(r->c, name);
+    if (heft_tensor_find(r->c, name, strlen(name), &r->index))
+        fine = get_tensor(r, err);
+    else if (is_unread(r, name, err))
+        fine = false;
+    else if (heft_blob_find(r->c, name, strlen(name), &r->index))
+        fine = get_blob(r, err);
+    else if (value)
+        fine = get_value(r, name, value, err);
+    else
+        fine = unknown_name(r, name, err);
+    free(name);
+    return fine;
+}
+
+/* "get NAME FILE" for "get FILE NAME". */
+static void hint_order(const struct options *options, struct heft_error *err)
+{
+    const char *const *const items = options->inputs.items;
+    if (options->inputs.n == 2 && access(items[0], F_OK) != 0 && access(items[1], F_OK) == 0)
+        usage_error(err, "there is no file %s; the name comes last: heft get %s %s", items[0],
+                    items[1], items[0]);
+}
+
+int cmd_get(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct request request = {.options = options, .out = out};
+    bool fine;
+
+    request.c = open_inputs(options, 1, &err);
+    if (!request.c)
+        hint_order(options, &err);
+    fine = request.c && get(&request, &err);
+    if (fine) {
+        report_lacks(options, request.c);
+        report_left(options, request.c);
+    }
+    heft_close(request.c);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

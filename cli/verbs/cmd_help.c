@@ -1,0 +1,115 @@
+/* cmd_help.c: help, made from the tables of verbs.c. */
+#include "main/options.h"
+#include "output/output.h"
+#include "output/report.h"
+
+#include <string.h>
+
+enum { VERB_WIDTH = 14, OPTION_WIDTH = 34 };
+
+static size_t put_option_name(struct out *out, const struct option_spec *o)
+{
+    size_t width = 6 + strlen(o->name) + 2;
+    out_text(out, "  ");
+    if (o->letter) {
+        out_char(out, '-');
+        out_char(out, o->letter);
+        out_text(out, ", ");
+    } else {
+        out_text(out, "    ");
+    }
+    out_text(out, "--");
+    out_text(out, o->name);
+    if (o->value) {
+        out_char(out, ' ');
+        out_text(out, o->value);
+        width += 1 + strlen(o->value);
+    }
+    return width;
+}
+
+void help_verb(struct out *out, const struct verb *verb)
+{
+    out_text(out, "heft ");
+    out_text(out, verb->name);
+    out_text(out, ": ");
+    out_text(out, verb->summary);
+    out_text(out, "\n\n");
+    out_text(out, verb->examples);
+    out_text(out, "\nUsage: heft ");
+    out_text(out, verb->name);
+    out_char(out, ' ');
+    out_text(out, verb->synopsis);
+    out_text(out, "\n\n");
+    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
+        for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
+            const size_t width = put_option_name(out, o);
+
+            out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
+            out_text(out, o->help);
+            out_char(out, '\n');
+        }
+    if (verb->details) {
+        out_char(out, '\n');
+        out_text(out, verb->details);
+    }
+}
+
+static void put_formats(struct out *out)
+{
+    struct heft_format_info info;
+    out_text(out, "\nFormats:\n");
+    for (size_t i = 0; heft_format_at(i, &info); i++) {
+        const size_t n = strlen(info.name);
+        out_text(out, "  ");
+        out_text(out, info.name);
+        out_fill(out, ' ', n < VERB_WIDTH ? VERB_WIDTH - n : 1);
+        out_text(out, info.reads ? info.writes ? "reads, writes  " : "reads          "
+                                 : "writes         ");
+        out_text(out, info.summary);
+        out_char(out, '\n');
+    }
+}
+
+static void help_all(struct out *out)
+{
+    out_text(out, "heft opens the file a machine-learning model was saved in, without running "
+                  "anything in it.\n\n"
+                  "  heft model.pth                                what it is and holds\n"
+                  "  heft ls model.pth                             a line a tensor\n"
+                  "  heft convert model.pth -o model.safetensors\n"
+                  "  heft scan download.bin                        what unpickling it would run\n"
+                  "\nUsage: heft [VERB] INPUT… [options]\n\n");
+    for (const struct verb *v = verbs; v->name; v++) {
+        out_text(out, "  ");
+        out_text(out, v->name);
+        out_fill(out, ' ', VERB_WIDTH - strlen(v->name));
+        out_text(out, v->summary);
+        out_char(out, '\n');
+    }
+    put_formats(out);
+    out_text(out, "\nINPUT is a file, a folder of shards, an index.json, or several shard files.\n"
+                  "Exit status: 0 done, sound; 1 the answer is no; 2 trouble.\n"
+                  "heft VERB --help says more; so does man heft.\n");
+}
+
+int cmd_help(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    const char *const name = options->inputs.n ? options->inputs.items[0] : NULL;
+    const struct verb *const verb = name ? verb_find(name) : NULL;
+
+    if (options->version) {
+        out_text(out, "heft ");
+        out_text(out, heft_version());
+        out_char(out, '\n');
+    } else if (!name) {
+        help_all(out);
+    } else if (verb) {
+        help_verb(out, verb);
+    } else {
+        usage_error(&err, "help: no verb '%s' (heft help lists them)", name);
+        return report_error(&err);
+    }
+    return EXIT_SOUND;
+}

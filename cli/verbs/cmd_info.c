@@ -1,0 +1,501 @@
+/* cmd_info.c: what a checkpoint is, in a page. */
+#include "output/danger.h"
+#include "output/differing.h"
+#include "main/options.h"
+#include "output/output.h"
+#include "output/report.h"
+#include "output/rows.h"
+#include "output/saved_model.h"
+#include "output/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Files, ties and unreadable tensors are named up to this many, unless --all. */
+enum { MAX_NAMED = 12, MAX_VALUE = 200, MAX_BELOW = 16, LABEL_WIDTH = 14 };
+
+struct tally {
+    uint64_t tensors, parameters, bytes;
+};
+
+/* A row that shares its storage. */
+struct view {
+    uint64_t storage, bytes, stored;
+};
+
+/* Tensors below one key of the top: of a training checkpoint the model, the optimizer … */
+struct group {
+    const char *key; /* within a tensor's name */
+    size_t key_len;
+    struct tally tally;
+};
+
+struct summary {
+    struct tally total, dtypes[HEFT_DTYPE_COUNT];
+    struct group groups[MAX_BELOW];
+    size_t n_groups; /* MAX_BELOW + 1: too many to be told */
+    uint64_t shared_storages, shared_tensors, saved;
+    uint64_t storage_bytes, used_bytes; /* of the whole checkpoint */
+    struct view *views;                 /* of rows that share their storage */
+    size_t n_views;
+};
+
+static uint64_t elements(const struct heft_tensor *t)
+{
+    uint64_t n = 1;
+    for (unsigned i = 0; i < t->rank; i++)
+        if (!t->shape[i])
+            return 0;
+    for (unsigned i = 0; i < t->rank; i++)
+        n = t->shape[i] > UINT64_MAX / n ? UINT64_MAX : n * t->shape[i];
+    return n;
+}
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The group of a tensor; NULL once there are too many. */
+static struct tally *find_group(struct summary *s, const char *name)
+{
+    const size_t n = strcspn(name, ".");
+    if (s->n_groups > MAX_BELOW)
+        return NULL;
+    for (size_t i = s->n_groups; i-- > 0;) /* tensors of a group stand together */
+        if (s->groups[i].key_len == n && memcmp(s->groups[i].key, name, n) == 0)
+            return &s->groups[i].tally;
+    if (s->n_groups++ == MAX_BELOW)
+        return NULL;
+    s->groups[s->n_groups - 1] = (struct group){name, n, {0, 0, 0}};
+    return &s->groups[s->n_groups - 1].tally;
+}
+
+static void count_row(struct summary *s, const struct heft_tensor *t)
+{
+    struct tally *const of_all[] = {&s->total, &s->dtypes[t->dtype], find_group(s, t->name)};
+    const uint64_t n = elements(t);
+    for (size_t i = 0; i < 3 && of_all[i]; i++) {
+        of_all[i]->tensors++;
+        of_all[i]->parameters = add(of_all[i]->parameters, n);
+        of_all[i]->bytes = add(of_all[i]->bytes, t->bytes);
+    }
+    if (t->storage >= 0)
+        s->views[s->n_views++] = (struct view){(uint64_t)t->storage, t->bytes, t->stored_bytes};
+}
+
+static int by_storage(const void *a, const void *b)
+{
+    const struct view *const x = a, *const y = b;
+    return (x->storage > y->storage) - (x->storage < y->storage);
+}
+
+/* Views of one storage: what they would take apart. */
+static void count_storage(struct summary *s, const struct view *views, size_t n)
+{
+    uint64_t apart = 0;
+    for (size_t i = 0; i < n; i++)
+        apart = add(apart, views[i].bytes);
+    s->shared_storages++;
+    s->shared_tensors += n;
+    if (apart > views[0].stored)
+        s->saved = add(s->saved, apart - views[0].stored);
+}
+
+static bool summarize(struct summary *s, const struct rows *rows, struct heft_error *err)
+{
+    struct heft_tensor t;
+    size_t shared = 0;
+    for (size_t k = 0; rows_at(rows, k, &t); k++)
+        shared += t.storage >= 0;
+    s->views = calloc(shared + 1, sizeof *s->views);
+    if (!s->views)
+        return no_memory(err, "the shared storages");
+    for (size_t k = 0; rows_at(rows, k, &t); k++)
+        count_row(s, &t);
+    qsort(s->views, s->n_views, sizeof *s->views, by_storage);
+    for (size_t i = 0, next; i < s->n_views; i = next) {
+        for (next = i + 1; next < s->n_views && s->views[next].storage == s->views[i].storage;)
+            next++;
+        count_storage(s, s->views + i, next - i);
+    }
+    return true;
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void json_tally(struct out *out, const struct tally *tally)
+{
+    json_member_u64(out, "tensors", tally->tensors);
+    json_member_u64(out, "parameters", tally->parameters);
+    json_member_u64(out, "bytes", tally->bytes);
+}
+
+static void json_dtypes(struct out *out, const struct summary *s)
+{
+    json_key(out, "dtypes");
+    json_open(out, '{');
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
+        if (!s->dtypes[i].tensors)
+            continue;
+        json_key(out, heft_dtype_name((enum heft_dtype)i));
+        json_open(out, '{');
+        json_tally(out, &s->dtypes[i]);
+        json_close(out, '}');
+    }
+    json_close(out, '}');
+}
+
+static void json_shared(struct out *out, const struct summary *s)
+{
+    json_key(out, "shared");
+    json_open(out, '{');
+    json_member_u64(out, "storages", s->shared_storages);
+    json_member_u64(out, "tensors", s->shared_tensors);
+    json_member_u64(out, "saved", s->saved);
+    json_close(out, '}');
+    json_member_u64(out, "storage_bytes", s->storage_bytes);
+    json_member_u64(out, "used_bytes", s->used_bytes);
+    json_member_u64(out, "wasted", s->storage_bytes - s->used_bytes);
+}
+
+static void json_unread(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_unread unread;
+    json_key(out, "unreadable");
+    json_open(out, '[');
+    for (size_t i = 0; heft_unread_at(c, i, &unread); i++) {
+        json_open(out, '{');
+        json_member_text(out, "name", unread.name);
+        json_member_text(out, "reason", unread.reason);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* Where there are any. */
+static void json_blobs(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_blob blob;
+    if (!heft_blob_count(c))
+        return;
+    json_key(out, "blobs");
+    json_open(out, '[');
+    for (size_t i = 0; heft_blob_at(c, i, &blob); i++) {
+        json_open(out, '{');
+        json_blob(out, &blob);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* What the files refer to and do not hold: member of --json only where there is any. */
+static void json_lacks(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_finding lack;
+    if (!heft_lack_at(c, 0, &lack))
+        return;
+    json_key(out, "missing");
+    json_open(out, '[');
+    for (size_t i = 0; heft_lack_at(c, i, &lack); i++)
+        json_text(out, lack.text, strlen(lack.text));
+    json_close(out, ']');
+}
+
+static bool info_json(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
+                      const struct rule_report *rules)
+{
+    const struct heft_value *const values = heft_values(c);
+    const struct heft_value *const about = heft_about(c);
+    bool fine = true;
+
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_text(out, "format", heft_format(c));
+    json_member_text(out, "version", heft_format_version(c));
+    json_files(out, c);
+    json_tally(out, &s->total);
+    json_dtypes(out, s);
+    json_shared(out, s);
+    json_pairs(out, "ties", c, heft_tie_at);
+    json_pairs(out, "metadata", c, heft_metadata_at);
+    json_key(out, "values");
+    if (values) {
+        fine = json_value(out, values);
+    } else {
+        json_open(out, '{');
+        json_close(out, '}');
+    }
+    fine = fine && json_differing(out, c);
+    json_blobs(out, c);
+    json_unread(out, c);
+    json_lacks(out, c);
+    rules_json(out, rules);
+    for (const struct heft_value *v = about ? about->first_child : NULL; v && fine;
+         v = v->next_sibling) {
+        json_key(out, v->key);
+        fine = json_value(out, v);
+    }
+    json_close(out, '}');
+    out_char(out, '\n');
+    return fine;
+}
+
+/* ---- for people ------------------------------------------------------------------------------ */
+
+static void label(struct out *out, const char *text)
+{
+    out_text(out, text);
+    out_fill(out, ' ', LABEL_WIDTH - strlen(text));
+}
+
+static void put_count(struct out *out, uint64_t n, const char *one)
+{
+    out_grouped(out, n);
+    out_char(out, ' ');
+    out_text(out, one);
+    out_text(out, n == 1 ? "" : "s");
+}
+
+static void print_bytes(struct out *out, uint64_t bytes)
+{
+    put_count(out, bytes, "byte");
+    if (bytes >= 1024) {
+        out_text(out, " (");
+        out_size(out, bytes);
+        out_char(out, ')');
+    }
+}
+
+/* "… 12 more" under a label, where the list is cut. */
+static bool cut(struct out *out, size_t shown, size_t n, bool all)
+{
+    if (all || shown < MAX_NAMED || n <= MAX_NAMED + 1)
+        return false;
+    label(out, "");
+    out_text(out, "… ");
+    out_u64(out, n - shown);
+    out_text(out, " more\n");
+    return true;
+}
+
+static void print_files(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_file_count(c);
+    struct heft_file file;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_file_at(c, i, &file); i++) {
+        label(out, i ? "" : n == 1 ? "file" : "files");
+        (void)out_name(out, file.path, strlen(file.path));
+        out_text(out, "  ");
+        out_size(out, file.bytes);
+        out_char(out, '\n');
+    }
+}
+
+static void print_tally(struct out *out, const struct tally *tally)
+{
+    put_count(out, tally->tensors, "tensor");
+    out_text(out, ", ");
+    put_count(out, tally->parameters, "parameter");
+    out_text(out, ", ");
+    out_size(out, tally->bytes);
+    out_char(out, '\n');
+}
+
+/* A line a key of the top, where values stand beside the tensors: what is model, what optimizer. */
+static void print_groups(struct out *out, const struct summary *s)
+{
+    if (s->n_groups < 2 || s->n_groups > MAX_BELOW)
+        return;
+    for (size_t i = 0; i < s->n_groups; i++) {
+        label(out, i ? "" : "below");
+        (void)out_name(out, s->groups[i].key, s->groups[i].key_len);
+        out_text(out, "  ");
+        print_tally(out, &s->groups[i].tally);
+    }
+}
+
+static void print_dtypes(struct out *out, const struct summary *s)
+{
+    bool first = true;
+    for (int i = 0; i < HEFT_DTYPE_COUNT; i++) {
+        const struct tally *const tally = &s->dtypes[i];
+        if (!tally->tensors)
+            continue;
+        label(out, first ? "dtypes" : "");
+        out_text(out, heft_dtype_name((enum heft_dtype)i));
+        out_text(out, "  ");
+        print_tally(out, tally);
+        first = false;
+    }
+}
+
+static void print_totals(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+{
+    const char *const version = heft_format_version(c);
+    label(out, "format");
+    out_text(out, heft_format(c));
+    if (version && *version) {
+        out_text(out, " (");
+        (void)out_name(out, version, strlen(version));
+        out_char(out, ')');
+    }
+    out_char(out, '\n');
+    label(out, "tensors");
+    out_grouped(out, s->total.tensors);
+    out_char(out, '\n');
+    label(out, "parameters");
+    out_grouped(out, s->total.parameters);
+    out_char(out, '\n');
+    label(out, "size");
+    print_bytes(out, s->total.bytes);
+    out_char(out, '\n');
+}
+
+static void print_sharing(struct out *out, const struct summary *s)
+{
+    if (s->shared_storages) {
+        label(out, "shared");
+        put_count(out, s->shared_tensors, "tensor");
+        out_text(out, " on ");
+        put_count(out, s->shared_storages, "storage");
+        if (s->saved) {
+            out_text(out, ", ");
+            print_bytes(out, s->saved);
+            out_text(out, " saved");
+        }
+        out_char(out, '\n');
+    }
+}
+
+/* Storages that hold more than tensors see; what unreadable tensors see is not known. */
+static void print_use(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
+{
+    const uint64_t unused = s->storage_bytes - s->used_bytes;
+    const uint64_t percent = unused > UINT64_MAX / 100 ? unused / (s->storage_bytes / 100)
+                             : s->storage_bytes        ? unused * 100 / s->storage_bytes
+                                                       : 0;
+    if (!unused || heft_unread_count(c))
+        return;
+    label(out, "storages");
+    out_size(out, s->storage_bytes);
+    out_text(out, ", of which tensors use ");
+    out_size(out, s->used_bytes);
+    out_text(out, " (");
+    if (percent) {
+        out_u64(out, percent);
+        out_char(out, '%');
+    } else {
+        out_size(out, unused);
+    }
+    out_text(out, " unused: convert writes only what is used)\n");
+}
+
+typedef bool pair_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
+
+/* Metadata, or recorded ties. */
+static void print_pairs(struct out *out, const struct heft_checkpoint *c, const char *name,
+                        pair_fn *at, size_t n, bool all)
+{
+    struct heft_metadata pair;
+    for (size_t i = 0; !cut(out, i, n, all) && at(c, i, &pair); i++) {
+        const bool whole = all || pair.value_len <= MAX_VALUE;
+        label(out, i ? "" : name);
+        (void)out_name(out, pair.key, pair.key_len);
+        out_text(out, " = ");
+        (void)out_name(out, pair.value, whole ? pair.value_len : MAX_VALUE);
+        out_text(out, whole ? "\n" : "…\n");
+    }
+}
+
+static void print_unread(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_unread_count(c);
+    struct heft_unread unread;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_unread_at(c, i, &unread); i++) {
+        label(out, i ? "" : "unreadable");
+        (void)out_name(out, unread.name, strlen(unread.name));
+        out_text(out, ": ");
+        (void)out_name(out, unread.reason, strlen(unread.reason));
+        out_char(out, '\n');
+    }
+}
+
+static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool all)
+{
+    const size_t n = heft_blob_count(c);
+    struct heft_blob blob;
+    for (size_t i = 0; !cut(out, i, n, all) && heft_blob_at(c, i, &blob); i++) {
+        label(out, i ? "" : "blobs");
+        (void)out_name(out, blob.name, blob.name_len);
+        out_text(out, "  ");
+        out_size(out, blob.bytes);
+        out_char(out, '\n');
+    }
+}
+
+/* What a file says of itself; `as_tool`: as TensorFlow's own tool shows it. */
+static bool print_about(struct out *out, const struct heft_value *about, bool as_tool, bool all)
+{
+    if (as_tool)
+        return saved_model_show(out, about);
+    signatures_print(out, about);
+    return print_values(out, about, 0, all);
+}
+
+/* Besides module versions, which each state dict has. */
+static bool has_values(const struct heft_value *values)
+{
+    const struct heft_value *v = values ? values->first_child : NULL;
+    while (v && strcmp(v->key, "_metadata") == 0)
+        v = v->next_sibling;
+    return v != NULL;
+}
+
+static bool info_text(struct out *out, const struct heft_checkpoint *c, const struct summary *s,
+                      bool all)
+{
+    const struct heft_value *const values = heft_values(c);
+    const struct heft_value *const about = heft_about(c);
+    print_files(out, c, all);
+    print_totals(out, c, s);
+    print_dtypes(out, s);
+    if (has_values(values))
+        print_groups(out, s);
+    print_sharing(out, s);
+    print_use(out, c, s);
+    print_pairs(out, c, "ties", heft_tie_at, heft_tie_count(c), all);
+    print_pairs(out, c, "metadata", heft_metadata_at, heft_metadata_count(c), all);
+    print_differing(out, c, "differing", LABEL_WIDTH, all);
+    print_blobs(out, c, all);
+    print_unread(out, c, all);
+    if (about && !print_about(out, about, all && !strcmp(heft_format(c), "saved-model"), all))
+        return false;
+    if (!values || !values->first_child)
+        return true;
+    out_text(out, "values\n");
+    return print_values(out, values, 2, all);
+}
+
+int cmd_info(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct rows rows = {0};
+    struct summary summary = {0};
+    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err) &&
+                heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
+
+    if (fine && !(options->json ? info_json(out, c, &summary, &rows.rules)
+                                : info_text(out, c, &summary, options->all)))
+        fine = no_memory(&err, "the values");
+    if (fine) {
+        report_lacks(options, c);
+        report_left(options, c);
+        report_danger(options, c);
+    }
+    free(summary.views);
+    rows_release(&rows);
+    heft_close(c);
+    return fine ? EXIT_SOUND : report_error(&err);
+}

@@ -1,0 +1,478 @@
+/* cmd_ls.c: a line a tensor. Two walks over the rows, one for the widths of the columns, one that
+ * prints; nothing is kept a row unless they are selected or sorted. */
+#include "output/differing.h"
+#include "main/options.h"
+#include "output/output.h"
+#include "output/report.h"
+#include "output/rows.h"
+#include "output/value.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Columns do not grow beyond these for the sake of one long name. */
+enum { MAX_NAME_WIDTH = 72, MAX_SHAPE_WIDTH = 28 };
+enum { SHORT_TEXT = 1024 }; /* names and paths up to it are put down in place */
+
+struct widths {
+    size_t name, dtype, shape, bytes, path, offset;
+    bool plain; /* no name has anything that is shown otherwise */
+    bool whole; /* no tensor lies in parts */
+};
+
+/* The most that put_dims writes. */
+static size_t dims_room(unsigned rank)
+{
+    return 2 + 21 * (size_t)rank;
+}
+
+static char *put_dims(char *to, const uint64_t *dims, unsigned rank)
+{
+    *to++ = '[';
+    for (unsigned i = 0; i < rank; i++) {
+        if (i)
+            *to++ = ',';
+        to = put_u64(to, dims[i]);
+    }
+    *to++ = ']';
+    return to;
+}
+
+static void out_dims(struct out *out, const uint64_t *dims, unsigned rank)
+{
+    out_to(out, put_dims(out_room(out, dims_room(rank)), dims, rank));
+}
+
+static size_t dims_width(const uint64_t *dims, unsigned rank)
+{
+    size_t width = rank ? rank + 1u : 2u;
+    for (unsigned i = 0; i < rank; i++)
+        width += u64_digits(dims[i]);
+    return width;
+}
+
+/* Of one dtype and one shape? Those that are mostly stand in runs, and share it. */
+static bool alike(const struct heft_tensor *a, const struct heft_tensor *b)
+{
+    return a->shape == b->shape && a->rank == b->rank && a->dtype == b->dtype &&
+           a->bytes == b->bytes;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* "4 parts", where a whole tensor has its file. */
+static size_t parts_width(size_t parts)
+{
+    return u64_digits(parts) + strlen(" parts");
+}
+
+static void put_parts(struct out *out, size_t parts)
+{
+    out_u64(out, parts);
+    out_text(out, " parts");
+}
+
+static struct widths measure(const struct rows *rows)
+{
+    struct widths w = {.plain = true, .whole = true};
+    struct heft_tensor t, last = {.dtype = HEFT_DTYPE_COUNT};
+    uint64_t most_bytes = 0, last_offset = 0;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const bool plain = name_is_plain(t.name, t.name_len);
+        const size_t parts = rows_parts(rows, k);
+        w.plain &= plain;
+        w.whole &= parts == 0;
+        w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
+        w.path = larger(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
+        if (!alike(&t, &last)) {
+            w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
+            w.shape = larger(w.shape, dims_width(t.shape, t.rank));
+            most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
+            last = t;
+        }
+        last_offset = t.offset > last_offset && !parts ? t.offset : last_offset;
+    }
+    w.bytes = u64_digits(most_bytes);
+    w.offset = hex_digits(last_offset);
+    w.name = w.name > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : w.name;
+    w.shape = w.shape > MAX_SHAPE_WIDTH ? MAX_SHAPE_WIDTH : w.shape;
+    return w;
+}
+
+/* Blanks behind a column's text, two at least. */
+static char *put_gap(char *to, size_t used, size_t width)
+{
+    return put_blank(to, used < width ? width - used + 2 : 2);
+}
+
+static const char *stored_name(enum heft_stored stored)
+{
+    if (stored == HEFT_STORED_PACKED)
+        return "packed";
+    if (stored == HEFT_STORED_PROTOBUF)
+        return "protobuf";
+    return stored == HEFT_STORED_DEFLATE ? "deflate" : "pickle";
+}
+
+static void put_remarks(struct out *out, const struct heft_tensor *t)
+{
+    if (t->strides) {
+        out_text(out, "  strides ");
+        out_dims(out, t->strides, t->rank);
+    }
+    if (t->storage >= 0) {
+        out_text(out, "  storage ");
+        out_u64(out, (uint64_t)t->storage);
+    }
+    if (t->stored != HEFT_STORED_PLAIN) {
+        out_text(out, "  ");
+        out_text(out, stored_name(t->stored));
+    }
+    if (t->big_endian)
+        out_text(out, "  big-endian");
+    if (t->conjugated)
+        out_text(out, "  conjugated");
+    if (t->negated)
+        out_text(out, "  negated");
+    if (t->missing)
+        out_text(out, "  missing");
+}
+
+/* From behind the name to in front of the path. */
+static char *put_columns(char *to, const struct heft_tensor *t, const struct widths *w)
+{
+    const char *const dtype = heft_dtype_name(t->dtype);
+    const char *shape;
+    const size_t n = strlen(dtype);
+    memcpy(to, dtype, n);
+    to = put_gap(to + n, n, w->dtype);
+    shape = to;
+    to = put_dims(to, t->shape, t->rank);
+    to = put_gap(to, (size_t)(to - shape), w->shape);
+    to = put_u64_in(to, t->bytes, w->bytes);
+    return put_gap(to, 0, 0);
+}
+
+/* The columns of the tensor before. */
+struct columns {
+    struct heft_tensor of;
+    size_t n; /* 0: they are too long to be kept */
+    char text[128];
+};
+
+static char *put_kept_columns(char *to, const struct heft_tensor *t, const struct widths *w,
+                              struct columns *kept)
+{
+    char *end;
+    if (kept->n && alike(t, &kept->of))
+        return put_plain(to, kept->text, kept->n);
+    end = put_columns(to, t, w);
+    kept->n = (size_t)(end - to) <= sizeof kept->text ? (size_t)(end - to) : 0;
+    memcpy(kept->text, to, kept->n);
+    kept->of = *t;
+    return end;
+}
+
+/* The line of a tensor whose name and path are short and shown as they are, up to its remarks. */
+static void put_line(struct out *out, const struct heft_tensor *t, const struct rows_path *path,
+                     const struct widths *w, struct columns *kept)
+{
+    const size_t columns = w->name + w->dtype + w->bytes + w->path + w->offset + 128;
+    char *to =
+        out_room(out, t->name_len + path->n + dims_room(t->rank) + MAX_SHAPE_WIDTH + columns);
+    to = put_plain(to, t->name, t->name_len);
+    to = put_kept_columns(put_gap(to, t->name_len, w->name), t, w, kept);
+    to = put_gap(put_plain(to, path->text, path->n), path->n, w->path);
+    out_to(out, put_hex(to, t->offset, w->offset));
+}
+
+/* The same of any other tensor: its name and path may be long. */
+static void put_long_line(struct out *out, const struct rows *rows, const struct heft_tensor *t,
+                          size_t parts, const struct widths *w)
+{
+    size_t used = out_name(out, t->name, t->name_len);
+    char *to =
+        out_room(out, w->name + w->dtype + w->bytes + 64 + dims_room(t->rank) + MAX_SHAPE_WIDTH);
+    out_to(out, put_columns(put_gap(to, used, w->name), t, w));
+    if (parts) {
+        put_parts(out, parts);
+        return;
+    }
+    used = rows_put_path(out, rows, t->file);
+    to = put_gap(out_room(out, w->path + 40), used, w->path);
+    out_to(out, put_hex(to, t->offset, w->offset));
+}
+
+static void list_people(struct out *out, const struct rows *rows)
+{
+    const struct widths w = measure(rows);
+    struct columns kept = {.n = 0};
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const struct rows_path *const path = &rows->paths[t.file];
+        const size_t parts = w.whole ? 0 : rows_parts(rows, k);
+        if (!parts && w.plain && path->plain && t.name_len <= SHORT_TEXT && path->n <= SHORT_TEXT)
+            put_line(out, &t, path, &w, &kept);
+        else
+            put_long_line(out, rows, &t, parts, &w);
+        if (!parts)
+            put_remarks(out, &t);
+        out_char(out, '\n');
+    }
+}
+
+static void list_tsv(struct out *out, const struct rows *rows)
+{
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        const size_t parts = rows_parts(rows, k);
+        (void)out_name(out, t.name, t.name_len);
+        out_char(out, '\t');
+        out_text(out, heft_dtype_name(t.dtype));
+        out_char(out, '\t');
+        out_dims(out, t.shape, t.rank);
+        out_char(out, '\t');
+        out_u64(out, t.bytes);
+        out_char(out, '\t');
+        if (parts) {
+            put_parts(out, parts);
+            out_char(out, '\t');
+        } else {
+            (void)rows_put_path(out, rows, t.file);
+            out_char(out, '\t');
+            out_u64(out, t.offset);
+        }
+        out_char(out, '\n');
+    }
+}
+
+static void json_dims(struct out *out, const char *key, const uint64_t *dims, unsigned rank)
+{
+    json_key(out, key);
+    out_dims(out, dims, rank);
+    out->separate = true;
+}
+
+struct place {
+    size_t file;
+    uint64_t offset, stored_bytes;
+    const uint64_t *strides;
+    int64_t storage;
+    enum heft_stored stored;
+    bool big_endian, conjugated, negated;
+};
+
+/* Where a tensor or a part is and how it is stored; with the path, where the line stands alone. */
+static void json_place(struct out *out, const struct rows *rows, const struct place *p,
+                       unsigned rank, bool with_path)
+{
+    struct heft_file file = {"", 0};
+    json_member_u64(out, "file", p->file);
+    if (with_path && heft_file_at(rows->c, p->file, &file))
+        json_member_text(out, "path", file.path);
+    json_member_u64(out, "offset", p->offset);
+    if (p->strides)
+        json_dims(out, "strides", p->strides, rank);
+    if (p->storage >= 0)
+        json_member_u64(out, "storage", (uint64_t)p->storage);
+    if (p->stored != HEFT_STORED_PLAIN) {
+        json_member_text(out, "stored", stored_name(p->stored));
+        json_member_u64(out, "stored_bytes", p->stored_bytes);
+    }
+    if (p->big_endian)
+        json_member_text(out, "byteorder", "big");
+    if (p->conjugated)
+        json_member_bool(out, "conjugated", true);
+    if (p->negated)
+        json_member_bool(out, "negated", true);
+}
+
+static void json_parts(struct out *out, const struct rows *rows, size_t k, unsigned rank,
+                       bool with_path)
+{
+    struct heft_tensor_part part;
+    json_key(out, "parts");
+    json_open(out, '[');
+    for (size_t i = 0; rows_part_at(rows, k, i, &part); i++) {
+        const struct place place = {part.file,   part.offset, part.stored_bytes, part.strides,
+                                    -1,          part.stored, part.big_endian,   part.conjugated,
+                                    part.negated};
+        json_open(out, '{');
+        json_place(out, rows, &place, rank, with_path);
+        json_member_u64(out, "bytes", part.bytes);
+        json_dims(out, "start", part.start, rank);
+        json_dims(out, "extent", part.extent, rank);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static void json_row(struct out *out, const struct rows *rows, size_t k,
+                     const struct heft_tensor *t, bool with_path)
+{
+    const struct place place = {t->file,   t->offset,     t->stored_bytes, t->strides, t->storage,
+                                t->stored, t->big_endian, t->conjugated,   t->negated};
+    json_open(out, '{');
+    json_key(out, "name");
+    json_text(out, t->name, t->name_len);
+    json_member_text(out, "dtype", heft_dtype_name(t->dtype));
+    json_dims(out, "shape", t->shape, t->rank);
+    json_member_u64(out, "bytes", t->bytes);
+    if (rows_parts(rows, k))
+        json_parts(out, rows, k, t->rank, with_path);
+    else
+        json_place(out, rows, &place, t->rank, with_path);
+    if (t->missing)
+        json_member_bool(out, "missing", true);
+    json_close(out, '}');
+}
+
+static void list_jsonl(struct out *out, const struct rows *rows)
+{
+    struct heft_tensor t;
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        json_row(out, rows, k, &t, true);
+        out_char(out, '\n');
+        out->separate = false;
+    }
+}
+
+static void json_value_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    json_line(out);
+    json_open(out, '{');
+    json_key(out, "name");
+    json_text(out, path, path_len);
+    json_member_u64(out, "bytes", bytes);
+    json_close(out, '}');
+}
+
+static void json_blobs(struct out *out, const struct heft_checkpoint *c)
+{
+    struct heft_blob blob;
+    for (size_t i = 0; heft_blob_at(c, i, &blob); i++) {
+        json_line(out);
+        json_open(out, '{');
+        json_blob(out, &blob);
+        json_close(out, '}');
+    }
+}
+
+static bool list_json(struct out *out, const struct rows *rows, bool all)
+{
+    const struct heft_value *const values = heft_values(rows->c);
+    bool fine = true;
+    struct heft_tensor t;
+
+    json_open(out, '{');
+    json_member_u64(out, "heft", 1);
+    json_member_text(out, "format", heft_format(rows->c));
+    json_files(out, rows->c);
+    json_key(out, "tensors");
+    json_open(out, '[');
+    for (size_t k = 0; rows_at(rows, k, &t); k++) {
+        json_line(out);
+        json_row(out, rows, k, &t, false);
+    }
+    json_close(out, ']');
+    json_pairs(out, "metadata", rows->c, heft_metadata_at);
+    fine = json_differing(out, rows->c);
+    if (all) {
+        json_key(out, "values");
+        json_open(out, '[');
+        fine = fine && (!values || each_blob(values, json_value_blob, out));
+        json_blobs(out, rows->c);
+        json_close(out, ']');
+    }
+    rules_json(out, &rows->rules);
+    json_close(out, '}');
+    out_char(out, '\n');
+    return fine;
+}
+
+static void tsv_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    (void)out_name(out, path, path_len);
+    out_text(out, "\t-\t-\t");
+    out_u64(out, bytes);
+    out_text(out, "\t-\t-\n");
+}
+
+static void text_blob(void *ctx, const char *path, size_t path_len, uint64_t bytes)
+{
+    struct out *const out = ctx;
+    (void)out_name(out, path, path_len);
+    out_text(out, "  ");
+    out_u64(out, bytes);
+    out_text(out, " bytes, a value\n");
+}
+
+static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
+{
+    struct heft_blob blob;
+    for (size_t i = 0; heft_blob_at(rows->c, i, &blob); i++) {
+        (void)out_name(out, blob.name, blob.name_len);
+        out_text(out, tsv ? "\t-\t-\t" : "  ");
+        out_u64(out, blob.bytes);
+        if (tsv) {
+            out_char(out, '\t');
+            (void)rows_put_path(out, rows, blob.file);
+            out_char(out, '\t');
+            out_u64(out, blob.offset);
+            out_char(out, '\n');
+        } else {
+            out_text(out, strchr("aeiou", *blob.kind) ? " bytes, an " : " bytes, a ");
+            out_text(out, blob.kind);
+            out_char(out, '\n');
+        }
+    }
+}
+
+static void tell_unread(const struct options *options, const struct heft_checkpoint *c)
+{
+    struct heft_unread unread;
+    for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
+        report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
+}
+
+static bool list(const struct options *options, struct out *out, const struct rows *rows,
+                 struct heft_error *err)
+{
+    const struct heft_value *const values = heft_values(rows->c);
+    bool fine = true;
+    if (options->json) {
+        fine = list_json(out, rows, options->all);
+    } else if (options->jsonl) {
+        list_jsonl(out, rows);
+    } else {
+        (options->tsv ? list_tsv : list_people)(out, rows);
+        if (options->all && values)
+            fine = each_blob(values, options->tsv ? tsv_blob : text_blob, out);
+        if (options->all)
+            list_blobs(out, rows, options->tsv);
+    }
+    return fine || no_memory(err, "the values");
+}
+
+int cmd_ls(const struct options *options, struct out *out)
+{
+    struct heft_error err = {0};
+    struct rows rows = {0};
+    struct heft_checkpoint *const c = open_inputs(options, 0, &err);
+    const bool fine = c && rows_select(&rows, c, options, &err) && list(options, out, &rows, &err);
+    const int status = fine ? EXIT_SOUND : report_error(&err);
+
+    if (fine) {
+        tell_unread(options, c);
+        report_lacks(options, c);
+        report_left(options, c);
+    }
+    rows_release(&rows);
+    heft_close(c);
+    return status;
+}

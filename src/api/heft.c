@@ -1,0 +1,642 @@
+/* heft.c: the other side of the door: opening, what a checkpoint holds, reading tensors. */
+#include "heft/heft.h"
+
+#include "base/given.h"
+#include "base/text.h"
+#include "api/checkpoint.h"
+#include "core/registry.h"
+#include "core/select.h"
+#include "core/tree.h"
+#include "core/usage.h"
+
+#define STREAM_PIECE (4u << 20)
+
+const char *heft_version(void)
+{
+    return HEFT_VERSION;
+}
+
+unsigned heft_version_number(void)
+{
+    return HEFT_VERSION_NUMBER;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* Numbers the storages that several rows look into. */
+static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
+{
+    struct heft_model *model = &c->model;
+    uint32_t *rows;
+    uint32_t next = 0;
+
+    if (model->apart)
+        return true;
+    rows = heft_arena_zero(&model->mem, model->n_storages + 1, sizeof *rows, err);
+    if (!rows)
+        return false;
+    for (size_t i = 0; i < model->n_rows; i++)
+        rows[model->rows[i].storage] += !model->rows[i].parts;
+    for (size_t i = 0; i < model->n_storages; i++)
+        rows[i] = rows[i] > 1 && model->storages[i].len ? next++ : HEFT_NONE;
+    c->shared = rows;
+    return true;
+}
+
+static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
+{
+    struct heft_model *model = &c->model;
+    uint32_t *sources = heft_arena_zero(&model->mem, model->n_sources + 1, sizeof *sources, err);
+
+    for (uint32_t i = 0; sources && i < model->n_sources; i++)
+        if (model->sources[i].is_file)
+            sources[model->sources[i].number] = i;
+    c->file_sources = sources;
+    return sources != NULL;
+}
+
+struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
+                                             const struct heft_open_options *options,
+                                             struct heft_trail *trail, struct heft_error *err)
+{
+    static const struct heft_open_options usual = {0};
+    const struct heft_open_options *o = options ? options : &usual;
+    struct heft_checkpoint *c =
+        heft_given_paths(paths, n_paths, err) ? heft_calloc(1, sizeof *c, err) : NULL;
+
+    if (!c)
+        return NULL;
+    heft_error_begin(err);
+    heft_model_init(&c->model, o->limits);
+    c->model.trail = trail;
+    c->model.salvage = o->salvage;
+    c->model.step = o->step;
+    c->model.object_names = o->object_names;
+    c->model.constants = o->constants;
+    c->model.standard_input = o->standard_input;
+    if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
+        heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
+        (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
+        return c;
+    if (n_paths == 1)
+        heft_error_file(err, paths[0]);
+    heft_close(c);
+    return NULL;
+}
+
+struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,
+                                       const struct heft_open_options *options,
+                                       struct heft_error *err)
+{
+    return heft_checkpoint_open(paths, n_paths, options, NULL, err);
+}
+
+struct heft_checkpoint *heft_open(const char *path, const struct heft_open_options *options,
+                                  struct heft_error *err)
+{
+    return heft_open_many(&path, 1, options, err);
+}
+
+void heft_close(struct heft_checkpoint *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; c->maps && i < c->model.n_sources; i++)
+        heft_mapping_release(&c->maps[i]);
+    for (size_t i = 0; c->row_maps && i < c->model.n_rows; i++)
+        heft_mapping_release(&c->row_maps[i]);
+    heft_free(c->maps);
+    heft_free(c->row_maps);
+    heft_reader_release(&c->reader);
+    heft_lock_free(c->lock);
+    heft_model_release(&c->model);
+    heft_free(c);
+}
+
+const char *heft_choice_at(const struct heft_checkpoint *c, size_t index)
+{
+    if (!c)
+        return NULL;
+    return index < c->model.n_choices ? c->model.choices[index] : NULL;
+}
+
+/* ---- what it holds ----------------------------------------------------------------------- */
+
+const char *heft_format(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return "";
+    return c->model.format ? c->model.format : "";
+}
+
+const char *heft_format_version(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return "";
+    return c->model.version ? c->model.version : "";
+}
+
+size_t heft_file_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_files;
+}
+
+bool heft_file_at(const struct heft_checkpoint *c, size_t index, struct heft_file *out)
+{
+    if (!(c && out))
+        return false;
+    const struct heft_model_source *source;
+
+    if (index >= c->model.n_files)
+        return false;
+    source = &c->model.sources[c->file_sources[index]];
+    *out = (struct heft_file){source->path, source->source.size};
+    return true;
+}
+
+size_t heft_tensor_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_rows;
+}
+
+static int64_t shared_number(const struct heft_checkpoint *c, uint32_t storage)
+{
+    return c->shared && c->shared[storage] != HEFT_NONE ? (int64_t)c->shared[storage] : -1;
+}
+
+static enum heft_stored how_stored(const struct heft_model *model,
+                                   const struct heft_model_source *source,
+                                   const struct heft_storage *storage)
+{
+    const struct heft_format *format;
+
+    if (HEFT_LIKELY(source->is_file))
+        return storage->coding == HEFT_CODING_DEFLATE ? HEFT_STORED_DEFLATE : HEFT_STORED_PLAIN;
+    if (source->is_unpacked)
+        return HEFT_STORED_PACKED;
+    format = model->sources[source->origin].format;
+    return format && format->has_messages ? HEFT_STORED_PROTOBUF : HEFT_STORED_PICKLE;
+}
+
+static inline struct heft_place find_place(const struct heft_model *model,
+                                           const struct heft_storage *storage, uint64_t offset)
+{
+    const struct heft_model_source *source = &model->sources[storage->source];
+    const enum heft_stored stored = how_stored(model, source, storage);
+
+    if (HEFT_LIKELY(stored == HEFT_STORED_PLAIN))
+        return (struct heft_place){source->number, storage->off + offset, storage->packed, stored};
+    if (stored == HEFT_STORED_DEFLATE)
+        return (struct heft_place){source->number, storage->off, storage->packed, stored};
+    return (struct heft_place){source->number, source->origin_off, source->origin_len, stored};
+}
+
+struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_t index,
+                                        uint64_t offset)
+{
+    return find_place(&c->model, &c->model.storages[index], offset);
+}
+
+static bool lacks_part(const struct heft_checkpoint *c, const struct heft_parts *parts)
+{
+    for (uint32_t k = 0; k < parts->n; k++)
+        if (c->model.storages[parts->list[k].storage].is_missing)
+            return true;
+    return false;
+}
+
+/* Member by member: what is put together elsewhere first has to be copied, and this is asked for
+ * each line of a list. */
+bool heft_tensor_at(const struct heft_checkpoint *c, size_t index, struct heft_tensor *out)
+{
+    if (!(c && out))
+        return false;
+    const struct heft_row *row;
+    const struct heft_storage *storage;
+    struct heft_place place;
+
+    if (index >= c->model.n_rows)
+        return false;
+    row = &c->model.rows[index];
+    storage = &c->model.storages[row->storage];
+    place = find_place(&c->model, storage, row->offset);
+    out->name = row->name.p;
+    out->name_len = row->name.n;
+    out->dtype = (enum heft_dtype)row->dtype;
+    out->rank = row->rank;
+    out->shape = row->shape;
+    out->strides = row->stride;
+    out->bytes = row->bytes;
+    out->file = place.file;
+    out->offset = place.offset;
+    out->stored = place.stored;
+    out->stored_bytes = place.stored_bytes;
+    out->storage = row->parts ? -1 : shared_number(c, row->storage);
+    out->big_endian = (row->flags & HEFT_ROW_SWAP) != 0;
+    out->conjugated = (row->flags & HEFT_ROW_CONJ) != 0;
+    out->negated = (row->flags & HEFT_ROW_NEG) != 0;
+    out->missing = row->parts ? lacks_part(c, row->parts) : storage->is_missing;
+    return true;
+}
+
+size_t heft_tensor_part_count(const struct heft_checkpoint *c, size_t index)
+{
+    if (!c)
+        return 0;
+    const struct heft_parts *const parts =
+        index < c->model.n_rows ? c->model.rows[index].parts : NULL;
+
+    return parts ? parts->n : 0;
+}
+
+bool heft_tensor_part_at(const struct heft_checkpoint *c, size_t index, size_t part,
+                         struct heft_tensor_part *out)
+{
+    if (!(c && out))
+        return false;
+    const struct heft_row *row = index < c->model.n_rows ? &c->model.rows[index] : NULL;
+    const struct heft_part *p;
+    struct heft_place place;
+    uint64_t bytes;
+
+    if (!row || !row->parts || part >= row->parts->n)
+        return false;
+    p = &row->parts->list[part];
+    place = heft_checkpoint_place(c, p->storage, p->offset);
+    *out = (struct heft_tensor_part){
+        .start = p->start,
+        .extent = p->extent,
+        .strides = p->stride,
+        .file = place.file,
+        .offset = place.offset,
+        .stored = place.stored,
+        .stored_bytes = place.stored_bytes,
+        .big_endian = (p->flags & HEFT_ROW_SWAP) != 0,
+        .conjugated = (p->flags & HEFT_ROW_CONJ) != 0,
+        .negated = (p->flags & HEFT_ROW_NEG) != 0,
+    };
+    if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, p->extent, &bytes))
+        return false; /* settled: it has a size */
+    out->bytes = bytes;
+    return true;
+}
+
+bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t name_len,
+                      size_t *index)
+{
+    if (!(c && (name || name_len == 0) && index))
+        return false;
+    const uint32_t found = heft_model_find(&c->model, (struct heft_str){name, name_len});
+
+    if (found == HEFT_NONE)
+        return false;
+    *index = found;
+    return true;
+}
+
+bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
+                      struct heft_error *err)
+{
+    if (!heft_given(c && stored && used, "an argument", err))
+        return false;
+    return heft_model_usage(&c->model, stored, used, err);
+}
+
+size_t heft_unread_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_unreadable;
+}
+
+bool heft_unread_at(const struct heft_checkpoint *c, size_t index, struct heft_unread *out)
+{
+    if (!(c && out))
+        return false;
+    if (index >= c->model.n_unreadable)
+        return false;
+    *out =
+        (struct heft_unread){c->model.unreadable[index].name.p, c->model.unreadable[index].reason};
+    return true;
+}
+
+static bool pair_at(const struct heft_pair *pairs, size_t n, size_t index,
+                    struct heft_metadata *out)
+{
+    if (index >= n)
+        return false;
+    *out = (struct heft_metadata){pairs[index].key.p, pairs[index].value.p, pairs[index].key.n,
+                                  pairs[index].value.n};
+    return true;
+}
+
+size_t heft_metadata_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_metadata;
+}
+
+bool heft_metadata_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
+{
+    if (!(c && out))
+        return false;
+    return pair_at(c->model.metadata, c->model.n_metadata, index, out);
+}
+
+size_t heft_tie_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_ties;
+}
+
+bool heft_tie_at(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out)
+{
+    if (!(c && out))
+        return false;
+    return pair_at(c->model.ties, c->model.n_ties, index, out);
+}
+
+size_t heft_difference_count(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return 0;
+    return c->model.n_differing;
+}
+
+bool heft_difference_at(const struct heft_checkpoint *c, size_t index, struct heft_difference *out)
+{
+    if (!(c && out))
+        return false;
+    const struct heft_differing *d;
+
+    if (index >= heft_model_listed_differing(&c->model))
+        return false;
+    d = &c->model.differing[index];
+    *out = (struct heft_difference){d->kind, d->key.p, d->key.n, c->model.sources[d->source].number,
+                                    d->value};
+    return true;
+}
+
+const struct heft_value *heft_values(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return NULL;
+    return c->model.values;
+}
+
+const struct heft_value *heft_about(const struct heft_checkpoint *c)
+{
+    if (!c)
+        return NULL;
+    return c->model.about ? &c->model.about->value : NULL;
+}
+
+const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
+{
+    if (!(c && path))
+        return NULL;
+    const struct heft_value *value = heft_value_below(c->model.values, path);
+
+    return value ? value : heft_value_below(heft_about(c), path);
+}
+
+bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
+                 size_t n_rules, bool *selected, struct heft_error *err)
+{
+    if (!heft_given(c && (rules || n_rules == 0) && selected, "an argument", err))
+        return false;
+    return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
+}
+
+bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
+                       const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
+                       struct heft_error *err)
+{
+    if (!heft_given(c && ((rules && uses) || n_rules == 0), "an argument", err))
+        return false;
+    return heft_rules_count(&c->model, root, rules, n_rules, uses, err);
+}
+
+/* ---- reading tensors --------------------------------------------------------------------- */
+
+const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
+                                           struct heft_error *err)
+{
+    if (index < c->model.n_rows)
+        return &c->model.rows[index];
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no tensor number %zu, only %zu", index,
+              c->model.n_rows);
+    return NULL;
+}
+
+static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void *dst, size_t size,
+                     struct heft_error *err)
+{
+    if (size != row->bytes)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a buffer of %zu bytes for a tensor of %" PRIu64, size, row->bytes);
+    return heft_reader_row(&c->reader, row, 0, dst, size, err) ||
+           heft_error_about(err, "tensor", row->name);
+}
+
+bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
+                      struct heft_error *err)
+{
+    if (!heft_given(c && (dst || size == 0), "an argument", err))
+        return false;
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
+
+    return row && read_row(c, row, dst, size, err);
+}
+
+/* The slice of a tensor as a row in `mem`; the tensor itself where no ranges are given. */
+static bool slice_row(const struct heft_checkpoint *c, size_t index,
+                      const struct heft_range *ranges, size_t n_ranges, struct heft_arena *mem,
+                      struct heft_row *out, struct heft_error *err)
+{
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
+
+    if (!row)
+        return false;
+    *out = *row;
+    return n_ranges == 0 || heft_row_slice(row, ranges, n_ranges, mem, out, err) ||
+           heft_error_about(err, "tensor", row->name);
+}
+
+bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
+                            const struct heft_range *ranges, size_t n_ranges, void *dst,
+                            size_t size, struct heft_error *err)
+{
+    if (!heft_given(c && (ranges || n_ranges == 0) && (dst || size == 0), "an argument", err))
+        return false;
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    const bool ok =
+        slice_row(c, index, ranges, n_ranges, &mem, &row, err) && read_row(c, &row, dst, size, err);
+
+    heft_arena_release(&mem);
+    return ok;
+}
+
+bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
+                      const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
+                      unsigned *rank, uint64_t *bytes, struct heft_error *err)
+{
+    if (!heft_given(c && (ranges || n_ranges == 0) && shape && rank && bytes, "an argument", err))
+        return false;
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    const bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+
+    if (ok) {
+        if (row.rank)
+            memcpy(shape, row.shape, row.rank * sizeof *shape);
+        *rank = row.rank;
+        *bytes = row.bytes;
+    }
+    heft_arena_release(&mem);
+    return ok;
+}
+
+bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct heft_range *ranges,
+                        size_t n_ranges, bool (*each)(void *ctx, const void *piece, size_t n),
+                        void *ctx, struct heft_error *err)
+{
+    if (!heft_given(c && (ranges || n_ranges == 0) && each, "an argument", err))
+        return false;
+    struct heft_arena mem = {0};
+    struct heft_row row;
+    uint8_t *piece = NULL;
+    bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
+
+    if (ok) {
+        piece = heft_alloc((size_t)heft_min_u64(row.bytes, STREAM_PIECE), err);
+        ok = piece != NULL;
+    }
+    for (uint64_t off = 0; ok && off < row.bytes; off += STREAM_PIECE) {
+        const size_t n = (size_t)heft_min_u64(STREAM_PIECE, row.bytes - off);
+
+        ok = heft_reader_row(&c->reader, &row, off, piece, n, err) ||
+             heft_error_about(err, "tensor", row.name);
+        if (ok && !each(ctx, piece, n))
+            ok = heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+    }
+    heft_free(piece);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+struct listener {
+    bool (*each)(void *ctx, const char *text, size_t n);
+    void *ctx;
+    bool is_stopped;
+};
+
+static bool pass_on(void *ctx, const char *text, size_t n)
+{
+    struct listener *l = ctx;
+
+    l->is_stopped = !l->each(l->ctx, text, n);
+    return !l->is_stopped;
+}
+
+bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
+                         bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                         struct heft_error *err)
+{
+    if (!heft_given(c && each, "an argument", err))
+        return false;
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
+    struct listener l = {each, ctx, false};
+    const struct heft_storage *storage;
+
+    if (!row)
+        return false;
+    storage = &c->model.storages[row->storage];
+    if (storage->is_missing) {
+        heft_reader_refuse_missing(&c->model, row->storage, err);
+    } else if (row->dtype != HEFT_STRING || !heft_storage_strings(storage)) {
+        heft_fail(err, HEFT_UNSUPPORTED, storage->off, "%s: it holds no strings",
+                  heft_dtype_name((enum heft_dtype)row->dtype));
+    } else if (heft_storage_strings(storage)(&c->model, storage, pass_on, &l, err)) {
+        return !l.is_stopped || heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+    } else {
+        heft_error_file(err, c->model.sources[storage->source].path);
+    }
+    return heft_error_about(err, "tensor", row->name);
+}
+
+/* ---- slices as text ---------------------------------------------------------------------- */
+
+/* A decimal number with an optional sign; negative ones count from the end of dim. */
+static bool parse_index(const char **text, uint64_t dim, uint64_t *out)
+{
+    const bool negative = **text == '-';
+    uint64_t n = 0;
+
+    *text += negative;
+    if (**text < '0' || **text > '9')
+        return false;
+    for (; **text >= '0' && **text <= '9'; (*text)++)
+        if (!heft_mul(n, 10, &n) || !heft_add(n, (uint64_t)(**text - '0'), &n))
+            return false;
+    if (negative && n > dim)
+        return false;
+    *out = negative ? dim - n : n;
+    return true;
+}
+
+/* "3", "1:4", ":4", "1:", ":" */
+static bool parse_range(const char **text, uint64_t dim, struct heft_range *out)
+{
+    const char *p = *text;
+
+    while (*p == ' ')
+        p++;
+    *out = (struct heft_range){0, dim, false};
+    if (*p != ':' && !parse_index(&p, dim, &out->start))
+        return false;
+    if (*p == ':') {
+        p++;
+        if (*p && *p != ',' && *p != ' ' && !parse_index(&p, dim, &out->stop))
+            return false;
+    } else {
+        out->stop = out->start + 1;
+        out->drop = true;
+    }
+    while (*p == ' ')
+        p++;
+    *text = p;
+    return *p == '\0' || *p == ',';
+}
+
+bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
+                      struct heft_range *ranges, size_t *n_ranges, struct heft_error *err)
+{
+    if (!heft_given(c && text && ranges && n_ranges, "an argument", err))
+        return false;
+    const struct heft_row *row = heft_checkpoint_row(c, index, err);
+    const char *p = text;
+    size_t n = 0;
+
+    if (!row)
+        return false;
+    do {
+        if (n == row->rank)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "slice \"%s\" has more parts than the tensor's %u dimensions", text,
+                             row->rank);
+        if (!parse_range(&p, row->shape[n], &ranges[n]))
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                             "slice \"%s\": part %zu is no index or start:stop", text, n + 1);
+        n++;
+    } while (*p++ == ',');
+    *n_ranges = n;
+    return true;
+}

@@ -1,0 +1,151 @@
+/* heft_convert.c: behind the door: conversions. The handle is core's struct heft_conversion. */
+#include "base/given.h"
+#include "api/checkpoint.h"
+#include "core/convert.h"
+#include "io/sink.h"
+
+static bool check_options(const struct heft_convert_options *options, struct heft_error *err)
+{
+    if (!options || !options->output)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "NULL, where a name to write to is wanted");
+    for (size_t i = 0; i < options->n_rules; i++)
+        if ((unsigned)options->rules[i].kind > HEFT_RULE_KEEP_TIED)
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of rule has number %u",
+                             (unsigned)options->rules[i].kind);
+    return true;
+}
+
+struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
+                                          const struct heft_convert_options *options,
+                                          struct heft_error *err)
+{
+    if (!heft_given(c, "a checkpoint", err))
+        return NULL;
+    struct heft_conversion *conversion =
+        check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
+
+    if (!conversion)
+        return NULL;
+    if (heft_conversion_plan(conversion, &c->model, options, err))
+        return conversion;
+    heft_convert_free(conversion);
+    return NULL;
+}
+
+void heft_convert_summary(const struct heft_conversion *conversion, struct heft_planned *out)
+{
+    if (!(conversion && out))
+        return;
+    const struct heft_plan *plan = &conversion->plan;
+
+    *out = (struct heft_planned){
+        .files = plan->n_files,
+        .tensors = conversion->cargo.n_items,
+        .ops = plan->n_ops,
+        .total_size = conversion->cargo.total_size,
+        .is_sharded = conversion->cargo.n_shards > 1,
+    };
+    for (size_t i = 0; i < plan->n_files; i++)
+        out->bytes += plan->files[i].size;
+}
+
+bool heft_convert_file(const struct heft_conversion *conversion, size_t index,
+                       struct heft_file *out)
+{
+    if (!(conversion && out))
+        return false;
+    if (index >= conversion->plan.n_files)
+        return false;
+    *out =
+        (struct heft_file){conversion->plan.files[index].path, conversion->plan.files[index].size};
+    return true;
+}
+
+bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
+                         struct heft_planned_tensor *out)
+{
+    if (!(conversion && out))
+        return false;
+    const struct heft_item *item;
+
+    if (index >= conversion->cargo.n_items)
+        return false;
+    item = &conversion->cargo.items[index];
+    *out = (struct heft_planned_tensor){
+        .name = item->name.p,
+        .source_name = item->row->name.p,
+        .file = item->shard,
+        .dtype = (enum heft_dtype)item->as,
+        .offset = item->at,
+        .bytes = item->bytes,
+    };
+    return true;
+}
+
+size_t heft_convert_note_count(const struct heft_conversion *conversion)
+{
+    if (!conversion)
+        return 0;
+    return conversion->n_notes;
+}
+
+const char *heft_convert_note(const struct heft_conversion *conversion, size_t index)
+{
+    if (!conversion)
+        return NULL;
+    return index < conversion->n_notes ? conversion->notes[index] : NULL;
+}
+
+bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index,
+                          struct heft_unread *out)
+{
+    if (!(conversion && out))
+        return false;
+    if (index >= conversion->n_lost)
+        return false;
+    *out = conversion->lost[index];
+    return true;
+}
+
+bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
+                      struct heft_error *err)
+{
+    if (!heft_given(conversion, "a conversion", err))
+        return false;
+    uint64_t ignored;
+
+    return heft_conversion_run(conversion, overflowed ? overflowed : &ignored, err);
+}
+
+bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err)
+{
+    if (!heft_given(conversion, "a conversion", err))
+        return false;
+    return heft_exec_compare(&conversion->plan, &conversion->exec, err) &&
+           heft_conversion_reread(conversion, err);
+}
+
+void heft_convert_free(struct heft_conversion *conversion)
+{
+    if (!conversion)
+        return;
+    heft_conversion_release(conversion);
+    heft_free(conversion);
+}
+
+bool heft_delete_stale(const char *path, struct heft_error *err)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    struct heft_arena mem = {0};
+    const char *folder = ".";
+    bool ok;
+
+    if (!path)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "path is NULL");
+    if (slash)
+        folder = heft_arena_text(&mem, (struct heft_str){path, (size_t)(slash - path) + 1}, err);
+    ok = folder && heft_sink_delete_stale(folder, 0, err);
+    heft_arena_release(&mem);
+    return ok;
+}

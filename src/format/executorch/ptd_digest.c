@@ -1,0 +1,87 @@
+/* ptd_digest.c: named data whose key is the SHA-256 of its bytes, as exporters make keys for
+ * delegates. It is the only thing in these files that vouches for bytes.
+ *
+ *     "99dded3d16b4…4817" (64 digits)   ──► bytes with another digest: a note, for weights may have
+ *                                           been changed on purpose under the key that a program wants
+ *
+ * Bytes of different keys are different ones, so that all are hashed within the file's size. */
+#include "base/sha256.h"
+#include "format/executorch/ptd_parts.h"
+
+#define PIECE  ((size_t)1 << 20)
+#define DIGITS (2 * HEFT_SHA256_BYTES)
+
+static bool is_digest(struct heft_str key)
+{
+    for (size_t i = 0; i < key.n; i++)
+        if (!(key.p[i] >= '0' && key.p[i] <= '9') && !(key.p[i] >= 'a' && key.p[i] <= 'f'))
+            return false;
+    return key.n == DIGITS;
+}
+
+static bool has_digest(const uint8_t digest[HEFT_SHA256_BYTES], struct heft_str key)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < HEFT_SHA256_BYTES; i++)
+        if (key.p[2 * i] != digits[digest[i] >> 4] || key.p[2 * i + 1] != digits[digest[i] & 15])
+            return false;
+    return true;
+}
+
+static bool hash(const struct heft_source *file, const struct heft_storage *storage, uint8_t *piece,
+                 uint8_t digest[HEFT_SHA256_BYTES], struct heft_error *err)
+{
+    struct heft_sha256 sha;
+    size_t now;
+
+    heft_sha256_init(&sha);
+    for (uint64_t at = 0; at < storage->len; at += now) {
+        now = (size_t)heft_min_u64(PIECE, storage->len - at);
+        if (!heft_source_read(file, storage->off + at, piece, now, err))
+            return false;
+        heft_sha256_put(&sha, piece, now);
+    }
+    heft_sha256_end(&sha, digest);
+    return true;
+}
+
+static void tell(const struct heft_listener *to, uint32_t source, uint64_t offset,
+                 struct heft_str key)
+{
+    struct heft_error text = {0};
+
+    heft_fail(&text, HEFT_OK, HEFT_NO_OFFSET,
+              "the bytes of %.*s have another SHA-256 than the key says: they are not those of the "
+              "export",
+              (int)key.n, key.p);
+    to->tell(to->ctx, HEFT_NOTE, source, offset, text.text);
+}
+
+bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
+                         const struct heft_listener *to, struct heft_error *err)
+{
+    const struct heft_source *const file = &model->sources[source].source;
+    uint8_t digest[HEFT_SHA256_BYTES], *piece = heft_alloc(PIECE, err);
+    uint64_t left = file->size;
+    bool ok = piece != NULL;
+
+    for (size_t i = 0; ok && i < model->n_blobs; i++) {
+        const struct heft_model_blob *const blob = &model->blobs[i];
+        const struct heft_storage *const storage = &model->storages[blob->storage];
+
+        if (storage->source != source || storage->is_missing || !is_digest(blob->name))
+            continue;
+        if (storage->len > left) {
+            to->tell(to->ctx, HEFT_FINDING, source, storage->off,
+                     "keys that are digests have more bytes than the file: one is wrong");
+            break;
+        }
+        left -= storage->len;
+        ok = hash(file, storage, piece, digest, err);
+        if (ok && !has_digest(digest, blob->name))
+            tell(to, source, storage->off, blob->name);
+    }
+    heft_free(piece);
+    return ok;
+}

@@ -1,0 +1,377 @@
+/* ptd_draw.c: what every byte of a .ptd is, and what its padding holds.
+ *
+ *     a walk over the tables sees each table, vtable, vector and string ─► a claim each, once
+ *     however often they are shared ─► what no walk saw, and what is between segments: padding
+ *
+ * A map of very many of them would be longer than it helps: then the tables are one range. */
+#include <stdlib.h>
+
+#include "format/executorch/ptd_parts.h"
+
+#define MOST_CLAIMS 1000000
+
+/* What things are called: of an entry, with its key behind. */
+static const struct {
+    const char *what;
+    enum heft_flat_kind kind;
+    const char *text;
+} texts[] = {
+    {"FlatTensor", HEFT_FLAT_TABLE, "root table FlatTensor"},
+    {"DataSegment", HEFT_FLAT_TABLE, "table DataSegment"},
+    {"NamedData", HEFT_FLAT_TABLE, "table NamedData of "},
+    {"TensorMetadata", HEFT_FLAT_TABLE, "table TensorMetadata of "},
+    {"TensorLayout", HEFT_FLAT_TABLE, "table TensorLayout of "},
+    {"segments", HEFT_FLAT_VECTOR, "vector segments"},
+    {"named_data", HEFT_FLAT_VECTOR, "vector named_data"},
+    {"tensors", HEFT_FLAT_VECTOR, "vector tensors"},
+    {"sizes", HEFT_FLAT_VECTOR, "vector sizes of "},
+    {"dim_order", HEFT_FLAT_VECTOR, "vector dim_order of "},
+    {"key", HEFT_FLAT_STRING, "key "},
+};
+
+/* Which bytes things have, a bit a byte of the tables: a thing that is met again begins and ends
+ * where it did the first time. */
+struct plane {
+    uint64_t *seen, *begins, *ends;
+    uint64_t overlaps, first_overlap;
+};
+
+struct drawing {
+    struct heft_model *view; /* NULL: nothing is claimed */
+    const struct heft_ptd *ptd;
+    struct plane things, fields; /* tables, vtables, vectors, strings; what tables hold */
+    uint64_t *slack;             /* bytes of tables, which fields may have */
+    size_t first;                /* claim */
+    size_t entry;                /* first claim of the entry that is being read */
+    uint32_t source;
+};
+
+static const char *text_of(enum heft_flat_kind kind, const char *what)
+{
+    for (size_t i = 0; i < HEFT_COUNT(texts); i++)
+        if (texts[i].kind == kind && strcmp(texts[i].what, what) == 0)
+            return texts[i].text;
+    return "vtable";
+}
+
+static bool is_full(const struct drawing *d)
+{
+    return d->view->n_claims - d->first >= MOST_CLAIMS;
+}
+
+static bool claim(const struct drawing *d, uint64_t at, uint64_t len, const char *text,
+                  struct heft_error *err)
+{
+    return !d->view || len == 0 || is_full(d) ||
+           heft_model_claim(d->view, d->source, at, len, text, err);
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+static bool is_set(const uint64_t *bits, uint64_t at)
+{
+    return bits[at / 64] >> at % 64 & 1;
+}
+
+static void set(uint64_t *bits, uint64_t at)
+{
+    bits[at / 64] |= (uint64_t)1 << at % 64;
+}
+
+static bool open_plane(struct plane *plane, uint64_t bytes, struct heft_arena *mem,
+                       struct heft_error *err)
+{
+    const size_t n = (size_t)(bytes / 64 + 1);
+    uint64_t *bits = heft_arena_zero(mem, 3 * n, sizeof *bits, err);
+
+    if (bits)
+        *plane = (struct plane){.seen = bits, .begins = bits + n, .ends = bits + 2 * n};
+    return bits != NULL;
+}
+
+/* Takes the bytes from `at` on that nothing has yet, len at most; returns how many. */
+static uint64_t take(struct plane *plane, uint64_t at, uint64_t len)
+{
+    uint64_t n = 0;
+
+    while (n < len && !is_set(plane->seen, at + n))
+        set(plane->seen, at + n++);
+    if (n == len) {
+        set(plane->begins, at);
+        set(plane->ends, at + len - 1);
+    } else if ((n > 0 || !is_set(plane->begins, at) || !is_set(plane->ends, at + len - 1)) &&
+               plane->overlaps++ == 0) {
+        plane->first_overlap = at;
+    }
+    return n;
+}
+
+static bool saw(void *ctx, enum heft_flat_kind kind, uint64_t at, uint64_t len, const char *what,
+                struct heft_error *err)
+{
+    struct drawing *d = ctx;
+    uint64_t n;
+
+    if (kind == HEFT_FLAT_FIELD) {
+        take(&d->fields, at, len);
+        return true;
+    }
+    n = take(&d->things, at, len);
+    for (uint64_t i = 4; kind == HEFT_FLAT_TABLE && i < n; i++) /* behind the way to its vtable */
+        set(d->slack, at + i);
+    return claim(d, at, n, text_of(kind, what), err);
+}
+
+/* Its claims get its key. */
+static bool name_claims(void *ctx, uint32_t i, const struct heft_ptd_entry *e,
+                        struct heft_error *err)
+{
+    struct drawing *d = ctx;
+
+    (void)i;
+    (void)err;
+    for (size_t k = d->entry; d->view && k < d->view->n_claims; k++)
+        if (heft_str_ends(heft_str_of(d->view->claims[k].what), " "))
+            d->view->claims[k].of = e->key;
+    d->entry = d->view ? d->view->n_claims : 0;
+    return true;
+}
+
+/* Walks over all tables once more: they were right when the file was opened. */
+static bool walk(struct drawing *d, struct heft_arena *mem, struct heft_error *err)
+{
+    const struct heft_flat_watch watch = {saw, d};
+    const struct heft_ptd_visitor visitor = {name_claims, d};
+    struct heft_ptd ptd = *d->ptd;
+    uint32_t scalar; /* version, tensor_alignment: fields, and no more is asked of them here */
+
+    d->slack = heft_arena_zero(mem, (size_t)(ptd.flat.end / 64 + 1), sizeof *d->slack, err);
+    if (!d->slack || !open_plane(&d->things, ptd.flat.end, mem, err) ||
+        !open_plane(&d->fields, ptd.flat.end, mem, err))
+        return false;
+    ptd.flat.watch = &watch;
+    ptd.flat.budget = ptd.flat.end / 4;
+    if (!heft_flat_root(&ptd.flat, "FlatTensor", &ptd.root, err) ||
+        !heft_flat_u32(&ptd.flat, &ptd.root, 0, &scalar, err) ||
+        (ptd.is_old && !heft_flat_u32(&ptd.flat, &ptd.root, 1, &scalar, err)) ||
+        !heft_ptd_read_segments(&ptd, UINT64_MAX, mem, err))
+        return false;
+    d->entry = d->view ? d->view->n_claims : 0;
+    return heft_ptd_read_entries(&ptd, UINT64_MAX, UINT64_MAX, &visitor, err);
+}
+
+typedef bool gap_fn(struct drawing *d, uint64_t at, uint64_t len, bool is_zero, void *ctx,
+                    struct heft_error *err);
+
+/* Bytes of the tables that nothing has. */
+static bool each_gap(struct drawing *d, gap_fn *gap, void *ctx, struct heft_error *err)
+{
+    const struct heft_flat *flat = &d->ptd->flat;
+
+    for (uint64_t at = flat->low, end; at < flat->end; at = end) {
+        bool is_zero = true;
+
+        for (end = at; end < flat->end && !is_set(d->things.seen, end); end++)
+            is_zero = is_zero && flat->p[end] == 0;
+        if (end > at && !gap(d, at, end - at, is_zero, ctx, err))
+            return false;
+        while (end < flat->end && is_set(d->things.seen, end))
+            end++;
+    }
+    return true;
+}
+
+static bool claim_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero, void *ctx,
+                      struct heft_error *err)
+{
+    (void)ctx;
+    return claim(d, at, len, is_zero ? "padding" : "bytes that no table covers", err);
+}
+
+static bool draw_tables(struct drawing *d, struct heft_error *err)
+{
+    const struct heft_flat *flat = &d->ptd->flat;
+
+    if (!walk(d, &d->view->mem, err) || !each_gap(d, claim_gap, NULL, err))
+        return false;
+    if (!is_full(d))
+        return true;
+    d->view->n_claims = d->first;
+    return claim(d, flat->low, flat->end - flat->low, "tables, vectors and strings", err);
+}
+
+/* ---- between segments ------------------------------------------------------------------------ */
+
+struct span {
+    uint64_t off, len;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+
+    return (x->off > y->off) - (x->off < y->off);
+}
+
+/* Storages of the file in order; no two overlap. */
+static struct span *storages_of(const struct heft_model *model, uint32_t source,
+                                struct heft_arena *mem, size_t *n, struct heft_error *err)
+{
+    struct span *all = heft_arena_alloc(mem, model->n_storages * sizeof *all, err);
+
+    *n = 0;
+    for (size_t i = 0; all && i < model->n_storages; i++) {
+        const struct heft_storage *s = &model->storages[i];
+
+        if (s->source == source && s->len && !s->is_within)
+            all[(*n)++] = (struct span){s->off, s->len};
+    }
+    if (all)
+        qsort(all, *n, sizeof *all, by_place);
+    return all;
+}
+
+typedef bool between_fn(void *ctx, uint64_t at, uint64_t len, struct heft_error *err);
+
+/* What lies between the tables, the storages and the end of the segments. */
+static bool each_between(const struct heft_model *model, uint32_t source, struct heft_arena *mem,
+                         between_fn *between, void *ctx, struct heft_error *err)
+{
+    const struct heft_ptd *p = model->sources[source].kept;
+    const uint64_t end = heft_min_u64(p->base + p->room, p->size);
+    uint64_t at = p->flat.end;
+    size_t n;
+    const struct span *all = storages_of(model, source, mem, &n, err);
+
+    for (size_t i = 0; all && i < n; i++) {
+        if (all[i].off > at && !between(ctx, at, all[i].off - at, err))
+            return false;
+        at = all[i].off + all[i].len;
+    }
+    return all && (at >= end || between(ctx, at, end - at, err));
+}
+
+static bool claim_between(void *ctx, uint64_t at, uint64_t len, struct heft_error *err)
+{
+    const struct drawing *d = ctx;
+
+    return heft_model_claim(d->view, d->source, at, len, "padding", err);
+}
+
+bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct heft_error *err)
+{
+    const struct heft_ptd *p = view->sources[source].kept;
+    struct drawing d = {.view = view, .ptd = p, .first = view->n_claims, .source = source};
+    const uint64_t end = heft_min_u64(p->base + p->room, p->size);
+
+    return draw_tables(&d, err) && each_between(view, source, &view->mem, claim_between, &d, err) &&
+           (end == p->size ||
+            heft_model_claim(view, source, end, p->size - end, "bytes behind the segments", err));
+}
+
+/* ---- verifying ------------------------------------------------------------------------------- */
+
+struct looking {
+    const struct heft_model *model;
+    const struct heft_listener *to;
+    uint32_t source;
+    uint64_t odd, first; /* places that are not zero */
+};
+
+static void count_odd(struct looking *l, uint64_t at)
+{
+    if (l->odd++ == 0)
+        l->first = at;
+}
+
+static void tell_odd(struct looking *l, const char *one, const char *many)
+{
+    struct heft_error line = {0};
+
+    if (l->odd == 0)
+        return;
+    heft_fail(&line, HEFT_OK, l->first, "%" PRIu64 " %s", l->odd, l->odd == 1 ? one : many);
+    l->to->tell(l->to->ctx, HEFT_NOTE, l->source, l->first, line.text);
+    l->odd = 0;
+}
+
+static void tell_overlaps(struct looking *l, const struct plane *plane, const char *one,
+                          const char *many)
+{
+    l->odd = plane->overlaps;
+    l->first = plane->first_overlap;
+    tell_odd(l, one, many);
+}
+
+static bool count_gap(struct drawing *d, uint64_t at, uint64_t len, bool is_zero, void *ctx,
+                      struct heft_error *err)
+{
+    (void)d;
+    (void)len;
+    (void)err;
+    if (!is_zero)
+        count_odd(ctx, at);
+    return true;
+}
+
+/* Bytes of tables that none of their fields has: zeros, where no newer writer put fields there. */
+static void look_inside(struct looking *l, const struct drawing *d)
+{
+    const struct heft_flat *flat = &d->ptd->flat;
+    bool before = false;
+
+    for (uint64_t at = flat->low; at < flat->end; at++) {
+        const bool odd = flat->p[at] != 0 && is_set(d->slack, at) && !is_set(d->fields.seen, at);
+
+        if (odd && !before)
+            count_odd(l, at);
+        before = odd;
+    }
+}
+
+/* Reads padding, of whatever length. */
+static bool look_between(void *ctx, uint64_t at, uint64_t len, struct heft_error *err)
+{
+    struct looking *l = ctx;
+    bool zeros;
+
+    if (!heft_source_zeros(&l->model->sources[l->source].source, at, len, &zeros, err))
+        return false;
+    if (!zeros)
+        count_odd(l, at);
+    return true;
+}
+
+static bool look(struct looking *l, struct heft_arena *mem, struct heft_error *err)
+{
+    const struct heft_ptd *p = l->model->sources[l->source].kept;
+    const uint64_t pad = 8 + HEFT_PTD_HEADER;
+    struct drawing d = {.ptd = p, .source = l->source};
+
+    if (!walk(&d, mem, err) || !each_gap(&d, count_gap, l, err))
+        return false;
+    tell_odd(l, "place in the tables has bytes that nothing refers to",
+             "places in the tables have bytes that nothing refers to");
+    look_inside(l, &d);
+    tell_odd(l, "place in a table has bytes of no field that is known",
+             "places in tables have bytes of no field that is known");
+    tell_overlaps(l, &d.things, "table, vector or string overlaps another",
+                  "tables, vectors or strings overlap");
+    tell_overlaps(l, &d.fields, "field of a table overlaps another", "fields of tables overlap");
+    if (!look_between(l, pad, p->flat.low - pad, err) ||
+        !each_between(l->model, l->source, mem, look_between, l, err))
+        return false;
+    tell_odd(l, "padding is not zero", "paddings are not zero");
+    return true;
+}
+
+bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
+                     const struct heft_listener *to, struct heft_error *err)
+{
+    struct looking l = {.model = model, .to = to, .source = source};
+    struct heft_arena mem = {0};
+    const bool ok = look(&l, &mem, err);
+
+    heft_arena_release(&mem);
+    return ok && heft_ptd_check_keys(model, source, to, err);
+}

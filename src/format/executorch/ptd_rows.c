@@ -1,0 +1,419 @@
+/* ptd_rows.c: what a .ptd's tables say, as storages, rows and blobs.
+ *
+ *     segments (of the old generation: each tensor's bytes) ─► extents ─► storages
+ *     entries ─► rows, with strides where dim_order is not the dimensions' own; blobs
+ *
+ * Extents that overlap are one storage, so that entries which share bytes share a storage. */
+#include <stdlib.h>
+
+#include "base/endian.h"
+#include "base/text.h"
+#include "format/executorch/ptd_parts.h"
+
+/* What is unusual, told once each with how often and where first. */
+enum oddity { UNSORTED, OVERLAP, UNUSED, WIDE, CROOKED, NO_SIZES, NOT_UTF8, EMPTY_KEY, ODDITIES };
+
+static const struct {
+    enum heft_severity severity;
+    const char *one, *many;
+} oddities[ODDITIES] = {
+    [UNSORTED] = {HEFT_NOTE, "segment lies before the one that is listed before it",
+                  "segments lie before those that are listed before them"},
+    [OVERLAP] = {HEFT_NOTE, "segment overlaps another one", "segments overlap others"},
+    [UNUSED] = {HEFT_NOTE, "segment that no entry refers to", "segments that no entry refers to"},
+    [WIDE] = {HEFT_NOTE, "segment is larger than its tensor",
+              "segments are larger than their tensors"},
+    [CROOKED] = {HEFT_NOTE, "tensor lies at no multiple of its numbers' size",
+                 "tensors lie at no multiple of their numbers' size"},
+    [NO_SIZES] = {HEFT_NOTE, "layout without sizes or dim_order: taken for a scalar's",
+                  "layouts without sizes or dim_order: taken for scalars'"},
+    [NOT_UTF8] = {HEFT_FINDING, "key is not UTF-8: shown escaped",
+                  "keys are not UTF-8: shown escaped"},
+    [EMPTY_KEY] = {HEFT_NOTE, "key is empty", "keys are empty"},
+};
+
+/* Bytes that storages are made of: a segment, of the old generation a tensor. */
+struct extent {
+    uint64_t off, len;
+    uint32_t index;
+};
+struct place {
+    uint64_t within;
+    uint32_t storage;
+};
+
+struct key {
+    uint64_t at;
+    uint32_t index; /* row or blob */
+    bool is_tensor;
+};
+
+struct opening {
+    struct heft_model *model;
+    struct heft_ptd *ptd;
+    struct heft_arena scratch;
+    struct extent *extents;
+    struct place *places;     /* of extents */
+    uint8_t *used;            /* segments */
+    struct key *keys;         /* also of what the model has already, of other files */
+    struct heft_strmap names; /* → keys */
+    size_t n_extents, cap_extents, cap_keys;
+    uint32_t n_keys, n_old; /* keys; of other files */
+    uint32_t source;
+    struct {
+        uint64_t n, at;
+    } odd[ODDITIES];
+};
+
+static void note_odd(struct opening *o, enum oddity what, uint64_t at)
+{
+    if (o->odd[what].n++ == 0)
+        o->odd[what].at = at;
+}
+
+/* ---- storages -------------------------------------------------------------------------------- */
+
+static bool add_extent(struct opening *o, uint64_t off, uint64_t len, struct heft_error *err)
+{
+    if (!heft_grow(&o->extents, &o->cap_extents, o->n_extents, 1, sizeof *o->extents, err))
+        return false;
+    o->extents[o->n_extents] = (struct extent){off, len, (uint32_t)o->n_extents};
+    o->n_extents++;
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct extent *x = a, *y = b;
+
+    if (x->off != y->off)
+        return x->off < y->off ? -1 : 1;
+    return (x->len < y->len) - (x->len > y->len);
+}
+
+/* Whether each begins where the ones before have ended; empty ones may lie anywhere. */
+static bool is_apart(const struct opening *o)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < o->n_extents; i++) {
+        if (o->extents[i].len == 0)
+            continue;
+        if (o->extents[i].off < end)
+            return false;
+        end = o->extents[i].off + o->extents[i].len; /* in the file, or in what it should have */
+    }
+    return true;
+}
+
+/* Extents that overlap become one storage: its bytes are explained once. */
+static bool add_storages(struct opening *o, struct heft_error *err)
+{
+    uint64_t end = 0;
+    uint32_t storage = 0;
+
+    if (!is_apart(o))
+        qsort(o->extents, o->n_extents, sizeof *o->extents, by_place);
+    for (size_t i = 0; i < o->n_extents; i++) {
+        const struct extent *e = &o->extents[i];
+        const struct heft_storage whole = {
+            .off = e->off, .len = e->len, .packed = e->len, .source = o->source, .is_pooled = true};
+        struct heft_storage *last;
+
+        if (e->len == 0 || e->off >= end || i == 0) {
+            if (!heft_model_add_storage(o->model, &whole, &storage, err))
+                return false;
+        } else if (e->off + e->len > end) {
+            last = &o->model->storages[storage];
+            last->len = last->packed = e->off + e->len - last->off;
+        }
+        o->places[e->index] =
+            (struct place){e->len ? e->off - o->model->storages[storage].off : 0, storage};
+        end = heft_max_u64(end, e->len ? e->off + e->len : 0);
+    }
+    return true;
+}
+
+/* What is odd about the segments as they are listed. */
+static void judge_segments(struct opening *o)
+{
+    const struct heft_ptd *p = o->ptd;
+    uint64_t end = 0;
+
+    for (uint32_t i = 1; i < p->n_segments; i++)
+        if (p->segments[i].off < p->segments[i - 1].off)
+            note_odd(o, UNSORTED, p->segments[i].at);
+    for (size_t i = 0; i < o->n_extents && !p->is_old; i++) { /* sorted, where they overlap */
+        if (o->extents[i].len && o->extents[i].off < end)
+            note_odd(o, OVERLAP, o->extents[i].off);
+        end = heft_max_u64(end, o->extents[i].len ? o->extents[i].off + o->extents[i].len : 0);
+    }
+    for (uint32_t i = 0; i < p->n_segments; i++)
+        if (!o->used[i])
+            note_odd(o, UNUSED, p->segments[i].at);
+}
+
+/* ---- rows and blobs -------------------------------------------------------------------------- */
+
+/* The key, or where it is no UTF-8 what can be shown of it. */
+static bool name_entry(struct opening *o, const struct heft_ptd_entry *e, struct heft_str *name,
+                       struct heft_error *err)
+{
+    const struct heft_bytes key = {(const uint8_t *)e->key.p, e->key.n};
+    struct heft_buf text = {0};
+
+    *name = e->key;
+    if (e->key.n == 0)
+        note_odd(o, EMPTY_KEY, e->key_at);
+    if (heft_utf8_check(key) == key.n)
+        return true;
+    note_odd(o, NOT_UTF8, e->key_at);
+    heft_buf_escaped(&text, e->key);
+    return heft_buf_take(&text, &o->model->mem, name, err);
+}
+
+/* Shape, and strides where the bytes are not in the dimensions' order: the innermost steps by 1,
+ * each further out by the extents inside it. */
+bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
+                       struct heft_row *row, struct heft_error *err)
+{
+    uint64_t *shape = heft_arena_u64(&model->mem, e->order ? 2u * e->rank : e->rank, err);
+    uint64_t step = 1;
+
+    if (!shape)
+        return false;
+    for (unsigned i = 0; i < e->rank; i++)
+        shape[i] = heft_le32(e->sizes + 4 * (size_t)i);
+    row->shape = shape;
+    if (!e->order)
+        return true;
+    for (unsigned i = e->rank; i-- > 0;) {
+        shape[e->rank + e->order[i]] = step;
+        /* of at most 16 times 31 bits: where it wraps, the size was refused or an extent is 0 */
+        step *= shape[e->order[i]] ? shape[e->order[i]] : 1;
+    }
+    row->stride = shape + e->rank;
+    row->order = e->order;
+    return true;
+}
+
+/* A blob is all of a storage: of one that overlapping segments made, it gets its own part. */
+static bool add_blob(struct opening *o, const struct heft_ptd_entry *e, struct heft_str name,
+                     struct place place, struct heft_error *err)
+{
+    const struct heft_storage *whole = &o->model->storages[place.storage];
+    const struct heft_storage part = {.off = whole->off + place.within,
+                                      .len = e->bytes,
+                                      .packed = e->bytes,
+                                      .source = o->source,
+                                      .is_within = true};
+
+    if (whole->len != e->bytes && !heft_model_add_storage(o->model, &part, &place.storage, err))
+        return false;
+    return heft_model_add_blob(o->model, name, place.storage, "blob", err);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* The name's number, or that of the one that has it already. */
+static bool add_key(struct opening *o, struct heft_str name, struct key key, uint32_t *found,
+                    struct heft_error *err)
+{
+    if (!heft_grow(&o->keys, &o->cap_keys, o->n_keys, 1, sizeof *o->keys, err) ||
+        !heft_strmap_add(&o->names, name, o->n_keys, found, err))
+        return false;
+    if (*found == HEFT_MAP_NONE)
+        o->keys[o->n_keys++] = key;
+    return true;
+}
+
+/* What other files brought. Names that they have twice are settled elsewhere. */
+static bool add_old_keys(struct opening *o, struct heft_error *err)
+{
+    const struct heft_model *model = o->model;
+    uint32_t found;
+
+    for (uint32_t i = 0; i < model->n_rows; i++)
+        if (!add_key(o, model->rows[i].name, (struct key){0, i, true}, &found, err))
+            return false;
+    for (uint32_t i = 0; i < model->n_blobs; i++)
+        if (!add_key(o, model->blobs[i].name, (struct key){0, i, false}, &found, err))
+            return false;
+    o->n_old = o->n_keys;
+    return true;
+}
+
+static bool same_dims(const struct heft_row *a, const struct heft_row *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && !a->parts && !a->flags &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
+           (a->order != NULL) == (b->order != NULL) &&
+           (!a->order || memcmp(a->order, b->order, a->rank) == 0);
+}
+
+/* n bytes of two storages, from these offsets on. */
+static bool same_bytes(const struct heft_model *model, const struct heft_storage *x, uint64_t at,
+                       const struct heft_storage *y, uint64_t to, uint64_t n, bool *same,
+                       struct heft_error *err)
+{
+    uint8_t one[4096], other[sizeof one];
+
+    *same = x->coding == HEFT_CODING_RAW && heft_within(at, n, x->len);
+    for (uint64_t done = 0; *same && done < n; done += sizeof one) {
+        const size_t piece = (size_t)heft_min_u64(n - done, sizeof one);
+
+        if (!heft_source_read(&model->sources[x->source].source, x->off + at + done, one, piece,
+                              err) ||
+            !heft_source_read(&model->sources[y->source].source, y->off + to + done, other, piece,
+                              err))
+            return false;
+        *same = memcmp(one, other, piece) == 0;
+    }
+    return true;
+}
+
+/* Whether an older file's entry of that key is this one: the same bytes in the same layout. */
+static bool is_same(const struct opening *o, const struct key *old, const struct heft_row *row,
+                    uint64_t bytes, bool is_tensor, bool *same, struct heft_error *err)
+{
+    const struct heft_model *model = o->model;
+    const struct heft_storage *y = &model->storages[row->storage];
+    const uint32_t storage =
+        old->is_tensor ? model->rows[old->index].storage : model->blobs[old->index].storage;
+    const struct heft_storage *x = &model->storages[storage];
+
+    *same = false;
+    if (old->is_tensor != is_tensor)
+        return true;
+    if (is_tensor)
+        return !same_dims(&model->rows[old->index], row) ||
+               same_bytes(model, x, model->rows[old->index].offset, y, row->offset, bytes, same,
+                          err);
+    return x->len != y->len || same_bytes(model, x, 0, y, 0, bytes, same, err);
+}
+
+/* *again: it is there already, from another file. Within a file keys are unique. */
+static bool meet_key(struct opening *o, const struct heft_ptd_entry *e, const struct heft_row *row,
+                     bool *again, struct heft_error *err)
+{
+    const struct heft_model *model = o->model;
+    const uint32_t index = (uint32_t)(e->is_tensor ? model->n_rows : model->n_blobs);
+    uint32_t found;
+
+    if (!add_key(o, row->name, (struct key){e->key_at, index, e->is_tensor}, &found, err))
+        return false;
+    *again = false;
+    if (found == HEFT_MAP_NONE)
+        return true;
+    if (found < o->n_old && !is_same(o, &o->keys[found], row, e->bytes, e->is_tensor, again, err))
+        return false;
+    if (*again)
+        return true;
+    if (found < o->n_old)
+        heft_fail(err, HEFT_MALFORMED, e->key_at,
+                  "another input has this key with other bytes or another layout");
+    else
+        heft_fail(err, HEFT_MALFORMED, e->key_at,
+                  "a second entry of this key; the first has it at 0x%" PRIx64, o->keys[found].at);
+    return heft_error_about(err, "key", row->name);
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+/* The runtime hands out addresses in the mapped file: kernels take them for aligned. */
+static bool is_crooked(const struct opening *o, const struct heft_ptd_entry *e)
+{
+    return e->is_tensor && e->bytes &&
+           (o->ptd->segments[e->segment].off + e->offset) % heft_dtype_info(e->dtype)->word != 0;
+}
+
+static bool add_entry(void *ctx, uint32_t i, const struct heft_ptd_entry *e, struct heft_error *err)
+{
+    struct opening *o = ctx;
+    const struct place place = o->places[o->ptd->is_old ? i : e->segment];
+    struct heft_row row = {.offset = place.within,
+                           .storage = place.storage,
+                           .dtype = (uint8_t)e->dtype,
+                           .rank = e->rank};
+    bool again;
+
+    if (!name_entry(o, e, &row.name, err) ||
+        (e->is_tensor && !heft_ptd_set_dims(o->model, e, &row, err)) ||
+        !meet_key(o, e, &row, &again, err))
+        return false;
+    if (e->lacks_sizes)
+        note_odd(o, NO_SIZES, e->at);
+    if (e->is_tensor && !o->ptd->is_old && e->bytes < o->ptd->segments[e->segment].len)
+        note_odd(o, WIDE, e->at);
+    if (is_crooked(o, e))
+        note_odd(o, CROOKED, e->at);
+    o->used[e->segment] = 1;
+    if (again)
+        return true;
+    return e->is_tensor ? heft_model_add_row(o->model, &row, err)
+                        : add_blob(o, e, row.name, place, err);
+}
+
+static bool add_old_extent(void *ctx, uint32_t i, const struct heft_ptd_entry *e,
+                           struct heft_error *err)
+{
+    struct opening *o = ctx;
+
+    (void)i;
+    return add_extent(o, o->ptd->segments[e->segment].off + e->offset, e->bytes, err);
+}
+
+/* Segments are extents; of the old generation the entries, which are read once more for that. */
+static bool collect_extents(struct opening *o, uint64_t most, struct heft_error *err)
+{
+    const struct heft_ptd_visitor visitor = {add_old_extent, o};
+    struct heft_ptd *p = o->ptd;
+
+    if (p->is_old)
+        return heft_ptd_read_entries(p, most, o->model->limits.name, &visitor, err);
+    for (uint32_t i = 0; i < p->n_segments; i++)
+        if (!add_extent(o, p->segments[i].off, p->segments[i].len, err))
+            return false;
+    return true;
+}
+
+static bool tell_odd(const struct opening *o, struct heft_error *err)
+{
+    for (unsigned i = 0; i < ODDITIES; i++)
+        if (o->odd[i].n && !heft_model_note(o->model, oddities[i].severity, o->source, o->odd[i].at,
+                                            err, "%" PRIu64 " %s%s", o->odd[i].n,
+                                            o->odd[i].n == 1 ? oddities[i].one : oddities[i].many,
+                                            o->odd[i].n == 1 ? "" : "; the first is here"))
+            return false;
+    return true;
+}
+
+static bool add_all(struct opening *o, struct heft_error *err)
+{
+    const uint64_t most = heft_limit_tensors(&o->model->limits, o->model->file_bytes);
+    const struct heft_ptd_visitor visitor = {add_entry, o};
+    struct heft_ptd *p = o->ptd;
+
+    if (!heft_ptd_read_segments(p, most, &o->model->mem, err) || !collect_extents(o, most, err))
+        return false;
+    o->places = heft_arena_alloc(&o->scratch, o->n_extents * sizeof *o->places, err);
+    o->used = heft_arena_zero(&o->scratch, p->n_segments, 1, err);
+    if (!o->places || !o->used || !add_storages(o, err) || !add_old_keys(o, err) ||
+        !heft_ptd_read_entries(p, most, o->model->limits.name, &visitor, err))
+        return false;
+    judge_segments(o);
+    return tell_odd(o, err);
+}
+
+bool heft_ptd_add_all(struct heft_model *model, uint32_t source, struct heft_ptd *ptd,
+                      struct heft_error *err)
+{
+    struct opening o = {.model = model, .ptd = ptd, .source = source};
+    const bool ok = add_all(&o, err);
+
+    heft_free(o.extents);
+    heft_free(o.keys);
+    heft_strmap_release(&o.names);
+    heft_arena_release(&o.scratch);
+    return ok;
+}

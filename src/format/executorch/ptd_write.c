@@ -1,0 +1,385 @@
+/* ptd_write.c: plans a .ptd as ExecuTorch's Python serializer lays it out, byte for byte.
+ *
+ *     items and blobs, in the source's order ─► contents ─ those of the same bytes share ─► segments,
+ *     each aligned
+ *     tables (back to front): DataSegments, their vector; of each entry its key, sizes, dim_order,
+ *     layout, NamedData; their vector; the root (ptd_tables.c draws them)
+ *     file: tables with the header spliced in │ zeros │ segments, zeros between
+ *
+ * A tensor in channels_last order stays so; what else is strided is written row-major. */
+#include "base/endian.h"
+#include "format/executorch/ptd_parts.h"
+#include "format/executorch/ptd_share.h"
+
+#define ALIGNMENT 128 /* of segments, as the reference has it */
+#define SPLICE    48  /* the header, padded to 16 */
+#define ID        "FT01"
+
+/* What the tables say of a content. */
+struct entry {
+    struct heft_item *item; /* NULL: a blob */
+    struct heft_str name;
+    const uint8_t *order; /* dim_order; NULL: as the dimensions come */
+};
+
+struct out {
+    struct heft_plan *plan;
+    const struct heft_cargo *cargo;
+    struct heft_arena scratch;
+    struct heft_flat_out flat;
+    struct heft_ptd_content *contents;
+    struct entry *entries; /* of contents */
+    uint32_t *first;       /* of contents: the one that is stored */
+    uint32_t *segments;    /* … its segment */
+    uint64_t *offsets;     /* of segments */
+    uint32_t *stored;      /* segments: which content they are */
+    uint32_t *refs;
+    size_t n;
+    uint32_t n_segments;
+    uint64_t alignment;
+};
+
+/* ---- contents -------------------------------------------------------------------------------- */
+
+/* Whether the strides are those that a packed tensor of that order has, dimensions of extent 1
+ * included. */
+static bool has_strides(const struct heft_row *row, const uint64_t *stride, const uint8_t *order)
+{
+    uint64_t step = 1;
+
+    for (unsigned i = row->rank; i-- > 0;) {
+        if (stride[order[i]] != step)
+            return false;
+        step *= heft_max_u64(row->shape[order[i]], 1); /* of a tensor in memory: settled */
+    }
+    return true;
+}
+
+/* The dimensions by their strides, largest first, as exporters write them: of extent 1 they may
+ * come elsewhere than channels_last has them. */
+static void sort_dims(const uint64_t *stride, unsigned rank, uint8_t *order)
+{
+    for (unsigned i = 0; i < rank; i++) {
+        unsigned at = i;
+
+        for (; at > 0 && stride[order[at - 1]] < stride[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = (uint8_t)i;
+    }
+}
+
+/* The order that the file is to say, the source's own or channels_last, into *order; NULL:
+ * row-major. */
+static bool find_order(struct out *o, const struct heft_row *row, const uint8_t **order,
+                       struct heft_error *err)
+{
+    static const uint8_t last[][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}}, plain[] = {0, 1, 2, 3, 4};
+    const uint64_t *stride = row->stride ? row->stride : row->given;
+    uint8_t *sorted;
+
+    *order = row->order;
+    if (row->order || !stride || row->parts || (row->rank != 4 && row->rank != 5) ||
+        !has_strides(row, stride, last[row->rank - 4]) || has_strides(row, stride, plain))
+        return true;
+    *order = sorted = heft_arena_alloc(o->plan->mem, row->rank, err);
+    if (sorted)
+        sort_dims(stride, row->rank, sorted);
+    return sorted != NULL;
+}
+
+/* The row as its bytes lie: dimensions in the order of storage, row-major. */
+static const struct heft_row *physical(struct out *o, const struct heft_row *row,
+                                       const uint8_t *order, struct heft_error *err)
+{
+    struct heft_row *copy = heft_arena_alloc(o->plan->mem, sizeof *copy, err);
+    uint64_t *shape = copy ? heft_arena_u64(o->plan->mem, row->rank, err) : NULL;
+
+    if (!shape)
+        return NULL;
+    *copy = *row;
+    for (unsigned i = 0; i < row->rank; i++)
+        shape[i] = row->shape[order[i]];
+    copy->shape = shape;
+    copy->stride = copy->given = NULL;
+    copy->order = NULL;
+    return copy;
+}
+
+static bool check_name(struct heft_str name, struct heft_error *err)
+{
+    if (name.n > 0 && !memchr(name.p, '\0', name.n))
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "a key of a .ptd has a byte at least, and no NUL; rename it");
+    return heft_error_about(err, "tensor", name);
+}
+
+static bool check_dims(const struct heft_item *item, struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+    bool fits = row->rank <= HEFT_PTD_RANK;
+
+    for (unsigned i = 0; fits && i < row->rank; i++)
+        fits = row->shape[i] <= INT32_MAX;
+    if (fits)
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "a .ptd has tensors of up to %u dimensions, each below 2^31", HEFT_PTD_RANK);
+    return heft_error_about(err, "tensor", item->name);
+}
+
+static bool add_item(struct out *o, struct heft_item *item, struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+    const uint8_t *order;
+
+    if (!check_name(item->name, err) || !check_dims(item, err) ||
+        !find_order(o, row, &order, err) || (order && !(row = physical(o, row, order, err))))
+        return false;
+    o->entries[o->n] = (struct entry){item, item->name, order};
+    o->contents[o->n++] = (struct heft_ptd_content){row, item->bytes, item->as};
+    return true;
+}
+
+/* A blob as a row of bytes. */
+static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct heft_error *err)
+{
+    const uint64_t len = o->cargo->model->storages[blob->storage].len;
+    uint64_t *shape = heft_arena_u64(o->plan->mem, 1, err);
+    struct heft_row *row = shape ? heft_arena_zero(o->plan->mem, 1, sizeof *row, err) : NULL;
+
+    if (!row || !check_name(blob->name, err))
+        return false;
+    *shape = len;
+    *row = (struct heft_row){.name = blob->name,
+                             .shape = shape,
+                             .bytes = len,
+                             .storage = blob->storage,
+                             .dtype = HEFT_U8,
+                             .rank = 1};
+    o->entries[o->n] = (struct entry){NULL, blob->name, NULL};
+    o->contents[o->n++] = (struct heft_ptd_content){row, len, HEFT_U8};
+    return true;
+}
+
+/* Tensors differ in name from each other already; blobs may not. */
+static bool check_unique(struct out *o, struct heft_error *err)
+{
+    struct heft_strmap seen = {0};
+    uint32_t other = HEFT_MAP_NONE;
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && o->cargo->n_blobs && i < o->n; i++) {
+        ok = heft_strmap_add(&seen, o->entries[i].name, i, &other, err);
+        if (ok && other != HEFT_MAP_NONE)
+            ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
+                           o->contents[other].row->name.p, o->contents[i].row->name.p,
+                           o->entries[i].name.p);
+    }
+    heft_strmap_release(&seen);
+    return ok;
+}
+
+/* How many rows of the source stand before an item. */
+static size_t rows_before(const struct heft_cargo *cargo, const struct heft_item *item)
+{
+    return item->is_apart ? cargo->model->n_rows : (size_t)(item->row - cargo->model->rows);
+}
+
+/* Each blob where it stands among the rows of its source. */
+static bool collect_in_order(struct out *o, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = o->cargo;
+    size_t k = 0;
+
+    for (size_t i = 0; i < cargo->n_items; i++) {
+        const size_t before = rows_before(cargo, &cargo->items[i]);
+
+        for (; k < cargo->n_blobs && cargo->blobs[k].behind <= before; k++)
+            if (!add_blob(o, &cargo->blobs[k], err))
+                return false;
+        if (!add_item(o, &cargo->items[i], err))
+            return false;
+    }
+    for (; k < cargo->n_blobs; k++)
+        if (!add_blob(o, &cargo->blobs[k], err))
+            return false;
+    return true;
+}
+
+static bool collect(struct out *o, struct heft_error *err)
+{
+    const size_t n = o->cargo->n_items + o->cargo->n_blobs;
+
+    o->contents = heft_arena_zero(&o->scratch, n, sizeof *o->contents, err);
+    o->entries = heft_arena_zero(&o->scratch, n, sizeof *o->entries, err);
+    o->first = heft_arena_zero(&o->scratch, n, sizeof *o->first, err);
+    o->segments = heft_arena_zero(&o->scratch, n, sizeof *o->segments, err);
+    o->stored = heft_arena_zero(&o->scratch, n, sizeof *o->stored, err);
+    o->refs = heft_arena_zero(&o->scratch, n, sizeof *o->refs, err);
+    o->offsets = heft_arena_u64(&o->scratch, n, err);
+    if (!o->contents || !o->entries || !o->first || !o->segments || !o->stored || !o->refs ||
+        !o->offsets)
+        return false;
+    return collect_in_order(o, err) && check_unique(o, err);
+}
+
+/* ---- segments -------------------------------------------------------------------------------- */
+
+static uint64_t padding(uint64_t at, uint64_t alignment)
+{
+    return (alignment - at % alignment) % alignment;
+}
+
+/* In the order in which entries first need them. */
+static bool place_segments(struct out *o, struct heft_error *err)
+{
+    uint64_t end = 0;
+
+    for (uint32_t i = 0; i < o->n; i++) {
+        if (o->first[i] != i) {
+            o->segments[i] = o->segments[o->first[i]];
+            continue;
+        }
+        o->segments[i] = o->n_segments;
+        o->stored[o->n_segments] = i;
+        if (!heft_add(end, padding(end, o->alignment), &end))
+            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
+        o->offsets[o->n_segments++] = end;
+        if (!heft_add(end, o->contents[i].bytes, &end))
+            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^64 bytes or more");
+    }
+    return true;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static uint32_t put_segments(struct out *o)
+{
+    for (uint32_t i = 0; i < o->n_segments; i++) {
+        heft_flat_begin(&o->flat);
+        heft_flat_add(&o->flat, 1, o->contents[o->stored[i]].bytes, 8);
+        heft_flat_add(&o->flat, 0, o->offsets[i], 8);
+        o->refs[i] = heft_flat_end(&o->flat);
+    }
+    return heft_flat_put_refs(&o->flat, o->refs, o->n_segments);
+}
+
+static uint32_t put_layout(struct out *o, size_t i)
+{
+    const struct heft_item *item = o->entries[i].item;
+    const struct heft_row *row = item->row;
+    uint64_t order[HEFT_PTD_RANK];
+    uint32_t sizes, dim_order;
+
+    for (unsigned k = 0; k < row->rank; k++)
+        order[k] = o->entries[i].order ? o->entries[i].order[k] : k;
+    sizes = heft_flat_put_vector(&o->flat, row->shape, row->rank, 4);
+    dim_order = heft_flat_put_vector(&o->flat, order, row->rank, 1);
+    heft_flat_begin(&o->flat);
+    heft_flat_add_ref(&o->flat, 2, dim_order);
+    heft_flat_add_ref(&o->flat, 1, sizes);
+    heft_flat_add(&o->flat, 0, heft_ptd_type((enum heft_dtype)item->as), 1);
+    return heft_flat_end(&o->flat);
+}
+
+static uint32_t put_entries(struct out *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        const uint32_t key = heft_flat_put_string(&o->flat, o->entries[i].name);
+        const uint32_t layout = o->entries[i].item ? put_layout(o, i) : 0;
+
+        heft_flat_begin(&o->flat);
+        heft_flat_add_ref(&o->flat, 2, layout);
+        heft_flat_add(&o->flat, 1, o->segments[i], 4);
+        heft_flat_add_ref(&o->flat, 0, key);
+        o->refs[i] = heft_flat_end(&o->flat);
+    }
+    return heft_flat_put_refs(&o->flat, o->refs, o->n);
+}
+
+static bool put_tables(struct out *o, struct heft_bytes *bytes, struct heft_error *err)
+{
+    const uint32_t segments = put_segments(o);
+    const uint32_t entries = put_entries(o);
+
+    heft_flat_begin(&o->flat);
+    heft_flat_add_ref(&o->flat, 2, entries);
+    heft_flat_add_ref(&o->flat, 1, segments);
+    return heft_flat_finish(&o->flat, heft_flat_end(&o->flat), ID, bytes, err);
+}
+
+/* The tables with the header inside, up to the base of the segments. */
+static bool put_head(struct out *o, struct heft_str *head, struct heft_error *err)
+{
+    const size_t last = o->n_segments;
+    const uint64_t data = last ? o->offsets[last - 1] + o->contents[o->stored[last - 1]].bytes : 0;
+    struct heft_bytes flat;
+    uint64_t base;
+    uint8_t *p;
+
+    if (!put_tables(o, &flat, err))
+        return false;
+    base = flat.n + SPLICE; /* below 2^31 each */
+    base += padding(base, o->alignment);
+    p = heft_arena_zero(o->plan->mem, (size_t)base, 1, err);
+    if (!p)
+        return false;
+    heft_put_le32(p, heft_le32(flat.p) + SPLICE);
+    memcpy(p + 4, flat.p + 4, 4);
+    memcpy(p + 8, "FH01", 4);
+    heft_put_le32(p + 12, HEFT_PTD_HEADER);
+    heft_put_le64(p + 16, SPLICE);
+    heft_put_le64(p + 24, flat.n);
+    heft_put_le64(p + 32, base);
+    heft_put_le64(p + 40, data);
+    memcpy(p + 8 + SPLICE, flat.p + 8, flat.n - 8);
+    *head = (struct heft_str){(const char *)p, (size_t)base};
+    return true;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct heft_error *err)
+{
+    const char *zeros = heft_arena_zero(o->plan->mem, (size_t)o->alignment, 1, err);
+
+    for (uint32_t i = 0; zeros && i < o->n_segments; i++) {
+        const uint32_t k = o->stored[i];
+        const struct heft_ptd_content *c = &o->contents[k];
+        struct heft_item item = {
+            .row = c->row, .name = o->entries[k].name, .bytes = c->bytes, .as = c->as};
+        const uint64_t pad = base + o->offsets[i] - o->plan->files[file].size;
+
+        if (!heft_plan_put(o->plan, file, (struct heft_str){zeros, (size_t)pad}, err) ||
+            !heft_plan_item(o->plan, file, &item, err))
+            return false;
+    }
+    for (size_t i = 0; i < o->n; i++)
+        if (o->entries[i].item)
+            o->entries[i].item->at = base + o->offsets[o->segments[i]];
+    return zeros != NULL;
+}
+
+static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
+{
+    struct heft_str head;
+
+    return collect(o, err) && heft_ptd_share(o->cargo->model, o->contents, o->n, o->first, err) &&
+           place_segments(o, err) && put_head(o, &head, err) &&
+           heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
+           (o->n > 0 ||
+            heft_plan_note(o->plan, "a .ptd without entries: no runtime loads it", err));
+}
+
+bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                   struct heft_error *err)
+{
+    struct out o = {
+        .plan = plan, .cargo = cargo, .alignment = cargo->alignment ? cargo->alignment : ALIGNMENT};
+    const bool ok = plan_file(&o, file, err);
+
+    heft_flat_release(&o.flat);
+    heft_arena_release(&o.scratch);
+    return ok;
+}

@@ -1,0 +1,161 @@
+/* h5.c: HDF5 files of tensors (doc/format/hdf5.md): .h5, .hdf5, .weights.h5. libhdf5 reads them, in
+ * a module that is opened on first use; heft looks at the superblock first and reads contiguous
+ * data itself.
+ *
+ *     0 … base   user block      of 0, 512, 1024, … bytes
+ *     base       superblock      h5_superblock.c
+ *     … eof      object headers, B-trees, heaps, and data, anywhere
+ *
+ *     h5_walk.c   the module tells groups, datasets, attributes ──► entries, lists of names, values
+ *     h5_names.c  entries by the names that Keras gave them, in its order
+ *     h5_rows.c   contiguous: a storage of the file │ others: of a source that the module unpacks */
+#include "format/hdf5/h5_parts.h"
+
+#include "io/module.h"
+
+/* ---- the module -------------------------------------------------------------------------- */
+
+const struct heft_h5_module *heft_h5_load(struct heft_error *err)
+{
+    const struct heft_h5_module *module = heft_module_find(
+        "heft_hdf5.so", HEFT_H5_SYMBOL, "libhdf5 (in Debian libhdf5-dev brings it)", err);
+
+    if (module && module->version != HEFT_H5_VERSION) {
+        heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "heft's module heft_hdf5.so is of another release: version %" PRIu32
+                  ", %d is needed",
+                  module->version, HEFT_H5_VERSION);
+        return NULL;
+    }
+    return module;
+}
+
+bool heft_h5_blame(struct heft_error *err, const struct heft_error *found)
+{
+    return heft_fail(err, found->code, found->offset, "%s", found->text) ||
+           (found->file[0] && heft_error_file(err, found->file));
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static bool read_bytes(void *ctx, uint64_t off, void *dst, size_t n, struct heft_error *err)
+{
+    return heft_source_read(ctx, off, dst, n, err);
+}
+
+static bool open_file(struct heft_h5_reader *r, struct heft_error *err)
+{
+    struct heft_error found = {0};
+    struct heft_h5_input input = {.read = read_bytes, .size = 0};
+    uint64_t ignored;
+
+    r->module = heft_h5_load(err);
+    if (!r->module)
+        return false;
+    input.ctx = r->bytes;
+    input.size = r->bytes->size;
+    input.fd = heft_source_fd(r->bytes, 0, &ignored);
+    input.seconds = r->model->limits.seconds;
+    r->file = r->module->open(&input, &found);
+    return r->file || heft_h5_blame(err, &found);
+}
+
+static bool name_version(struct heft_h5_reader *r, struct heft_error *err)
+{
+    r->model->format = "h5";
+    r->model->version = heft_arena_printf(&r->model->mem, err, "superblock %u%s", r->version,
+                                          r->by_path    ? ", written by heft"
+                                          : r->is_keras ? ", named as by Keras"
+                                                        : "");
+    return r->model->version != NULL;
+}
+
+static void release(struct heft_h5_reader *r)
+{
+    if (r->file)
+        r->module->close(r->file);
+    heft_free(r->entries);
+    heft_free(r->lists);
+    heft_free(r->order);
+    heft_free(r->titles);
+    heft_strmap_release(&r->titled);
+}
+
+bool heft_h5_open(struct heft_model *model, uint32_t source, const struct heft_h5_config *config,
+                  struct heft_error *err)
+{
+    struct heft_h5_reader r = {.model = model, .source = source, .config = config};
+    bool ok;
+
+    r.bytes = heft_arena_alloc(&model->mem, sizeof *r.bytes, err);
+    if (!r.bytes)
+        return false;
+    *r.bytes = model->sources[source].source; /* the array of sources moves */
+    ok = heft_h5_superblock(&r, err) && open_file(&r, err) && heft_h5_walk(&r, err) &&
+         heft_h5_name(&r, err) && heft_h5_title(&r, err) && heft_h5_add_rows(&r, err) &&
+         name_version(&r, err);
+    release(&r);
+    return ok;
+}
+
+static bool open_h5(struct heft_model *model, uint32_t source, struct heft_error *err)
+{
+    return heft_h5_open(model, source, NULL, err);
+}
+
+/* ---- probing ----------------------------------------------------------------------------- */
+
+/* Behind a user block, which may be anything, the signature counts for less. */
+static int probe(const struct heft_probe *sample)
+{
+    static const char signature[] = "\x89HDF\r\n\x1a\n";
+    const size_t n = sizeof signature - 1;
+
+    for (size_t at = 0; at + n <= sample->head.n; at = at ? at * 2 : 512)
+        if (memcmp(sample->head.p + at, signature, n) == 0)
+            return at ? 80 : 98;
+    return 0;
+}
+
+/* Behind a longer user block. */
+static bool seek(const struct heft_source *source, bool *is_it, struct heft_error *err)
+{
+    uint64_t base;
+
+    return heft_h5_find(source, &base, is_it, err);
+}
+
+static bool holds(enum heft_dtype dtype)
+{
+    static const bool held[HEFT_DTYPE_COUNT] = {
+        [HEFT_BOOL] = true, [HEFT_U8] = true,  [HEFT_I8] = true,  [HEFT_I16] = true,
+        [HEFT_U16] = true,  [HEFT_F16] = true, [HEFT_I32] = true, [HEFT_U32] = true,
+        [HEFT_F32] = true,  [HEFT_C64] = true, [HEFT_F64] = true, [HEFT_I64] = true,
+        [HEFT_U64] = true,  [HEFT_C128] = true};
+
+    return held[dtype];
+}
+
+/* As huggingface_hub counts tensors of TensorFlow: an element of bool has one bit. */
+static uint64_t weigh(const struct heft_item *item)
+{
+    return item->as == HEFT_BOOL ? item->bytes / 8 + (item->bytes % 8 != 0) : item->bytes;
+}
+
+static const char *const extensions[] = {"h5", "hdf5", NULL};
+
+extern const struct heft_format heft_format_h5;
+const struct heft_format heft_format_h5 = {
+    .name = "h5",
+    .summary = "HDF5 weights, as Keras and h5py write them (.h5, .weights.h5)",
+    .probe = probe,
+    .seek = seek,
+    .open = open_h5,
+    .verify = heft_h5_verify,
+    .plan = heft_h5_plan,
+    .weigh = weigh,
+    .shard_name = heft_h5_shard_name,
+    .extensions = extensions,
+    .pattern = "tf_model{suffix}.h5",
+    .holds = holds,
+};

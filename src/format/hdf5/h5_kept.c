@@ -1,0 +1,61 @@
+/* h5_kept.c: the layers of a file of Keras that is written as HDF5 again.
+ *
+ *     /inner         weight_names = [d1/kernel, d2/kernel]     a model that is a layer of a model
+ *     row "d1/kernel"  ──►  layer "inner", weight "d1/kernel"  ──►  /inner/d1/kernel, listed so
+ *
+ * Names do not say which model a layer is in, and Keras' load_weights counts layers: what the source
+ * knows of them goes along. All or none: one file has one kind of names. */
+#include "format/hdf5/h5_parts.h"
+
+static bool map_layers(const struct heft_model *model, struct heft_strmap *map,
+                       struct heft_error *err)
+{
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        if (!heft_strmap_set(map, model->layers[i].name, i, err))
+            return false;
+    return true;
+}
+
+/* "inner/d1/kernel"; NUL-terminated, as paths are handed to libhdf5. */
+static bool join(struct heft_arena *mem, struct heft_h5_place *place, struct heft_error *err)
+{
+    struct heft_buf buf = {0};
+
+    heft_buf_str(&buf, place->layer);
+    heft_buf_text(&buf, place->layer.n ? "/" : "");
+    heft_buf_str(&buf, place->weight);
+    return heft_buf_take(&buf, mem, &place->path, err);
+}
+
+/* *found: the item has the name that its layer knows it by. */
+static bool find_place(const struct heft_cargo *cargo, const struct heft_strmap *map, size_t i,
+                       struct heft_h5_place *place, bool *found, struct heft_error *err)
+{
+    const struct heft_item *item = &cargo->items[i];
+    const uint32_t at = heft_strmap_get(map, item->row->name);
+    const struct heft_model_layer *layer;
+
+    *found = at != HEFT_MAP_NONE && heft_str_eq(item->name, item->row->name);
+    if (!*found)
+        return true;
+    layer = &cargo->model->layers[at];
+    *place = (struct heft_h5_place){
+        .layer = layer->layer, .weight = layer->weight, .is_listed = layer->is_listed};
+    return join(cargo->mem, place, err);
+}
+
+bool heft_h5_keep(const struct heft_cargo *cargo, const struct heft_h5_place **kept, bool *lost,
+                  struct heft_error *err)
+{
+    const size_t n = cargo->model->n_layers ? cargo->n_items : 0;
+    struct heft_h5_place *places = heft_arena_zero(cargo->mem, n, sizeof *places, err);
+    struct heft_strmap map = {0};
+    bool ok = places && map_layers(cargo->model, &map, err), all = n > 0;
+
+    for (size_t i = 0; ok && all && i < n; i++)
+        ok = find_place(cargo, &map, i, &places[i], &all, err);
+    heft_strmap_release(&map);
+    *kept = all ? places : NULL;
+    *lost = n > 0 && !all;
+    return ok;
+}

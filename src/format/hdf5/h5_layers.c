@@ -1,0 +1,222 @@
+/* h5_layers.c: the attributes of a file that heft writes: as Keras' legacy load_weights wants them.
+ * Layers are those of the source, where that is a file of Keras (h5_kept.c), else by name:
+ *
+ *     dense/kernel:0, dense/bias:0      /       layer_names  = [dense]
+ *                                       /dense  weight_names = [kernel:0, bias:0]
+ *     a/d1/kernel, a/d2/kernel          /       layer_names  = [a/d1, a/d2]      Keras 3: the names of a
+ *                                       /a/d1   weight_names = [kernel]          Sequential begin alike
+ *     scale                             /       weight_names = [scale]
+ *
+ * Names come in the order of the source: Keras assigns by order (h5_order.c: where the source has
+ * only a sorted one). A file says that its tensors are called by their paths, because a name in
+ * weight_names is else all of a tensor's name. */
+#include "base/text.h"
+#include "format/hdf5/h5_parts.h"
+
+/* What an attribute may take of an object header, of 64 KiB, as Keras has it. */
+#define MOST_BYTES 64512
+
+/* ---- one attribute ----------------------------------------------------------------------- */
+
+static bool add(struct heft_h5_attributes *out, const struct heft_h5_names *one,
+                struct heft_error *err)
+{
+    if (!heft_grow(&out->list, &out->cap, out->n, 1, sizeof *out->list, err))
+        return false;
+    out->list[out->n++] = *one;
+    return true;
+}
+
+bool heft_h5_add_text(struct heft_h5_attributes *out, const char *attribute, const char *text,
+                      struct heft_arena *mem, struct heft_error *err)
+{
+    struct heft_h5_text *one = heft_arena_alloc(mem, sizeof *one, err);
+
+    if (!one)
+        return false;
+    *one = (struct heft_h5_text){text, strlen(text)};
+    return add(out,
+               &(struct heft_h5_names){
+                   .group = {"", 0}, .attribute = attribute, .names = one, .n = 1, .is_text = true},
+               err);
+}
+
+/* How many equal parts (numpy.array_split's: the first ones longer by one) hold n names. */
+static bool count_parts(const struct heft_h5_text *names, size_t n, size_t *parts,
+                        struct heft_error *err)
+{
+    size_t longest = 1;
+
+    for (size_t i = 0; i < n; i++)
+        longest = names[i].n > longest ? names[i].n : longest;
+    if (longest > MOST_BYTES)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "a name of %zu bytes: an attribute of HDF5 holds at most %d", longest,
+                         MOST_BYTES);
+    *parts = n ? (n + MOST_BYTES / longest - 1) / (MOST_BYTES / longest) : 1;
+    return true;
+}
+
+bool heft_h5_add_list(struct heft_h5_attributes *out, struct heft_str group, const char *attribute,
+                      const struct heft_h5_text *names, size_t n, struct heft_arena *mem,
+                      struct heft_error *err)
+{
+    struct heft_h5_names one = {.group = {group.p, group.n}, .attribute = attribute};
+    size_t parts = 1, at = 0;
+
+    if (!count_parts(names, n, &parts, err))
+        return false;
+    for (size_t k = 0; k < parts; k++) {
+        one.names = names + at;
+        one.n = n / parts + (k < n % parts);
+        at += one.n;
+        if (parts > 1)
+            one.attribute = heft_arena_printf(mem, err, "%s%zu", attribute, k);
+        if (!one.attribute || !add(out, &one, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- layers ------------------------------------------------------------------------------ */
+
+struct layer {
+    struct heft_str path; /* empty: the root */
+    size_t n, first;      /* of `weights` */
+    bool is_listed;
+};
+
+struct layers {
+    const struct heft_cargo *cargo;
+    const struct heft_h5_place *kept;
+    struct heft_strmap map;
+    struct layer *list;
+    size_t n, cap;
+    uint32_t *of; /* layer of each item */
+    struct heft_h5_text *weights;
+    unsigned components; /* of a layer's path */
+};
+
+/* The first `components` of a name, without the slash behind them; less where it ends before. */
+static struct heft_str leading(struct heft_str name, unsigned components)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] == '/' && --components == 0)
+            return (struct heft_str){name.p, i};
+    return (struct heft_str){name.p, 0};
+}
+
+/* Keras 3 puts the model's name in front of all of a Sequential's names, and no ":0" behind. Of a
+ * Functional's it puts none, so that the first parts differ. */
+static unsigned layer_components(const struct heft_cargo *cargo)
+{
+    for (size_t i = 0; i < cargo->n_items; i++)
+        if (heft_str_ends(cargo->items[i].name, ":0") ||
+            !heft_str_eq(leading(cargo->items[i].name, 1), leading(cargo->items[0].name, 1)))
+            return 1;
+    return 2;
+}
+
+static struct heft_str layer_of(const struct layers *l, size_t i)
+{
+    const struct heft_str name = l->cargo->items[i].name;
+    const struct heft_str layer = l->kept ? l->kept[i].layer : leading(name, l->components);
+
+    return layer.n || l->kept ? layer : leading(name, 1);
+}
+
+/* The layer of item i. */
+static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_error *err)
+{
+    const struct heft_str path = layer_of(l, i);
+
+    if (!heft_strmap_add(&l->map, path, (uint32_t)l->n, at, err))
+        return false;
+    if (*at != HEFT_MAP_NONE)
+        return true;
+    if (!heft_grow(&l->list, &l->cap, l->n, 1, sizeof *l->list, err))
+        return false;
+    *at = (uint32_t)l->n;
+    l->list[l->n++] =
+        (struct layer){.path = path, .is_listed = path.n && (!l->kept || l->kept[i].is_listed)};
+    return true;
+}
+
+/* The layers in the order of their first items, and how many weights each has. */
+static bool count_layers(struct layers *l, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = l->cargo;
+    size_t first = 0;
+
+    l->of = heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->of, err);
+    l->weights =
+        l->of ? heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->weights, err) : NULL;
+    for (size_t i = 0; l->weights && i < cargo->n_items; i++) {
+        if (!find_layer(l, i, &l->of[i], err))
+            return false;
+        l->list[l->of[i]].n++;
+    }
+    for (size_t k = 0; k < l->n; k++) {
+        l->list[k].first = first;
+        first += l->list[k].n;
+        l->list[k].n = 0; /* counted again while filling */
+    }
+    return l->weights != NULL;
+}
+
+static void fill_weights(struct layers *l)
+{
+    for (size_t i = 0; i < l->cargo->n_items; i++) {
+        const struct heft_str name = l->cargo->items[i].name;
+        struct layer *layer = &l->list[l->of[i]];
+        const size_t skip = layer->path.n ? layer->path.n + 1 : 0;
+
+        l->weights[layer->first + layer->n++] =
+            l->kept ? (struct heft_h5_text){l->kept[i].weight.p, l->kept[i].weight.n}
+                    : (struct heft_h5_text){name.p + skip, name.n - skip};
+    }
+    for (size_t k = 0; k < l->n && !l->kept; k++)
+        heft_h5_order(l->weights + l->list[k].first, l->list[k].n);
+}
+
+static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct heft_error *err)
+{
+    struct heft_arena *mem = l->cargo->mem;
+    struct heft_h5_text *names = heft_arena_zero(mem, l->n, sizeof *names, err);
+    size_t n = 0;
+
+    if (!names)
+        return false;
+    for (size_t k = 0; k < l->n; k++)
+        if (l->list[k].is_listed)
+            names[n++] = (struct heft_h5_text){l->list[k].path.p, l->list[k].path.n};
+    if (n && !heft_h5_add_list(out, HEFT_STR(""), HEFT_H5_LAYERS, names, n, mem, err))
+        return false;
+    for (size_t k = 0; k < l->n; k++) {
+        const struct layer *layer = &l->list[k];
+        const char *path = heft_arena_text(mem, layer->path, err);
+
+        if (!path || !heft_h5_add_list(out, (struct heft_str){path, layer->path.n}, HEFT_H5_WEIGHTS,
+                                       l->weights + layer->first, layer->n, mem, err))
+            return false;
+    }
+    return true;
+}
+
+/* keras_version: what lies in layers is as Keras 2 has it; without it, readers turn kernels as those
+ * of Keras 1. */
+bool heft_h5_layers(const struct heft_cargo *cargo, const struct heft_h5_place *kept,
+                    struct heft_h5_attributes *out, struct heft_error *err)
+{
+    struct layers l = {.cargo = cargo, .kept = kept, .components = layer_components(cargo)};
+    bool ok = (kept || heft_h5_add_text(out, HEFT_H5_NAMES, HEFT_H5_PATHS, cargo->mem, err)) &&
+              heft_h5_add_text(out, HEFT_H5_KERAS, "2", cargo->mem, err) && count_layers(&l, err);
+
+    if (ok) {
+        fill_weights(&l);
+        ok = put_layers(&l, out, err);
+    }
+    heft_strmap_release(&l.map);
+    heft_free(l.list);
+    return ok;
+}

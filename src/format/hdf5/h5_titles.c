@@ -1,0 +1,446 @@
+/* h5_titles.c: the names that Keras 3 gives variables, for --names objects.
+ *
+ *     layers/lstm/vars             attribute name = "x"
+ *     layers/lstm/cell/vars        attribute name = "lstm_cell"
+ *     layers/lstm/cell/vars/0      ──► "x/lstm_cell/kernel"
+ *
+ * A group is called by its class where it is in a list (layers/dense_1), else by the attribute that
+ * holds it (self.dense: anything). Only groups of the first kind, or a .keras archive's config.json
+ * (h5_config.c), tell the class; it numbers its variables in the order in which it makes them
+ * (measured with Keras 3.15). Where the class is not known, or has other variables than the table, or
+ * quantized ones, the number stays: "x/0".
+ *
+ * Functional models give no name to what is in them, Sequential ones do; both begin anew where they
+ * bring their own input. The name of the root is in no file of weights alone, and left out. Names
+ * that two tensors would have are given to none. SpectralNormalization saves the kernel of its layer
+ * a second time, which is no tensor of its own. */
+#include "base/text.h"
+#include "format/hdf5/h5_parts.h"
+
+#define VARS       "vars"
+#define LAYER      "/layer/" VARS "/0"
+#define MOST_PARTS 64
+#define MOST_NAMES 4
+#define MOST_CLASS 32 /* letters of a class name */
+#define PIECE      ((size_t)1 << 16)
+
+struct variable {
+    const char *name;
+    uint8_t needs; /* a layer may go without it */
+};
+
+struct class_names {
+    const char *class_name;            /* as heft_h5_plain makes it */
+    struct variable names[MOST_NAMES]; /* in order */
+    uint8_t least;                     /* of a class without config: with fewer variables it is
+                                             not told which are absent */
+};
+
+#define KERNEL_BIAS {{"kernel", 0}, {"bias", HEFT_H5_BIAS}}, 1
+#define GAMMA_BETA  {{"gamma", HEFT_H5_SCALE}, {"beta", HEFT_H5_CENTER}}, 2
+#define SEPARABLE   {{"depthwise_kernel", 0}, {"pointwise_kernel", 0}, {"bias", HEFT_H5_BIAS}}, 2
+#define CELL        {{"kernel", 0}, {"recurrent_kernel", 0}, {"bias", HEFT_H5_BIAS}}, 2
+
+static const struct class_names classes[] = {
+    {"dense", KERNEL_BIAS},
+    {"einsumdense", KERNEL_BIAS},
+    {"conv1d", KERNEL_BIAS},
+    {"conv2d", KERNEL_BIAS},
+    {"conv3d", KERNEL_BIAS},
+    {"conv1dtranspose", KERNEL_BIAS},
+    {"conv2dtranspose", KERNEL_BIAS},
+    {"conv3dtranspose", KERNEL_BIAS},
+    {"depthwiseconv1d", KERNEL_BIAS},
+    {"depthwiseconv2d", KERNEL_BIAS},
+    {"separableconv1d", SEPARABLE},
+    {"separableconv2d", SEPARABLE},
+    {"embedding", {{"embeddings", 0}}, 1},
+    {"reversibleembedding", {{"embeddings", 0}, {"reverse_embeddings", HEFT_H5_REVERSE}}, 1},
+    {"batchnormalization",
+     {{"gamma", HEFT_H5_SCALE},
+      {"beta", HEFT_H5_CENTER},
+      {"moving_mean", 0},
+      {"moving_variance", 0}},
+     4},
+    {"layernormalization", GAMMA_BETA},
+    {"groupnormalization", GAMMA_BETA},
+    {"rmsnormalization", {{"scale", 0}}, 1},
+    {"normalization", {{"mean", 0}, {"variance", 0}, {"count", 0}}, 3},
+    {"spectralnormalization", {{NULL, 0}, {"vector_u", 0}}, 2},
+    {"additiveattention", {{"scale", 0}}, 1},
+    {"prelu", {{"alpha", 0}}, 1},
+    {"lstmcell", CELL},
+    {"grucell", CELL},
+    {"simplernncell", CELL},
+    {"convlstmcell", CELL},
+};
+
+/* Attributes by which Keras' attention holds its layers, which are of EinsumDense. */
+static const char *const projections[] = {
+    "query_dense",  "key_dense",  "value_dense",  "gate_dense",  "output_dense",
+    "_query_dense", "_key_dense", "_value_dense", "_gate_dense", "_output_dense",
+};
+
+/* What is known of a group. */
+struct group_class {
+    struct heft_str name; /* plain; n = 0: none */
+    const struct class_names *names;
+    const struct heft_h5_class *config;
+};
+
+struct titler {
+    struct heft_h5_reader *r;
+    struct heft_strmap counts; /* group → variables */
+    struct heft_strmap paths;  /* → entry */
+    struct heft_strmap names;  /* given → how many would have it */
+    size_t copies;
+    struct heft_error *err;
+};
+
+/* ---- paths ------------------------------------------------------------------------------- */
+
+static size_t last_slash(struct heft_str path)
+{
+    size_t at = path.n;
+
+    while (at > 0 && path.p[at - 1] != '/')
+        at--;
+    return at; /* where the last part begins */
+}
+
+/* "G/vars/0" → "G" and 0. */
+static bool split_path(struct heft_str path, struct heft_str *group, uint64_t *number)
+{
+    const size_t at = last_slash(path);
+    struct heft_str vars = {path.p, at ? at - 1 : 0};
+
+    *number = 0;
+    for (size_t i = at; i < path.n; i++) {
+        if (path.p[i] < '0' || path.p[i] > '9' || i - at > 6)
+            return false;
+        *number = *number * 10 + (uint64_t)(path.p[i] - '0');
+    }
+    if (at == path.n || !heft_str_ends(vars, "/" VARS))
+        return false;
+    *group = (struct heft_str){path.p, vars.n - sizeof VARS};
+    return true;
+}
+
+/* Looking up each group of a path takes its parts times its length. */
+static bool is_deep(struct heft_str path)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < path.n; i++)
+        parts += path.p[i] == '/';
+    return parts > MOST_PARTS;
+}
+
+/* "layers/dense_1" → "dense". */
+static struct heft_str last_part(struct heft_str group)
+{
+    const size_t at = last_slash(group);
+    size_t end = group.n;
+
+    while (end > at && group.p[end - 1] >= '0' && group.p[end - 1] <= '9')
+        end--;
+    if (end == group.n || end <= at + 1 || group.p[end - 1] != '_')
+        end = group.n + 1;
+    return (struct heft_str){group.p + at, end - 1 - at};
+}
+
+/* ---- classes ----------------------------------------------------------------------------- */
+
+static const struct heft_str *title_of(const struct titler *t, struct heft_str group)
+{
+    const uint32_t at = heft_strmap_get(&t->r->titled, group);
+
+    return at == HEFT_MAP_NONE ? NULL : &t->r->titles[at];
+}
+
+/* Objects have titles, lists have none; the root is an object. */
+static bool is_in_list(const struct titler *t, struct heft_str group)
+{
+    const size_t at = last_slash(group);
+
+    return at > 0 && !title_of(t, (struct heft_str){group.p, at - 1});
+}
+
+static bool is_projection(struct heft_str part)
+{
+    for (size_t i = 0; i < HEFT_COUNT(projections); i++)
+        if (heft_str_is(part, projections[i]))
+            return true;
+    return false;
+}
+
+/* The class as the group's path tells it. RNN layers call the cells that they make by the class. */
+static struct heft_str class_by_path(const struct titler *t, struct heft_str group,
+                                     struct heft_str title)
+{
+    const struct heft_str part = last_part(group);
+
+    if (is_in_list(t, group))
+        return part;
+    if (is_projection(part))
+        return HEFT_STR("einsum_dense");
+    if (heft_str_is(part, "cell") && heft_str_ends(title, "_cell"))
+        return title;
+    return (struct heft_str){"", 0};
+}
+
+static const struct class_names *find_names(struct heft_str name)
+{
+    for (size_t i = 0; i < HEFT_COUNT(classes); i++)
+        if (heft_str_is(name, classes[i].class_name))
+            return &classes[i];
+    return NULL;
+}
+
+/* Of a group that has a title. room: for the name, MOST_CLASS letters. */
+static struct group_class class_of(const struct titler *t, struct heft_str group,
+                                   struct heft_str title, char *room)
+{
+    const struct heft_h5_config *const config = t->r->config;
+    struct group_class c = {.config = config ? heft_h5_find_class(config, title) : NULL};
+
+    c.name.p = room;
+    if (c.config) {
+        if (c.config->is_known)
+            c.name = c.config->name;
+    } else {
+        c.name.n = heft_h5_plain(class_by_path(t, group, title), room, MOST_CLASS);
+        if (config && heft_strmap_get(&config->foreign, c.name) != HEFT_MAP_NONE)
+            c.name.n = 0;
+    }
+    c.names = find_names(c.name);
+    return c;
+}
+
+/* NULL: the number stays. */
+static const char *name_of(const struct group_class *c, uint64_t number, uint32_t count)
+{
+    const char *found = NULL;
+    uint32_t n = 0;
+
+    for (size_t i = 0; c->names && i < MOST_NAMES; i++) {
+        const struct variable *const v = &c->names->names[i];
+
+        if ((!v->name && i + 1 >= c->names->least) || (c->config && v->needs & c->config->without))
+            continue;
+        if (n++ == number)
+            found = v->name;
+    }
+    return c->names && (count == n || (!c->config && count < n && count >= c->names->least)) ? found
+                                                                                             : NULL;
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+/* The titles of the groups that lead there, the root's left out. */
+static void put_titles(const struct titler *t, struct heft_str group, struct heft_buf *out)
+{
+    char room[MOST_CLASS];
+
+    for (size_t end = 1; end <= group.n; end++) {
+        const struct heft_str part = {group.p, end};
+        const struct heft_str *const title =
+            end == group.n || group.p[end] == '/' ? title_of(t, part) : NULL;
+        struct group_class c;
+        bool is_functional;
+
+        if (!title)
+            continue;
+        c = class_of(t, part, *title, room);
+        is_functional = heft_str_is(c.name, "functional");
+        if (is_functional || (c.config && c.config->has_input))
+            out->n = 0;
+        if (!is_functional) {
+            heft_buf_str(out, *title);
+            heft_buf_char(out, '/');
+        }
+    }
+}
+
+static bool make_name(const struct titler *t, struct heft_str path, struct heft_str *out)
+{
+    const struct heft_str *title;
+    struct heft_buf buf = {0};
+    struct group_class c;
+    char room[MOST_CLASS];
+    struct heft_str group;
+    const char *name;
+    uint64_t number;
+
+    *out = (struct heft_str){NULL, 0};
+    if (is_deep(path) || !split_path(path, &group, &number) || !(title = title_of(t, group)))
+        return true;
+    c = class_of(t, group, *title, room);
+    name = name_of(&c, number, heft_strmap_get(&t->counts, group));
+    put_titles(t, group, &buf);
+    if (name)
+        heft_buf_text(&buf, name);
+    else
+        heft_buf_u64(&buf, number);
+    return heft_buf_take(&buf, &t->r->model->mem, out, t->err);
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+static bool look_alike(const struct heft_h5_entry *a, const struct heft_h5_entry *b)
+{
+    return !a->why && !b->why && a->dtype == b->dtype && a->is_big == b->is_big &&
+           a->bytes == b->bytes && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
+           a->offset != HEFT_H5_NOWHERE && b->offset != HEFT_H5_NOWHERE;
+}
+
+static bool compare_bytes(const struct titler *t, const struct heft_h5_entry *a,
+                          const struct heft_h5_entry *b, bool *same)
+{
+    uint8_t *const piece = heft_alloc(2 * PIECE, t->err);
+    bool ok = piece != NULL;
+    size_t now;
+
+    for (uint64_t at = 0; ok && *same && at < a->bytes; at += now) {
+        now = (size_t)heft_min_u64(PIECE, a->bytes - at);
+        ok = heft_source_read(t->r->bytes, a->offset + at, piece, now, t->err) &&
+             heft_source_read(t->r->bytes, b->offset + at, piece + PIECE, now, t->err);
+        *same = ok && memcmp(piece, piece + PIECE, now) == 0;
+    }
+    heft_free(piece);
+    return ok;
+}
+
+/* "sn/vars/0" beside "sn/layer/vars/0", of a class whose first variable is its kernel. */
+static bool find_copy(struct titler *t, struct heft_h5_entry *entry)
+{
+    struct heft_str group, path, layer;
+    const struct heft_str *title;
+    struct heft_buf buf = {0};
+    char room[MOST_CLASS];
+    uint64_t number;
+    uint32_t at;
+    bool same;
+
+    if (is_deep(entry->path) || !split_path(entry->path, &group, &number) || number != 0 ||
+        !(title = title_of(t, group)) ||
+        !heft_str_is(class_of(t, group, *title, room).name, "spectralnormalization"))
+        return true;
+    heft_buf_str(&buf, group);
+    heft_buf_text(&buf, LAYER);
+    if (!heft_buf_take(&buf, &t->r->model->mem, &path, t->err))
+        return false;
+    layer = (struct heft_str){path.p, path.n - (sizeof "/" VARS "/0" - 1)};
+    at = heft_strmap_get(&t->paths, path);
+    title = title_of(t, layer);
+    same = at != HEFT_MAP_NONE && title && class_of(t, layer, *title, room).names &&
+           look_alike(entry, &t->r->entries[at]);
+    if (same && !compare_bytes(t, entry, &t->r->entries[at], &same))
+        return false;
+    entry->is_copy = same;
+    t->copies += same;
+    return true;
+}
+
+static bool find_copies(struct titler *t)
+{
+    uint32_t found;
+
+    for (uint32_t i = 0; i < t->r->n_entries; i++)
+        if (!heft_strmap_add(&t->paths, t->r->entries[i].path, i, &found, t->err))
+            return false;
+    for (size_t i = 0; i < t->r->n_entries; i++)
+        if (!find_copy(t, &t->r->entries[i]))
+            return false;
+    return t->copies == 0 ||
+           heft_model_tell(t->r->model, t->r->source, t->err,
+                           "%zu kernel%s stored twice, as SpectralNormalization does: each is "
+                           "taken once",
+                           t->copies, t->copies == 1 ? " is" : "s are");
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+static bool count_name(struct heft_strmap *map, struct heft_str name, struct heft_error *err)
+{
+    const uint32_t before = heft_strmap_get(map, name);
+
+    return heft_strmap_set(map, name, before == HEFT_MAP_NONE ? 1 : before + 1, err);
+}
+
+/* Quantized layers have a scale behind their kernel, where others may have a bias. */
+static bool is_quantized(const struct heft_h5_entry *entry)
+{
+    return entry->dtype == HEFT_I8 || entry->dtype == HEFT_U8;
+}
+
+/* Of a group with a quantized variable: more than any class of the table has. */
+static bool count_groups(struct titler *t)
+{
+    struct heft_str group;
+    uint64_t number;
+
+    for (size_t i = 0; i < t->r->n_entries; i++) {
+        const struct heft_h5_entry *const entry = &t->r->entries[i];
+        bool ok = true;
+
+        if (!split_path(entry->path, &group, &number))
+            continue;
+        for (unsigned k = 0; ok && k < (is_quantized(entry) ? MOST_NAMES + 1 : 1); k++)
+            ok = count_name(&t->counts, group, t->err);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool name_entries(struct titler *t, struct heft_str *names)
+{
+    struct heft_h5_reader *const r = t->r;
+
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (!r->entries[i].is_copy &&
+            (!make_name(t, r->entries[i].path, &names[i]) ||
+             !count_name(&t->names, names[i].p ? names[i] : r->entries[i].path, t->err)))
+            return false;
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (names[i].p && heft_strmap_get(&t->names, names[i]) == 1)
+            r->entries[i].name = names[i];
+    return true;
+}
+
+bool heft_h5_add_title(struct heft_h5_reader *r, struct heft_str path, struct heft_str title,
+                       struct heft_error *err)
+{
+    struct heft_str group = {path.p, path.n - sizeof VARS}, kept;
+    uint32_t found;
+
+    if (!heft_str_ends(path, "/" VARS) || title.n == 0 ||
+        heft_utf8_check((struct heft_bytes){(const uint8_t *)title.p, title.n}) != title.n)
+        return true;
+    group.p = heft_arena_text(&r->model->mem, group, err);
+    kept = (struct heft_str){heft_arena_text(&r->model->mem, title, err), title.n};
+    if (!group.p || !kept.p ||
+        !heft_grow(&r->titles, &r->cap_titles, r->n_titles, 1, sizeof *r->titles, err))
+        return false;
+    r->titles[r->n_titles] = kept;
+    return heft_strmap_add(&r->titled, group, (uint32_t)r->n_titles++, &found, err);
+}
+
+bool heft_h5_title(struct heft_h5_reader *r, struct heft_error *err)
+{
+    struct titler t = {.r = r, .err = err};
+    struct heft_str *names;
+    bool ok;
+
+    if (r->n_titles == 0)
+        return true;
+    names = heft_calloc(r->n_entries + 1, sizeof *names, err);
+    ok = names && count_groups(&t) && find_copies(&t) && name_entries(&t, names);
+    heft_strmap_release(&t.counts);
+    heft_strmap_release(&t.paths);
+    heft_strmap_release(&t.names);
+    heft_free(names);
+    return ok;
+}

@@ -1,0 +1,217 @@
+/* numpy_npz_write.c: plans an archive as numpy.savez lets Python's zipfile write it, byte for byte.
+ *
+ *     50 4b 03 04  45  flags  0  0 21 00  crc  ff×4 ff×4  n 20      local header: 1980-01-01
+ *     NAME.npy                                                      n
+ *     01 00 10 00  size  size                                       20: zip64, always
+ *     npy header, data                                              stored
+ *     … more members …
+ *     50 4b 01 02  45 3  45  flags  0  0 21 00  crc  size size      central directory
+ *     n x 0 0 0  00 00 80 01  begin  NAME.npy  [zip64]
+ *     [50 4b 06 06 … 50 4b 06 07 …] 50 4b 05 06 …                   end records
+ *
+ * Flags are 0x0800 where a name is not ASCII. In the directory zip64 begins at 2^31, and the end
+ * records have it from there on, or with more than 65535 members. Headers have checksums of what
+ * follows them, so they are late. Python 3.11.4 and later write so; before, the 32-bit sizes of local
+ * headers were the real ones, and the version 20. */
+#include "format/numpy/numpy_parts.h"
+
+#include "base/endian.h"
+#include "wire/zip_write.h"
+
+#define LOCAL   30
+#define ZIP64   20
+#define CENTRAL 46
+#define WIDE    INT32_MAX /* what is above needs zip64, for Python */
+#define MOST    UINT16_MAX
+#define ASCII   0
+#define UTF8    0x0800
+#define DATE    0x21 /* 1980-01-01 */
+#define VERSION 45
+#define BLOCK   512 /* members of the directory that are made at once */
+
+struct member {
+    struct heft_str name; /* without ".npy" */
+    uint64_t begin, size;
+    uint32_t sum;
+    uint16_t flags;
+};
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+static void put_name(struct heft_pen *c, struct heft_str name)
+{
+    memcpy(c->p, name.p, name.n);
+    memcpy(c->p + name.n, ".npy", 4);
+    c->p += name.n + 4;
+}
+
+/* What is too wide is in zip64. */
+static uint64_t narrow(uint64_t v)
+{
+    return v > WIDE ? UINT32_MAX : v;
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+static void fill_local(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct member *m = ctx;
+    struct heft_pen c = {out};
+
+    (void)n;
+    heft_pen_le32(&c, 0x04034b50);
+    heft_pen_le16(&c, VERSION);
+    heft_pen_le16(&c, m->flags);
+    heft_pen_le32(&c, 0); /* method, time */
+    heft_pen_le16(&c, DATE);
+    heft_pen_le32(&c, sums[m->sum]);
+    heft_pen_le64(&c, UINT64_MAX); /* both sizes */
+    heft_pen_le16(&c, m->name.n + 4);
+    heft_pen_le16(&c, ZIP64);
+    put_name(&c, m->name);
+    heft_pen_le16(&c, 1);
+    heft_pen_le16(&c, ZIP64 - 4);
+    heft_pen_le64(&c, m->size);
+    heft_pen_le64(&c, m->size);
+}
+
+static bool is_ascii(struct heft_str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if ((uint8_t)name.p[i] >= 0x80)
+            return false;
+    return true;
+}
+
+static bool check_name(struct heft_str name, struct heft_error *err)
+{
+    if (memchr(name.p, 0, name.n))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a NUL in a name, which ends it in a zip");
+    return name.n + 4 <= MOST ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "a name of %zu bytes, in a zip at most %d fit with .npy", name.n, MOST - 4);
+}
+
+static bool add_member(struct heft_plan *plan, uint32_t file, struct heft_item *item,
+                       struct member *m, struct heft_error *err)
+{
+    const struct heft_late local = {fill_local, m};
+    struct heft_str header;
+
+    *m = (struct member){.name = item->name,
+                         .begin = plan->files[file].size,
+                         .flags = is_ascii(item->name) ? ASCII : UTF8};
+    if (!check_name(item->name, err) || !heft_numpy_header(plan, item, &header, err))
+        return heft_error_about(err, "tensor", item->name);
+    if (m->begin > INT64_MAX || !heft_add(header.n, item->bytes, &m->size) || m->size > INT64_MAX)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the output has 2^63 bytes or more");
+    if (!heft_plan_late(plan, file, local, LOCAL + item->name.n + 4 + ZIP64, err))
+        return false;
+    m->sum = heft_plan_sum_begin(plan);
+    if (!heft_plan_put(plan, file, header, err) || !heft_plan_item(plan, file, item, err))
+        return false;
+    heft_plan_sum_end(plan);
+    return true;
+}
+
+/* ---- the directory --------------------------------------------------------------------------- */
+
+static unsigned wide_numbers(const struct member *m)
+{
+    return (m->size > WIDE ? 2U : 0U) + (m->begin > WIDE ? 1U : 0U);
+}
+
+static uint64_t wide_field(const struct member *m)
+{
+    const unsigned numbers = wide_numbers(m);
+
+    return numbers ? 4 + 8 * numbers : 0;
+}
+
+static void put_central(struct heft_pen *c, const struct member *m, uint32_t crc)
+{
+    heft_pen_le32(c, 0x02014b50);
+    heft_pen_le16(c, 3 << 8 | VERSION); /* made on Unix */
+    heft_pen_le16(c, VERSION);
+    heft_pen_le16(c, m->flags);
+    heft_pen_le32(c, 0); /* method, time */
+    heft_pen_le16(c, DATE);
+    heft_pen_le32(c, crc);
+    heft_pen_le32(c, narrow(m->size));
+    heft_pen_le32(c, narrow(m->size));
+    heft_pen_le16(c, m->name.n + 4);
+    heft_pen_le16(c, wide_field(m));
+    heft_pen_le32(c, 0); /* comment, disk */
+    heft_pen_le16(c, 0);
+    heft_pen_le32(c, (uint32_t)0600 << 16);
+    heft_pen_le32(c, narrow(m->begin));
+    put_name(c, m->name);
+    if (!wide_numbers(m))
+        return;
+    heft_pen_le16(c, 1);
+    heft_pen_le16(c, wide_field(m) - 4);
+    if (m->size > WIDE) {
+        heft_pen_le64(c, m->size);
+        heft_pen_le64(c, m->size);
+    }
+    if (m->begin > WIDE)
+        heft_pen_le64(c, m->begin);
+}
+
+struct block {
+    const struct member *members;
+    size_t n;
+};
+
+static void fill_block(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
+{
+    const struct block *block = ctx;
+    struct heft_pen c = {out};
+
+    (void)n;
+    for (size_t i = 0; i < block->n; i++)
+        put_central(&c, &block->members[i], sums[block->members[i].sum]);
+}
+
+static bool add_blocks(struct heft_plan *plan, uint32_t file, const struct member *members,
+                       size_t n, struct heft_error *err)
+{
+    const size_t n_blocks = (n + BLOCK - 1) / BLOCK;
+    struct block *blocks = heft_arena_zero(plan->mem, n_blocks + 1, sizeof *blocks, err);
+
+    for (size_t b = 0; blocks && b < n_blocks; b++) {
+        struct block *block = &blocks[b];
+        uint64_t bytes = 0;
+
+        block->members = members + b * BLOCK;
+        block->n = (size_t)heft_min_u64(BLOCK, n - b * BLOCK);
+        for (size_t i = 0; i < block->n; i++)
+            bytes += CENTRAL + block->members[i].name.n + 4 + wide_field(&block->members[i]);
+        if (!heft_plan_late(plan, file, (struct heft_late){fill_block, block}, bytes, err))
+            return false;
+    }
+    return blocks != NULL;
+}
+
+bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                   struct heft_error *err)
+{
+    const size_t n = cargo->n_items;
+    struct member *members = heft_arena_zero(plan->mem, n + 1, sizeof *members, err);
+    uint8_t *bytes = members ? heft_arena_alloc(plan->mem, HEFT_ZIP_ENDS, err) : NULL;
+    struct heft_zip_ends ends = {.n = n, .maker = VERSION, .needed = VERSION};
+    size_t length;
+
+    for (size_t i = 0; bytes && i < n; i++)
+        if (!add_member(plan, file, &cargo->items[i], &members[i], err))
+            return false;
+    ends.begin = plan->files[file].size;
+    if (!bytes || !add_blocks(plan, file, members, n, err))
+        return false;
+    ends.end = plan->files[file].size;
+    ends.wide = n > MOST || ends.begin > WIDE || ends.end - ends.begin > WIDE;
+    length = heft_zip_put_ends(bytes, &ends);
+    return heft_plan_put(plan, file, (struct heft_str){(char *)bytes, length}, err) &&
+           heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
+}

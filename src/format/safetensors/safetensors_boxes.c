@@ -1,0 +1,432 @@
+/* safetensors_boxes.c: shards of torch.distributed.checkpoint (HuggingFaceStorageWriter): files whose
+ * tensors are boxes of larger ones.
+ *
+ *     shard-00001-model-00001-of-00001.safetensors     w F32 [3,4]
+ *         __metadata__  DCP_SHARDING_INFO  {"w": {"saved_offsets": [0, 0]}}
+ *     shard-00002-model-00001-of-00001.safetensors     w F32 [2,4]   {"w": {"saved_offsets": [3, 0]}}
+ *         →  w F32 [5,4] in two parts
+ *
+ * The full shape stands nowhere: it is where the farthest box ends, so a last shard that is missing
+ * cannot be seen in the files; one that lies beside them and was not given can. Without all of them a
+ * box is a row by its own name, w[0:3,0:4], and w cannot be read. */
+#include <stdlib.h>
+
+#include "core/parts.h"
+#include "format/safetensors/safetensors_parts.h"
+#include "wire/json.h"
+
+#define INFO    "DCP_SHARDING_INFO"
+#define VERSION "DCP_VERSION"
+#define OFFSETS "saved_offsets"
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+struct boxes {
+    struct heft_model *model;
+    uint32_t source;
+    size_t first; /* row of the file */
+    struct heft_strmap names;
+    struct heft_json json;
+    struct heft_arena scratch;
+    size_t first_box;
+    struct heft_error *err;
+};
+
+static bool refuse(struct boxes *b, struct heft_str name, const char *what)
+{
+    heft_fail(b->err, HEFT_MALFORMED, PREFIX, "%s", what);
+    return heft_error_about(b->err, "tensor", name);
+}
+
+/* The numbers behind "saved_offsets": as many as the tensor has dimensions. */
+static bool read_offsets(struct boxes *b, const struct heft_row *row, uint64_t *start)
+{
+    enum heft_json_token token = heft_json_next(&b->json);
+    unsigned n = 0;
+    uint64_t end;
+
+    if (token != HEFT_JSON_ARRAY)
+        return heft_json_refuse(&b->json, token, OFFSETS, "an array");
+    while ((token = heft_json_next(&b->json)) == HEFT_JSON_NUMBER) {
+        if (n == row->rank || !heft_json_u64(&b->json, &start[n]) ||
+            !heft_add(start[n], row->shape[n], &end) || end > INT64_MAX)
+            return refuse(b, row->name,
+                          INFO ": offsets must be integers, one a dimension, and end below 2^63");
+        n++;
+    }
+    if (token != HEFT_JSON_ARRAY_END)
+        return heft_json_refuse(&b->json, token, OFFSETS, "an array of numbers");
+    return n == row->rank || refuse(b, row->name, INFO ": fewer offsets than dimensions");
+}
+
+static bool read_box(struct boxes *b, const struct heft_row *row, struct heft_model_box *box)
+{
+    uint64_t *start = heft_arena_zero(&b->model->mem, row->rank + 1ull, sizeof *start, b->err);
+    enum heft_json_token token = start ? heft_json_next(&b->json) : HEFT_JSON_ERROR;
+    bool found = false;
+
+    if (token != HEFT_JSON_OBJECT)
+        return start && heft_json_refuse(&b->json, token, INFO " of a tensor", "an object");
+    while ((token = heft_json_next(&b->json)) == HEFT_JSON_KEY) {
+        const bool is_offsets = heft_str_is(b->json.text, OFFSETS);
+
+        if (is_offsets && found)
+            return refuse(b, row->name, INFO ": " OFFSETS " is given twice");
+        if (!(is_offsets ? read_offsets(b, row, start) : heft_json_skip(&b->json)))
+            return false;
+        found |= is_offsets;
+    }
+    box->start = start;
+    return token == HEFT_JSON_OBJECT_END && (found || refuse(b, row->name, INFO ": no " OFFSETS));
+}
+
+static bool read_tensor(struct boxes *b)
+{
+    struct heft_model *model = b->model;
+    const uint32_t found = heft_strmap_get(&b->names, b->json.text);
+    struct heft_model_box *box;
+
+    if (found == HEFT_MAP_NONE)
+        return heft_model_note(model, HEFT_FINDING, b->source, PREFIX, b->err,
+                               INFO " names %.*s, which is no tensor of the file",
+                               (int)heft_min_u64(b->json.text.n, 200), b->json.text.p) &&
+               heft_json_skip(&b->json);
+    box = &model->boxes[b->first_box + found];
+    if (box->start)
+        return refuse(b, model->rows[b->first + found].name, INFO " names it twice");
+    box->row = b->first + found;
+    box->source = b->source;
+    return read_box(b, &model->rows[box->row], box);
+}
+
+static bool read_info(struct boxes *b, struct heft_str text, size_t n)
+{
+    struct heft_model *model = b->model;
+    enum heft_json_token token;
+
+    if (!heft_grow(&model->boxes, &model->cap_boxes, model->n_boxes, n, sizeof *model->boxes,
+                   b->err))
+        return false;
+    memset(model->boxes + model->n_boxes, 0, n * sizeof *model->boxes);
+    b->first_box = model->n_boxes;
+    heft_json_begin(&b->json, (struct heft_bytes){(const uint8_t *)text.p, text.n}, HEFT_NO_OFFSET,
+                    &b->scratch, b->err);
+    token = heft_json_next(&b->json);
+    if (token != HEFT_JSON_OBJECT)
+        return heft_json_refuse(&b->json, token, INFO, "an object");
+    while ((token = heft_json_next(&b->json)) == HEFT_JSON_KEY)
+        if (!read_tensor(b))
+            return false;
+    if (token != HEFT_JSON_OBJECT_END || heft_json_next(&b->json) != HEFT_JSON_END)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!model->boxes[b->first_box + i].start)
+            return refuse(b, model->rows[b->first + i].name, INFO " has no offsets for it");
+    model->n_boxes += n;
+    return true;
+}
+
+/* What was read as boxes is no metadata any more: a file that is made of it is no shard. */
+static void drop_metadata(struct heft_model *model, size_t first)
+{
+    size_t kept = first;
+
+    for (size_t i = first; i < model->n_metadata; i++)
+        if (!heft_str_is(model->metadata[i].key, INFO) &&
+            !heft_str_is(model->metadata[i].key, VERSION))
+            model->metadata[kept++] = model->metadata[i];
+    model->n_metadata = kept;
+}
+
+bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t source, size_t first_row,
+                                 size_t first_metadata, struct heft_error *err)
+{
+    const size_t n = model->n_rows - first_row;
+    struct boxes b = {.model = model, .source = source, .first = first_row, .err = err};
+    size_t at = first_metadata;
+    bool ok = true;
+
+    while (at < model->n_metadata && !heft_str_is(model->metadata[at].key, INFO))
+        at++;
+    if (at == model->n_metadata)
+        return true;
+    for (size_t i = 0; ok && i < n; i++) {
+        uint32_t found;
+
+        ok = heft_strmap_add(&b.names, model->rows[first_row + i].name, (uint32_t)i, &found, err);
+    }
+    ok = ok && read_info(&b, model->metadata[at].value, n);
+    if (!ok && err->code == HEFT_MALFORMED && err->offset != PREFIX) { /* of its JSON */
+        err->offset = PREFIX;
+        heft_error_about(err, "metadata", HEFT_STR(INFO));
+    }
+    if (ok)
+        drop_metadata(model, first_metadata);
+    heft_strmap_release(&b.names);
+    heft_arena_release(&b.scratch);
+    return ok;
+}
+
+/* ---- joining ----------------------------------------------------------------------------- */
+
+struct joining {
+    struct heft_model *model;
+    const char *absent; /* a shard beside those that were given; NULL: none */
+    bool *gone;         /* a row */
+    size_t n_joined;
+    struct heft_arena scratch;
+    struct heft_error *err;
+};
+
+static const char *file_name(const char *path)
+{
+    return path + heft_path_folder(path);
+}
+
+static bool is_shard_name(const char *name)
+{
+    return strncmp(name, "shard-", 6) == 0 && heft_str_ends(heft_str_of(name), ".safetensors");
+}
+
+static bool is_at_origin(const struct heft_model *model, const struct heft_model_box *box)
+{
+    for (unsigned d = 0; d < model->rows[box->row].rank; d++)
+        if (box->start[d])
+            return false;
+    return true;
+}
+
+/* Files that torch writes whole have all offsets 0, and another name. */
+static bool drop_whole_files(struct joining *j)
+{
+    struct heft_model *model = j->model;
+    bool *is_part = heft_arena_zero(&j->scratch, model->n_sources + 1, sizeof *is_part, j->err);
+    size_t kept = 0;
+
+    for (size_t i = 0; is_part && i < model->n_boxes; i++) {
+        const uint32_t source = model->boxes[i].source;
+
+        is_part[source] = is_part[source] || !is_at_origin(model, &model->boxes[i]) ||
+                          is_shard_name(file_name(model->sources[source].path));
+    }
+    for (size_t i = 0; is_part && i < model->n_boxes; i++)
+        if (is_part[model->boxes[i].source])
+            model->boxes[kept++] = model->boxes[i];
+    model->n_boxes = kept;
+    return is_part != NULL;
+}
+
+static bool is_given(const struct heft_model *model, const char *folder, size_t n, const char *name)
+{
+    for (size_t i = 0; i < model->n_sources; i++) {
+        const char *path = model->sources[i].path;
+
+        if (path && heft_path_folder(path) == n && strncmp(path, folder, n) == 0 &&
+            strcmp(path + n, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A shard in the folder of the first one that was not given. */
+static bool find_absent(struct joining *j)
+{
+    const char *path = j->model->sources[j->model->boxes[0].source].path;
+    const size_t n = heft_path_folder(path);
+    const char *folder = n ? heft_arena_printf(&j->scratch, j->err, "%.*s", (int)n, path) : ".";
+    struct heft_error unseen = {0};
+    const char *const *names;
+    size_t count;
+
+    if (!folder)
+        return false;
+    if (heft_path_kind(folder) != HEFT_PATH_DIR ||
+        !heft_path_list(folder, &j->scratch, &names, &count, &unseen))
+        return true;
+    for (size_t i = 0; i < count && !j->absent; i++)
+        if (is_shard_name(names[i]) && !is_given(j->model, path, n, names[i])) {
+            j->absent = heft_arena_printf(&j->model->mem, j->err, "%s", names[i]);
+            return j->absent != NULL;
+        }
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct heft_model_box *x = a, *y = b;
+    const int order = heft_str_cmp(x->name, y->name);
+
+    return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+/* The tensor that boxes of one name are of: it ends where the farthest does. */
+static bool measure(struct joining *j, const struct heft_model_box *list, size_t n,
+                    struct heft_row *whole, const char **why)
+{
+    const struct heft_row *first = &j->model->rows[list->row];
+    uint64_t *shape = heft_arena_zero(&j->model->mem, first->rank + 1ull, sizeof *shape, j->err);
+
+    if (!shape)
+        return false;
+    for (size_t i = 0; i < n && !*why; i++) {
+        const struct heft_row *row = &j->model->rows[list[i].row];
+
+        if (row->dtype != first->dtype || row->rank != first->rank)
+            *why = "its parts differ in dtype or rank";
+        for (unsigned d = 0; d < row->rank && !*why; d++)
+            shape[d] = heft_max_u64(shape[d], list[i].start[d] + row->shape[d]);
+    }
+    *whole = *first;
+    whole->shape = shape;
+    return true;
+}
+
+static bool is_empty(const struct heft_row *row)
+{
+    for (unsigned d = 0; d < row->rank; d++)
+        if (row->shape[d] == 0)
+            return true;
+    return false;
+}
+
+static bool gather(struct joining *j, const struct heft_model_box *list, size_t n,
+                   struct heft_row *whole)
+{
+    struct heft_parts *parts = heft_arena_zero(&j->model->mem, 1, sizeof *parts, j->err);
+
+    if (!parts || !(parts->list = heft_arena_zero(&j->model->mem, n, sizeof *parts->list, j->err)))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct heft_row *row = &j->model->rows[list[i].row];
+
+        if (!is_empty(row))
+            parts->list[parts->n++] = (struct heft_part){.start = list[i].start,
+                                                         .extent = row->shape,
+                                                         .storage = row->storage,
+                                                         .flags = row->flags};
+    }
+    if (parts->n) {
+        whole->parts = parts;
+        whole->storage = parts->list[0].storage;
+    }
+    return true;
+}
+
+/* "w[0:3,0:4]" */
+static bool rename_box(struct joining *j, const struct heft_model_box *box)
+{
+    struct heft_row *row = &j->model->rows[box->row];
+    struct heft_buf text = {0};
+
+    heft_buf_str(&text, row->name);
+    heft_buf_char(&text, '[');
+    for (unsigned d = 0; d < row->rank; d++)
+        heft_buf_printf(&text, "%s%" PRIu64 ":%" PRIu64, d ? "," : "", box->start[d],
+                        box->start[d] + row->shape[d]);
+    heft_buf_char(&text, ']');
+    return heft_buf_take(&text, &j->model->mem, &row->name, j->err);
+}
+
+static const char *reason_of(struct joining *j, const struct heft_row *whole, size_t n,
+                             const char *why)
+{
+    struct heft_buf shape = {0};
+    struct heft_str text;
+
+    for (unsigned d = 0; d < whole->rank; d++)
+        heft_buf_printf(&shape, "%s%" PRIu64, d ? "," : "", whole->shape[d]);
+    if (!heft_buf_take(&shape, &j->scratch, &text, j->err))
+        return NULL;
+    if (j->absent)
+        return heft_arena_printf(&j->model->mem, j->err,
+                                 "%zu part%s of a distributed save, of [%s] or more: open it "
+                                 "together with %s and all other shards",
+                                 n, n == 1 ? "" : "s", text.p, j->absent);
+    return heft_arena_printf(&j->model->mem, j->err,
+                             "%zu part%s of a distributed save, of [%s] or more: %s", n,
+                             n == 1 ? "" : "s", text.p, why);
+}
+
+/* Each box is a row by its own name; the whole cannot be read. */
+static bool leave_apart(struct joining *j, const struct heft_model_box *list, size_t n,
+                        const struct heft_row *whole, const char *why)
+{
+    struct heft_model *model = j->model;
+    const char *reason = reason_of(j, whole, n, why);
+
+    if (!reason ||
+        !heft_model_add_unreadable(model, list->name, list->source, PREFIX, reason, j->err))
+        return false;
+    model->unreadable[model->n_unreadable - 1].is_finding = true;
+    for (size_t i = 0; i < n; i++)
+        if (!rename_box(j, &list[i]))
+            return false;
+    return true;
+}
+
+/* Boxes of one name: the tensor, in the place of the first. */
+static bool join_tensor(struct joining *j, const struct heft_model_box *list, size_t n)
+{
+    struct heft_error overlap = {0};
+    const char *why = NULL;
+    struct heft_row whole;
+
+    if (!measure(j, list, n, &whole, &why))
+        return false;
+    if (whole.rank == 0 && n == 1)
+        return true;
+    if (why || j->absent)
+        return leave_apart(j, list, n, &whole, why);
+    if (!gather(j, list, n, &whole))
+        return false;
+    if (whole.parts && !heft_parts_tile(j->model, &whole, &overlap))
+        return leave_apart(j, list, n, &whole, overlap.text);
+    if (!whole.parts && !is_empty(&whole))
+        return leave_apart(j, list, n, &whole, "all of them are empty");
+    j->model->rows[list->row] = whole;
+    for (size_t i = 1; i < n; i++)
+        j->gone[list[i].row] = true;
+    j->n_joined += n > 1;
+    return true;
+}
+
+static bool join_all(struct joining *j)
+{
+    struct heft_model *model = j->model;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < model->n_boxes; i++)
+        model->boxes[i].name = model->rows[model->boxes[i].row].name;
+    qsort(model->boxes, model->n_boxes, sizeof *model->boxes, by_name);
+    for (size_t i = 0, n; i < model->n_boxes; i += n) {
+        n = 1;
+        while (i + n < model->n_boxes &&
+               heft_str_eq(model->boxes[i].name, model->boxes[i + n].name))
+            n++;
+        if (!join_tensor(j, &model->boxes[i], n))
+            return false;
+    }
+    for (size_t i = 0; i < model->n_rows; i++)
+        if (!j->gone[i])
+            model->rows[kept++] = model->rows[i];
+    model->n_rows = kept;
+    return j->absent || heft_model_note(model, HEFT_NOTE, HEFT_NONE, HEFT_NO_OFFSET, j->err,
+                                        "tensors of a distributed save, whose shapes are as far as "
+                                        "its parts reach: a last shard that is missing would not "
+                                        "show");
+}
+
+bool heft_safetensors_join(struct heft_model *model, struct heft_error *err)
+{
+    struct joining j = {.model = model, .err = err};
+    bool ok;
+
+    if (model->n_boxes == 0)
+        return true;
+    j.gone = heft_arena_zero(&j.scratch, model->n_rows + 1, sizeof *j.gone, err);
+    ok = j.gone && drop_whole_files(&j) &&
+         (model->n_boxes == 0 || (find_absent(&j) && join_all(&j)));
+    model->n_boxes = 0;
+    heft_arena_release(&j.scratch);
+    return ok;
+}

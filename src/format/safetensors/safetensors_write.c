@@ -1,0 +1,181 @@
+/* safetensors_write.c: plans a safetensors file: length, header, then the tensors back to back
+ * (the layout is drawn in safetensors.c). Equal inputs give equal files: where the reference leaves
+ * the order to chance, names are sorted. */
+#include "base/endian.h"
+#include "base/text.h"
+#include "format/safetensors/safetensors_parts.h"
+
+/* ---- sorting -------------------------------------------------------------------------------- */
+
+/* Merges two neighbouring runs; runs that are in order already are only copied. */
+static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, heft_after_fn *after,
+                  const void *ctx)
+{
+    size_t left = 0, right = mid;
+
+    if (mid == end || !after(ctx, from[mid - 1], from[mid])) {
+        memcpy(to, from, end * sizeof *to);
+        return;
+    }
+    for (size_t i = 0; i < end; i++) {
+        const bool take_right = left == mid || (right < end && after(ctx, from[left], from[right]));
+
+        to[i] = take_right ? from[right++] : from[left++];
+    }
+}
+
+uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
+                                struct heft_arena *mem, struct heft_error *err)
+{
+    uint32_t *a = heft_arena_zero(mem, n, sizeof *a, err);
+    uint32_t *b = a ? heft_arena_zero(mem, n, sizeof *b, err) : NULL;
+
+    if (!b)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        a[i] = (uint32_t)i;
+    for (size_t width = 1; width < n; width *= 2) {
+        uint32_t *const done = b;
+
+        for (size_t at = 0; at < n; at += 2 * width) {
+            const size_t left = n - at;
+
+            merge(a + at, b + at, left < width ? left : width, left < 2 * width ? left : 2 * width,
+                  after, ctx);
+        }
+        b = a;
+        a = done;
+    }
+    return a;
+}
+
+/* ---- the header ----------------------------------------------------------------------------- */
+
+/* The reference's order: dtypes as declared, last first (so that every tensor of whole bytes is
+ * aligned), then names by bytes. */
+static bool item_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct heft_item *items = ctx;
+
+    if (items[a].as != items[b].as)
+        return items[a].as < items[b].as;
+    return heft_str_cmp(items[a].name, items[b].name) > 0;
+}
+
+static bool pair_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct heft_pair *pairs = ctx;
+
+    return heft_str_cmp(pairs[a].key, pairs[b].key) > 0;
+}
+
+static void put_pair(struct heft_buf *buf, struct heft_str key, struct heft_str value)
+{
+    heft_buf_json(buf, key, false);
+    heft_buf_char(buf, ':');
+    heft_buf_json(buf, value, false);
+}
+
+/* What the hub puts into a file: format=pt, and the rest where there is but one file (else the
+ * index has it). The reference writes keys in random order, we sort them. */
+static bool put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo,
+                         struct heft_error *err)
+{
+    const struct heft_str format = HEFT_STR("format"), pt = HEFT_STR("pt");
+    const size_t n = cargo->n_shards > 1 ? 0 : cargo->n_metadata;
+    const uint32_t *order = heft_safetensors_sort(n, pair_after, cargo->metadata, cargo->mem, err);
+    bool done = false;
+
+    if (!order)
+        return false;
+    heft_buf_text(buf, "\"" METADATA "\":{");
+    for (size_t i = 0; i < n; i++) {
+        const struct heft_pair *pair = &cargo->metadata[order[i]];
+        const int where = heft_str_cmp(pair->key, format);
+
+        if (!done && where > 0) {
+            put_pair(buf, format, pt);
+            heft_buf_char(buf, ',');
+        }
+        done |= where >= 0;
+        put_pair(buf, pair->key, pair->value);
+        heft_buf_text(buf, i + 1 < n || !done ? "," : "");
+    }
+    if (!done)
+        put_pair(buf, format, pt);
+    heft_buf_char(buf, '}');
+    return true;
+}
+
+static bool put_entry(struct heft_buf *buf, const struct heft_item *item, uint64_t *at,
+                      struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+
+    if (heft_str_is(item->name, METADATA))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "no tensor may be called " METADATA " in a safetensors file");
+    if (item->as >= DTYPE_COUNT)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "safetensors has no %s",
+                         heft_dtype_name((enum heft_dtype)item->as)) ||
+               heft_error_about(err, "tensor", item->name);
+    heft_buf_char(buf, ',');
+    heft_buf_json(buf, item->name, false);
+    heft_buf_text(buf, ":{\"dtype\":\"");
+    heft_buf_text(buf, heft_dtype_name((enum heft_dtype)item->as));
+    heft_buf_text(buf, "\",\"shape\":[");
+    for (unsigned i = 0; i < row->rank; i++) {
+        heft_buf_text(buf, i ? "," : "");
+        heft_buf_u64(buf, row->shape[i]);
+    }
+    heft_buf_text(buf, "],\"data_offsets\":[");
+    heft_buf_u64(buf, *at);
+    heft_buf_char(buf, ',');
+    *at += item->bytes;
+    heft_buf_u64(buf, *at);
+    heft_buf_text(buf, "]}");
+    return true;
+}
+
+/* Length, header, spaces up to a multiple of 8. */
+static bool put_header(struct heft_buf *buf, const struct heft_cargo *cargo, const uint32_t *order,
+                       struct heft_error *err)
+{
+    uint64_t at = 0;
+
+    heft_buf_put(buf, "\0\0\0\0\0\0\0\0{", PREFIX + 1);
+    if (!put_metadata(buf, cargo, err))
+        return false;
+    for (size_t i = 0; i < cargo->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
+        if (!put_entry(buf, &cargo->items[order[i]], &at, err))
+            return false;
+    heft_buf_char(buf, '}');
+    while (!buf->failed && buf->n % 8 != 0)
+        heft_buf_char(buf, ' ');
+    if (!heft_buf_ok(buf, err))
+        return false;
+    if (buf->n - PREFIX > MAX_HEADER)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "the header would have more than %d bytes, and no reader takes it; write "
+                         "more, smaller shards",
+                         MAX_HEADER);
+    heft_put_le64((uint8_t *)buf->p, buf->n - PREFIX);
+    return true;
+}
+
+bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+                           struct heft_error *err)
+{
+    const uint32_t *order =
+        heft_safetensors_sort(cargo->n_items, item_after, cargo->items, cargo->mem, err);
+    struct heft_buf buf = {0};
+    struct heft_str header;
+    bool ok = order && put_header(&buf, cargo, order, err) &&
+              heft_buf_take(&buf, plan->mem, &header, err) &&
+              heft_plan_put(plan, file, header, err);
+
+    heft_buf_release(&buf);
+    for (size_t i = 0; ok && i < cargo->n_items; i++)
+        ok = heft_plan_item(plan, file, &cargo->items[order[i]], err);
+    return ok;
+}

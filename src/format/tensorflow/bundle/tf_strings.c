@@ -1,0 +1,343 @@
+/* tf_strings.c: elements of varying length in a data file, and their checksums.
+ *
+ *     strings    length (varint) … , checksum of the lengths (u32), bytes …
+ *     variants   length (varint), bytes, checksum so far (u32); and so on
+ *
+ * Checksums are masked CRC-32Cs. Lengths go into them as numbers of fixed width, not as they stand:
+ * strings' as 4 bytes, or 8 beyond 32 bits, variants' as 8; in the byte order of the bundle. The
+ * checksum of the entry goes on where that of the lengths ends, over its 4 bytes and all strings. */
+#include "base/checksum.h"
+#include "base/endian.h"
+#include "format/tensorflow/bundle/tf_bundle.h"
+#include "wire/sstable_write.h"
+
+#define PIECE        65536
+#define LARGEST_TEXT (UINT64_C(1) << 30)
+
+/* The bytes of a storage, front to back. */
+struct feed {
+    const struct heft_source *src;
+    uint64_t at, end; /* of the source */
+    uint8_t piece[PIECE];
+    size_t n, used;
+    bool big;
+    struct heft_error *err;
+};
+
+static void begin(struct feed *f, const struct heft_model *model,
+                  const struct heft_storage *storage, struct heft_error *err)
+{
+    f->src = &model->sources[storage->source].source;
+    f->at = storage->off;
+    f->end = storage->off + storage->len;
+    f->err = err;
+}
+
+static bool refill(struct feed *f)
+{
+    const uint64_t left = f->end - f->at;
+
+    f->n = (size_t)heft_min_u64(left, sizeof f->piece);
+    f->used = 0;
+    if (f->n == 0)
+        return heft_fail(f->err, HEFT_MALFORMED, f->end, "the elements end behind their bytes");
+    if (!heft_source_read(f->src, f->at, f->piece, f->n, f->err))
+        return false;
+    f->at += f->n;
+    return true;
+}
+
+static uint64_t where(const struct feed *f)
+{
+    return f->at - (f->n - f->used);
+}
+
+static bool take_byte(struct feed *f, uint8_t *out)
+{
+    if (f->used == f->n && !refill(f))
+        return false;
+    *out = f->piece[f->used++];
+    return true;
+}
+
+static bool take_length(struct feed *f, uint64_t *out)
+{
+    const uint64_t begin = where(f);
+    uint8_t byte = 0x80;
+
+    *out = 0;
+    for (unsigned shift = 0; byte & 0x80; shift += 7) {
+        if (!take_byte(f, &byte))
+            return false;
+        if (shift > 63 || (shift == 63 && byte > 1))
+            return heft_fail(f->err, HEFT_MALFORMED, begin, "a length of more than 64 bits");
+        *out |= (uint64_t)(byte & 0x7f) << shift;
+    }
+    return true;
+}
+
+/* The next n bytes into the checksum. */
+static bool sum_bytes(struct feed *f, uint64_t n, uint32_t *crc)
+{
+    while (n > 0) {
+        size_t some;
+
+        if (f->used == f->n && !refill(f))
+            return false;
+        some = (size_t)heft_min_u64(n, f->n - f->used);
+        *crc = heft_crc32c(*crc, f->piece + f->used, some);
+        f->used += some;
+        n -= some;
+    }
+    return true;
+}
+
+/* A number as the machine that wrote it has it. */
+static uint32_t sum_number(uint32_t crc, uint64_t v, unsigned width, bool big)
+{
+    uint8_t bytes[8];
+
+    for (unsigned i = 0; i < width; i++)
+        bytes[i] = (uint8_t)(v >> 8 * (big ? width - 1 - i : i));
+    return heft_crc32c(crc, bytes, width);
+}
+
+/* Four bytes that hold the checksum so far; they go into it, too. */
+static bool take_sum(struct feed *f, const char *of, uint32_t *crc)
+{
+    const uint64_t begin = where(f);
+    uint8_t bytes[4];
+    uint32_t stored;
+
+    for (unsigned i = 0; i < 4; i++)
+        if (!take_byte(f, &bytes[f->big ? 3 - i : i]))
+            return false;
+    stored = heft_crc_unmask(heft_le32(bytes));
+    if (stored != *crc)
+        return heft_fail(f->err, HEFT_MISMATCH, begin,
+                         "the CRC-32C of %s is %08" PRIx32 ", the file says %08" PRIx32, of, *crc,
+                         stored);
+    *crc = sum_number(*crc, heft_le32(bytes), 4, f->big);
+    return true;
+}
+
+static bool judge(const struct feed *f, const struct heft_storage *storage, uint32_t crc)
+{
+    if (where(f) != f->end)
+        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                         "%" PRIu64 " bytes follow the last element", f->end - where(f));
+    return crc == storage->crc ||
+           heft_fail(f->err, HEFT_MISMATCH, storage->off,
+                     "CRC-32C is %08" PRIx32 ", the file says %08" PRIx32, crc, storage->crc);
+}
+
+/* ---- the two kinds ----------------------------------------------------------------------- */
+
+static bool sum_strings(struct feed *f, const struct heft_storage *storage)
+{
+    uint64_t length, total = 0;
+    uint32_t crc = 0;
+
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
+        if (!take_length(f, &length))
+            return false;
+        if (!heft_add(total, length, &total))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+        crc = sum_number(crc, length, length > UINT32_MAX ? 8 : 4, f->big);
+    }
+    if (!take_sum(f, "the lengths", &crc))
+        return false;
+    if (total != f->end - where(f))
+        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                         "the strings have %" PRIu64 " bytes, here are %" PRIu64, total,
+                         f->end - where(f));
+    return sum_bytes(f, total, &crc) && judge(f, storage, crc);
+}
+
+static bool sum_variants(struct feed *f, const struct heft_storage *storage)
+{
+    uint32_t crc = 0;
+
+    for (uint64_t i = 0; i < storage->more->count; i++) {
+        uint64_t length;
+
+        if (!take_length(f, &length))
+            return false;
+        crc = sum_number(crc, length, 8, f->big);
+        if (length > f->end - where(f))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                             "a variant of %" PRIu64 " bytes, here are %" PRIu64, length,
+                             f->end - where(f));
+        if (!sum_bytes(f, length, &crc) || !take_sum(f, "a variant", &crc))
+            return false;
+    }
+    return judge(f, storage, crc);
+}
+
+static bool check(const struct heft_model *model, const struct heft_storage *storage, bool big,
+                  bool (*sum)(struct feed *, const struct heft_storage *), struct heft_error *err)
+{
+    struct feed *f = heft_calloc(1, sizeof *f, err);
+    bool ok;
+
+    if (!f)
+        return false;
+    begin(f, model, storage, err);
+    f->big = big;
+    ok = sum(f, storage);
+    heft_free(f);
+    return ok;
+}
+
+bool heft_tf_check_strings(const struct heft_model *model, const struct heft_storage *storage,
+                           struct heft_error *err)
+{
+    return check(model, storage, false, sum_strings, err);
+}
+
+bool heft_tf_check_strings_big(const struct heft_model *model, const struct heft_storage *storage,
+                               struct heft_error *err)
+{
+    return check(model, storage, true, sum_strings, err);
+}
+
+bool heft_tf_check_variants(const struct heft_model *model, const struct heft_storage *storage,
+                            struct heft_error *err)
+{
+    return check(model, storage, false, sum_variants, err);
+}
+
+bool heft_tf_check_variants_big(const struct heft_model *model, const struct heft_storage *storage,
+                                struct heft_error *err)
+{
+    return check(model, storage, true, sum_variants, err);
+}
+
+/* ---- the other byte order ---------------------------------------------------------------- */
+
+/* All lengths as numbers of both orders, the bytes that they take, and what they add up to. */
+static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint32_t *big,
+                        uint32_t *little, uint64_t *total)
+{
+    uint64_t length;
+
+    *big = *little = 0;
+    *total = 0;
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
+        unsigned width;
+
+        if (!take_length(f, &length))
+            return false;
+        if (!heft_add(*total, length, total))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+        width = length > UINT32_MAX ? 8 : 4;
+        *big = sum_number(*big, length, width, true);
+        *little = sum_number(*little, length, width, false);
+    }
+    return true;
+}
+
+/* The strings themselves are not read: CRCs are linear, so their share of the old checksum is their
+ * share of the new one. For the same reason what differs from a checksum goes on to differ. */
+static bool swap_strings(struct feed *f, const struct heft_storage *storage,
+                         struct heft_tf_swapped *out)
+{
+    uint32_t big, little, wrong, share;
+    uint8_t word[4];
+    uint64_t total;
+
+    if (!sum_lengths(f, storage, &big, &little, &total))
+        return false;
+    out->lengths = where(f) - storage->off;
+    for (unsigned i = 0; i < 4; i++)
+        if (!take_byte(f, &word[3 - i]))
+            return false;
+    if (total != f->end - where(f))
+        return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                         "the strings have %" PRIu64 " bytes, here are %" PRIu64, total,
+                         f->end - where(f));
+    wrong = heft_crc_unmask(heft_le32(word)) ^ big;
+    share = heft_crc32c_combine(sum_number(big, heft_le32(word), 4, true), storage->crc, total);
+    heft_put_le32(out->word, heft_crc_mask(little ^ wrong));
+    out->crc = heft_crc32c_combine(heft_crc32c(little, out->word, 4), share, total);
+    return true;
+}
+
+bool heft_tf_swap_strings(const struct heft_model *model, const struct heft_storage *storage,
+                          struct heft_tf_swapped *out, struct heft_error *err)
+{
+    struct feed *f = heft_calloc(1, sizeof *f, err);
+    bool ok;
+
+    if (!f)
+        return false;
+    begin(f, model, storage, err);
+    ok = swap_strings(f, storage, out);
+    heft_free(f);
+    return ok;
+}
+
+/* ---- handing them out -------------------------------------------------------------------- */
+
+/* Where the strings begin: behind the lengths, which must have room for them. */
+static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uint64_t *at)
+{
+    uint64_t length, total = 0;
+
+    for (uint64_t i = 0; i < storage->more->count; i++) {
+        if (!take_length(f, &length))
+            return false;
+        if (!heft_add(total, length, &total))
+            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+    }
+    *at = where(f) + 4;
+    return (*at <= f->end && total == f->end - *at) ||
+           heft_fail(f->err, HEFT_MALFORMED, where(f),
+                     "the strings have %" PRIu64 " bytes, a checksum and they do not fill %" PRIu64,
+                     total, f->end - where(f));
+}
+
+struct giver {
+    bool (*each)(void *ctx, const char *text, size_t n);
+    void *ctx;
+    char *text;
+    size_t cap;
+    bool stopped;
+};
+
+static bool give(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
+{
+    if (n > LARGEST_TEXT)
+        return heft_fail(f->err, HEFT_LIMIT, at,
+                         "a string of %" PRIu64 " bytes, the limit is 1 GiB", n);
+    if (!heft_grow(&g->text, &g->cap, 0, (size_t)n + 1, 1, f->err) ||
+        !heft_source_read(f->src, at, g->text, (size_t)n, f->err))
+        return false;
+    g->stopped = !g->each(g->ctx, g->text, (size_t)n);
+    return true;
+}
+
+/* Two walks over the lengths: the first finds where the strings begin, and that they fit. */
+bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *storage,
+                     bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
+                     struct heft_error *err)
+{
+    struct feed *f = storage->len ? heft_calloc(1, sizeof *f, err) : NULL;
+    struct giver g = {.each = each, .ctx = ctx};
+    uint64_t at = 0, length;
+    bool ok;
+
+    if (!f)
+        return storage->len == 0; /* no strings, nothing stored */
+    begin(f, model, storage, err);
+    ok = pass_lengths(f, storage, &at);
+    f->n = f->used = 0;
+    begin(f, model, storage, err);
+    for (uint64_t i = 0; ok && i < storage->more->count && !g.stopped; i++) {
+        ok = take_length(f, &length) && give(&g, f, at, length);
+        at += ok ? length : 0;
+    }
+    heft_free(g.text);
+    heft_free(f);
+    return ok;
+}

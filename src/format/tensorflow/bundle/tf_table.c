@@ -1,0 +1,81 @@
+/* tf_table.c: the walk through a table of TensorFlow, an index or a V1 checkpoint: claims what of it is
+ * no entry, tells what is not as it should be, and hands out the entries. */
+#include "format/tensorflow/bundle/tf_bundle.h"
+
+struct walk {
+    struct heft_tf_bundle *b;
+    uint32_t source;
+};
+
+static bool note_odd(void *ctx, uint64_t off, const char *text, struct heft_error *err)
+{
+    const struct walk *w = ctx;
+
+    return heft_model_note(w->b->model, HEFT_FINDING, w->source, off, err, "%s", text);
+}
+
+/* What of a block is no entry. */
+static bool claim_block(void *ctx, const struct heft_sstable_found *block, struct heft_error *err)
+{
+    static const char *const whats[] = {"data block", "metaindex block", "index block"};
+    const struct walk *w = ctx;
+    const uint64_t end = block->range.off + block->range.size; /* in the file: was read */
+    bool ok;
+
+    if (block->kind != HEFT_SSTABLE_DATA)
+        ok = heft_model_claim(w->b->model, w->source, block->range.off, block->range.size,
+                              whats[block->kind], err);
+    else if (block->is_packed)
+        ok = heft_model_claim(w->b->model, w->source, block->range.off, block->range.size,
+                              "data block, packed with snappy", err);
+    else
+        ok = heft_model_claim(w->b->model, w->source, block->restarts, end - block->restarts,
+                              "restarts of the data block", err);
+    return ok &&
+           heft_model_claim_of(w->b->model, w->source, end, HEFT_SSTABLE_TRAILER,
+                               "type and CRC-32C of the ", heft_str_of(whats[block->kind]), err);
+}
+
+static bool claim_footer(const struct walk *w)
+{
+    const uint64_t size = w->b->model->sources[w->source].source.size;
+
+    return heft_model_claim(w->b->model, w->source, size - HEFT_SSTABLE_FOOTER, HEFT_SSTABLE_FOOTER,
+                            "footer", w->b->err);
+}
+
+bool heft_tf_claim_entry(const struct heft_tf_bundle *b, uint32_t source,
+                         const struct heft_sstable_entry *e, const char *what, struct heft_str of)
+{
+    return e->is_packed || heft_model_claim_of(b->model, source, e->off, e->len, what, of, b->err);
+}
+
+bool heft_tf_walk(struct heft_tf_bundle *b, uint32_t source,
+                  bool (*each)(struct heft_tf_bundle *b, const struct heft_sstable_entry *e))
+{
+    struct walk w = {b, source};
+    const struct heft_sstable_watcher watcher = {claim_block, note_odd, &w};
+    const struct heft_source src = b->model->sources[source].source; /* the array moves */
+    struct heft_sstable_entry e;
+    struct heft_sstable table;
+    bool ok = heft_sstable_open(&table, &src, &watcher, b->err);
+
+    while (ok && heft_sstable_next(&table, &e, b->err)) {
+        ok = each(b, &e);
+        if (!ok && e.is_packed)
+            b->err->offset = e.off;
+    }
+    ok = ok && !table.failed && claim_footer(&w);
+    heft_sstable_close(&table);
+    return ok;
+}
+
+void heft_tf_release(struct heft_tf_bundle *b)
+{
+    heft_free(b->shards);
+    heft_free(b->slices);
+    heft_u32map_release(&b->shard_numbers);
+    heft_strmap_release(&b->slice_keys);
+    heft_buf_release(&b->key);
+    heft_arena_release(&b->scratch);
+}

@@ -1,0 +1,134 @@
+/* heft_index.c: the other side of the door: walking through the index of a TensorFlow checkpoint. What
+ * entries say is of format/tf_tell. */
+#include "base/given.h"
+#include "api/checkpoint.h"
+#include "core/locate.h"
+#include "core/registry.h"
+#include "format/tensorflow/bundle/tf_tell.h"
+#include "heft/heft.h"
+
+struct walk {
+    struct heft_arena mem;
+    struct heft_source source;
+    struct heft_sstable table;
+    struct heft_tf_teller teller;
+    struct heft_buf text;
+};
+
+static bool is_table_format(const struct heft_format *format)
+{
+    return format && (strcmp(format->name, "tf-bundle") == 0 || strcmp(format->name, "tf-v1") == 0);
+}
+
+/* Files that name an index, by themselves or by where they lie. */
+static bool leads_on(const char *name)
+{
+    static const char *const names[] = {"checkpoint", "saved_model.pb", "saved_model.pbtxt"};
+
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whoever opens such a file finds the index. */
+static const char *follow(struct walk *w, const char *path, const struct heft_open_options *options,
+                          struct heft_error *err)
+{
+    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, options, NULL, err);
+    const char *found = c ? path : NULL;
+
+    for (size_t i = 0; c && i < c->model.n_sources; i++)
+        if (is_table_format(c->model.sources[i].format)) {
+            found = heft_arena_text(&w->mem, heft_str_of(c->model.sources[i].path), err);
+            break;
+        }
+    heft_close(c);
+    return found;
+}
+
+static const char *find_table(struct walk *w, const char *given,
+                              const struct heft_open_options *options, struct heft_error *err)
+{
+    struct heft_located located;
+    const char *path;
+
+    if (!heft_locate(given, options ? options->step : NULL, &w->mem, &located, err))
+        return NULL;
+    path = located.paths[0];
+    return leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
+}
+
+static bool look(struct walk *w, bool *is_index, struct heft_error *err)
+{
+    const uint64_t size = w->source.size, n = heft_min_u64(size, 8);
+    const uint64_t begin = heft_min_u64(size, HEFT_PROBE_HEAD);
+    struct heft_bytes head, tail;
+
+    if (!heft_source_fetch(&w->source, 0, begin, &w->mem, &head, err) ||
+        !heft_source_fetch(&w->source, size - n, n, &w->mem, &tail, err))
+        return false;
+    *is_index = heft_sstable_is(tail);
+    w->teller.is_v1 = *is_index && heft_tf_is_v1(head);
+    return true;
+}
+
+static bool hand_out(struct walk *w, const struct heft_sstable_entry *e, heft_index_fn *each,
+                     void *ctx, bool *go_on, struct heft_error *err)
+{
+    struct heft_index_entry entry = {.block = e->block,
+                                     .offset = e->off,
+                                     .bytes = e->len,
+                                     .in_block = e->in_block,
+                                     .is_packed = e->is_packed,
+                                     .key = (const char *)e->key.p,
+                                     .key_len = e->key.n,
+                                     .shared = e->shared,
+                                     .value = (const char *)e->value.p,
+                                     .value_len = e->value.n};
+
+    w->text.n = 0;
+    if (!heft_tf_tell(&w->teller, e, &w->text, err))
+        return false;
+    heft_buf_char(&w->text, '\0');
+    if (!heft_buf_ok(&w->text, err))
+        return false;
+    entry.text = w->text.p;
+    *go_on = each(ctx, &entry);
+    return true;
+}
+
+static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct heft_error *err)
+{
+    struct heft_sstable_entry e;
+    bool go_on = true;
+    bool ok = heft_sstable_open(&w->table, &w->source, &(struct heft_sstable_watcher){0}, err);
+
+    while (ok && go_on && heft_sstable_next(&w->table, &e, err))
+        ok = hand_out(w, &e, each, ctx, &go_on, err);
+    ok = ok && !w->table.failed;
+    heft_sstable_close(&w->table);
+    return ok;
+}
+
+bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
+                     void *ctx, bool *is_index, struct heft_error *err)
+{
+    if (!heft_given(path && each && is_index, "an argument", err))
+        return false;
+    struct walk w = {0};
+    const char *table = find_table(&w, path, options, err);
+    bool ok = table && heft_source_open_file(&w.source, table, err);
+
+    *is_index = false;
+    if (ok) {
+        ok = look(&w, is_index, err) && (!*is_index || walk_table(&w, each, ctx, err));
+        heft_source_close(&w.source);
+    }
+    if (!ok)
+        heft_error_file(err, table ? table : path);
+    heft_tf_teller_release(&w.teller);
+    heft_buf_release(&w.text);
+    heft_arena_release(&w.mem);
+    return ok;
+}

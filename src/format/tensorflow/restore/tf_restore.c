@@ -1,0 +1,398 @@
+/* tf_restore.c: what LoadSavedModel does, in its order.
+ *
+ *     metagraph      its tags are the wanted ones, as a set
+ *     assets         paths are fed to the tensors that ask for them
+ *     restore op     is run, the checkpoint's prefix is fed to it          (tf_restore_walk.c)
+ *     init op        of the signature __saved_model_init_op, else the collection saved_model_main_op,
+ *                    else legacy_init_op
+ *
+ * Where there is no checkpoint, nothing is restored; the rest is done. */
+#include "format/tensorflow/restore/tf_restore.h"
+
+#include "base/text.h"
+
+#include <stdarg.h>
+
+#define INIT_SIGNATURE "__saved_model_init_op"
+#define MAIN_OP        "saved_model_main_op"
+#define LEGACY_INIT_OP "legacy_init_op"
+#define PREFIX         "variables/variables"
+
+/* ---- what is told ---- */
+
+/* A variable of a real model takes 1.5 KB of its file and more, here less. With the index of the
+ * graph it stays below 160 MiB, or twice a file that is larger than 64 MiB. */
+#define MOST_BASE  (UINT64_C(16) << 20)
+#define MOST_SMALL (UINT64_C(64) << 20)
+static uint64_t most_of(const struct heft_tf_restore *r)
+{
+    const struct heft_proto_doc *const doc = &r->saved->doc;
+    const uint64_t large = heft_max_u64(doc->size, MOST_SMALL);
+    const uint64_t all = 2 * MOST_BASE + (doc->is_text ? large : 2 * large);
+    const uint64_t index = heft_tf_graph_taken(r->graph);
+
+    return heft_min_u64(MOST_BASE + doc->size, all > index ? all - index : 0);
+}
+
+bool heft_tf_restore_weigh(const struct heft_tf_restore *r, uint64_t where)
+{
+    const uint64_t most = most_of(r);
+    const uint64_t arrays = r->cap_steps * sizeof *r->steps + r->cap_reads * sizeof *r->reads +
+                            r->cap_targets * sizeof *r->targets +
+                            r->cap_findings * sizeof *r->findings;
+
+    if (r->mem.total + arrays <= most)
+        return true;
+    return heft_fail(r->err, HEFT_LIMIT, where,
+                     "to follow how it is restored would take more than %" PRIu64
+                     " MiB, allowed for a file of its size",
+                     most >> 20);
+}
+
+bool heft_tf_restore_step(struct heft_tf_restore *r, const struct heft_tf_step *step)
+{
+    if (!heft_grow(&r->steps, &r->cap_steps, r->n_steps, 1, sizeof *step, r->err))
+        return false;
+    r->steps[r->n_steps++] = *step;
+    return true;
+}
+
+/* Texts for people are short; what is cut was never a name of a real model. */
+static const char *escape(struct heft_tf_restore *r, const char *format, va_list args)
+{
+    struct heft_error text = {0};
+    struct heft_buf safe = {0};
+    struct heft_str out;
+
+    heft_fail_args(&text, HEFT_OK, HEFT_NO_OFFSET, format, args);
+    heft_buf_text(&safe, text.text);
+    return heft_buf_take(&safe, &r->mem, &out, r->err) ? out.p : NULL;
+}
+
+const char *heft_tf_restore_text(struct heft_tf_restore *r, const char *format, ...)
+{
+    const char *text;
+    va_list args;
+
+    va_start(args, format);
+    text = escape(r, format, args);
+    va_end(args);
+    return text;
+}
+
+bool heft_tf_restore_find(struct heft_tf_restore *r, enum heft_severity severity, uint64_t where,
+                          const char *format, ...)
+{
+    struct heft_tf_finding finding = {.severity = severity, .source = r->source, .where = where};
+    va_list args;
+
+    va_start(args, format);
+    finding.text = escape(r, format, args);
+    va_end(args);
+    if (!finding.text || !heft_tf_restore_weigh(r, where) ||
+        !heft_grow(&r->findings, &r->cap_findings, r->n_findings, 1, sizeof finding, r->err))
+        return false;
+    r->findings[r->n_findings++] = finding;
+    return true;
+}
+
+/* ---- what is done ---- */
+
+static struct heft_tf_step step_of(enum heft_restore_kind kind, struct heft_str node,
+                                   uint64_t where, const char *text)
+{
+    return (struct heft_tf_step){.kind = kind,
+                                 .node = node,
+                                 .op = HEFT_STR(""),
+                                 .function = HEFT_STR(""),
+                                 .where = where,
+                                 .text = text,
+                                 .target = HEFT_NONE};
+}
+
+static bool tell(struct heft_tf_restore *r, enum heft_restore_kind kind, struct heft_str node,
+                 uint64_t where, const char *text)
+{
+    const struct heft_tf_step step = step_of(kind, node, where, text);
+
+    return text && heft_tf_restore_step(r, &step) && heft_tf_restore_weigh(r, where);
+}
+
+/* The place of the node that a tensor's name ("save/Const:0") means. */
+static uint64_t place_of(const struct heft_tf_restore *r, struct heft_str tensor)
+{
+    const char *const colon = tensor.n ? memchr(tensor.p, ':', tensor.n) : NULL;
+    const struct heft_str name = {tensor.p, colon ? (size_t)(colon - tensor.p) : tensor.n};
+    const uint32_t number = heft_tf_graph_node(r->graph, name);
+
+    return number == HEFT_MAP_NONE ? HEFT_NO_OFFSET : r->graph->nodes[number].at.off;
+}
+
+static bool tell_metagraph(struct heft_tf_restore *r)
+{
+    const size_t n = r->saved->n_graphs;
+
+    return tell(r, HEFT_RESTORE_METAGRAPH, HEFT_STR(""), r->graph->at.off,
+                n == 1 ? "the only metagraph"
+                       : heft_tf_restore_text(r, "metagraph %zu of %zu", r->number + 1, n));
+}
+
+static bool tell_assets(struct heft_tf_restore *r)
+{
+    for (size_t i = 0; i < r->graph->n_assets; i++) {
+        const struct heft_tf_asset *const a = &r->graph->assets[i];
+
+        if (!tell(r, HEFT_RESTORE_ASSET, a->tensor, place_of(r, a->tensor),
+                  heft_tf_restore_text(r, "gets the path of assets/%.*s", (int)a->filename.n,
+                                       a->filename.p)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_of(const struct heft_model_source *source, const char *format)
+{
+    return source->format && strcmp(source->format->name, format) == 0;
+}
+
+bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r)
+{
+    const struct heft_model *const model = r->model;
+
+    for (size_t i = 0; i < model->n_sources; i++)
+        if (i != r->source && model->sources[i].is_file &&
+            (is_of(&model->sources[i], "tf-bundle") || is_of(&model->sources[i], "tf-v1")))
+            return true;
+    return false;
+}
+
+/* What the checkpoint is called: beside a .meta, as that; else of a SavedModel. */
+static const char *prefix_of(struct heft_tf_restore *r)
+{
+    const struct heft_str path = heft_str_of(r->model->sources[r->source].path);
+    const size_t folder = heft_path_folder(path.p);
+
+    if (r->saved->form.kind == HEFT_TF_SAVED_MODEL)
+        return PREFIX;
+    return heft_tf_restore_text(
+        r, "%.*s", (int)(path.n - folder - (heft_str_ends(path, ".meta") ? strlen(".meta") : 0)),
+        path.p + folder);
+}
+
+static bool tell_restoring(struct heft_tf_restore *r)
+{
+    const struct heft_tf_saver *const saver = &r->graph->saver;
+    const char *const prefix = prefix_of(r);
+
+    if (!prefix)
+        return false;
+    if (!saver->present || saver->restore_op.n == 0)
+        return tell(r, HEFT_RESTORE_RUN, HEFT_STR(""), HEFT_NO_OFFSET,
+                    "nothing is restored: it has no saver");
+    if (!heft_tf_restore_has_checkpoint(r))
+        return tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
+                    heft_tf_restore_text(r, "would be run, were there a %s.index", prefix));
+    return tell(r, HEFT_RESTORE_FEED, saver->filename_tensor, place_of(r, saver->filename_tensor),
+                heft_tf_restore_text(r, "gets the path of %s: filename_tensor_name of saver_def",
+                                     prefix)) &&
+           tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
+                "is run: restore_op_name of saver_def");
+}
+
+/* ---- the init op ---- */
+
+struct single {
+    struct heft_tf_restore *r;
+    struct heft_str text;
+};
+
+static bool take_single(void *ctx, struct heft_str text, struct heft_error *err)
+{
+    struct single *const single = ctx;
+    char *const kept = heft_arena_text(&single->r->mem, text, err);
+
+    single->text = (struct heft_str){kept, text.n};
+    return kept != NULL;
+}
+
+static bool tell_collection(struct heft_tf_restore *r, const struct heft_tf_collection *collection)
+{
+    struct single single = {.r = r};
+
+    if (collection->kind != HEFT_TF_NODE_LIST || collection->count != 1)
+        return heft_tf_restore_find(r, HEFT_FINDING, collection->at.off,
+                                    "the collection %.*s has %" PRIu64
+                                    " entries, wanted is one node",
+                                    (int)collection->name.n, collection->name.p, collection->count);
+    if (!heft_tf_collection_each(r->graph, collection, take_single, &single, r->err))
+        return false;
+    return tell(
+        r, HEFT_RESTORE_INIT, single.text, place_of(r, single.text),
+        heft_tf_restore_text(r, "is run: %.*s", (int)collection->name.n, collection->name.p));
+}
+
+/* The op of the signature; NULL where there is none. */
+static const struct heft_tf_info *init_of_signature(const struct heft_tf_restore *r, bool *is_there)
+{
+    *is_there = false;
+    for (size_t i = 0; i < r->graph->n_signatures; i++) {
+        const struct heft_tf_infos *const outputs = &r->graph->signatures[i].outputs;
+
+        if (!heft_str_is(r->graph->signatures[i].key, INIT_SIGNATURE))
+            continue;
+        *is_there = true;
+        for (size_t k = 0; k < outputs->n; k++)
+            if (heft_str_is(outputs->list[k].key, INIT_SIGNATURE))
+                return &outputs->list[k];
+    }
+    return NULL;
+}
+
+static const struct heft_tf_collection *collection_of(const struct heft_tf_restore *r,
+                                                      const char *name)
+{
+    for (size_t i = 0; i < r->graph->n_collections; i++)
+        if (heft_str_is(r->graph->collections[i].name, name))
+            return &r->graph->collections[i];
+    return NULL;
+}
+
+static bool tell_init(struct heft_tf_restore *r)
+{
+    const struct heft_tf_collection *collection;
+    bool has_signature;
+    const struct heft_tf_info *const init = init_of_signature(r, &has_signature);
+
+    if (init)
+        return tell(r, HEFT_RESTORE_INIT, init->tensor, place_of(r, init->tensor),
+                    "is run: " INIT_SIGNATURE);
+    if (has_signature)
+        return heft_tf_restore_find(r, HEFT_FINDING, r->graph->at.off,
+                                    "the signature " INIT_SIGNATURE " has no output of that name");
+    collection = collection_of(r, MAIN_OP);
+    if (!collection)
+        collection = collection_of(r, LEGACY_INIT_OP);
+    return !collection || tell_collection(r, collection);
+}
+
+/* ---- the whole ---- */
+
+bool heft_tf_restore_open(struct heft_tf_restore *r, const struct heft_model *model,
+                          uint32_t source, const struct heft_tf_saved *saved, size_t number,
+                          struct heft_error *err)
+{
+    *r = (struct heft_tf_restore){.model = model,
+                                  .saved = saved,
+                                  .graph = &saved->graphs[number],
+                                  .source = source,
+                                  .number = number,
+                                  .err = err};
+    return heft_tf_graph_index(r->graph, err) && tell_metagraph(r) && tell_assets(r) &&
+           tell_restoring(r) &&
+           (!r->graph->saver.present || r->graph->saver.restore_op.n == 0 ||
+            heft_tf_restore_walk(r)) &&
+           tell_init(r);
+}
+
+void heft_tf_restore_close(struct heft_tf_restore *r)
+{
+    heft_free(r->steps);
+    heft_free(r->reads);
+    heft_free(r->targets);
+    heft_free(r->findings);
+    heft_arena_release(&r->mem);
+    *r = (struct heft_tf_restore){0};
+}
+
+uint32_t heft_tf_restore_source(const struct heft_model *model)
+{
+    for (uint32_t i = 0; i < model->n_sources; i++)
+        if (is_of(&model->sources[i], "saved-model") || is_of(&model->sources[i], "tf-graph"))
+            return i;
+    return HEFT_NONE;
+}
+
+/* ---- choosing ---- */
+
+/* The next of "serve, gpu"; false at the end. */
+static bool next_tag(struct heft_str *tags, struct heft_str *out)
+{
+    const char *const comma = tags->n ? memchr(tags->p, ',', tags->n) : NULL;
+    const size_t n = comma ? (size_t)(comma - tags->p) : tags->n;
+
+    if (tags->n == 0)
+        return false;
+    *out = (struct heft_str){tags->p, n};
+    tags->p += comma ? n + 1 : n;
+    tags->n -= comma ? n + 1 : n;
+    while (out->n && out->p[out->n - 1] == ' ')
+        out->n--;
+    while (out->n && *out->p == ' ')
+        *out = (struct heft_str){out->p + 1, out->n - 1};
+    return true;
+}
+
+static bool has_tag(const struct heft_tf_graph *graph, struct heft_str tag)
+{
+    for (size_t i = 0; i < graph->n_tags; i++)
+        if (heft_str_eq(graph->tags[i], tag))
+            return true;
+    return false;
+}
+
+static bool is_listed(struct heft_str tags, struct heft_str wanted)
+{
+    struct heft_str tag;
+
+    while (next_tag(&tags, &tag))
+        if (heft_str_eq(tag, wanted))
+            return true;
+    return false;
+}
+
+/* Equal as sets. */
+static bool has_tags(const struct heft_tf_graph *graph, struct heft_str tags)
+{
+    struct heft_str rest = tags, tag;
+
+    while (next_tag(&rest, &tag))
+        if (!has_tag(graph, tag))
+            return false;
+    for (size_t i = 0; i < graph->n_tags; i++)
+        if (!is_listed(tags, graph->tags[i]))
+            return false;
+    return true;
+}
+
+static bool list_them(const struct heft_tf_saved *saved, const char *what, struct heft_error *err)
+{
+    struct heft_buf list = {0};
+
+    for (size_t i = 0; i < saved->n_graphs; i++) {
+        heft_buf_text(&list, i ? "; " : "");
+        for (size_t k = 0; k < saved->graphs[i].n_tags; k++) {
+            heft_buf_text(&list, k ? "," : "");
+            heft_buf_str(&list, saved->graphs[i].tags[k]);
+        }
+        if (saved->graphs[i].n_tags == 0)
+            heft_buf_text(&list, "(none)");
+    }
+    if (heft_buf_ok(&list, err))
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s, there are: %.*s", what,
+                  (int)heft_min_u64(list.n, 300), list.p);
+    heft_buf_release(&list);
+    return false;
+}
+
+bool heft_tf_restore_choose(const struct heft_tf_saved *saved, const char *tags, size_t *number,
+                            struct heft_error *err)
+{
+    *number = 0;
+    if (!tags)
+        return saved->n_graphs == 1 ||
+               list_them(saved, "several metagraphs, one is to be chosen by its tags", err);
+    for (; *number < saved->n_graphs; ++*number)
+        if (has_tags(&saved->graphs[*number], heft_str_of(tags)))
+            return true;
+    return list_them(saved, "no metagraph has just these tags", err);
+}

@@ -1,0 +1,446 @@
+/* tf_into.c: a copy of a SavedModel with other weights (doc/format/tf-write.md).
+ *
+ *     MODEL/saved_model.pb, assets/ …       copied as they are
+ *     MODEL/fingerprint.pb                  left out: TensorFlow logs that, no more
+ *     MODEL/variables/variables.*           a bundle with the same keys, written anew
+ *
+ * Which tensors there must be, of which dtype and shape, is what the bundle of the model says, and
+ * what its graph restores (tf_restore.h): they may disagree. All of it is checked before anything is
+ * written. Its graph of objects, strings and the counter of saves stay what they are. */
+#include "base/text.h"
+#include "format/tensorflow/bundle/tf_bundle.h"
+#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/bundle/tf_twins.h"
+#include "format/tensorflow/write/tf_write.h"
+#include "wire/sstable_write.h"
+
+#define COUNTER     "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+#define BUNDLE      "/variables/variables"
+#define NAMES_SHOWN 8
+
+struct into {
+    struct heft_tf_out *out;
+    const char *folder; /* the model's, without a slash at its end */
+    const char *graph;  /* its saved_model.pb, or .pbtxt */
+    struct heft_model old;
+    struct heft_tf_names names;
+    bool *is_given;                  /* a row of the old bundle */
+    bool *is_twin;                   /* … by its twin's item */
+    const struct heft_item **by_row; /* the item that is it; NULL: none */
+    struct heft_error *err;
+};
+
+/* ---- names that do not fit --------------------------------------------------------------- */
+
+struct list {
+    struct heft_buf names;
+    size_t n;
+};
+
+static void add_name(struct list *list, struct heft_str name)
+{
+    if (list->n < NAMES_SHOWN) {
+        heft_buf_text(&list->names, list->n ? ", " : "");
+        heft_buf_str(&list->names, name);
+    }
+    list->n++;
+}
+
+/* False, and an error, where the list has any. */
+static bool is_empty(struct list *list, const char *what, struct heft_error *err)
+{
+    const size_t n = list->n;
+    bool ok = heft_buf_ok(&list->names, err);
+
+    if (ok && n > NAMES_SHOWN)
+        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s: %.*s and %zu more", what,
+                       (int)heft_min_u64(list->names.n, 250), list->names.p, n - NAMES_SHOWN);
+    else if (ok && n)
+        ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s: %.*s", what,
+                       (int)heft_min_u64(list->names.n, 250), list->names.p);
+    heft_buf_release(&list->names);
+    return ok;
+}
+
+/* ---- the new weights --------------------------------------------------------------------- */
+
+static void put_shape(struct heft_buf *buf, const struct heft_row *row)
+{
+    heft_buf_char(buf, '[');
+    for (unsigned d = 0; d < row->rank; d++) {
+        heft_buf_text(buf, d ? "," : "");
+        heft_buf_u64(buf, row->shape[d]);
+    }
+    heft_buf_char(buf, ']');
+}
+
+static bool refuse_shape(const struct heft_item *item, const struct heft_row *old,
+                         struct heft_error *err)
+{
+    struct heft_buf found = {0}, wanted = {0};
+
+    put_shape(&found, item->row);
+    put_shape(&wanted, old);
+    if (heft_buf_ok(&found, err) && heft_buf_ok(&wanted, err)) {
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has the shape %.*s, the model wants %.*s",
+                  (int)heft_min_u64(found.n, 100), found.p, (int)heft_min_u64(wanted.n, 100),
+                  wanted.p);
+        heft_error_about(err, "tensor", item->name);
+    }
+    heft_buf_release(&found);
+    heft_buf_release(&wanted);
+    return false;
+}
+
+/* What RestoreV2 and the assignments of the model ask for. */
+static bool check_fit(const struct heft_item *item, const struct heft_row *old,
+                      struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+
+    if (item->as != old->dtype) {
+        const char *wanted = heft_dtype_name((enum heft_dtype)old->dtype);
+
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                  "is %s, the model wants %s; cast '%s=%s' would do",
+                  heft_dtype_name((enum heft_dtype)item->as), wanted, item->name.p, wanted);
+        return heft_error_about(err, "tensor", item->name);
+    }
+    if (row->rank != old->rank ||
+        (row->rank && memcmp(row->shape, old->shape, row->rank * sizeof *row->shape) != 0))
+        return refuse_shape(item, old, err);
+    return true;
+}
+
+static bool refuse_twice(struct into *in, const struct heft_item *item, struct heft_str key)
+{
+    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "is another tensor for %.*s",
+              (int)heft_min_u64(key.n, 200), key.p);
+    return heft_error_about(in->err, "tensor", item->name);
+}
+
+/* The numbers below _all_variables are another order in each export: what comes under such a key
+ * gives way to the variable itself, where that is given, too. */
+static bool gives_way(const struct into *in, uint32_t row)
+{
+    const uint32_t twin = in->names.twin[row];
+
+    return twin != HEFT_NONE && heft_tf_is_copy(in->old.rows[row].name) && in->by_row[twin];
+}
+
+static void take_data(struct heft_item *item, const struct heft_item *from)
+{
+    item->row = from->row;
+    item->bytes = from->bytes;
+    item->as = from->as;
+}
+
+/* Which row each item is; what has none goes into `extra`. */
+static void find_rows(struct into *in, uint32_t *row, struct list *extra)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        row[i] = heft_tf_names_find(&in->names, cargo->items[i].name);
+        if (row[i] == HEFT_NONE)
+            add_name(extra, cargo->items[i].name);
+        else
+            in->by_row[row[i]] = &cargo->items[i];
+    }
+}
+
+/* A variable that is stored twice and comes once fills both places. */
+static void fill_twins(struct into *in)
+{
+    for (uint32_t k = 0; k < in->old.n_rows; k++) { /* rows are numbered by u32 */
+        const uint32_t twin = in->names.twin[k];
+
+        if (twin == HEFT_NONE || !in->is_given[twin] || in->is_given[k] || in->is_twin[twin])
+            continue;
+        in->is_given[k] = in->is_twin[k] = true;
+    }
+}
+
+/* What weights from elsewhere cannot have. */
+static bool stays(const struct heft_row *row)
+{
+    return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
+}
+
+/* With two of the names that the model does know. */
+static const char *describe_unknown(const struct into *in)
+{
+    struct heft_str known[2] = {HEFT_STR("none"), HEFT_STR("")};
+    size_t n = 0;
+
+    for (size_t i = 0; i < in->old.n_rows && n < HEFT_COUNT(known); i++)
+        if (!stays(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
+            known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
+    return heft_arena_printf(in->out->plan->mem, in->err,
+                             "the model has no such variables (it has %.*s%s%.*s …; option "
+                             "object_names shows them)",
+                             (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
+                             (int)heft_min_u64(known[1].n, 60), known[1].p);
+}
+
+/* Gives each item the key it has in the model. */
+static bool match_items(struct into *in)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+    uint32_t *const row = heft_arena_zero(&in->old.mem, cargo->n_items + 1, sizeof *row, in->err);
+    const char *what = "";
+    struct list extra = {0};
+    bool ok = row != NULL;
+
+    if (ok)
+        find_rows(in, row, &extra);
+    for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
+        struct heft_item *item = &cargo->items[i];
+        const uint32_t k = row[i];
+
+        if (k == HEFT_NONE)
+            continue;
+        if (gives_way(in, k))
+            take_data(item, in->by_row[in->names.twin[k]]);
+        ok = check_fit(item, &in->old.rows[k], in->err) &&
+             (!in->is_given[k] || refuse_twice(in, item, in->old.rows[k].name));
+        in->is_given[k] = true;
+        item->name = in->old.rows[k].name;
+    }
+    if (extra.n && !(what = describe_unknown(in)))
+        ok = false;
+    if (!is_empty(&extra, what, in->err))
+        return false;
+    if (ok)
+        fill_twins(in);
+    return ok;
+}
+
+/* ---- the graph --------------------------------------------------------------------------- */
+
+static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
+{
+    const struct heft_cargo *cargo = in->out->cargo;
+
+    for (uint32_t i = 0; i < cargo->n_items; i++) {
+        const struct heft_item *item = &cargo->items[i];
+
+        if (!heft_tf_restore_fits(wants, item->name, (enum heft_dtype)item->as, item->row->rank,
+                                  item->row->shape, in->err)) {
+            in->err->code = HEFT_USAGE; /* as where they do not fit the old bundle */
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A file that is copied with a finding, or that refers to one that is absent, leaves the copy as
+ * damaged as the model is. */
+static bool refuse_damage(const struct into *in, const struct heft_model *model)
+{
+    const size_t folder = strlen(in->folder);
+
+    for (size_t i = 0; i < model->n_notes; i++) {
+        const struct heft_note *note = &model->notes[i];
+        const char *const path =
+            note->source == HEFT_NONE ? in->graph : model->sources[note->source].path;
+
+        if ((note->severity != HEFT_FINDING && !note->is_lack) ||
+            (strlen(path) > folder && heft_tf_into_leaves(path + folder)))
+            continue;
+        heft_fail(in->err, HEFT_MALFORMED, note->offset,
+                  "%s: the copy would be damaged, too; repair the model first", note->text);
+        return heft_error_file(in->err, path);
+    }
+    return true;
+}
+
+static bool open_model(const struct into *in, struct heft_model *model)
+{
+    const char *path = in->graph;
+
+    return heft_registry_open(model, &path, 1, "saved-model", in->err) &&
+           heft_model_settle(model, in->err) && refuse_damage(in, model);
+}
+
+/* Items have their keys. A key may have been right in the old bundle and wrong in the graph. */
+static bool check_graph(struct into *in)
+{
+    struct heft_tf_wants wants = {0};
+    struct heft_model model;
+    bool ok;
+
+    heft_model_init(&model, NULL);
+    ok = open_model(in, &model);
+    if (ok && !(heft_tf_restore_expect(&wants, &model, 0, in->err) && fits_all(in, &wants)))
+        ok = heft_error_file(in->err, in->graph);
+    heft_tf_wants_release(&wants);
+    heft_model_release(&model);
+    return ok;
+}
+
+/* ---- what stays -------------------------------------------------------------------------- */
+
+static bool check_missing(struct into *in)
+{
+    struct list missing = {0};
+
+    for (size_t i = 0; i < in->old.n_rows; i++)
+        if (!in->is_given[i] && !stays(&in->old.rows[i]) && !in->out->options->keep_missing)
+            add_name(&missing, in->old.rows[i].name);
+    return is_empty(&missing, "the new weights lack (option keep_missing takes the model's)",
+                    in->err);
+}
+
+static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)
+{
+    uint64_t *to = heft_arena_u64(in->out->plan->mem, n + 1u, in->err);
+
+    if (to && n)
+        memcpy(to, from, n * sizeof *to);
+    return to;
+}
+
+static bool refuse_to_keep(const struct heft_row *row, const char *why, struct heft_error *err)
+{
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "cannot stay as it is: %s", why);
+    return heft_error_about(err, "tensor", row->name);
+}
+
+/* A piece that is copied from a data file of the model, with its checksum. */
+static bool keep_row(struct into *in, const struct heft_row *old)
+{
+    struct heft_arena *mem = in->out->plan->mem;
+    const struct heft_storage *s = &in->old.storages[old->storage];
+    struct heft_row *row = heft_arena_zero(mem, 1, sizeof *row, in->err);
+    struct heft_tf_piece piece = {.of = HEFT_NONE, .crc = heft_crc_mask(s->crc), .has_crc = true};
+
+    if (!row)
+        return false;
+    if (old->parts)
+        return refuse_to_keep(old, "it is partitioned", in->err);
+    if (old->flags || s->sum == HEFT_SUM_NONE)
+        return refuse_to_keep(old, "the bundle is big-endian, or lacks its checksum", in->err);
+    row->shape = copy_numbers(in, old->shape, old->rank);
+    row->rank = old->rank;
+    row->dtype = old->dtype;
+    piece.item.row = row;
+    piece.item.as = old->dtype;
+    piece.item.bytes = s->len;
+    piece.item.name = (struct heft_str){heft_arena_text(mem, old->name, in->err), old->name.n};
+    piece.file = heft_arena_text(mem, heft_str_of(in->old.sources[s->source].path), in->err);
+    piece.from = s->off;
+    return row->shape && piece.item.name.p && piece.file &&
+           heft_tf_out_swap(in->out, &in->old, s, &piece, in->err) &&
+           heft_tf_out_piece(in->out, &piece, in->err);
+}
+
+static bool keep_rest(struct into *in)
+{
+    for (size_t i = 0; i < in->old.n_rows; i++)
+        if (!in->is_given[i] && !keep_row(in, &in->old.rows[i]))
+            return false;
+    return true;
+}
+
+/* ---- the model --------------------------------------------------------------------------- */
+
+static bool check_model(struct into *in)
+{
+    static const char *const names[] = {"saved_model.pb", "saved_model.pbtxt"};
+
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        const char *path =
+            heft_arena_printf(in->out->plan->mem, in->err, "%s/%s", in->folder, names[i]);
+
+        if (!path)
+            return false;
+        if (heft_path_kind(path) == HEFT_PATH_FILE) {
+            in->graph = path;
+            return true;
+        }
+    }
+    heft_fail(
+        in->err, HEFT_USAGE, HEFT_NO_OFFSET,
+        heft_path_kind(in->folder) == HEFT_PATH_FILE
+            ? "is a file: into takes the folder of a SavedModel; for a program of ExecuTorch, "
+              "write a .ptd with the names that it wants"
+            : "is no folder of a SavedModel: it has no saved_model.pb");
+    return heft_error_file(in->err, in->folder);
+}
+
+static bool open_old(struct into *in)
+{
+    const char *path =
+        heft_arena_printf(in->out->plan->mem, in->err, "%s" BUNDLE ".index", in->folder);
+
+    heft_model_init(&in->old, NULL);
+    if (!path || !heft_registry_open(&in->old, &path, 1, "tf-bundle", in->err) ||
+        !heft_model_settle(&in->old, in->err))
+        return false;
+    if (in->old.n_unreadable) {
+        heft_fail(in->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s", in->old.unreadable[0].reason);
+        return heft_error_about(in->err, "tensor", in->old.unreadable[0].name);
+    }
+    in->is_given = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->is_given, in->err);
+    in->is_twin = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->is_twin, in->err);
+    in->by_row = heft_arena_zero(&in->old.mem, in->old.n_rows + 1, sizeof *in->by_row, in->err);
+    return in->is_given && in->is_twin && in->by_row &&
+           heft_tf_names_load(&in->names, &in->old, in->err);
+}
+
+/* The other place of the item's variable. */
+static bool add_twin(struct into *in, const struct heft_item *item)
+{
+    const uint32_t k = heft_model_row(&in->old, item->name);
+    const uint32_t twin = k == HEFT_NONE ? HEFT_NONE : in->names.twin[k];
+    struct heft_tf_piece piece = {.item = *item, .of = HEFT_NONE};
+
+    if (twin == HEFT_NONE || !in->is_twin[twin])
+        return true;
+    piece.item.name.n = in->old.rows[twin].name.n;
+    piece.item.name.p = heft_arena_text(in->out->plan->mem, in->old.rows[twin].name, in->err);
+    return piece.item.name.p && heft_tf_out_piece(in->out, &piece, in->err);
+}
+
+static bool add_items(struct into *in)
+{
+    struct heft_tf_out *out = in->out;
+
+    for (uint32_t i = 0; i < out->cargo->n_items; i++) {
+        struct heft_item *item = &out->cargo->items[i];
+
+        item->name.p = heft_arena_text(out->plan->mem, item->name, in->err); /* the old model's */
+        if (!item->name.p || !heft_tf_out_item(out, i, in->err) || !add_twin(in, item))
+            return false;
+    }
+    return true;
+}
+
+/* Where the model has each piece's tensor. */
+static void place_pieces(struct into *in)
+{
+    struct heft_tf_out *const out = in->out;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        const uint32_t k = heft_model_row(&in->old, out->pieces[i].item.name);
+        const struct heft_storage *const s =
+            k == HEFT_NONE ? NULL : &in->old.storages[heft_row_storage(&in->old.rows[k], 0)];
+
+        out->pieces[i].old_off = s ? s->off : UINT64_MAX;
+        out->pieces[i].old_source = s ? s->source : HEFT_NONE;
+    }
+}
+
+bool heft_tf_into_pieces(struct heft_tf_out *out, struct heft_error *err)
+{
+    struct into in = {.out = out, .folder = out->into, .err = err};
+    const bool ok = check_model(&in) && open_old(&in) && match_items(&in) && check_missing(&in) &&
+                    check_graph(&in) && add_items(&in) && keep_rest(&in);
+
+    if (ok)
+        place_pieces(&in);
+    heft_tf_names_release(&in.names);
+    heft_model_release(&in.old);
+    return ok;
+}

@@ -1,0 +1,222 @@
+/* tf_into_names.c: by which names the tensors of a checkpoint are known: their keys; the variables'
+ * own names, which the graph of objects tells; and the way to them from its root.
+ *
+ *     "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"     the key
+ *     "sequential/dense/kernel"                     full_name
+ *     "dense/kernel", "dense.kernel"                the way, escapes undone
+ *     "table/table-keys"                            … to what is no variable, with its attribute
+ *
+ * A name that means two tensors means none, unless it is a key. */
+#include "format/tensorflow/bundle/tf_twins.h"
+#include "format/tensorflow/write/tf_write.h"
+#include "wire/proto.h"
+
+#define GRAPH      "_CHECKPOINTABLE_OBJECT_GRAPH"
+#define ATTRIBUTES "/.ATTRIBUTES/"
+#define VALUE      "VARIABLE_VALUE"
+#define SEVERAL    (HEFT_NONE - 1)
+
+enum { GRAPH_NODE = 1, NODE_ATTRIBUTE = 2, ATTRIBUTE_FULL_NAME = 2, ATTRIBUTE_KEY = 3 };
+
+static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row,
+                     struct heft_error *err)
+{
+    uint32_t found;
+
+    if (name.n == 0)
+        return true;
+    if (!heft_strmap_add(map, name, row, &found, err))
+        return false;
+    return found == HEFT_MAP_NONE || found == row || heft_strmap_set(map, name, SEVERAL, err);
+}
+
+/* ---- ways -------------------------------------------------------------------------------- */
+
+/* Where the key's path ends and ATTRIBUTES begins; its length where there is none. */
+static size_t path_end(struct heft_str key)
+{
+    const size_t n = sizeof ATTRIBUTES - 1;
+
+    for (size_t at = 0; at + n <= key.n; at++)
+        if (memcmp(key.p + at, ATTRIBUTES, n) == 0)
+            return at;
+    return key.n;
+}
+
+/* The way that a key spells, parts joined by `joint`: "d/.ATTRIBUTES/table-keys" is "d/table-keys". */
+static bool add_way(struct heft_tf_names *names, struct heft_str key, size_t end, char joint,
+                    uint32_t row, struct heft_error *err)
+{
+    const size_t from = end + sizeof ATTRIBUTES - 1;
+    const struct heft_str rest = {key.p + from, key.n - from};
+    char *text = heft_arena_alloc(&names->mem, key.n + 1, err);
+    size_t to = 0;
+
+    for (size_t i = 0; text && i < end; i++) {
+        const char next = i + 1 < end ? key.p[i + 1] : '\0';
+
+        if (key.p[i] == '.' && (next == '.' || next == 'S')) {
+            text[to++] = next == 'S' ? '/' : '.';
+            i++;
+        } else {
+            text[to++] = key.p[i] == '/' ? joint : key.p[i];
+        }
+    }
+    if (text && !heft_str_is(rest, VALUE)) {
+        if (to)
+            text[to++] = joint;
+        memcpy(text + to, rest.p, rest.n);
+        to += rest.n;
+    }
+    return text && add_name(&names->ways, (struct heft_str){text, to}, row, err);
+}
+
+static bool add_ways(struct heft_tf_names *names, const struct heft_model *model,
+                     struct heft_error *err)
+{
+    for (uint32_t i = 0; i < model->n_rows; i++) {
+        const struct heft_str key = model->rows[i].name;
+        const size_t end = path_end(key);
+
+        if (end < key.n &&
+            (!add_way(names, key, end, '/', i, err) || !add_way(names, key, end, '.', i, err)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- names of variables ------------------------------------------------------------------ */
+
+static bool read_attribute(struct heft_tf_names *names, struct heft_cur cur, struct heft_error *err)
+{
+    struct heft_str name = {0}, key = {0};
+    struct heft_proto_item item;
+    uint32_t row;
+
+    while (heft_proto_take(&cur, &item, err)) {
+        const struct heft_str text = {(const char *)item.bytes.p, item.bytes.n};
+
+        if (item.wire == HEFT_PROTO_LEN && item.number == ATTRIBUTE_FULL_NAME)
+            name = text;
+        if (item.wire == HEFT_PROTO_LEN && item.number == ATTRIBUTE_KEY)
+            key = text;
+    }
+    if (cur.bad)
+        return false;
+    row = key.p ? heft_model_row(names->model, key) : HEFT_NONE;
+    if (row == HEFT_NONE || !name.p)
+        return true;
+    if (names->full[row].n) /* one more */
+        return add_name(&names->variables, name, row, err);
+    names->full[row] = name;
+    return true;
+}
+
+static bool read_node(struct heft_tf_names *names, struct heft_cur cur, struct heft_error *err)
+{
+    struct heft_proto_item item;
+
+    while (heft_proto_take(&cur, &item, err))
+        if (item.number == NODE_ATTRIBUTE && item.wire == HEFT_PROTO_LEN &&
+            !read_attribute(names, heft_proto_sub(&item), err))
+            return false;
+    return !cur.bad;
+}
+
+static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
+{
+    const uint32_t row = heft_model_row(names->model, HEFT_STR(GRAPH));
+    struct heft_proto_item item;
+    struct heft_bytes bytes;
+    struct heft_cur cur;
+    uint64_t where;
+
+    if (row == HEFT_NONE)
+        return true;
+    if (!heft_tf_read_graph(names->model, &names->model->rows[row], &names->mem, &bytes, &where,
+                            err))
+        return false;
+    cur = heft_cur_of(bytes, where);
+    while (heft_proto_take(&cur, &item, err))
+        if (item.number == GRAPH_NODE && item.wire == HEFT_PROTO_LEN &&
+            !read_node(names, heft_proto_sub(&item), err))
+            return false;
+    return !cur.bad;
+}
+
+/* ---- looking up -------------------------------------------------------------------------- */
+
+/* Without the first part, which a Sequential model of Keras puts before its layers' names. */
+static struct heft_str below_root(struct heft_str name)
+{
+    const char *const slash = name.n ? memchr(name.p, '/', name.n) : NULL;
+
+    if (!slash)
+        return (struct heft_str){name.p, 0};
+    return (struct heft_str){slash + 1, name.n - (size_t)(slash + 1 - name.p)};
+}
+
+/* Of a variable that is stored twice the name means what the functions capture. */
+static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
+{
+    const struct heft_model *const model = names->model;
+    size_t pairs;
+
+    if (!heft_tf_twins_find(model, 0, model->n_rows, names->full, names->twin, &pairs, err))
+        return false;
+    for (uint32_t i = 0; i < model->n_rows; i++)
+        if ((names->twin[i] == HEFT_NONE || !heft_tf_is_copy(model->rows[i].name)) &&
+            (!add_name(&names->variables, names->full[i], i, err) ||
+             !add_name(&names->inner, below_root(names->full[i]), i, err)))
+            return false;
+    return true;
+}
+
+bool heft_tf_names_load(struct heft_tf_names *names, const struct heft_model *model,
+                        struct heft_error *err)
+{
+    *names = (struct heft_tf_names){.model = model};
+    names->full = heft_arena_zero(&names->mem, model->n_rows + 1, sizeof *names->full, err);
+    names->twin = names->full
+                      ? heft_arena_zero(&names->mem, model->n_rows + 1, sizeof *names->twin, err)
+                      : NULL;
+    return names->twin && read_graph(names, err) && add_variables(names, err) &&
+           add_ways(names, model, err);
+}
+
+void heft_tf_names_release(struct heft_tf_names *names)
+{
+    heft_strmap_release(&names->variables);
+    heft_strmap_release(&names->ways);
+    heft_strmap_release(&names->inner);
+    heft_arena_release(&names->mem);
+}
+
+static uint32_t one_of(const struct heft_strmap *map, struct heft_str name)
+{
+    const uint32_t row = heft_strmap_get(map, name);
+
+    return row == HEFT_MAP_NONE || row == SEVERAL ? HEFT_NONE : row;
+}
+
+static uint32_t find(const struct heft_tf_names *names, struct heft_str name)
+{
+    uint32_t row = heft_model_row(names->model, name);
+
+    if (row == HEFT_NONE)
+        row = one_of(&names->variables, name);
+    if (row == HEFT_NONE)
+        row = one_of(&names->ways, name);
+    if (row == HEFT_NONE && name.n && memchr(name.p, '/', name.n))
+        row = one_of(&names->inner, name);
+    return row;
+}
+
+uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str name)
+{
+    const uint32_t row = find(names, name);
+
+    if (row == HEFT_NONE && heft_str_ends(name, ":0")) /* a tensor of a graph: its output 0 */
+        return find(names, (struct heft_str){name.p, name.n - 2});
+    return row;
+}

@@ -1,0 +1,255 @@
+/* tf_write_shards.c: the order in which pieces are written, and the data file of each.
+ *
+ * What comes from a bundle stays in the order of its data files, so that a bundle that is written
+ * again is the same bytes; else the order is the rows'. Files are filled in that order. */
+#include <stdlib.h>
+
+#include "core/registry.h"
+#include "format/tensorflow/write/tf_write.h"
+
+#define MAX_SHARDS 65536
+
+/* Where bytes are in the source. */
+struct place {
+    uint64_t off;
+    uint32_t source; /* by rank; HEFT_NONE: it was made here */
+    uint32_t index;
+    bool filled; /* what holds nothing was written before what begins at its place */
+};
+
+static struct place place_of_row(const struct heft_tf_out *out, const struct heft_row *row,
+                                 uint32_t index)
+{
+    const struct heft_model *model = out->plan->model;
+    const struct heft_storage *s;
+
+    s = &model->storages[heft_row_storage(row, 0)];
+    return (struct place){s->off, out->rank[s->source], index, s->packed > 0};
+}
+
+static struct place place_of(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                             uint32_t index)
+{
+    if (!piece->item.row || piece->file)
+        return (struct place){0, HEFT_NONE, index, true};
+    return place_of_row(out, piece->item.row, index);
+}
+
+/* Tensors stay where the model has them: unchanged weights give the same bytes. */
+static struct place place_in_model(const struct heft_tf_piece *piece, uint32_t index)
+{
+    return (struct place){piece->old_off, piece->old_source, index, heft_tf_piece_bytes(piece) > 0};
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->off != y->off)
+        return x->off < y->off ? -1 : 1;
+    if (x->filled != y->filled)
+        return x->filled ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* ---- the files of the source ------------------------------------------------------------- */
+
+struct file {
+    const char *path;
+    uint32_t bundle, source;
+};
+
+static int by_path(const void *a, const void *b)
+{
+    const struct file *x = a, *y = b;
+
+    return x->bundle != y->bundle ? (x->bundle < y->bundle ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+/* Numbers files as their bundles do, whichever was opened first. Gives how many bundles there are:
+ * the files of each come behind its index. */
+static bool rank_files(struct heft_tf_out *out, struct heft_error *err)
+{
+    const struct heft_model *model = out->plan->model;
+    const size_t n = model->n_sources;
+    struct file *files = heft_arena_zero(out->plan->mem, n + 1, sizeof *files, err);
+    uint32_t *rank = heft_arena_zero(out->plan->mem, n + 1, sizeof *rank, err);
+
+    if (!files || !rank)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct heft_model_source *s = &model->sources[i];
+
+        out->n_bundles += s->format && strcmp(s->format->name, "tf-bundle") == 0;
+        files[i] = (struct file){s->path, (uint32_t)out->n_bundles, i};
+    }
+    if (n)
+        qsort(files, n, sizeof *files, by_path);
+    for (uint32_t i = 0; i < n; i++)
+        rank[files[i].source] = i;
+    out->rank = rank;
+    return true;
+}
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err)
+{
+    const size_t n = out->cargo->n_items;
+    struct place *places;
+    struct heft_item *items;
+
+    if (!rank_files(out, err))
+        return false;
+    out->keeps_parts = out->n_bundles > 1;
+    if (out->n_bundles == 0 || n == 0)
+        return true;
+    places = heft_arena_zero(out->plan->mem, n, sizeof *places, err);
+    items = heft_arena_zero(out->plan->mem, n, sizeof *items, err);
+    if (!places || !items)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        places[i] = place_of_row(out, out->cargo->items[i].row, i);
+    qsort(places, n, sizeof *places, by_place);
+    for (size_t i = 0; i < n; i++)
+        items[i] = out->cargo->items[places[i].index];
+    memcpy(out->cargo->items, items, n * sizeof *items);
+    return true;
+}
+
+static bool put_in_order(struct heft_tf_out *out, struct heft_error *err)
+{
+    const size_t n = out->n_pieces;
+    struct place *places = heft_arena_zero(out->plan->mem, n + 1, sizeof *places, err);
+
+    out->order = heft_arena_zero(out->plan->mem, n + 1, sizeof *out->order, err);
+    if (!places || !out->order)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        places[i] = out->into        ? place_in_model(&out->pieces[i], i)
+                    : out->n_bundles ? place_of(out, &out->pieces[i], i)
+                                     : (struct place){0, 0, i, true};
+    if (n)
+        qsort(places, n, sizeof *places, by_place);
+    for (size_t i = 0; i < n; i++)
+        out->order[i] = places[i].index;
+    return true;
+}
+
+/* ---- shards ------------------------------------------------------------------------------ */
+
+uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece)
+{
+    return piece->put.p ? piece->put.n : piece->item.bytes;
+}
+
+/* Files are filled one after the other; what is larger than a file may be has one of its own. */
+static uint32_t shard_by_size(const struct heft_tf_out *out)
+{
+    const uint64_t limit = out->options->max_shard_size;
+    uint64_t filled = 0;
+    uint32_t shard = 0;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
+        const uint64_t bytes = heft_tf_piece_bytes(piece);
+
+        if (filled && (bytes > limit || filled > limit - bytes)) {
+            shard++;
+            filled = 0;
+        }
+        piece->shard = shard;
+        filled += bytes;
+    }
+    return shard + 1;
+}
+
+/* Where file k of n would begin if tensors could be cut: k / n of the total, rounded down. */
+static uint64_t border(uint64_t total, uint32_t n, uint32_t k)
+{
+    return total / n * k + total % n * k / n; /* the second product is below 2^32 */
+}
+
+/* N files of about the same size: a tensor is in the file in which its middle would be, so that each
+ * file begins at the border of tensors that is next to where it should. */
+static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
+{
+    const uint32_t n = (uint32_t)out->options->shards;
+    uint64_t at = 0;
+    uint32_t shard = 0;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
+        const uint64_t bytes = heft_tf_piece_bytes(piece);
+
+        while (shard + 1 < n && at + bytes / 2 >= border(total, n, shard + 1))
+            shard++;
+        piece->shard = shard;
+        at += bytes; /* at most total */
+    }
+    return n;
+}
+
+/* The source's files, numbered as they come. What is in none of them goes into the last. */
+static uint32_t shard_by_source(const struct heft_tf_out *out)
+{
+    uint32_t shard = 0, source = HEFT_NONE;
+
+    for (size_t i = 0; i < out->n_pieces; i++) {
+        struct heft_tf_piece *const piece = &out->pieces[out->order[i]];
+        const struct place place = place_of(out, piece, 0);
+
+        if (i && place.source != HEFT_NONE && place.source != source)
+            shard++;
+        if (place.source != HEFT_NONE)
+            source = place.source;
+        piece->shard = shard;
+    }
+    return shard + 1;
+}
+
+static bool check_total(const struct heft_tf_out *out, uint64_t *total, struct heft_error *err)
+{
+    *total = 0;
+    for (size_t i = 0; i < out->n_pieces; i++)
+        if (!heft_add(*total, heft_tf_piece_bytes(&out->pieces[i]), total))
+            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                             "the tensors have 2^64 bytes or more");
+    return true;
+}
+
+static bool check_wish(const struct heft_convert_options *options, struct heft_error *err)
+{
+    if (options->shards > MAX_SHARDS)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "%" PRIu64 " data files, at most %d are written", options->shards,
+                         MAX_SHARDS);
+    if ((options->shards != 0) + options->sharded + options->keep_shards > 1)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "only one of a number of data files, their size and those of the source "
+                         "can be asked for");
+    return true;
+}
+
+bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err)
+{
+    const struct heft_convert_options *options = out->options;
+    uint64_t total;
+
+    if (!check_wish(options, err) || !check_total(out, &total, err) || !put_in_order(out, err))
+        return false;
+    out->n_shards = 1;
+    if (options->shards)
+        out->n_shards = shard_by_number(out, total);
+    else if (options->sharded)
+        out->n_shards = shard_by_size(out);
+    else if (options->keep_shards || out->n_bundles > 1)
+        out->n_shards = shard_by_source(out);
+    if (out->n_shards <= MAX_SHARDS)
+        return true;
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "that would be %" PRIu32 " data files, at most %d are written", out->n_shards,
+                     MAX_SHARDS);
+}

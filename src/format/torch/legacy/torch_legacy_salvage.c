@@ -1,0 +1,331 @@
+/* torch_legacy_salvage.c: what is whole of a legacy stream that is cut off or damaged.
+ *
+ *     … │ object │ keys │ count, bytes │ count, bytes │ count, byt  the file ends
+ *       │        │      └ of keys[0]     └ of keys[1]   └ lost, as all behind it
+ *       │        └ damaged: sorted as texts, and the last storage ends where the file does
+ *       └ breaks off: names, but no places: all is lost
+ *
+ * There are no checksums. All that vouches for a place is the count in front of a storage, which must
+ * be the one that the object's pickle says; each storage is judged by its own, so one that is damaged
+ * loses no other. Nothing vouches for the bytes behind it. */
+#include "format/torch/legacy/torch_legacy.h"
+
+#include <stdlib.h>
+
+static int shown(struct heft_str text)
+{
+    return (int)heft_min_u64(text.n, 100);
+}
+
+static struct heft_torch_storage *ordered(const struct heft_torch_legacy *l, size_t i)
+{
+    return &l->t->storages[l->order[i]];
+}
+
+static bool lose(const struct heft_torch_legacy *l, struct heft_torch_storage *s,
+                 const struct heft_error *found, struct heft_error *err)
+{
+    s->storage = HEFT_NONE;
+    s->lost = heft_model_reason(l->t->model, found, err);
+    return s->lost != NULL;
+}
+
+/* All that have no place are lost by one reason: there may be many of them. */
+static bool lose_placeless(const struct heft_torch_legacy *l, const struct heft_error *found,
+                           struct heft_error *err)
+{
+    struct heft_torch *t = l->t;
+    const char *reason = heft_model_reason(t->model, found, err);
+
+    for (size_t i = 0; i < t->n_storages; i++)
+        t->storages[i].used = false;
+    for (size_t i = 0; i < l->n_order; i++)
+        ordered(l, i)->used = true;
+    for (size_t i = 0; i < t->n_storages; i++) {
+        if (l->roots[i] == HEFT_NONE && !t->storages[i].used)
+            t->storages[i].lost = reason;
+        t->storages[i].used = false; /* by a row: not yet */
+    }
+    return reason != NULL;
+}
+
+/* Views are lost with what they are views on. */
+static void lose_views(const struct heft_torch_legacy *l)
+{
+    struct heft_torch_storage *storages = l->t->storages;
+
+    for (size_t i = 0; i < l->t->n_storages; i++)
+        if (l->roots[i] != HEFT_NONE)
+            storages[i].lost = storages[l->roots[i]].lost;
+}
+
+/* ---- the object -------------------------------------------------------------------------- */
+
+bool heft_torch_legacy_salvage_object(struct heft_torch_legacy *l, uint64_t at,
+                                      struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (heft_torch_stream_object(l->in, at, l->t, &found))
+        return true;
+    if (heft_model_forgives(l->in->model, &found))
+        return heft_torch_stream_broken(l->in, at, l->t, err);
+    *err = found;
+    return false;
+}
+
+bool heft_torch_legacy_lose_all(struct heft_torch_legacy *l, uint64_t *at, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    *at = l->in->bytes.size;
+    heft_fail(&found, HEFT_MALFORMED, HEFT_NO_OFFSET,
+              "the pickle of the object breaks off, and nothing else says where storages are");
+    if (!lose_placeless(l, &found, err))
+        return false;
+    lose_views(l);
+    return true;
+}
+
+/* ---- the order --------------------------------------------------------------------------- */
+
+struct keyed {
+    struct heft_str key;
+    uint32_t storage;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+    return heft_str_cmp(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
+}
+
+/* All storages by their keys, as torch writes them. */
+static bool sort_order(struct heft_torch_legacy *l, struct heft_error *err)
+{
+    const struct heft_torch *t = l->t;
+    struct keyed *sorted = heft_calloc(t->n_storages + 1, sizeof *sorted, err);
+    size_t n = 0;
+
+    l->n_order = 0;
+    if (!sorted ||
+        !heft_grow(&l->order, &l->cap_order, 0, t->n_storages + 1, sizeof *l->order, err)) {
+        heft_free(sorted);
+        return false;
+    }
+    for (uint32_t i = 0; i < t->n_storages; i++)
+        if (l->roots[i] == HEFT_NONE)
+            sorted[n++] = (struct keyed){t->storages[i].key, i};
+    qsort(sorted, n, sizeof *sorted, compare_keys);
+    for (; l->n_order < n; l->n_order++)
+        l->order[l->n_order] = sorted[l->n_order].storage;
+    heft_free(sorted);
+    return true;
+}
+
+static bool is_key(const struct heft_pickle *keys, uint32_t node, struct heft_str key)
+{
+    const uint8_t kind = heft_pickle_at(keys, node)->kind;
+
+    return (kind == HEFT_PICKLE_STR || kind == HEFT_PICKLE_PY2STR) &&
+           heft_str_eq(heft_pickle_text(keys, node), key);
+}
+
+/* Whether a list that can be read differs from the order in one key only. */
+static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_pickle *keys)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(keys, keys->root);
+    const uint8_t kind = heft_pickle_at(keys, keys->root)->kind;
+    size_t n = 0, differ = 0;
+    uint32_t node;
+
+    if (kind != HEFT_PICKLE_LIST && kind != HEFT_PICKLE_TUPLE)
+        return true; /* damaged beyond its items */
+    for (; heft_pickle_next(&iter, &node); n++)
+        differ += n >= l->n_order || !is_key(keys, node, ordered(l, n)->key);
+    return n == l->n_order && differ <= 1;
+}
+
+/* Whether storages in that order, the last of which ends where the file does, have their counts. */
+static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint64_t *begin,
+                         bool *yes, struct heft_error *err)
+{
+    uint64_t total = 0, at;
+    int64_t count;
+
+    *yes = false;
+    for (size_t i = 0; i < l->n_order; i++)
+        if (!heft_add(total, 8, &total) || !heft_add(total, ordered(l, i)->bytes, &total))
+            return true;
+    if (!heft_within(least, total, l->in->bytes.size))
+        return true;
+    *begin = at = l->in->bytes.size - total;
+    for (size_t i = 0; i < l->n_order; i++) {
+        if (!heft_torch_stream_i64(l->in, at, &count, err))
+            return false;
+        if (count != ordered(l, i)->elements)
+            return true;
+        at += 8 + ordered(l, i)->bytes;
+    }
+    *yes = true;
+    return true;
+}
+
+/* Where the list is the only thing that is wrong: torch's own order, from the file's end. */
+static bool try_sorted(struct heft_torch_legacy *l, const struct heft_pickle *keys, uint64_t *at,
+                       const struct heft_error *found, struct heft_error *err)
+{
+    uint64_t begin = 0;
+    bool yes;
+
+    if (!sort_order(l, err))
+        return false;
+    if (keys && !almost_agrees(l, keys)) {
+        l->n_order = 0;
+        return true;
+    }
+    if (!fits_the_end(l, *at, &begin, &yes, err))
+        return false;
+    if (!yes) {
+        l->n_order = 0;
+        return true;
+    }
+    *at = begin;
+    return heft_model_damage(l->in->model, l->in->source,
+                             "the list of storage keys is damaged, storages are taken in the order "
+                             "of their keys",
+                             found, err);
+}
+
+/* A list that breaks off at the file's end: at least all of the storages are missing. */
+static void expect_all(const struct heft_torch_legacy *l)
+{
+    uint64_t total = l->in->bytes.size;
+
+    for (size_t i = 0; i < l->t->n_storages; i++)
+        if (l->roots[i] == HEFT_NONE &&
+            (!heft_add(total, 8, &total) || !heft_add(total, l->t->storages[i].bytes, &total)))
+            return;
+    heft_model_expect(l->in->model, l->in->source, total, true);
+}
+
+/* What no order places is lost, by what was wrong with the list. */
+static bool lose_unordered(const struct heft_torch_legacy *l, const struct heft_error *found,
+                           struct heft_error *err)
+{
+    struct heft_error why = {0};
+
+    heft_fail(&why, found->code, found->offset,
+              "the list of storage keys is cut off or damaged, so its place is not known: %s",
+              found->text);
+    return lose_placeless(l, &why, err);
+}
+
+/* A key that the object's pickle lost is unknown, and so is how long its storage is: those in front of
+ * it have their places. Else the list itself is damaged. */
+bool heft_torch_legacy_mend_order(struct heft_torch_legacy *l, uint64_t *at,
+                                  const struct heft_error *found, struct heft_error *err)
+{
+    struct heft_arena mem = {0};
+    struct heft_error why = {0};
+    struct heft_pickle keys;
+    const bool runs = heft_torch_legacy_keys(l, *at, &keys, &mem, &why);
+    bool ok = true;
+
+    if (!runs && !heft_model_forgives(l->in->model, &why)) {
+        *err = why;
+        ok = false;
+    } else if (l->t->lost.count && runs) {
+        *at += keys.length;
+    } else if (l->t->lost.count) {
+        l->n_order = 0;
+    } else {
+        if (!runs && keys.data.n == l->in->bytes.size - *at &&
+            heft_pickle_wants_more(keys.data, why.offset - heft_torch_stream_at(l->in, *at)))
+            expect_all(l);
+        ok = try_sorted(l, runs ? &keys : NULL, at, found, err);
+    }
+    heft_arena_release(&mem);
+    return ok && lose_unordered(l, found, err);
+}
+
+/* ---- storages ---------------------------------------------------------------------------- */
+
+/* A file that was filled up with zeros: nothing says where in front of them it was cut off. */
+static bool doubt_before(const struct heft_torch_legacy *l, size_t i, uint64_t at,
+                         struct heft_error *err)
+{
+    struct heft_error found = {0};
+    struct heft_torch_storage *s;
+
+    while (i > 0 && ordered(l, i - 1)->bytes == 0)
+        i--;
+    if (i == 0 || ordered(l, i - 1)->lost)
+        return true;
+    s = ordered(l, i - 1);
+    heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
+              "storage %.*s may be cut off: zeros stand where the next one should begin",
+              shown(s->key), s->key.p);
+    return lose(l, s, &found, err);
+}
+
+static bool read_count(const struct heft_torch_legacy *l, size_t i, uint64_t at, bool *right,
+                       struct heft_error *err)
+{
+    struct heft_torch_storage *s = ordered(l, i);
+    struct heft_error found = {0};
+    int64_t count;
+
+    if (!heft_torch_stream_i64(l->in, at, &count, err))
+        return false;
+    *right = count == s->elements;
+    if (*right)
+        return true;
+    heft_torch_legacy_bad_count(l, at, s, count, &found);
+    return (count != 0 || doubt_before(l, i, at, err)) && lose(l, s, &found, err);
+}
+
+static bool lose_cut(const struct heft_torch_legacy *l, struct heft_torch_storage *s, uint64_t at,
+                     struct heft_error *err)
+{
+    const uint64_t size = l->in->bytes.size;
+    struct heft_error found = {0};
+
+    if (!heft_within(at, 8, size))
+        heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, size),
+                  "the file ends before storage %.*s", shown(s->key), s->key.p);
+    else
+        heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at + 8),
+                  "storage %.*s is cut off: the file has %" PRIu64 " of its %" PRIu64 " bytes",
+                  shown(s->key), s->key.p, size - at - 8, s->bytes);
+    return lose(l, s, &found, err);
+}
+
+/* *at goes on behind the storage, at most to 2^64-1. */
+static bool salvage_one(const struct heft_torch_legacy *l, size_t i, uint64_t *at,
+                        struct heft_error *err)
+{
+    struct heft_torch_storage *s = ordered(l, i);
+    const uint64_t size = l->in->bytes.size, from = *at;
+    uint64_t data = UINT64_MAX;
+    bool right;
+
+    if (!heft_add(from, 8, &data) || !heft_add(data, s->bytes, at))
+        *at = UINT64_MAX;
+    if (!heft_within(from, 8, size) || !heft_within(data, s->bytes, size))
+        return lose_cut(l, s, from, err);
+    return read_count(l, i, from, &right, err) &&
+           (!right || heft_torch_legacy_place(l, i, from, err));
+}
+
+bool heft_torch_legacy_salvage_storages(struct heft_torch_legacy *l, uint64_t *at,
+                                        struct heft_error *err)
+{
+    for (size_t i = 0; i < l->n_order; i++)
+        if (!salvage_one(l, i, at, err))
+            return false;
+    if (*at != UINT64_MAX)
+        heft_model_expect(l->in->model, l->in->source, *at, false);
+    *at = heft_min_u64(*at, l->in->bytes.size);
+    lose_views(l);
+    return true;
+}

@@ -1,0 +1,455 @@
+/* torch_compound.c: tensors that are more than one range of a storage.
+ *
+ *     quantized   a row of integers NAME, values NAME.qscheme, and of the whole tensor NAME.scale,
+ *                 NAME.zero_point, or of each channel NAME.axis, rows NAME.scales, NAME.zero_points
+ *     sparse      rows NAME.indices, NAME.values (coordinates) or NAME.crow_indices,
+ *                 NAME.col_indices, NAME.values (compressed); values NAME.size, NAME.layout
+ *     nested      rows NAME.values, NAME.sizes, NAME.strides, NAME.offsets
+ *     a subclass  its attributes, tensors among them: NAME.attribute
+ *
+ * Each is a container for the walk: its entries are gathered here, and when they have been visited,
+ * their rows are compared. What the elements of sparse indices point at is not looked at: that
+ * would be reading data. */
+#include "format/torch/pickle/torch_walk.h"
+
+#include <float.h>
+
+#define MAX_RANK 64
+
+/* ---- layouts ----------------------------------------------------------------------------- */
+
+static const struct layout {
+    const char *name;
+    uint8_t words[4]; /* of the parts: rows, but for the last one or two */
+    uint8_t least, rows;
+    bool by_column, blocked;
+} LAYOUTS[] = {
+    {"torch.sparse_coo",
+     {HEFT_TORCH_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE, HEFT_TORCH_IS_COALESCED},
+     3,
+     2,
+     false,
+     false},
+    {"torch.sparse_csr",
+     {HEFT_TORCH_CROW_INDICES, HEFT_TORCH_COL_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
+     4,
+     3,
+     false,
+     false},
+    {"torch.sparse_csc",
+     {HEFT_TORCH_CCOL_INDICES, HEFT_TORCH_ROW_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
+     4,
+     3,
+     true,
+     false},
+    {"torch.sparse_bsr",
+     {HEFT_TORCH_CROW_INDICES, HEFT_TORCH_COL_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
+     4,
+     3,
+     false,
+     true},
+    {"torch.sparse_bsc",
+     {HEFT_TORCH_CCOL_INDICES, HEFT_TORCH_ROW_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
+     4,
+     3,
+     true,
+     true},
+};
+
+/* _get_layout("torch.sparse_coo") */
+static const struct layout *layout_of(const struct heft_torch *t, uint32_t node)
+{
+    uint32_t name;
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_CALL) ||
+        heft_torch_callee(t, node) != HEFT_TORCH_LAYOUT)
+        return NULL;
+    name = heft_torch_item(t, heft_torch_node(t, node)->u.call.args, 0);
+    for (size_t i = 0; i < HEFT_COUNT(LAYOUTS); i++)
+        if (heft_torch_is_word(t, name, heft_str_of(LAYOUTS[i].name)))
+            return &LAYOUTS[i];
+    return NULL;
+}
+
+/* ---- arguments --------------------------------------------------------------------------- */
+
+bool heft_torch_has_parts(const struct heft_torch *t, const struct heft_torch_call *call)
+{
+    const struct heft_torch_global *known = heft_torch_global_of(t, call->callee);
+    const uint32_t count = heft_torch_count(t, call->args);
+    const uint32_t first = heft_torch_item(t, call->args, 0);
+    const uint32_t data = heft_torch_item(t, call->args, 1);
+    const struct layout *layout;
+
+    if (known->kind == HEFT_TORCH_NESTED)
+        return count == 3 || count == 4;
+    if (known->kind == HEFT_TORCH_JAGGED)
+        return count == 1 && heft_torch_is(t, first, HEFT_PICKLE_DICT);
+    layout = count == 2 ? layout_of(t, first) : NULL;
+    return layout && heft_torch_is(t, data, HEFT_PICKLE_TUPLE) &&
+           heft_torch_count(t, data) >= layout->least && heft_torch_count(t, data) <= 4;
+}
+
+static bool is_number(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_is(t, node, HEFT_PICKLE_FLOAT);
+}
+
+/* (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, axis) */
+bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_torch_global *scheme = heft_torch_global_of(t, heft_torch_item(t, node, 0));
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_TUPLE) || !scheme ||
+        scheme->kind != HEFT_TORCH_CONSTANT)
+        return false;
+    if (strcmp(scheme->name, "per_tensor_affine") == 0)
+        return heft_torch_count(t, node) == 3 && is_number(t, heft_torch_item(t, node, 1)) &&
+               heft_torch_is(t, heft_torch_item(t, node, 2), HEFT_PICKLE_INT);
+    return (strcmp(scheme->name, "per_channel_affine") == 0 ||
+            strcmp(scheme->name, "per_channel_affine_float_qparams") == 0) &&
+           heft_torch_count(t, node) == 4 &&
+           heft_torch_is(t, heft_torch_item(t, node, 3), HEFT_PICKLE_INT);
+}
+
+bool heft_torch_has_state(const struct heft_torch *t, uint32_t state)
+{
+    const uint32_t first = heft_torch_item(t, state, 0), second = heft_torch_item(t, state, 1);
+
+    if (heft_torch_is_nothing(t, state))
+        return false;
+    if (heft_torch_is(t, state, HEFT_PICKLE_DICT))
+        return heft_torch_count(t, state) != 0;
+    if (!heft_torch_is(t, state, HEFT_PICKLE_TUPLE) || heft_torch_count(t, state) != 2 ||
+        !heft_torch_is(t, second, HEFT_PICKLE_DICT))
+        return true;
+    return heft_torch_count(t, second) != 0 ||
+           !(heft_torch_is_nothing(t, first) ||
+             (heft_torch_is(t, first, HEFT_PICKLE_DICT) && heft_torch_count(t, first) == 0));
+}
+
+/* ---- gathering --------------------------------------------------------------------------- */
+
+static enum heft_torch_kind kind_of(const struct heft_torch *t, uint32_t callee)
+{
+    const struct heft_torch_global *known = heft_torch_global_of(t, callee);
+
+    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+}
+
+static bool innermost(struct heft_torch *t, uint32_t node, struct heft_torch_call *call,
+                      struct heft_error *err)
+{
+    struct heft_torch_layer layer = {.is_wrapper = true};
+
+    *call = heft_torch_call_of(t, node);
+    while (layer.is_wrapper)
+        if (!heft_torch_unwrap(t, call, &layer, err))
+            return false;
+    return true;
+}
+
+static bool add_word(struct heft_torch_walk *w, enum heft_torch_word word, uint32_t value)
+{
+    return value == HEFT_PICKLE_NIL ||
+           heft_torch_add_entry(w, HEFT_TORCH_KEY_WORD + (uint32_t)word, value);
+}
+
+static bool add_words(struct heft_torch_walk *w, const uint8_t *words, unsigned n, uint32_t tuple)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!add_word(w, (enum heft_torch_word)words[i], heft_torch_item(w->t, tuple, i)))
+            return false;
+    return true;
+}
+
+static bool add_parts(struct heft_torch_walk *w, const struct heft_torch_call *call)
+{
+    static const uint8_t nested[] = {HEFT_TORCH_VALUES, HEFT_TORCH_SIZES, HEFT_TORCH_STRIDES,
+                                     HEFT_TORCH_OFFSETS};
+    static const uint8_t tensor[] = {HEFT_TORCH_QSCHEME, HEFT_TORCH_SCALE, HEFT_TORCH_ZERO_POINT};
+    static const uint8_t channel[] = {HEFT_TORCH_QSCHEME, HEFT_TORCH_SCALES, HEFT_TORCH_ZERO_POINTS,
+                                      HEFT_TORCH_AXIS};
+    const uint32_t first = heft_torch_item(w->t, call->args, 0);
+    uint32_t qparams;
+
+    switch (kind_of(w->t, call->callee)) {
+    case HEFT_TORCH_QTENSOR:
+        qparams = heft_torch_item(w->t, call->args, 4);
+        return heft_torch_count(w->t, qparams) == 3 ? add_words(w, tensor, 3, qparams)
+                                                    : add_words(w, channel, 4, qparams);
+    case HEFT_TORCH_SPARSE:
+        return add_words(w, layout_of(w->t, first)->words, 4,
+                         heft_torch_item(w->t, call->args, 1)) &&
+               add_word(w, HEFT_TORCH_LAYOUT_NAME, first);
+    case HEFT_TORCH_NESTED:
+        return add_words(w, nested, 4, call->args);
+    case HEFT_TORCH_JAGGED:
+        return heft_torch_add_items(w, first, true);
+    case HEFT_TORCH_WRAPPER:
+    case HEFT_TORCH_UNKNOWN:
+        return heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, call->args) &&
+               heft_torch_add_state(w, call->state);
+    default:
+        return true;
+    }
+}
+
+/* The class that the outermost wrapper names, else what the tensor is. */
+static bool name_type(struct heft_torch_walk *w, uint32_t class, const struct heft_torch_call *call,
+                      struct heft_value *value)
+{
+    if (heft_torch_is(w->t, class, HEFT_PICKLE_GLOBAL)) {
+        value->type_name = heft_torch_type_name(w->t, class, w->err);
+        return value->type_name != NULL;
+    }
+    switch (kind_of(w->t, call->callee)) {
+    case HEFT_TORCH_QTENSOR:
+        value->type_name = "quantized tensor";
+        return true;
+    case HEFT_TORCH_SPARSE:
+        value->type_name = "sparse tensor";
+        return true;
+    case HEFT_TORCH_NESTED:
+        value->type_name = "nested tensor";
+        return true;
+    default:
+        value->type_name = "tensor";
+        return true;
+    }
+}
+
+bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node, struct heft_value *value)
+{
+    struct heft_torch *t = w->t;
+    struct heft_torch_call inner, call = heft_torch_call_of(t, node);
+    struct heft_torch_layer layer = {.is_wrapper = true};
+    uint32_t class = HEFT_PICKLE_NIL;
+
+    value->kind = HEFT_VALUE_OPAQUE;
+    if (!innermost(t, node, &inner, w->err) || !add_parts(w, &inner))
+        return false;
+    while (layer.is_wrapper) {
+        if (!heft_torch_unwrap(t, &call, &layer, w->err))
+            return false;
+        if (class == HEFT_PICKLE_NIL)
+            class = layer.type;
+        /* A jagged tensor's attributes are its parts again. */
+        if (layer.is_wrapper && kind_of(t, inner.callee) != HEFT_TORCH_JAGGED &&
+            !heft_torch_add_state(w, layer.state))
+            return false;
+        if (!add_word(w, HEFT_TORCH_DECLARED, layer.dtype))
+            return false;
+    }
+    return name_type(w, class, &inner, value);
+}
+
+/* ---- do the parts fit? ------------------------------------------------------------------- */
+
+struct shape {
+    unsigned rank;
+    uint64_t size[MAX_RANK];
+};
+
+static bool read_shape(const struct heft_torch *t, uint32_t node, struct shape *out)
+{
+    struct heft_pickle_iter iter;
+    uint32_t item;
+
+    if (heft_torch_is(t, node, HEFT_PICKLE_CALL) && heft_torch_callee(t, node) == HEFT_TORCH_TUPLE)
+        node = heft_torch_item(t, heft_torch_node(t, node)->u.call.args, 0);
+    if ((!heft_torch_is(t, node, HEFT_PICKLE_TUPLE) && !heft_torch_is(t, node, HEFT_PICKLE_LIST)) ||
+        heft_torch_count(t, node) > MAX_RANK)
+        return false;
+    out->rank = 0;
+    iter = heft_pickle_items(&t->pickle, node);
+    while (heft_pickle_next(&iter, &item)) {
+        if (!heft_torch_is(t, item, HEFT_PICKLE_INT) || heft_torch_node(t, item)->u.integer < 0)
+            return false;
+        out->size[out->rank++] = (uint64_t)heft_torch_node(t, item)->u.integer;
+    }
+    return true;
+}
+
+static bool same_sizes(const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* indices: (sparse dimensions, n); values: (n, dense dimensions …) */
+static bool fits_coordinates(const struct heft_row *rows, const struct shape *shape)
+{
+    const struct heft_row *indices = &rows[0], *values = &rows[1];
+    uint64_t sparse;
+
+    if (indices->dtype != HEFT_I64 || indices->rank != 2 || values->rank == 0 ||
+        indices->shape[1] != values->shape[0])
+        return false;
+    sparse = indices->shape[0];
+    return sparse <= shape->rank && shape->rank - sparse == values->rank - 1U &&
+           same_sizes(values->shape + 1, shape->size + sparse, values->rank - 1U);
+}
+
+/* The dimension that is compressed, in blocks, has one pointer more than it has rows of them. */
+static bool fits_pointers(const struct heft_row *rows, const struct shape *shape,
+                          const struct layout *layout)
+{
+    const unsigned batch = rows[0].rank - 1U;
+    uint64_t blocks[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t each = layout->blocked ? rows[2].shape[batch + 1 + i] : 1;
+
+        if (each == 0 || shape->size[batch + i] % each)
+            return false;
+        blocks[i] = shape->size[batch + i] / each;
+    }
+    return rows[0].shape[batch] == blocks[layout->by_column] + 1; /* no size is 2^64-1 */
+}
+
+/* pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …) */
+static bool fits_compressed(const struct heft_row *rows, const struct shape *shape,
+                            const struct layout *layout)
+{
+    const struct heft_row *pointers = &rows[0], *indices = &rows[1], *values = &rows[2];
+    const unsigned block = layout->blocked ? 2 : 0, batch = pointers->rank - 1U;
+    unsigned dense;
+
+    if ((pointers->dtype != HEFT_I64 && pointers->dtype != HEFT_I32) ||
+        indices->dtype != pointers->dtype || pointers->rank == 0 ||
+        indices->rank != pointers->rank || values->rank < pointers->rank + block ||
+        shape->rank != values->rank + 1U - block)
+        return false;
+    dense = values->rank - pointers->rank - block;
+    return same_sizes(pointers->shape, shape->size, batch) &&
+           same_sizes(indices->shape, shape->size, batch) &&
+           same_sizes(values->shape, shape->size, batch) &&
+           indices->shape[batch] == values->shape[batch] &&
+           same_sizes(values->shape + values->rank - dense, shape->size + shape->rank - dense,
+                      dense) &&
+           fits_pointers(rows, shape, layout);
+}
+
+/* The rows within a frame; NULL where there are none. */
+static const struct heft_row *rows_of(const struct heft_torch_walk *w,
+                                      const struct heft_torch_frame *f)
+{
+    return f->rows < w->t->model->n_rows ? w->t->model->rows + f->rows : NULL;
+}
+
+static bool check_sparse(struct heft_torch_walk *w, const struct heft_torch_frame *f,
+                         const struct heft_torch_call *call)
+{
+    const uint32_t data = heft_torch_item(w->t, call->args, 1);
+    const struct layout *layout = layout_of(w->t, heft_torch_item(w->t, call->args, 0));
+    const struct heft_row *rows = rows_of(w, f);
+    const uint64_t at = heft_torch_where(w->t, f->node);
+    struct shape shape;
+
+    if (w->t->model->n_rows - f->rows < layout->rows)
+        return heft_fail(w->err, HEFT_MALFORMED, at,
+                         "a sparse tensor of which a part is no tensor");
+    if (!read_shape(w->t, heft_torch_item(w->t, data, layout->rows), &shape))
+        return heft_fail(w->err, HEFT_MALFORMED, at,
+                         "a sparse tensor whose size is no tuple of "
+                         "at most 64 integers from 0 to 2^63-1");
+    return (layout->rows == 2 ? fits_coordinates(rows, &shape)
+                              : fits_compressed(rows, &shape, layout)) ||
+           heft_fail(w->err, HEFT_MALFORMED, at,
+                     "a sparse tensor (%s) whose indices, values and size do not fit each other",
+                     layout->name);
+}
+
+static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_frame *f)
+{
+    const struct heft_row *rows = rows_of(w, f);
+
+    return (w->t->model->n_rows - f->rows >= 3 && rows[0].rank == 1 && rows[1].dtype == HEFT_I64 &&
+            rows[2].dtype == HEFT_I64 && rows[1].rank == rows[2].rank &&
+            same_sizes(rows[1].shape, rows[2].shape, rows[1].rank)) ||
+           heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, f->node),
+                     "a nested tensor whose values, sizes and strides do not fit each other");
+}
+
+/* ---- quantized --------------------------------------------------------------------------- */
+
+/* What torch itself loads without a word, but nobody can compute with. */
+static bool doubt(struct heft_torch_walk *w, const struct heft_torch_frame *f, const char *what)
+{
+    if (w->n_doubts++ >= HEFT_TORCH_MOST_NOTES)
+        return true;
+    return heft_model_note(w->t->model, HEFT_FINDING, w->t->source, heft_torch_where(w->t, f->node),
+                           w->err, "quantized tensor %.*s: %s", (int)heft_min_u64(f->path, 200),
+                           w->path.p, what);
+}
+
+static bool check_scale(struct heft_torch_walk *w, const struct heft_torch_frame *f, uint32_t scale)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, scale);
+    const double number =
+        n->kind == HEFT_PICKLE_FLOAT ? n->u.number : (double)n->u.integer; /* one or the other */
+
+    return (number > 0 && number <= DBL_MAX) || doubt(w, f, "its scale is no positive number");
+}
+
+/* Scales and zero points: of each channel one, as tensors or lists. */
+static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_frame *f,
+                           uint32_t qparams)
+{
+    const struct heft_model *model = w->t->model;
+    const int64_t axis = heft_torch_node(w->t, heft_torch_item(w->t, qparams, 3))->u.integer;
+    const struct heft_row *row = &model->rows[f->rows - 1];
+    size_t next = f->rows;
+
+    if (axis < 0 || axis >= row->rank)
+        return doubt(w, f, "its axis is no dimension of it");
+    for (uint32_t i = 1; i < 3; i++) {
+        const uint32_t node = heft_torch_item(w->t, qparams, i);
+        const bool is_list = heft_torch_is(w->t, node, HEFT_PICKLE_LIST);
+        const struct heft_row *part = is_list || next == model->n_rows ? NULL : &model->rows[next];
+        const uint64_t count = is_list                   ? heft_torch_count(w->t, node)
+                               : part && part->rank == 1 ? part->shape[0]
+                                                         : 0;
+
+        next += !is_list;
+        if (count != row->shape[axis])
+            return doubt(w, f, "it has not one scale and zero point for each channel");
+    }
+    return true;
+}
+
+static bool check_quantized(struct heft_torch_walk *w, const struct heft_torch_frame *f,
+                            const struct heft_torch_call *call)
+{
+    const uint32_t qparams = heft_torch_item(w->t, call->args, 4);
+    const size_t begin = w->t->model->n_rows - w->n_row_cuts;
+
+    if (heft_torch_count(w->t, qparams) == 3)
+        return check_scale(w, f, heft_torch_item(w->t, qparams, 1));
+    if (f->rows == begin || w->row_nodes[f->rows - 1 - begin] != f->node)
+        return true; /* 4 or 2 bits an element: not a row */
+    return check_channels(w, f, qparams);
+}
+
+bool heft_torch_check_parts(struct heft_torch_walk *w, const struct heft_torch_frame *f)
+{
+    struct heft_torch_call call;
+
+    if (f->outside || w->t->model->n_unreadable != f->unreadable)
+        return true; /* some parts are no rows */
+    if (!innermost(w->t, f->node, &call, w->err))
+        return false;
+    switch (kind_of(w->t, call.callee)) {
+    case HEFT_TORCH_QTENSOR:
+        return check_quantized(w, f, &call);
+    case HEFT_TORCH_SPARSE:
+        return check_sparse(w, f, &call);
+    case HEFT_TORCH_NESTED:
+        return check_nested(w, f);
+    default:
+        return true;
+    }
+}

@@ -1,0 +1,265 @@
+/* torch_graph.c: one pickle is run, and what its names and persistent ids mean is looked up.
+ *
+ *     BINPERSID ("storage", torch FloatStorage, "0", "cpu", 6 [, view])
+ *                            class, its dtype   key   location  elements (bytes if untyped)
+ *
+ * Where the bytes of storage "0" are is for the container to say. What it says of one key once, it
+ * must say again. */
+#include "format/torch/pickle/torch_parts.h"
+
+#include <stdlib.h>
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+void heft_torch_release(struct heft_torch *t)
+{
+    heft_strmap_release(&t->keys);
+    heft_strmap_release(&t->lost);
+    heft_u32map_release(&t->raw);
+    heft_u32map_release(&t->by_text);
+    heft_u32map_release(&t->by_bytes);
+    heft_u32map_release(&t->row_of);
+    heft_u32map_release(&t->by_stream);
+    heft_free(t->nested);
+    heft_free(t->storages);
+    heft_free(t->spans);
+    heft_free(t->texts);
+    heft_arena_release(&t->graph);
+    heft_arena_release(&t->scratch);
+}
+
+/* ---- persistent ids ---------------------------------------------------------------------- */
+
+uint32_t heft_torch_element_bytes(const struct heft_torch_global *type)
+{
+    if (type->kind == HEFT_TORCH_UNTYPED)
+        return 1;
+    if (type->dtype != HEFT_DTYPE_COUNT)
+        return heft_dtype_bytes((enum heft_dtype)type->dtype);
+    return strcmp(type->name, "QInt32Storage") == 0 ? 4 : 1;
+}
+
+bool heft_torch_read_class(const struct heft_torch *t, uint32_t id, uint32_t node,
+                           const struct heft_torch_global **type, struct heft_error *err)
+{
+    const uint64_t at = heft_torch_where(t, id);
+    struct heft_str module, name;
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
+        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose storage class is no class");
+    *type = heft_torch_global_of(t, node);
+    if (*type && ((*type)->kind == HEFT_TORCH_STORAGE || (*type)->kind == HEFT_TORCH_UNTYPED))
+        return true;
+    module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
+    name = heft_pickle_text(&t->pickle, node);
+    return heft_fail(err, *type ? HEFT_MALFORMED : HEFT_UNSUPPORTED, at,
+                     "persistent id with %.*s.%.*s for its storage class, which is none that heft "
+                     "knows",
+                     (int)heft_min_u64(module.n, 100), module.p, (int)heft_min_u64(name.n, 100),
+                     name.p);
+}
+
+static bool read_elements(const struct heft_torch *t, uint32_t id, uint32_t node,
+                          struct heft_torch_storage *out, struct heft_error *err)
+{
+    const uint64_t at = heft_torch_where(t, id);
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_node(t, node)->u.integer < 0)
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id whose number of elements is no integer from 0 to 2^63-1");
+    out->elements = heft_torch_node(t, node)->u.integer;
+    return heft_mul((uint64_t)out->elements, heft_torch_element_bytes(out->type), &out->bytes) ||
+           heft_fail(err, HEFT_MALFORMED, at,
+                     "storage of %" PRId64 " elements: its bytes overflow 64 bits", out->elements);
+}
+
+bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id, struct heft_torch_storage *out,
+                            bool *is_meta, uint32_t *more, struct heft_error *err)
+{
+    const uint32_t args = heft_torch_node(t, id)->u.call.args;
+    const uint64_t at = heft_torch_where(t, id);
+    const uint32_t *items;
+    uint32_t count;
+    bool is_storage;
+
+    if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id that is no tuple (\"storage\", class, key, location, "
+                         "elements)");
+    items = heft_torch_items(t, args);
+    count = heft_torch_count(t, args);
+    is_storage = count > 0 && heft_torch_is_word(t, items[0], HEFT_STR("storage"));
+    if (count < 5 || count > 6 || !is_storage)
+        return heft_fail(
+            err, HEFT_MALFORMED, at,
+            "persistent id of %u items%s; (\"storage\", class, key, location, elements) "
+            "is all that torch writes",
+            count, is_storage ? "" : " that does not begin with \"storage\"");
+    if (!heft_torch_read_class(t, id, items[1], &out->type, err))
+        return false;
+    if (!heft_torch_is_text(t, items[2]))
+        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose key is no text");
+    out->key = heft_pickle_text(&t->pickle, items[2]);
+    *is_meta = heft_torch_is_word(t, items[3], HEFT_STR("meta"));
+    *more = count == 6 ? items[5] : HEFT_PICKLE_NIL;
+    return read_elements(t, id, items[4], out, err);
+}
+
+bool heft_torch_same_storage(struct heft_torch *t, uint32_t id, uint32_t index,
+                             const struct heft_torch_storage *again, struct heft_error *err)
+{
+    const struct heft_torch_storage *first = &t->storages[index];
+
+    t->meanings[id] = index;
+    if (first->type == again->type && first->elements == again->elements)
+        return true;
+    return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                     "storage %.*s is %s of %" PRId64 " elements here, %s of %" PRId64
+                     " elements before",
+                     (int)heft_min_u64(first->key.n, 100), first->key.p, again->type->name,
+                     again->elements, first->type->name, first->elements);
+}
+
+bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
+                            const struct heft_torch_storage *storage, struct heft_error *err)
+{
+    if (!heft_grow(&t->storages, &t->cap_storages, t->n_storages, 1, sizeof *t->storages, err))
+        return false;
+    t->meanings[id] = (uint32_t)t->n_storages;
+    t->storages[t->n_storages] = *storage;
+    t->storages[t->n_storages++].id = id + 1;
+    return true;
+}
+
+bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
+                             struct heft_error *err)
+{
+    if (!heft_torch_is(t, class, HEFT_PICKLE_GLOBAL))
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                         "persistent id of a class that names no class");
+    heft_pickle_become(&t->pickle, id, class);
+    t->meanings[id] = t->meanings[class];
+    return true;
+}
+
+/* ---- running ----------------------------------------------------------------------------- */
+
+static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
+{
+    const uint32_t module = heft_torch_node(t, global)->module;
+
+    return heft_torch_number(heft_torch_lookup(heft_pickle_text(&t->pickle, module),
+                                               heft_pickle_text(&t->pickle, global)));
+}
+
+/* The next global or persistent id from node `i` on, or how many nodes there are. */
+static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
+{
+    const struct heft_pickle_node *node = pickle->nodes + i, *end = pickle->nodes + pickle->count;
+
+    while (node < end && (node->kind < HEFT_PICKLE_GLOBAL || node->kind == HEFT_PICKLE_CALL))
+        node++;
+    return (uint32_t)(node - pickle->nodes);
+}
+
+static bool salvage_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    struct heft_error found = {0};
+
+    if (t->container->storage(t, id, &found))
+        return true;
+    if (heft_model_forgives(t->model, &found))
+        return heft_torch_lose_storage(t, id, &found, err);
+    *err = found;
+    return false;
+}
+
+static bool find_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    return (t->model->salvage ? salvage_storage : t->container->storage)(t, id, err);
+}
+
+/* A persistent id is made after the class it names, so one pass is enough. */
+static bool find_meanings(struct heft_torch *t, struct heft_error *err)
+{
+    uint32_t i = next_meaning(&t->pickle, 0);
+    bool ok = true;
+
+    for (; ok && i < t->pickle.count; i = next_meaning(&t->pickle, i + 1)) {
+        if (heft_torch_is(t, i, HEFT_PICKLE_GLOBAL))
+            t->meanings[i] = meaning_of(t, i);
+        else
+            ok = find_storage(t, i, err);
+    }
+    return ok;
+}
+
+bool heft_torch_run(struct heft_torch *t, struct heft_bytes data, struct heft_error *err)
+{
+    const struct heft_limits *l = &t->model->limits;
+    const struct heft_pickle_limits limits = {.opcodes = l->opcodes,
+                                              .nodes = heft_limit_nodes(l, t->model->file_bytes),
+                                              .bare = t->is_script};
+
+    if (t->model->salvage ? !heft_torch_run_damaged(t, data, &limits, err)
+                          : !heft_pickle_run(&t->pickle, data, t->base, &limits, &t->graph, err))
+        return false;
+    return heft_torch_look_up(t, err);
+}
+
+bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err)
+{
+    t->meanings = heft_arena_alloc(&t->graph, t->pickle.count * sizeof *t->meanings, err);
+    return t->meanings && find_meanings(t, err);
+}
+
+/* ---- claims ------------------------------------------------------------------------------ */
+
+static bool note_pickle(struct heft_torch *t, struct heft_error *err)
+{
+    const size_t extra = t->pickle.data.n - t->pickle.length;
+    const uint64_t at = t->base == HEFT_NO_OFFSET ? t->pickle_at : t->base + t->pickle.length;
+
+    if (extra && !t->broken &&
+        !heft_model_note(t->model, HEFT_FINDING, t->source, at, err,
+                         "%zu bytes after the pickle's STOP", extra))
+        return false;
+    return t->pickle.left_over == 0 ||
+           heft_model_note(t->model, HEFT_NOTE, t->source, at, err,
+                           "the pickle leaves %" PRIu32 " value%s on its stack",
+                           t->pickle.left_over, t->pickle.left_over == 1 ? "" : "s");
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct heft_torch_span *x = a, *y = b;
+
+    return (x->off > y->off) - (x->off < y->off);
+}
+
+static bool claim(struct heft_torch *t, uint64_t off, uint64_t len, const char *what,
+                  struct heft_error *err)
+{
+    return len == 0 ||
+           heft_model_claim_of(t->model, t->source, off, len, what, heft_str_of(t->what), err);
+}
+
+bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err)
+{
+    const uint64_t end = t->pickle_at + t->pickle_packed;
+    const uint64_t stop = t->base == HEFT_NO_OFFSET ? end : t->base + t->pickle.length;
+    uint64_t at = t->pickle_at;
+
+    if (!note_pickle(t, err))
+        return false;
+    if (t->n_spans)
+        qsort(t->spans, t->n_spans, sizeof *t->spans, compare_spans);
+    for (size_t i = 0; i < t->n_spans; i++) {
+        if (!claim(t, at, t->spans[i].off - at, "pickle ", err))
+            return false;
+        at = t->spans[i].off + t->spans[i].len;
+    }
+    return claim(t, at, stop - at, "pickle ", err) &&
+           (end == stop || heft_model_claim(t->model, t->source, stop, end - stop,
+                                            "bytes after the pickle's STOP", err));
+}

@@ -1,0 +1,115 @@
+/* torch_trail.c: remembers which opcodes made a row, where somebody asked (core/trail.h).
+ *
+ *     X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
+ *     key_at                            └─ the trail's storage ─┘     made_at */
+#include "core/trail.h"
+#include "format/torch/pickle/torch_parts.h"
+
+#define LOCATION 64 /* bytes kept of "cuda:0" */
+
+/* A copy in the model; texts are shared by many ids, so each is bounded. */
+static bool keep(struct heft_torch *t, struct heft_str text, struct heft_str *out,
+                 struct heft_error *err)
+{
+    out->n = text.n;
+    out->p = heft_arena_text(&t->model->mem, text, err);
+    return out->p != NULL;
+}
+
+static bool is_key(const struct heft_torch *t, uint32_t node, struct heft_str key)
+{
+    return node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node) &&
+           heft_str_eq(heft_pickle_text(&t->pickle, node), key);
+}
+
+/* What the id of a row's storage is in this pickle: a tuple that has its key, or the key of a view
+ * on it; or the key alone. NIL: it has none, it came out of another pickle. */
+static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
+{
+    const struct heft_torch_storage *s;
+    uint32_t args;
+
+    if (made->from == 0 || made->from > t->n_storages)
+        return HEFT_PICKLE_NIL;
+    s = &t->storages[made->from - 1];
+    if (s->storage != made->row.storage || s->id == 0 || s->id > t->pickle.count ||
+        !heft_torch_is(t, s->id - 1, HEFT_PICKLE_PERSID))
+        return HEFT_PICKLE_NIL;
+    args = heft_torch_node(t, s->id - 1)->u.call.args;
+    if (is_key(t, args, s->key) || is_key(t, heft_torch_item(t, args, 2), s->key) ||
+        is_key(t, heft_torch_item(t, heft_torch_item(t, args, 5), 0), s->key))
+        return args;
+    return HEFT_PICKLE_NIL;
+}
+
+static struct heft_str text_of(const struct heft_torch *t, uint32_t node, struct heft_str otherwise)
+{
+    return node != HEFT_PICKLE_NIL && heft_torch_is_text(t, node)
+               ? heft_pickle_text(&t->pickle, node)
+               : otherwise;
+}
+
+/* The five fields, those of the id where it is a tuple. */
+static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
+                 struct heft_trail_storage *out, struct heft_error *err)
+{
+    const bool is_tuple = heft_torch_is(t, args, HEFT_PICKLE_TUPLE);
+    const uint32_t elements = is_tuple ? heft_torch_item(t, args, 4) : HEFT_PICKLE_NIL;
+    const uint32_t at = is_tuple ? heft_torch_item(t, args, 3) : HEFT_PICKLE_NIL;
+    const uint32_t key = is_tuple ? heft_torch_item(t, args, 2) : args;
+    struct heft_str location = text_of(t, at, HEFT_STR(""));
+
+    location.n = (size_t)heft_min_u64(location.n, LOCATION);
+    out->type = from->type->name;
+    out->elements = heft_torch_is(t, elements, HEFT_PICKLE_INT)
+                        ? heft_torch_node(t, elements)->u.integer
+                        : from->elements;
+    return keep(t, text_of(t, key, from->key), &out->key, err) &&
+           keep(t, location, &out->location, err);
+}
+
+/* The trail's number of a storage: the first row that looks into it enters it. */
+static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made, uint32_t *number,
+                       struct heft_error *err)
+{
+    struct heft_trail *trail = t->model->trail;
+    const uint32_t args = id_of(t, made);
+    struct heft_torch_storage *from;
+    struct heft_trail_storage *s;
+
+    if (args == HEFT_PICKLE_NIL)
+        return true;
+    from = &t->storages[made->from - 1];
+    if (from->trail == 0) {
+        if (!heft_grow(&trail->storages, &trail->cap_storages, trail->n_storages, 1, sizeof *s,
+                       err))
+            return false;
+        s = &trail->storages[trail->n_storages];
+        s->storage = made->row.storage;
+        if (!fill(t, from, args, s, err))
+            return false;
+        from->trail = (uint32_t)++trail->n_storages; /* fewer than nodes */
+    }
+    *number = from->trail - 1;
+    return true;
+}
+
+bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
+                           const struct heft_torch_made *made, struct heft_error *err)
+{
+    struct heft_trail *trail = t->model->trail;
+    struct heft_trail_row row = {.pickle_at = t->pickle_at,
+                                 .row = (uint32_t)t->model->n_rows - 1, /* at most 2^32 */
+                                 .storage = HEFT_NONE,
+                                 .key_at = HEFT_NONE,
+                                 .made_at = heft_torch_node(t, node)->at};
+
+    if (key < t->pickle.count)
+        row.key_at = heft_torch_node(t, key)->at;
+    if (!storage_of(t, made, &row.storage, err))
+        return false;
+    if (!heft_grow(&trail->rows, &trail->cap_rows, trail->n_rows, 1, sizeof row, err))
+        return false;
+    trail->rows[trail->n_rows++] = row;
+    return true;
+}

@@ -1,0 +1,551 @@
+/* torch_tree.c: walks the graph that the pickle machine made, from its root, and flattens it.
+ *
+ *     {"model": {"layer.weight": T, "layer.bias": T}, "epoch": 3, "args": Namespace(lr=0.1)}
+ *
+ *         rows    model.layer.weight, model.layer.bias
+ *         values  {"epoch": 3, "args": {"lr": 0.1}}
+ *
+ * Iterative: a stack of frames, one a container that is open. A container's entries (key, value)
+ * are gathered first, so that a repeated key can give way to the later one, as in Python. Objects
+ * of unknown classes are containers too: of their arguments, attributes and items.
+ *
+ * The graph is the file's: it may hold cycles (a value met again within itself becomes an opaque
+ * "cycle"), and share a value in many places ("billion laughs"): whatever is met again, and every
+ * value made, is paid for from limits.expansion, so the walk is linear in the pickle plus that. */
+#include "format/torch/write/torch_keep.h"
+
+bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
+{
+    if (w->t->budget < values)
+        return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
+                         "more than %" PRIu64 " values besides the tensors: limits.expansion",
+                         w->t->model->limits.expansion);
+    w->t->budget -= values;
+    return true;
+}
+
+bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)
+{
+    if (w->name_bytes < bytes)
+        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "the names of tensors and values take more than 16 MiB and four times "
+                         "the pickle");
+    w->name_bytes -= bytes;
+    return true;
+}
+
+/* What is being visited, and where. */
+struct place {
+    uint32_t node;
+    size_t segment;    /* where its own name begins in the path */
+    unsigned segments; /* of the path */
+    bool outside;      /* of the state dict of the module that it is in */
+    bool quoted;       /* as an entry's */
+};
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static struct heft_torch_frame *top_frame(struct heft_torch_walk *w)
+{
+    return &w->frames[w->n_frames - 1];
+}
+
+static bool is_keyed(const struct heft_torch_frame *f)
+{
+    return f->value->kind == HEFT_VALUE_DICT || f->value->kind == HEFT_VALUE_OPAQUE;
+}
+
+/* The last segment of the path: what the value is called in its parent. In quotes where a number is
+ * spelled so, too: keys of a dict differ. */
+static bool set_key(struct heft_torch_walk *w, const struct place *at, struct heft_value *value)
+{
+    const size_t n = w->path.n - at->segment, quote = at->quoted;
+    char *copy;
+
+    if (!heft_torch_spend_name(w, n))
+        return false;
+    copy = heft_arena_alloc(&w->t->model->mem, n + 2 * quote + 1, w->err);
+    if (!copy)
+        return false;
+    memcpy(copy + quote, w->path.p + at->segment, n);
+    heft_torch_mend(copy + quote, n);
+    copy[0] = quote ? '\'' : copy[0];
+    copy[n + quote] = quote ? '\'' : '\0';
+    copy[n + 2 * quote] = '\0';
+    value->key = copy;
+    value->key_len = n + 2 * quote;
+    return true;
+}
+
+static struct heft_value *new_value(struct heft_torch_walk *w, const struct place *at)
+{
+    struct heft_value *value;
+
+    if (!heft_torch_spend(w, at->node, 1))
+        return NULL;
+    value = heft_arena_zero(&w->t->model->mem, 1, sizeof *value, w->err);
+    return value && set_key(w, at, value) ? value : NULL;
+}
+
+static void attach(struct heft_torch_frame *parent, struct heft_value *child)
+{
+    if (parent->last)
+        parent->last->next_sibling = child;
+    else
+        parent->value->first_child = child;
+    parent->last = child;
+}
+
+static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, const char *type_name)
+{
+    struct heft_value *value = new_value(w, at);
+
+    if (!value)
+        return false;
+    value->kind = HEFT_VALUE_OPAQUE;
+    value->type_name = type_name;
+    attach(top_frame(w), value);
+    top_frame(w)->has_other = true;
+    return true;
+}
+
+static bool keeps(const struct heft_torch_walk *w)
+{
+    return w->t->is_object && w->t->model->taker;
+}
+
+/* For those who ask: which opcodes made the row that was just added. */
+static bool keep_trail(struct heft_torch_walk *w, uint32_t node, const struct heft_torch_made *made)
+{
+    const uint32_t key = w->entries[top_frame(w)->next - 1].key;
+
+    return !w->t->model->trail || heft_torch_keep_trail(w->t, key, node, made, w->err);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------- */
+
+static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool is_tensor)
+{
+    const uint32_t node = at->node;
+    struct heft_torch_frame f = {.node = node,
+                                 .path = w->path.n,
+                                 .segments = at->segments,
+                                 .outside = at->outside,
+                                 .is_tensor = is_tensor,
+                                 .rows = w->t->model->n_rows,
+                                 .unreadable = w->t->model->n_unreadable,
+                                 .first = w->n_entries};
+
+    if (w->n_frames >= w->t->model->limits.depth)
+        return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
+                         "values nested deeper than %" PRIu64, w->t->model->limits.depth);
+    f.value = new_value(w, at);
+    if (!f.value || !(is_tensor ? heft_torch_gather_tensor : heft_torch_gather)(w, node, f.value) ||
+        !heft_torch_settle_keys(w, f.first) ||
+        !heft_grow(&w->frames, &w->cap_frames, w->n_frames, 1, sizeof *w->frames, w->err))
+        return false;
+    f.next = f.first;
+    f.end = w->n_entries;
+    w->marks[node] |= HEFT_TORCH_MARK_OPEN;
+    w->frames[w->n_frames++] = f;
+    return !keeps(w) || heft_keep_open(w);
+}
+
+static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
+{
+    const struct heft_torch_global *class;
+
+    if (!heft_torch_is(w->t, node, HEFT_PICKLE_CALL))
+        return false;
+    class = heft_torch_global_of(w->t, heft_torch_node(w->t, node)->u.call.callee);
+    return class && strcmp(class->name, "OrderedDict") == 0;
+}
+
+/* What a writer has to know of a dictionary with tensors, and of the root. */
+static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame *f)
+{
+    if ((!f->has_tensor && w->n_frames > 1) || !is_ordered(w, f->node))
+        return true;
+    return heft_torch_spend_name(w, f->path) &&
+           heft_model_add_ordered(w->t->model, (struct heft_str){w->path.p, f->path}, w->err);
+}
+
+/* A dictionary leaves out what holds nothing but tensors; a list keeps its places. */
+static bool pop_frame(struct heft_torch_walk *w)
+{
+    const struct heft_torch_frame f = w->frames[w->n_frames - 1];
+    struct heft_torch_frame *parent = w->n_frames > 1 ? &w->frames[w->n_frames - 2] : NULL;
+    const bool is_opaque = f.value->kind == HEFT_VALUE_OPAQUE;
+    const bool only_tensors = f.has_tensor && !f.has_other && !is_opaque;
+
+    if (keeps(w) && !heft_keep_close(w))
+        return false;
+    w->n_frames--;
+    if (f.node != HEFT_PICKLE_NIL)
+        w->marks[f.node] &= (uint8_t)~HEFT_TORCH_MARK_OPEN;
+    w->n_entries = f.first;
+    if (f.is_tensor && !heft_torch_check_parts(w, &f))
+        return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, f.path});
+    if (!parent) {
+        if (f.has_other || is_opaque) /* of an item, what the tensor has besides its row */
+            w->t->values = w->t->is_item && f.node == HEFT_PICKLE_NIL ? f.last : f.value;
+        return true;
+    }
+    parent->has_tensor |= f.has_tensor;
+    parent->has_other |= !only_tensors;
+    if (!only_tensors || !is_keyed(parent))
+        attach(parent, f.value);
+    return true;
+}
+
+/* A tensor that is a row already. */
+static bool refer(struct heft_torch_walk *w, const struct place *at, struct heft_str name)
+{
+    struct heft_value *value = new_value(w, at);
+
+    if (!value)
+        return false;
+    value->kind = HEFT_VALUE_TENSOR;
+    value->text = name.p;
+    value->text_len = name.n;
+    attach(top_frame(w), value);
+    return true;
+}
+
+/* In a list, the place that a tensor has there. Whatever else it holds takes that place itself. */
+static bool keep_place(struct heft_torch_walk *w, const struct place *at,
+                       const struct heft_torch_made *made, struct heft_str name)
+{
+    if (is_keyed(top_frame(w)) || made->has_more)
+        return true;
+    return made->found == HEFT_TORCH_UNREAD ? attach_opaque(w, at, made->reason)
+                                            : refer(w, at, name);
+}
+
+static bool add_unreadable(struct heft_torch_walk *w, const struct place *at,
+                           const struct heft_torch_made *made)
+{
+    return heft_torch_spend_name(w, w->path.n) &&
+           heft_model_add_unreadable(w->t->model, (struct heft_str){w->path.p, w->path.n},
+                                     w->t->source, heft_torch_where(w->t, at->node), made->reason,
+                                     w->err);
+}
+
+static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
+                           const struct heft_torch_made *made)
+{
+    struct heft_value *value;
+
+    if (made->found == HEFT_TORCH_PARTS)
+        return push_frame(w, at, true);
+    if (made->found == HEFT_TORCH_UNREAD)
+        return attach_opaque(w, at, made->reason);
+    value = new_value(w, at);
+    if (!value || !heft_torch_add_outsider(w, at->node, &made->row, value))
+        return false;
+    attach(top_frame(w), value);
+    top_frame(w)->has_other = true;
+    return !keeps(w) || heft_keep_value(w);
+}
+
+static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
+                         struct heft_torch_made *made)
+{
+    struct heft_str name = {0};
+
+    if (at->outside)
+        return visit_outsider(w, at, made);
+    if (made->found == HEFT_TORCH_UNREAD && !add_unreadable(w, at, made))
+        return false;
+    if (made->found == HEFT_TORCH_ROW && top_frame(w)->value->kind != HEFT_VALUE_OPAQUE &&
+        heft_torch_has_row(w->t, at->node, &name)) {
+        top_frame(w)->has_tensor = top_frame(w)->has_other = true;
+        return refer(w, at, name);
+    }
+    if (made->found == HEFT_TORCH_ROW &&
+        (!heft_torch_add_row(w, at->node, made, &name) || !keep_trail(w, at->node, made) ||
+         !heft_torch_remember_row(w->t, at->node, w->err)))
+        return false;
+    if (keeps(w) && made->found != HEFT_TORCH_PARTS &&
+        !heft_keep_tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
+                                                           : HEFT_NONE))
+        return false;
+    w->n_recast += made->is_recast;
+    top_frame(w)->has_tensor = true;
+    return keep_place(w, at, made, name) && (!made->has_more || push_frame(w, at, true));
+}
+
+/* A number for the node that no other pickle of the model has; 0 where they have run out. */
+static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
+{
+    const uint64_t number = (uint64_t)w->t->model->n_objects + node + 1;
+
+    return number <= UINT32_MAX ? (uint32_t)number : 0;
+}
+
+/* Salvaging: a value that makes no sense stands as an opaque one. */
+static bool read_leaf(struct heft_torch_walk *w, uint32_t node, struct heft_value *leaf,
+                      bool *is_leaf)
+{
+    struct heft_error found = {0};
+
+    if (heft_torch_leaf(w->t, node, leaf, is_leaf, &found))
+        return true;
+    if (!heft_model_forgives(w->t->model, &found)) {
+        *w->err = found;
+        return false;
+    }
+    *leaf = (struct heft_value){.kind = HEFT_VALUE_OPAQUE, .type_name = "damaged"};
+    *is_leaf = true;
+    return true;
+}
+
+static bool visit(struct heft_torch_walk *w, struct place *at)
+{
+    uint32_t node;
+    struct heft_torch_made made;
+    struct heft_value leaf = {0}, *value;
+    bool is_leaf;
+
+    if (!heft_torch_untag(w->t, &at->node, w->err))
+        return false;
+    node = at->node;
+    if (w->marks[node] & HEFT_TORCH_MARK_OPEN)
+        return attach_opaque(w, at, "cycle");
+    if (w->marks[node] & HEFT_TORCH_MARK_SEEN && !heft_torch_spend(w, node, 1))
+        return false;
+    w->marks[node] |= HEFT_TORCH_MARK_SEEN;
+    if (!heft_torch_tensor(w->t, node, &made, w->err))
+        return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, w->path.n});
+    if (made.found != HEFT_TORCH_OTHER) {
+        made.row.object = object_of(w, node);
+        return visit_tensor(w, at, &made);
+    }
+    if (!read_leaf(w, node, &leaf, &is_leaf))
+        return heft_error_about(w->err, "value", (struct heft_str){w->path.p, w->path.n});
+    if (!is_leaf)
+        return push_frame(w, at, false);
+    value = new_value(w, at);
+    if (!value)
+        return false;
+    leaf.key = value->key;
+    leaf.key_len = value->key_len;
+    *value = leaf;
+    attach(top_frame(w), value);
+    top_frame(w)->has_other = true;
+    return !keeps(w) || heft_keep_value(w);
+}
+
+/* What entries are called whose key is no node. */
+static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
+{
+    static const char *const words[HEFT_TORCH_WORDS] = {
+        [HEFT_TORCH_AXIS] = "axis",
+        [HEFT_TORCH_CCOL_INDICES] = "ccol_indices",
+        [HEFT_TORCH_COL_INDICES] = "col_indices",
+        [HEFT_TORCH_CROW_INDICES] = "crow_indices",
+        [HEFT_TORCH_DECLARED] = "dtype",
+        [HEFT_TORCH_INDICES] = "indices",
+        [HEFT_TORCH_IS_COALESCED] = "is_coalesced",
+        [HEFT_TORCH_LAYOUT_NAME] = "layout",
+        [HEFT_TORCH_OFFSETS] = "offsets",
+        [HEFT_TORCH_ORIG_MOD] = "_orig_mod",
+        [HEFT_TORCH_QSCHEME] = "qscheme",
+        [HEFT_TORCH_ROW_INDICES] = "row_indices",
+        [HEFT_TORCH_SCALE] = "scale",
+        [HEFT_TORCH_SCALES] = "scales",
+        [HEFT_TORCH_SHAPE] = "size",
+        [HEFT_TORCH_SIZES] = "sizes",
+        [HEFT_TORCH_STRIDES] = "strides",
+        [HEFT_TORCH_VALUES] = "values",
+        [HEFT_TORCH_ZERO_POINT] = "zero_point",
+        [HEFT_TORCH_ZERO_POINTS] = "zero_points",
+        [HEFT_TORCH_CONV] = "in_channels",
+        "out_channels",
+        "kernel_size",
+        "stride",
+        "padding",
+        "dilation",
+        "transposed",
+        "output_padding",
+        "groups",
+        "padding_mode",
+        "weight",
+        "bias",
+        "scale",
+        "zero_point",
+        "training",
+    };
+
+    switch (key) {
+    case HEFT_TORCH_KEY_ARGS:
+        return "args";
+    case HEFT_TORCH_KEY_STATE:
+        return "state";
+    case HEFT_TORCH_KEY_ROOT:
+        return w->t->prefix.n ? w->t->prefix.p : "tensor";
+    default:
+        return words[key - HEFT_TORCH_KEY_WORD];
+    }
+}
+
+/* Appends an entry's own name to the path; *segment is where it begins. */
+static bool name_entry(struct heft_torch_walk *w, struct heft_torch_frame *f,
+                       const struct heft_torch_entry *e, size_t *segment)
+{
+    w->path.n = f->path;
+    if (f->segments)
+        heft_buf_char(&w->path, '.');
+    *segment = w->path.n;
+    if (e->key == HEFT_TORCH_KEY_INDEX) {
+        heft_buf_u64(&w->path, f->index++);
+    } else if (!heft_torch_is_node(e->key)) {
+        heft_buf_text(&w->path, word_of(w, e->key));
+        w->is_ambiguous = true;
+    } else {
+        const bool is_text = heft_torch_is_text(w->t, e->key);
+
+        if (!heft_torch_key(w->t, e->key, f->next - f->first, &w->path, w->err))
+            return heft_error_about(w->err, "value", (struct heft_str){w->path.p, f->path});
+        w->is_ambiguous |= !is_text;
+    }
+    if (!heft_buf_ok(&w->path, w->err))
+        return false;
+    if (w->path.n > w->t->model->limits.name)
+        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "a name of %zu bytes, the limit is %" PRIu64, w->path.n,
+                         w->t->model->limits.name);
+    w->has_dot = w->has_dot || memchr(w->path.p + *segment, '.', w->path.n - *segment);
+    return true;
+}
+
+static bool walk_frames(struct heft_torch_walk *w)
+{
+    while (w->n_frames) {
+        struct heft_torch_frame *f = top_frame(w);
+        struct heft_torch_entry e;
+        struct place at;
+
+        if (f->next == f->end) {
+            if (!keep_class(w, f) || !pop_frame(w))
+                return false;
+            continue;
+        }
+        e = w->entries[f->next++];
+        at = (struct place){.node = e.value,
+                            .segments = f->segments + 1,
+                            .outside = f->outside || e.outside,
+                            .quoted = e.quoted};
+        if (!name_entry(w, f, &e, &at.segment) || !visit(w, &at))
+            return false;
+    }
+    return true;
+}
+
+/* The root is a tensor: the only entry of a dictionary that is not in the file. */
+static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
+{
+    struct heft_torch_frame f = {.node = HEFT_PICKLE_NIL, .end = 1};
+
+    f.value = heft_arena_zero(&w->t->model->mem, 1, sizeof *f.value, w->err);
+    if (!f.value || !heft_torch_add_entry(w, HEFT_TORCH_KEY_ROOT, root) ||
+        !heft_grow(&w->frames, &w->cap_frames, w->n_frames, 1, sizeof *w->frames, w->err))
+        return false;
+    f.value->kind = HEFT_VALUE_DICT;
+    w->frames[w->n_frames++] = f;
+    return (!keeps(w) || heft_keep_open(w)) && walk_frames(w);
+}
+
+/* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
+static bool walk_root(struct heft_torch_walk *w)
+{
+    struct heft_torch *t = w->t;
+    uint32_t root = t->pickle.root;
+    struct heft_torch_made made;
+    struct place at = {.segments = t->prefix.n != 0};
+    struct heft_value leaf = {0};
+    bool is_leaf;
+
+    if (!heft_torch_untag(t, &root, w->err))
+        return false;
+    at.node = root;
+    if (!heft_torch_tensor(t, root, &made, w->err))
+        return heft_error_about(w->err, "tensor", HEFT_STR("tensor"));
+    if (made.found != HEFT_TORCH_OTHER)
+        return walk_tensor(w, root);
+    if (!heft_torch_leaf(t, root, &leaf, &is_leaf, w->err))
+        return false;
+    if (!is_leaf) {
+        heft_buf_char(&w->path, '.'); /* so that it has memory, though its length may be 0 */
+        w->path.n = t->prefix.n;
+        return heft_buf_ok(&w->path, w->err) && push_frame(w, &at, false) && walk_frames(w);
+    }
+    leaf.key = t->prefix.n ? t->prefix.p : "value";
+    leaf.key_len = strlen(leaf.key);
+    t->values = heft_arena_zero(&t->model->mem, t->is_item ? 1 : 2, sizeof leaf, w->err);
+    if (!t->values)
+        return false;
+    t->values[t->is_item ? 0 : 1] = leaf;
+    if (!t->is_item)
+        t->values->first_child = &t->values[1];
+    return true;
+}
+
+static bool note_tensors(struct heft_torch_walk *w)
+{
+    struct heft_model *model = w->t->model;
+
+    if (w->n_recast &&
+        !heft_model_note(model, HEFT_NOTE, w->t->source, HEFT_NO_OFFSET, w->err,
+                         "%" PRIu64 " tensor%s stored in another dtype than declared (which is "
+                         "the value NAME.dtype)",
+                         w->n_recast, w->n_recast == 1 ? " is" : "s are"))
+        return false;
+    return w->n_doubts <= HEFT_TORCH_MOST_NOTES ||
+           heft_model_note(model, HEFT_FINDING, w->t->source, HEFT_NO_OFFSET, w->err,
+                           "%" PRIu64 " quantized tensors in all have such parameters",
+                           w->n_doubts);
+}
+
+bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
+{
+    const size_t begin = t->model->n_rows;
+    struct heft_torch_walk w = {.t = t, .err = err};
+    bool ok;
+
+    if (!t->is_item)
+        t->names = HEFT_TORCH_NAMES;
+    w.name_bytes = t->names + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
+    w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
+    heft_buf_str(&w.path, t->prefix);
+    ok = w.marks &&
+         heft_grow(&t->model->rows, &t->model->cap_rows, begin, t->n_storages,
+                   sizeof *t->model->rows, err) &&
+         heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
+         heft_grow(&w.row_nodes, &w.cap_row_nodes, 0, t->n_storages, sizeof *w.row_nodes, err) &&
+         walk_root(&w) &&
+         (t->model->salvage || heft_torch_check_names(&w, begin)) && /* salvaging, one stays */
+         heft_torch_settle_outsiders(&w, begin) && note_tensors(&w);
+    t->names = heft_min_u64(t->names, w.name_bytes);
+    if (ok && t->values && !t->is_item) { /* its root is a dict, whatever the pickle's was */
+        t->values->kind = HEFT_VALUE_DICT;
+        if (!t->values->key)
+            t->values->key = "";
+    }
+    if (ok && t->is_object && !t->model->taker)
+        t->model->has_tree = !heft_keep_is_plain(t);
+    ok = ok && (!keeps(&w) || heft_keep_take(t, err));
+    t->model->n_objects =
+        (uint32_t)heft_min_u64(UINT32_MAX, (uint64_t)t->model->n_objects + t->pickle.count);
+    heft_free(w.frames);
+    heft_free(w.entries);
+    heft_free(w.cuts);
+    heft_free(w.row_cuts);
+    heft_free(w.row_nodes);
+    heft_free(w.cut_keys);
+    heft_free(w.row_keys);
+    heft_free(w.outsiders);
+    heft_buf_release(&w.path);
+    heft_arena_release(&t->graph);
+    return ok;
+}

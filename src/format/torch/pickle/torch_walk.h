@@ -1,0 +1,164 @@
+/* torch_walk.h: the walk of a pickle's graph, shared by the files that carry it out.
+ *
+ *     torch_tree.c      the walk: frames, values, what a node becomes
+ *     torch_gather.c    the entries of a container: its items, arguments, attributes
+ *     torch_module.c    those of a module, named as its state dict names them
+ *     torch_compound.c  those of a tensor: parts, scales, attributes
+ *     torch_keys.c      repeated keys
+ *     torch_names.c     rows, and that no two of them have one name
+ */
+#ifndef HEFT_TORCH_WALK_H
+#define HEFT_TORCH_WALK_H
+
+#include "format/torch/pickle/torch_parts.h"
+
+/* Keys of entries that are no node. */
+#define HEFT_TORCH_KEY_INDEX HEFT_PICKLE_NIL
+#define HEFT_TORCH_KEY_ARGS  (HEFT_PICKLE_NIL - 1)
+#define HEFT_TORCH_KEY_STATE (HEFT_PICKLE_NIL - 2)
+#define HEFT_TORCH_KEY_ROOT  (HEFT_PICKLE_NIL - 3)  /* the prefix, or "tensor" */
+#define HEFT_TORCH_KEY_WORD  (HEFT_PICKLE_NIL - 64) /* plus one of these: */
+
+enum heft_torch_word {
+    HEFT_TORCH_AXIS,
+    HEFT_TORCH_CCOL_INDICES,
+    HEFT_TORCH_COL_INDICES,
+    HEFT_TORCH_CROW_INDICES,
+    HEFT_TORCH_DECLARED,
+    HEFT_TORCH_INDICES,
+    HEFT_TORCH_IS_COALESCED,
+    HEFT_TORCH_LAYOUT_NAME,
+    HEFT_TORCH_OFFSETS,
+    HEFT_TORCH_ORIG_MOD,
+    HEFT_TORCH_QSCHEME,
+    HEFT_TORCH_ROW_INDICES,
+    HEFT_TORCH_SCALE,
+    HEFT_TORCH_SCALES,
+    HEFT_TORCH_SHAPE,
+    HEFT_TORCH_SIZES,
+    HEFT_TORCH_STRIDES,
+    HEFT_TORCH_VALUES,
+    HEFT_TORCH_ZERO_POINT,
+    HEFT_TORCH_ZERO_POINTS,
+    HEFT_TORCH_CONV, /* of a quantized convolution: the first of 15 */
+    HEFT_TORCH_WORDS = HEFT_TORCH_CONV + 15
+};
+_Static_assert(HEFT_TORCH_WORDS < 60, "words and the other keys share 64 numbers");
+
+enum { HEFT_TORCH_MARK_OPEN = 1, HEFT_TORCH_MARK_SEEN = 2, HEFT_TORCH_MARK_GATHERED = 4 };
+
+#define HEFT_TORCH_MOST_NOTES 16 /* of a kind: the rest is counted */
+
+struct heft_torch_entry {
+    uint32_t key, value;
+    bool outside; /* of the state dict: an attribute of a module */
+    bool quoted;  /* a text that another key of the same dict is spelled like: {0: …, "0": …} */
+};
+
+static inline bool heft_torch_is_node(uint32_t key)
+{
+    return key < HEFT_TORCH_KEY_WORD;
+}
+/* A tensor that is no row: where it stands among the values, until it is known whether a row is the
+ * same tensor. */
+struct heft_torch_outsider {
+    struct heft_value *value;
+    uint32_t node;
+};
+
+struct heft_torch_frame {
+    uint32_t node;
+    uint32_t index;          /* of the next entry without a key */
+    size_t first, next, end; /* of its entries */
+    size_t path;             /* bytes of the path that name it */
+    unsigned segments;       /* of that path */
+    bool outside;            /* all of it is outside of the state dict */
+    bool is_tensor;          /* its entries are parts and attributes of one */
+    size_t rows, unreadable; /* of the model when it was opened */
+    struct heft_value *value;
+    struct heft_value *last; /* of its children */
+    bool has_tensor, has_other;
+};
+
+struct heft_torch_walk {
+    struct heft_torch *t;
+    struct heft_torch_frame *frames;
+    size_t n_frames, cap_frames;
+    struct heft_torch_entry *entries;
+    size_t n_entries, cap_entries;
+    struct heft_buf path;
+    uint8_t *marks;      /* a node */
+    uint64_t name_bytes; /* that names and keys may still take */
+    uint32_t *cuts;      /* for rows of several segments: where each but the last ends … */
+    size_t n_cuts, cap_cuts;
+    size_t *row_cuts; /* … a row: its first one */
+    size_t n_row_cuts, cap_row_cuts;
+    uint32_t *row_nodes; /* what node a row was made from */
+    uint32_t *cut_keys;  /* the key that each segment but the last is; of a row the last one */
+    uint32_t *row_keys;
+    size_t cap_row_nodes, cap_cut_keys, cap_row_keys;
+    struct heft_torch_outsider *outsiders;
+    size_t n_outsiders, cap_outsiders;
+    uint64_t n_recast, n_doubts;
+    bool is_deep, has_dot, is_ambiguous; /* two paths may give one name */
+    struct heft_error *err;
+};
+
+/* ---- torch_tree.c ---- */
+
+/* Pays for so many values from limits.expansion. `node` is for the error. */
+HEFT_CHECKED bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values);
+/* Pays for the bytes of a name or key. */
+HEFT_CHECKED bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes);
+
+/* ---- torch_gather.c ---- */
+
+HEFT_CHECKED bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value);
+/* All items, as pairs or one by one. */
+HEFT_CHECKED bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs);
+/* Attributes: BUILD's dict, or a pair of dicts (attributes and slots), or anything. */
+HEFT_CHECKED bool heft_torch_add_state(struct heft_torch_walk *w, uint32_t state);
+/* The items of a dict or OrderedDict. */
+HEFT_CHECKED bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t node);
+/* Nothing, or None. */
+bool heft_torch_is_nothing(const struct heft_torch *t, uint32_t node);
+
+/* Appends the entries of a container, and fills kind and type_name of its value. */
+HEFT_CHECKED bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node,
+                                    struct heft_value *value);
+
+/* ---- torch_module.c ---- */
+
+/* Of an object's entries, from `first` on: if they are those of a module, they become its
+ * parameters, buffers and modules, and its other attributes. */
+HEFT_CHECKED bool heft_torch_open_module(struct heft_torch_walk *w, size_t first);
+/* A tensor outside of state dicts: a value, and a row only if some other path leads to it. */
+HEFT_CHECKED bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t node,
+                                          const struct heft_row *row, struct heft_value *value);
+/* After the walk: those that are rows refer to them, the rest is noted. */
+HEFT_CHECKED bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t begin);
+
+/* ---- torch_compound.c ---- */
+
+/* The entries of a tensor that has more than a row. */
+HEFT_CHECKED bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node,
+                                           struct heft_value *value);
+/* When they are visited: do the parts fit each other? */
+HEFT_CHECKED bool heft_torch_check_parts(struct heft_torch_walk *w,
+                                         const struct heft_torch_frame *f);
+
+/* ---- torch_keys.c ---- */
+
+/* Of the entries from `first` on: the later value of a key wins, in the place of the first, as in
+ * Python. */
+HEFT_CHECKED bool heft_torch_settle_keys(struct heft_torch_walk *w, size_t first);
+
+/* ---- torch_names.c ---- */
+
+/* A row named by the path; *name is its name in the model. */
+HEFT_CHECKED bool heft_torch_add_row(struct heft_torch_walk *w, uint32_t node,
+                                     struct heft_torch_made *made, struct heft_str *name);
+/* That the rows from `begin` on have different names. */
+HEFT_CHECKED bool heft_torch_check_names(struct heft_torch_walk *w, size_t begin);
+
+#endif

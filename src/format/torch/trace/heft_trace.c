@@ -1,0 +1,179 @@
+/* heft_trace.c: the other side of the door: walking through a pickle, and from its tensors to their
+ * bytes. The steps are of format/torch_trace; the tensors are those of the opened file, each with
+ * the trail that the reader kept of it. */
+#include "base/given.h"
+#include "base/text.h"
+#include "api/checkpoint.h"
+#include "core/registry.h"
+#include "core/trail.h"
+#include "format/torch/trace/torch_trace.h"
+#include "heft/heft.h"
+
+/* A line takes longer than the opcode: fewer of them are allowed by default than when opening. */
+#define MOST_OPCODES 15000000
+
+struct tensors {
+    struct heft_tracer *tr;
+    struct heft_checkpoint *c;
+    struct heft_trail trail;
+    struct heft_buf id, record;
+};
+
+/* ("storage", BFloat16Storage, "0", "cpu", 64): as the reader understood it. */
+static bool put_id(struct tensors *t, uint32_t number, struct heft_error *err)
+{
+    const struct heft_trail_storage *s;
+
+    t->id.n = 0;
+    if (number != HEFT_NONE) {
+        s = &t->trail.storages[number];
+        heft_buf_text(&t->id, "(\"storage\", ");
+        heft_buf_text(&t->id, s->type);
+        heft_buf_text(&t->id, ", \"");
+        heft_buf_escaped(&t->id, s->key);
+        heft_buf_text(&t->id, "\", \"");
+        heft_buf_escaped(&t->id, s->location);
+        heft_buf_text(&t->id, "\", ");
+        heft_buf_u64(&t->id, (uint64_t)s->elements);
+        heft_buf_char(&t->id, ')');
+    }
+    heft_buf_char(&t->id, '\0');
+    return heft_buf_ok(&t->id, err);
+}
+
+/* "archive/data/0" of "archive/data.pkl" and the storage's "data/0". */
+static bool put_record(struct tensors *t, const struct heft_storage *storage,
+                       struct heft_error *err)
+{
+    const struct heft_str pickle = heft_str_of(t->tr->record);
+    size_t root = pickle.n;
+
+    t->record.n = 0;
+    while (root && pickle.p[root - 1] != '/')
+        root--;
+    if (t->tr->is_zip) {
+        heft_buf_escaped(&t->record, (struct heft_str){pickle.p, root});
+        heft_buf_escaped(&t->record, storage->label);
+    }
+    heft_buf_char(&t->record, '\0');
+    return heft_buf_ok(&t->record, err);
+}
+
+static bool each_tensor(struct tensors *t, const struct heft_trail_row *row, struct heft_error *err)
+{
+    const struct heft_model *model = &t->c->model;
+    struct heft_trace_tensor tensor = {.has_key = row->key_at != HEFT_NONE,
+                                       .key_position = row->key_at,
+                                       .made_position = row->made_at};
+    const struct heft_trace_watcher *w = t->tr->watcher;
+
+    if (!put_id(t, row->storage, err) ||
+        !put_record(t, &model->storages[model->rows[row->row].storage], err) ||
+        !heft_tensor_at(t->c, row->row, &tensor.tensor))
+        return false;
+    tensor.id = t->id.p;
+    tensor.record = t->record.p;
+    t->tr->total->tensors++;
+    t->tr->is_stopped = w->tensor && !w->tensor(w->ctx, &tensor);
+    return true;
+}
+
+/* The tensors that pickles of the walk made. */
+static bool hand_out(struct tensors *t, struct heft_error *err)
+{
+    for (size_t i = 0; i < t->trail.n_rows && !t->tr->is_stopped; i++)
+        if (t->trail.rows[i].pickle_at == t->tr->at && !each_tensor(t, &t->trail.rows[i], err))
+            return false;
+    return true;
+}
+
+/* Opens the file as heft_open does, now that its steps have been shown. A record that was asked for
+ * by name may be of an archive that heft does not open: then its steps are the answer. */
+static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
+{
+    const struct heft_open_options how = {.format = tr->options->format,
+                                          .limits = tr->options->limits};
+    struct tensors t = {.tr = tr};
+    struct heft_error why = {0};
+    bool ok;
+
+    t.c = heft_checkpoint_open(&path, 1, &how, &t.trail, &why);
+    ok = t.c ? hand_out(&t, err) : tr->options->record && why.code == HEFT_UNSUPPORTED;
+    if (!t.c && !ok)
+        *err = why;
+    heft_close(t.c);
+    heft_trail_release(&t.trail);
+    heft_buf_release(&t.id);
+    heft_buf_release(&t.record);
+    return ok;
+}
+
+/* Where the storages of a file are that is no archive: found out by opening it, as far as that
+ * goes. A file of another format has no pickle. */
+static bool find_places(struct heft_tracer *tr, const char *path)
+{
+    const struct heft_open_options how = {.format = tr->options->format,
+                                          .limits = tr->options->limits};
+    struct heft_error ignored = {0}; /* the walk shows where it breaks off */
+    struct heft_trail trail = {0};
+    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &trail, &ignored);
+    bool ok = true;
+
+    if (c && strcmp(heft_format(c), "pickle") != 0 && strncmp(heft_format(c), "torch", 5) != 0)
+        ok = heft_fail(tr->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                       "a %s file has no pickle to walk through", heft_format(c));
+    for (size_t i = 0; c && ok && i < trail.n_storages; i++) {
+        const struct heft_trail_storage *s = &trail.storages[i];
+        const struct heft_storage *storage = &c->model.storages[s->storage];
+        const struct heft_trace_place place = {storage->off, storage->packed, false};
+        const char *key = heft_arena_text(&tr->mem, s->key, tr->err);
+
+        ok = key && heft_tracer_place(tr, (struct heft_str){key, s->key.n}, &place);
+    }
+    heft_close(c);
+    heft_trail_release(&trail);
+    return ok;
+}
+
+static bool is_zip(const struct heft_source *source, struct heft_error *err)
+{
+    uint8_t head[4];
+
+    return source->size >= sizeof head && heft_source_read(source, 0, head, sizeof head, err) &&
+           memcmp(head, "PK\3\4", 4) == 0;
+}
+
+bool heft_trace(const char *path, const struct heft_trace_options *options,
+                const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
+                struct heft_error *err)
+{
+    if (!heft_given(path && watcher && total, "an argument", err))
+        return false;
+    static const struct heft_trace_options usual = {0};
+    struct heft_source source;
+    struct heft_model model; /* for the completed limits */
+    struct heft_tracer tr = {.src = &source,
+                             .limits = &model.limits,
+                             .options = options ? options : &usual,
+                             .watcher = watcher,
+                             .total = total,
+                             .err = err};
+    bool ok;
+
+    *total = (struct heft_trace_total){0};
+    heft_error_begin(err);
+    if (!heft_source_open_file(&source, path, err))
+        return heft_error_file(err, path);
+    heft_model_init(&model, tr.options->limits);
+    if (!tr.options->limits || !tr.options->limits->opcodes)
+        model.limits.opcodes = heft_min_u64(model.limits.opcodes, MOST_OPCODES);
+    source.label = path;
+    ok = (is_zip(&source, err) || find_places(&tr, path)) && heft_torch_trace(&tr) &&
+         (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));
+    if (!ok)
+        heft_error_file(err, path);
+    heft_tracer_release(&tr);
+    heft_source_close(&source);
+    heft_model_release(&model);
+    return ok;
+}

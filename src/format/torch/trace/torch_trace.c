@@ -1,0 +1,400 @@
+/* torch_trace.c: finds the pickles of a file, and walks them one after the other.
+ *
+ *     zip        the record data.pkl of the archive's folder, or the one that was named
+ *     tar        the member pickle, or the one that was named
+ *     stream     the five pickles of a legacy file: magic, version, sizes, object, keys
+ *     else       one pickle
+ *
+ * A pickle of unknown length is first run without a watcher to find its end, so that no step is
+ * ever shown twice. A file that torch cannot open is walked all the same, as far as its pickle goes.
+ */
+#include "format/torch/trace/torch_trace.h"
+
+#include "core/model.h"
+#include "wire/tar.h"
+
+#define FIRST_WINDOW    (UINT64_C(1) << 20) /* of a pickle whose end is not known */
+#define DEFLATED_RECORD (UINT64_C(64) << 20)
+#define DIRECTORY       (UINT64_C(256) << 20)
+#define MOST_WORK       (UINT64_C(32) << 20) /* see torch_trace.h */
+#define STREAM_PICKLES  5
+#define OBJECT          4 /* the one of them that has the tensors */
+
+void heft_tracer_release(struct heft_tracer *tr)
+{
+    heft_strmap_release(&tr->names);
+    heft_u32map_release(&tr->by_node);
+    heft_buf_release(&tr->name);
+    heft_free(tr->places);
+    heft_free(tr->memo);
+    heft_arena_release(&tr->mem);
+}
+
+bool heft_tracer_place(struct heft_tracer *tr, struct heft_str name,
+                       const struct heft_trace_place *place)
+{
+    uint32_t found;
+
+    if (!heft_grow(&tr->places, &tr->cap_places, tr->n_places, 1, sizeof *place, tr->err))
+        return false;
+    tr->places[tr->n_places] = *place;
+    return heft_strmap_add(&tr->names, name, (uint32_t)tr->n_places++, &found, tr->err);
+}
+
+/* ---- steps ------------------------------------------------------------------------------- */
+
+static bool is_ranged(const struct heft_tracer *tr)
+{
+    return tr->options->to != 0;
+}
+
+static bool is_wanted(const struct heft_tracer *tr, const struct heft_pickle_step *s)
+{
+    return !is_ranged(tr) || (s->at < tr->options->to && s->at + 1 + s->raw.n > tr->options->from);
+}
+
+/* Before a pickle's first step: what begins as no pickle is none. */
+static bool announce(struct heft_tracer *tr)
+{
+    const struct heft_trace_pickle *pickle = tr->pickle;
+
+    tr->pickle = NULL;
+    tr->is_stopped =
+        pickle && tr->watcher->pickle && !tr->watcher->pickle(tr->watcher->ctx, pickle);
+    return !tr->is_stopped;
+}
+
+static void hand_out(struct heft_tracer *tr)
+{
+    static const uint8_t forms[] = {
+        [HEFT_FORM_BARE] = HEFT_TRACE_BARE,   [HEFT_FORM_NUMBER] = HEFT_TRACE_NUMBER,
+        [HEFT_FORM_TEXT] = HEFT_TRACE_TEXT,   [HEFT_FORM_LINE] = HEFT_TRACE_LINES,
+        [HEFT_FORM_LINES] = HEFT_TRACE_LINES,
+    };
+    const struct heft_pickle_step *s = tr->step;
+    const struct heft_trace_step step = {.position = s->at,
+                                         .offset = tr->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET
+                                                                              : tr->base + s->at,
+                                         .byte = s->byte,
+                                         .name = s->name,
+                                         .form = (enum heft_trace_form)forms[s->form],
+                                         .prefix = s->prefix,
+                                         .argument = s->raw.p,
+                                         .argument_bytes = s->raw.n,
+                                         .value = heft_trace_end(&tr->value),
+                                         .value_len = tr->value.n,
+                                         .effect = heft_trace_end(&tr->effect),
+                                         .effect_len = tr->effect.n};
+
+    tr->shown++;
+    tr->is_stopped =
+        !announce(tr) || (tr->watcher->step && !tr->watcher->step(tr->watcher->ctx, &step));
+}
+
+static bool take_step(struct heft_tracer *tr, const struct heft_pickle_step *step)
+{
+    const bool with_state = tr->options->state || is_ranged(tr);
+
+    tr->step = step;
+    if (with_state && !heft_trace_remember(tr))
+        return false;
+    if (!is_wanted(tr, step))
+        return true;
+    if (!heft_trace_explain(tr))
+        return false;
+    hand_out(tr);
+    return !with_state || tr->is_stopped || heft_trace_state(tr, is_ranged(tr));
+}
+
+static bool each_step(void *ctx, const struct heft_pickle_step *step)
+{
+    struct heft_tracer *tr = ctx;
+    const bool is_past = is_ranged(tr) && step->at >= tr->options->to;
+
+    tr->total->metastack = step->n_marks;
+    return !is_past && take_step(tr, step) && !tr->is_stopped;
+}
+
+/* ---- one pickle -------------------------------------------------------------------------- */
+
+static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
+{
+    return (struct heft_pickle_limits){.opcodes = tr->limits->opcodes,
+                                       .nodes = heft_limit_nodes(tr->limits, tr->src->size),
+                                       .text = tr->limits->pickle,
+                                       .bare = tr->is_script};
+}
+
+/* Walks the pickle at data[0]. A failure of a step's texts is in tr->err before the run ends. */
+static bool walk(struct heft_tracer *tr, const struct heft_trace_pickle *announced,
+                 struct heft_bytes data, struct heft_arena *mem)
+{
+    const struct heft_pickle_limits limits = pickle_limits(tr);
+    struct heft_pickle_watcher watcher = {each_step, tr, false};
+    struct heft_pickle pickle;
+    bool ok;
+
+    tr->pickle = announced;
+    tr->n_memo = 0;
+    heft_u32map_release(&tr->by_node);
+    memset(tr->known, 0, sizeof tr->known);
+    ok = heft_pickle_watch(&pickle, data, tr->base, &limits, &watcher, mem, tr->err);
+    tr->total->pickles++;
+    tr->total->opcodes += pickle.opcodes;
+    tr->total->memo += pickle.memo_count;
+    tr->step = NULL;
+    return ok && tr->err->code == HEFT_OK;
+}
+
+/* ---- files that are no archive ----------------------------------------------------------- */
+
+/* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read of what
+ * is before `end`. */
+static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
+                    bool *magic)
+{
+    const struct heft_pickle_limits limits = pickle_limits(tr);
+    const struct heft_pickle_place place = {
+        .off = off, .end = end, .first = FIRST_WINDOW, .cap = tr->limits->pickle};
+    struct heft_arena mem = {0};
+    struct heft_pickle pickle = {0};
+    struct heft_error why = {0};
+    const bool done = heft_pickle_read(&pickle, tr->src, &place, &limits, &mem, &why);
+
+    *length = done ? pickle.length : pickle.data.n;
+    *magic = done && heft_torch_is_magic(&pickle);
+    heft_arena_release(&mem);
+    if (done || (why.code != HEFT_IO && why.code != HEFT_NOMEM))
+        return true; /* where it is broken, the walk will show */
+    *tr->err = why;
+    return false;
+}
+
+static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsigned number,
+                    unsigned count)
+{
+    static const char *const parts[] = {"magic number", "version of the protocol",
+                                        "sizes of the writer's numbers", "the object",
+                                        "keys of the storages"};
+    const struct heft_trace_pickle pickle = {.record = tr->record,
+                                             .what = count > 1 ? parts[number - 1] : "",
+                                             .number = number,
+                                             .count = count,
+                                             .offset = off,
+                                             .bytes = length};
+    struct heft_arena mem = {0};
+    struct heft_bytes data;
+    bool ok;
+
+    tr->base = off;
+    if (number == count || number == OBJECT)
+        tr->at = number <= OBJECT ? off : tr->at;
+    ok = heft_source_fetch(tr->src, off, length, &mem, &data, tr->err) &&
+         walk(tr, &pickle, data, &mem);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+static bool walk_stream(struct heft_tracer *tr)
+{
+    uint64_t at = 0, length;
+    unsigned count = 1;
+    bool magic;
+
+    for (unsigned i = 1; i <= count && !tr->is_stopped; i++, at += length) {
+        if (at == tr->src->size)
+            return heft_fail(tr->err, HEFT_MALFORMED, at, "the file ends before pickle %u of %u", i,
+                             count);
+        if (!measure(tr, at, tr->src->size, &length, &magic))
+            return false;
+        if (i == 1 && magic)
+            count = STREAM_PICKLES;
+        if (!walk_at(tr, at, length, i, count))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tars of torch's first year ----------------------------------------------------------- */
+
+static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, const char *name)
+{
+    const struct heft_tar_member *found = NULL;
+    uint64_t length;
+    bool magic;
+
+    for (size_t i = 0; i < tar->count && !found; i++)
+        if (heft_str_is(tar->members[i].name, name) && !tar->members[i].is_folder)
+            found = &tar->members[i];
+    if (!found)
+        return heft_fail(tr->err, tr->options->record ? HEFT_USAGE : HEFT_UNSUPPORTED,
+                         HEFT_NO_OFFSET, "the tar has no member %.200s", name);
+    tr->record = found->name.p;
+    return measure(tr, found->data, found->data + found->size, &length, &magic) &&
+           walk_at(tr, found->data, length, 1, 1);
+}
+
+/* The object; of the other members, which hold several pickles with other bytes between, the first
+ * one. */
+static bool walk_tar(struct heft_tracer *tr)
+{
+    struct heft_tar tar;
+    const bool ok = heft_tar_open(&tar, tr->src, heft_limit_entries(tr->limits, tr->src->size),
+                                  &tr->mem, tr->err) &&
+                    walk_member(tr, &tar, tr->options->record ? tr->options->record : "pickle");
+
+    heft_tar_release(&tar);
+    return ok;
+}
+
+/* ---- archives ---------------------------------------------------------------------------- */
+
+static bool ends_with(struct heft_str name, struct heft_str end)
+{
+    return name.n >= end.n && memcmp(name.p + name.n - end.n, end.p, end.n) == 0;
+}
+
+/* The record of that name, or the one that ends in it behind a slash. The first record's folder is
+ * torch's root: what lies there goes first. */
+static const struct heft_zip_entry *find_record(const struct heft_tracer *tr, struct heft_str name)
+{
+    const struct heft_str first = tr->zip.count ? tr->zip.entries[0].name : HEFT_STR("");
+    const char *slash = first.n ? memchr(first.p, '/', first.n) : NULL;
+    const size_t root = slash ? (size_t)(slash - first.p) + 1 : 0;
+    const struct heft_zip_entry *found = heft_zip_find(&tr->zip, name);
+
+    for (size_t i = 0; i < tr->zip.count; i++) {
+        const struct heft_zip_entry *entry = &tr->zip.entries[i];
+        const size_t before = entry->name.n - heft_min_size(name.n, entry->name.n);
+
+        if (!ends_with(entry->name, name) || before == 0 || entry->name.p[before - 1] != '/')
+            continue;
+        if (before == root && memcmp(entry->name.p, first.p, root) == 0)
+            return entry;
+        found = found ? found : entry;
+    }
+    return found;
+}
+
+static bool no_record(struct heft_tracer *tr, const char *name)
+{
+    struct heft_buf names = {0};
+    const size_t most = 200;
+    bool ok;
+
+    for (size_t i = 0; i < tr->zip.count && names.n < most; i++) {
+        const struct heft_str entry = tr->zip.entries[i].name;
+
+        if (!ends_with(entry, HEFT_STR(".pkl")))
+            continue;
+        heft_buf_text(&names, names.n ? ", " : "; pickles are ");
+        heft_buf_str(&names, (struct heft_str){entry.p, heft_min_size(entry.n, most)});
+    }
+    heft_buf_char(&names, '\0');
+    ok = heft_buf_ok(&names, tr->err);
+    if (ok)
+        heft_fail(tr->err, tr->options->record ? HEFT_USAGE : HEFT_UNSUPPORTED,
+                  tr->options->record ? HEFT_NO_OFFSET : tr->zip.directory,
+                  "the archive has no record %.200s%s", name, names.p);
+    heft_buf_release(&names);
+    return false;
+}
+
+/* Where each record lies, by its name: ids are looked up there. */
+static bool keep_places(struct heft_tracer *tr)
+{
+    for (size_t i = 0; i < tr->zip.count; i++) {
+        const struct heft_zip_entry *entry = &tr->zip.entries[i];
+        const struct heft_trace_place place = {entry->data, entry->packed,
+                                               entry->method == HEFT_ZIP_DEFLATED};
+
+        if (!heft_tracer_place(tr, entry->name, &place))
+            return false;
+    }
+    return true;
+}
+
+/* "archive/data.pkl" → "archive/data/": where the storages of that pickle are. */
+static bool name_folder(struct heft_tracer *tr, struct heft_str record)
+{
+    char *folder = heft_arena_text(&tr->mem, record, tr->err);
+
+    if (!folder)
+        return false;
+    if (ends_with(record, HEFT_STR(".pkl"))) {
+        record.n -= 3;
+        folder[record.n - 1] = '/';
+    }
+    tr->folder = (struct heft_str){folder, record.n};
+    return true;
+}
+
+static bool walk_record(struct heft_tracer *tr, const struct heft_zip_entry *entry)
+{
+    const bool is_stored = entry->method == HEFT_ZIP_STORED;
+    const uint64_t cap =
+        is_stored ? tr->limits->pickle : heft_min_u64(tr->limits->pickle, DEFLATED_RECORD);
+    const struct heft_trace_pickle pickle = {.record = entry->name.p,
+                                             .what = "",
+                                             .number = 1,
+                                             .count = 1,
+                                             .offset = is_stored ? entry->data : HEFT_NO_OFFSET,
+                                             .bytes = entry->size};
+    struct heft_arena mem = {0};
+    struct heft_bytes data;
+    bool ok;
+
+    tr->record = entry->name.p;
+    tr->base = pickle.offset;
+    tr->at = entry->data;
+    ok = heft_zip_fetch(tr->src, entry, cap, false, &mem, &data, tr->err) &&
+         name_folder(tr, entry->name) && walk(tr, &pickle, data, &mem);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+static bool walk_zip(struct heft_tracer *tr)
+{
+    const struct heft_limits *l = tr->limits;
+    const struct heft_zip_limits limits = {heft_limit_entries(l, tr->src->size), DIRECTORY,
+                                           l->ratio, l->unpacked, false};
+    const char *name = tr->options->record ? tr->options->record : "data.pkl";
+    const struct heft_zip_entry *entry;
+
+    tr->is_zip = true;
+    if (!heft_zip_open(&tr->zip, tr->src, &limits, &tr->mem, tr->err))
+        return false;
+    entry = find_record(tr, heft_str_of(name));
+    if (!entry)
+        return no_record(tr, name);
+    tr->is_script = find_record(tr, HEFT_STR("constants.pkl")) != NULL;
+    return keep_places(tr) && walk_record(tr, entry);
+}
+
+static bool walk_file(struct heft_tracer *tr)
+{
+    uint8_t head[HEFT_TAR_BLOCK] = {0};
+    const size_t n = (size_t)heft_min_u64(tr->src->size, sizeof head);
+
+    if (tr->src->size == 0)
+        return heft_fail(tr->err, HEFT_MALFORMED, 0, "the file is empty");
+    if (!heft_source_read(tr->src, 0, head, n, tr->err))
+        return false;
+    if (memcmp(head, "PK\3\4", 4) == 0)
+        return walk_zip(tr);
+    return n == sizeof head && heft_tar_is_header(head) ? walk_tar(tr) : walk_stream(tr);
+}
+
+bool heft_torch_trace(struct heft_tracer *tr)
+{
+    tr->work = MOST_WORK;
+    tr->entries = HEFT_TRACE_ENTRIES;
+    tr->folder = HEFT_STR("");
+    tr->record = "";
+    if (!walk_file(tr))
+        return false;
+    return !is_ranged(tr) || tr->shown || tr->is_stopped ||
+           heft_fail(tr->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "no opcode has a byte at %" PRIu64 " to %" PRIu64 " of its pickle",
+                     tr->options->from, tr->options->to);
+}

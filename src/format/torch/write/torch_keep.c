@@ -1,0 +1,246 @@
+/* torch_keep.c: opens the source of a conversion once more, takes the graph of its pickle, and makes
+ * the new pickle and the list of its storages from it.
+ *
+ *     plan ─► heft_keep_plan ─► open (as before, with a taker) ─► heft_keep_take ─► out->pickle
+ *
+ * The rows of this reading are those of the model, which is checked. */
+#include "format/torch/write/torch_keep.h"
+
+#include "core/registry.h"
+
+/* ---- what needs no tree ------------------------------------------------------------------ */
+
+static bool is_ordered_dict(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_torch_global *class;
+
+    if (!heft_torch_is(t, node, HEFT_PICKLE_CALL) ||
+        heft_torch_count(t, heft_torch_node(t, node)->u.call.args))
+        return false;
+    class = heft_torch_global_of(t, heft_torch_node(t, node)->u.call.callee);
+    return class && strcmp(class->name, "OrderedDict") == 0;
+}
+
+/* ("storage", class, key, "cpu", elements) */
+static bool is_on_cpu(const struct heft_torch *t, uint32_t id)
+{
+    const uint32_t args = heft_torch_is(t, id, HEFT_PICKLE_PERSID)
+                              ? heft_torch_node(t, id)->u.call.args
+                              : HEFT_PICKLE_NIL;
+
+    return heft_torch_is(t, args, HEFT_PICKLE_TUPLE) && heft_torch_count(t, args) >= 5 &&
+           heft_torch_is_word(t, heft_torch_item(t, args, 3), HEFT_STR("cpu"));
+}
+
+/* A tensor that the writer of state dicts writes as it was: no gradient, no hooks, no flags. */
+static bool is_plain_tensor(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_pickle_node *n = heft_torch_node(t, node);
+    enum heft_torch_kind kind;
+    uint32_t args, hooks, grad;
+
+    if (n->kind != HEFT_PICKLE_CALL || n->state != HEFT_PICKLE_NIL)
+        return false;
+    kind = heft_torch_callee(t, node);
+    args = n->u.call.args;
+    if (!(kind == HEFT_TORCH_REBUILD_V2 && heft_torch_count(t, args) == 6) &&
+        !(kind == HEFT_TORCH_REBUILD_V3 && heft_torch_count(t, args) == 7))
+        return false;
+    grad = heft_torch_item(t, args, 4);
+    hooks = heft_torch_item(t, args, 5);
+    return heft_torch_is(t, grad, HEFT_PICKLE_BOOL) && !heft_torch_node(t, grad)->u.integer &&
+           is_ordered_dict(t, hooks) && heft_torch_count(t, hooks) == 0 &&
+           is_on_cpu(t, heft_torch_item(t, args, 0));
+}
+
+/* {"_metadata": …}, which modules leave on their state dicts, and nothing else. */
+static bool is_plain_state(const struct heft_torch *t, uint32_t root)
+{
+    const uint32_t state = heft_torch_node(t, root)->state;
+    const struct heft_value *modules = t->values ? t->values->first_child : NULL;
+
+    if (state == HEFT_PICKLE_NIL)
+        return !modules;
+    return is_ordered_dict(t, root) && heft_torch_is(t, state, HEFT_PICKLE_DICT) &&
+           heft_torch_count(t, state) == 2 &&
+           heft_torch_is_word(t, heft_torch_item(t, state, 0), HEFT_STR("_metadata")) && modules &&
+           !modules->next_sibling && heft_torch_modules_fit(modules);
+}
+
+bool heft_keep_is_plain(const struct heft_torch *t)
+{
+    const uint32_t root = t->pickle.root;
+    struct heft_pickle_iter iter = heft_pickle_items(&t->pickle, root);
+    uint32_t key, value;
+
+    if ((!heft_torch_is(t, root, HEFT_PICKLE_DICT) && !is_ordered_dict(t, root)) ||
+        !is_plain_state(t, root))
+        return false;
+    while (heft_pickle_next(&iter, &key))
+        if (!heft_torch_is(t, key, HEFT_PICKLE_STR) || !heft_pickle_next(&iter, &value) ||
+            !is_plain_tensor(t, value))
+            return false;
+    return true;
+}
+
+/* ---- the storages ------------------------------------------------------------------------ */
+
+/* Pieces in the order in which the pickle names them. */
+static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
+{
+    struct heft_torch_piece *sorted =
+        heft_arena_zero(&out->scratch, out->n_pieces + 1, sizeof *sorted, err);
+
+    for (size_t i = 0; sorted && i < out->n_pieces; i++) {
+        if (out->turn[i] == HEFT_NONE)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "a storage of the pickle is in none of its values");
+        sorted[out->turn[i]] = out->pieces[i];
+    }
+    for (size_t i = 0; sorted && i < out->n_items; i++)
+        out->piece_of[i] = out->turn[out->piece_of[i]];
+    out->pieces = sorted;
+    return sorted != NULL;
+}
+
+static bool find_top(struct heft_tree_taker *k, const struct heft_torch *t, struct heft_error *err)
+{
+    if (!k->has_top && *k->root == '\0') { /* a tensor, or a value without parts */
+        k->top = t->pickle.root;
+        k->has_top = true;
+    }
+    return k->has_top ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no container stands at \"%s\"", k->root);
+}
+
+bool heft_keep_take(struct heft_torch *t, struct heft_error *err)
+{
+    struct heft_tree_taker *k = t->model->taker;
+    struct heft_torch_out *out = k->out;
+
+    k->was_asked = true;
+    return find_top(k, t, err) && heft_keep_find_views(k, t, err) &&
+           heft_torch_out_group(out, err) && heft_keep_write(k, t, err) && put_in_turn(out, err);
+}
+
+/* ---- the second reading ------------------------------------------------------------------- */
+
+static bool same_rows(const struct heft_model *a, const struct heft_model *b,
+                      struct heft_error *err)
+{
+    bool same = a->n_rows == b->n_rows && a->n_storages == b->n_storages;
+
+    for (size_t i = 0; same && i < a->n_rows; i++)
+        same = heft_str_eq(a->rows[i].name, b->rows[i].name) &&
+               a->rows[i].storage == b->rows[i].storage && a->rows[i].offset == b->rows[i].offset &&
+               a->rows[i].dtype == b->rows[i].dtype && a->rows[i].object == b->rows[i].object;
+    return same || heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "the file changed while it was read");
+}
+
+static bool map_rows(struct heft_tree_taker *k, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = k->out->cargo;
+    const size_t n = cargo->model->n_rows;
+
+    k->item_of_row = heft_arena_alloc(&k->scratch, (n + 1) * sizeof *k->item_of_row, err);
+    if (!k->item_of_row)
+        return false;
+    memset(k->item_of_row, 0xff, (n + 1) * sizeof *k->item_of_row); /* HEFT_NONE */
+    for (uint32_t i = 0; i < cargo->n_items; i++)
+        k->item_of_row[cargo->items[i].row - cargo->model->rows] = i;
+    return true;
+}
+
+/* The file once more, by the source that is open: what is read is what was read. */
+static bool read_again(struct heft_tree_taker *k, struct heft_error *err)
+{
+    const struct heft_model *model = k->out->cargo->model;
+    const struct heft_model_source *from = &model->sources[0];
+    struct heft_source source;
+    struct heft_model again;
+    uint32_t index;
+    bool ok;
+
+    heft_model_init(&again, &model->limits);
+    again.taker = k;
+    ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
+         heft_model_add_file(&again, &source, from->path, &index, err) &&
+         heft_registry_open_source(&again, index, from->format->name, err) &&
+         same_rows(model, &again, err) &&
+         (k->was_asked || heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                                    "its reader hands out no tree of values"));
+    heft_model_release(&again);
+    return ok;
+}
+
+static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n, const char *what,
+                       struct heft_error *err)
+{
+    struct heft_str text;
+
+    if (n == 0)
+        return true;
+    return heft_buf_take(names, plan->mem, &text, err) &&
+           heft_plan_note(
+               plan,
+               heft_arena_printf(plan->mem, err, "%s: %s%s", what, text.p + 2, n > 8 ? ", …" : ""),
+               err);
+}
+
+/* torch makes them while their numbers, which stand behind the pickle, are not read yet. */
+static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
+{
+    return n == 0 || heft_plan_note(
+                         plan,
+                         heft_arena_printf(plan->mem, err,
+                                           "torch does not load nested tensors from the form "
+                                           "before 1.6: %zu of them; today's form, torch, has them",
+                                           n),
+                         err);
+}
+
+static bool has_renames(const struct heft_convert_options *options)
+{
+    for (size_t i = 0; i < options->n_rules; i++)
+        if (options->rules[i].kind == HEFT_RULE_RENAME)
+            return true;
+    return false;
+}
+
+static void release(struct heft_tree_taker *k)
+{
+    heft_selector_free(k->selector);
+    heft_arena_release(&k->scratch);
+    heft_free(k->fates);
+    heft_free(k->renamed);
+    heft_free(k->frames);
+    heft_free(k->changes);
+    heft_free(k->keys);
+    heft_free(k->views);
+    heft_u32map_release(&k->changed);
+    heft_u32map_release(&k->view_of);
+    heft_u32map_release(&k->item_of);
+    heft_buf_release(&k->whole);
+    heft_buf_release(&k->uncast);
+}
+
+bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, struct heft_error *err)
+{
+    const struct heft_convert_options *options = out->plan->options;
+    struct heft_tree_taker k = {.out = out,
+                                .style = style,
+                                .root = options->root ? options->root : "",
+                                .renames = has_renames(options)};
+    bool ok;
+
+    k.selector = heft_selector_new(NULL, options->rules, options->n_rules, err);
+    ok = k.selector && map_rows(&k, err) && read_again(&k, err) &&
+         note_names(out->plan, &k.whole, k.n_whole,
+                    "taken whole, as a list or object is, although a part of it is not selected",
+                    err) &&
+         note_names(out->plan, &k.uncast, k.n_uncast,
+                    "not cast, as arrays of numpy stay what they are", err) &&
+         note_nested(out->plan, k.n_nested, err);
+    release(&k);
+    return ok;
+}

@@ -1,0 +1,127 @@
+/* torch_serial.c: the number that torch.save makes from the names of an archive's records, the first
+ * half of .data/serialization_id.
+ *
+ * torch walks a std::unordered_set<std::string> of the names and combines their std::hash. Its wheels
+ * are built with libstdc++, so the walk is rebuilt here: MurmurHash64A with the library's seed, one
+ * linked list through all names, in which those of a bucket stand together. A new name goes in front
+ * of its bucket; the first of a bucket goes to the front of the list; growing puts all names into
+ * more buckets, in the list's order. */
+#include "base/endian.h"
+#include "format/torch/write/torch_write.h"
+
+#define SEED   UINT64_C(0xc70f6907)
+#define FACTOR UINT64_C(0xc6a4a7935bd1e995)
+#define FRONT  (HEFT_NONE - 1) /* in place of a name: the list's own beginning */
+
+/* Numbers of buckets: each is taken when one name more than the last one comes. */
+static const uint32_t bucket_counts[] = {
+    13,       29,        59,        127,       257,       541,        1109,
+    2357,     5087,      10273,     20753,     42043,     85229,      172933,
+    351061,   712697,    1447153,   2938679,   5967347,   12117689,   24607243,
+    49969847, 101473717, 206062531, 418451333, 849749479, 1725587117, 3504151727,
+};
+
+struct name {
+    uint64_t hash;
+    uint32_t next; /* HEFT_NONE: the last one */
+};
+
+struct set {
+    struct name *names;
+    uint32_t *buckets; /* the name before the first of the bucket, FRONT, or HEFT_NONE: empty */
+    uint32_t first, n_buckets;
+};
+
+static uint64_t mix(uint64_t v)
+{
+    return v ^ v >> 47;
+}
+
+static uint64_t hash_text(struct heft_str text)
+{
+    const uint8_t *p = (const uint8_t *)text.p;
+    uint64_t hash = SEED ^ text.n * FACTOR, tail = 0;
+    size_t at = 0;
+
+    for (; at + 8 <= text.n; at += 8)
+        hash = (hash ^ mix(heft_le64(p + at) * FACTOR) * FACTOR) * FACTOR;
+    for (size_t i = text.n; i > at; i--)
+        tail = tail << 8 | p[i - 1];
+    if (at < text.n)
+        hash = (hash ^ tail) * FACTOR;
+    return mix(mix(hash) * FACTOR);
+}
+
+uint64_t heft_torch_combine(uint64_t seed, uint64_t value)
+{
+    return seed ^ (value + 0x9e3779b9 + (seed << 6) + (seed >> 2));
+}
+
+static uint32_t bucket_of(const struct set *set, uint32_t name)
+{
+    return (uint32_t)(set->names[name].hash % set->n_buckets);
+}
+
+static uint32_t *link_after(struct set *set, uint32_t name)
+{
+    return name == FRONT ? &set->first : &set->names[name].next;
+}
+
+/* Behind the one before its bucket's first; as the first of its bucket, to the list's front. */
+static void insert(struct set *set, uint32_t name)
+{
+    const uint32_t bucket = bucket_of(set, name);
+    const bool is_new = set->buckets[bucket] == HEFT_NONE;
+    uint32_t *link = link_after(set, is_new ? FRONT : set->buckets[bucket]);
+    const uint32_t next = *link;
+
+    set->names[name].next = next;
+    *link = name;
+    if (!is_new)
+        return;
+    if (next != HEFT_NONE)
+        set->buckets[bucket_of(set, next)] = name;
+    set->buckets[bucket] = FRONT;
+}
+
+static bool grow(struct set *set, uint32_t n_buckets, struct heft_arena *scratch,
+                 struct heft_error *err)
+{
+    uint32_t at = set->first;
+
+    set->buckets = heft_arena_alloc(scratch, n_buckets * sizeof *set->buckets, err);
+    if (!set->buckets)
+        return false;
+    memset(set->buckets, 0xff, n_buckets * sizeof *set->buckets);
+    set->n_buckets = n_buckets;
+    set->first = HEFT_NONE;
+    for (uint32_t next; at != HEFT_NONE; at = next) {
+        next = set->names[at].next;
+        insert(set, at);
+    }
+    return true;
+}
+
+bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
+                           struct heft_arena *scratch, uint64_t *out, struct heft_error *err)
+{
+    struct set set = {.first = HEFT_NONE};
+    char room[HEFT_TORCH_NAME];
+    size_t size = 0;
+
+    if (n >= bucket_counts[HEFT_COUNT(bucket_counts) - 1])
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "%zu records in an archive", n);
+    set.names = heft_arena_zero(scratch, n + 1, sizeof *set.names, err);
+    if (!set.names)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == set.n_buckets && !grow(&set, bucket_counts[size++], scratch, err))
+            return false;
+        set.names[i].hash = hash_text(name(ctx, i, room));
+        insert(&set, i);
+    }
+    *out = 0;
+    for (uint32_t i = set.first; i != HEFT_NONE; i = set.names[i].next)
+        *out = heft_torch_combine(*out, set.names[i].hash);
+    return true;
+}

@@ -1,0 +1,210 @@
+/* torch_write_pickle.c: the pickle of a state dict, as torch.save has CPython write it, protocol 2.
+ *
+ *     80 02                                PROTO 2
+ *     c collections\nOrderedDict\n ) R     the dictionary; or } for a plain one
+ *     ( X "weight" … T                     a thousand names and tensors at a time
+ *     u
+ *     } X "_metadata" … s b                module versions, an attribute of the dictionary
+ *     .
+ *
+ *     T  c torch._utils\n_rebuild_tensor_v2\n
+ *        ( ( "storage" c torch\nFloatStorage\n "0" "cpu" K 6 t Q    which storage
+ *          K 0  K 3 K 2 \x86  K 2 K 1 \x86                          offset, size, stride
+ *          \x89  ) R                                                no gradient, no hooks
+ *        t R
+ *
+ * Whatever CPython may meet again it puts into its memo (q), and takes from there (h) when it meets
+ * the same object. Equal bytes need the same objects: torch's words are one each; a storage's key is
+ * one of its own (in a stream one for each tensor); names and module paths are objects of their own,
+ * but for the empty string and those of one Latin-1 character, which CPython has once; what modules
+ * leave in _metadata are words of their code, one object each; a tensor is the object that it was. */
+#include "format/torch/write/torch_pickler.h"
+
+#define FLUSH (1u << 20) /* bytes that are added to the plan at once */
+
+/* The number of the object that the item is, 0 where it can be met but once. What is cast is a new
+ * object each time. */
+static uint32_t object_of(const struct heft_pickler *p, size_t i)
+{
+    const struct heft_item *item = &p->out->cargo->items[i];
+
+    if (p->out->pieces[p->out->piece_of[i]].items == 1 || item->as != item->row->dtype)
+        return 0;
+    return item->row->object;
+}
+
+static bool put_item(struct heft_pickler *p, size_t i, struct heft_error *err)
+{
+    const uint32_t object = object_of(p, i);
+    const uint32_t memo = object ? heft_u32map_get(&p->objects, object) : HEFT_MAP_NONE;
+
+    heft_pickler_text(p, p->out->cargo->items[i].name);
+    if (memo != HEFT_MAP_NONE) {
+        heft_pickler_again(p, memo);
+        return true;
+    }
+    heft_pickler_tensor(p, &p->out->cargo->items[i], p->out->piece_of[i], p->out->piece_of[i],
+                        HEFT_STR("cpu"), false);
+    return !object || heft_u32map_set(&p->objects, object, p->n_memo - 1, err);
+}
+
+/* ---- module versions --------------------------------------------------------------------- */
+
+static size_t count_children(const struct heft_value *value)
+{
+    size_t n = 0;
+
+    for (const struct heft_value *v = value->first_child; v; v = v->next_sibling)
+        n++;
+    return n;
+}
+
+static struct heft_str key_of(const struct heft_value *value)
+{
+    return (struct heft_str){value->key, value->key_len};
+}
+
+/* A key or value that is a word of the code that made the dict: one object, however often it stands. */
+static bool put_code_word(struct heft_pickler *p, struct heft_str word, struct heft_error *err)
+{
+    uint32_t memo = heft_strmap_get(&p->shared, word);
+
+    if (heft_pickler_only_one(p, word)) {
+        heft_pickler_text(p, word);
+        return true;
+    }
+    heft_pickler_word(p, word, &memo);
+    return heft_strmap_set(&p->shared, word, memo, err);
+}
+
+/* Numbers and texts: what bookkeeping is made of. */
+static bool is_plain(const struct heft_value *value)
+{
+    return value->kind <= HEFT_VALUE_STRING && value->kind != HEFT_VALUE_BIGINT;
+}
+
+bool heft_torch_modules_fit(const struct heft_value *modules)
+{
+    for (const struct heft_value *m = modules->first_child; m; m = m->next_sibling) {
+        if (m->kind != HEFT_VALUE_DICT || m->type_name)
+            return false;
+        for (const struct heft_value *v = m->first_child; v; v = v->next_sibling)
+            if (!is_plain(v))
+                return false;
+    }
+    return modules->kind == HEFT_VALUE_DICT;
+}
+
+static bool put_plain(struct heft_pickler *p, const struct heft_value *value,
+                      struct heft_error *err)
+{
+    switch (value->kind) {
+    case HEFT_VALUE_STRING:
+        return put_code_word(p, (struct heft_str){value->text, value->text_len}, err);
+    case HEFT_VALUE_BOOL:
+        heft_pickler_op(p, (char)(value->as.boolean ? 0x88 : 0x89));
+        break;
+    case HEFT_VALUE_INT:
+        heft_pickler_int(p, value->as.integer);
+        break;
+    case HEFT_VALUE_FLOAT:
+        heft_pickler_float(p, value->as.number);
+        break;
+    default:
+        heft_pickler_op(p, 'N');
+        break;
+    }
+    return true;
+}
+
+static bool put_module(struct heft_pickler *p, const struct heft_value *module,
+                       struct heft_error *err)
+{
+    const size_t n = count_children(module);
+    size_t i = 0;
+
+    heft_pickler_op(p, '}');
+    (void)heft_pickler_keep(p);
+    for (const struct heft_value *v = module->first_child; v; v = v->next_sibling, i++) {
+        heft_pickler_before_item(p, i, n, HEFT_BATCH_DICT);
+        if (!put_code_word(p, key_of(v), err) || !put_plain(p, v, err))
+            return false;
+        heft_pickler_after_item(p, i, n, HEFT_BATCH_DICT);
+    }
+    return true;
+}
+
+/* {"_metadata": OrderedDict of module → {"version": 1}} as the dictionary's attributes. */
+static bool put_modules(struct heft_pickler *p, const struct heft_value *modules,
+                        struct heft_error *err)
+{
+    const size_t n = count_children(modules);
+    size_t i = 0;
+
+    heft_pickler_op(p, '}');
+    (void)heft_pickler_keep(p);
+    heft_pickler_text(p, HEFT_STR("_metadata"));
+    heft_pickler_ordered_dict(p);
+    for (const struct heft_value *v = modules->first_child; v; v = v->next_sibling, i++) {
+        heft_pickler_before_item(p, i, n, HEFT_BATCH_PAIRS);
+        heft_pickler_text(p, key_of(v));
+        if (!put_module(p, v, err))
+            return false;
+        heft_pickler_after_item(p, i, n, HEFT_BATCH_PAIRS);
+    }
+    heft_buf_text(&p->buf, "sb");
+    return true;
+}
+
+bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
+                      struct heft_error *err)
+{
+    struct heft_str bytes;
+
+    return heft_buf_ok(buf, err) && heft_buf_take(buf, out->plan->mem, &bytes, err) &&
+           heft_plan_put(out->plan, out->file, bytes, err);
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static bool put_all(struct heft_pickler *p, struct heft_error *err)
+{
+    const struct heft_cargo *cargo = p->out->cargo;
+    const size_t n = cargo->n_items;
+    const bool ordered = cargo->is_ordered && cargo->n_shards == 1; /* a shard is a plain dict */
+    const enum heft_pickler_batch batch = ordered ? HEFT_BATCH_PAIRS : HEFT_BATCH_DICT;
+
+    heft_buf_put(&p->buf, "\x80\x02", 2);
+    if (ordered) {
+        heft_pickler_ordered_dict(p);
+    } else {
+        heft_pickler_op(p, '}');
+        (void)heft_pickler_keep(p);
+    }
+    for (size_t i = 0; i < n; i++) {
+        heft_pickler_before_item(p, i, n, batch);
+        if (!put_item(p, i, err))
+            return false;
+        heft_pickler_after_item(p, i, n, batch);
+        if (p->buf.n >= FLUSH && !heft_torch_flush(p->out, &p->buf, err))
+            return false;
+    }
+    if (p->out->modules && !put_modules(p, p->out->modules, err))
+        return false;
+    heft_pickler_op(p, '.');
+    return heft_torch_flush(p->out, &p->buf, err);
+}
+
+bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style style,
+                             struct heft_error *err)
+{
+    struct heft_pickler p = {0};
+    bool ok;
+
+    if (out->cargo->keeps_tree)
+        return heft_torch_flush(out, &out->pickle, err);
+    ok = heft_pickler_init(&p, out, style, err) && put_all(&p, err);
+
+    heft_pickler_release(&p);
+    return ok;
+}

@@ -1,0 +1,269 @@
+/* torch_write_rows.c: the storages of a torch file, from the rows that look into those of the
+ * source.
+ *
+ *     source storage   ..aaaa.bbbbbbbb....cc....   a, b: F32; c: F16 of the same bytes
+ *     piece 0            [aaaa.bbbbbbbb]           F32, shared by a and b as before
+ *     piece 1                              [cc]    F16
+ *
+ * Only the hull of what is taken is written. Rows of one storage share a piece while they are of one
+ * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
+ * dtype. Strides stay, offsets count from the hull's begin. A row in parts is put together, into a
+ * piece of its own; and a row whose storage is another's only because their bytes are equal has its
+ * own, as who trains one of them does not mean the other. */
+#include "format/torch/write/torch_write.h"
+
+#define NAMES_SHOWN 8 /* in a note */
+
+struct grouping {
+    struct heft_torch_out *out;
+    struct heft_u32map first; /* storage → its first piece */
+    struct heft_buf apart;    /* names of items that lost their neighbours */
+    size_t n_apart;
+};
+
+/* How many elements of `as` come of so many bytes of `from`. Of F4, torch counts bytes. */
+static uint64_t elements_of(enum heft_dtype from, enum heft_dtype as, uint64_t bytes)
+{
+    const unsigned bits = heft_dtype_bits(from);
+
+    if (as == HEFT_F4)
+        return bytes;
+    return bits % 8 ? bytes / bits * 8 + bytes % bits * 8 / bits : bytes / (bits / 8);
+}
+
+/* Bytes of what torch counts as an element. */
+static uint64_t each_of(enum heft_dtype dtype)
+{
+    return dtype == HEFT_F4 ? 1 : heft_dtype_bytes(dtype);
+}
+
+/* Bytes from an element border of the storage. */
+static uint64_t skew(const struct heft_row *row)
+{
+    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+
+    return each ? row->offset % each : 0;
+}
+
+/* torch has pairs of them, along the last dimension. */
+static bool check_pairs(const struct heft_item *item, struct heft_error *err)
+{
+    const struct heft_row *row = item->row;
+
+    if (item->as != HEFT_F4 || (row->rank > 0 && row->shape[row->rank - 1] % 2 == 0))
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "torch has F4 in pairs only, and its last dimension is odd; cast '%s=F32' would do",
+              item->from.p);
+    return heft_error_about(err, "tensor", item->name);
+}
+
+static bool fits(const struct heft_torch_piece *piece, const struct heft_item *item)
+{
+    const struct heft_row *row = item->row;
+
+    return piece->like->dtype == row->dtype && piece->like->flags == row->flags &&
+           piece->as == item->as && skew(piece->like) == skew(row);
+}
+
+/* The piece that the item looks into: one that there is, or a new one. */
+static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_t *number,
+                       struct heft_error *err)
+{
+    struct heft_torch_out *out = g->out;
+    const bool is_alone = out->alone && out->alone[item - out->items];
+    const bool shares = !is_alone && !item->row->parts &&
+                        !out->cargo->model->storages[item->row->storage].is_pooled;
+    const uint32_t first = shares ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
+    struct heft_torch_piece *piece;
+
+    for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
+        if (fits(&out->pieces[*number], item))
+            return true;
+    *number = (uint32_t)out->n_pieces++;
+    piece = &out->pieces[*number];
+    *piece = (struct heft_torch_piece){.like = item->row, .as = item->as, .next = HEFT_NONE};
+    if (!shares)
+        return true;
+    if (first == HEFT_MAP_NONE)
+        return heft_u32map_set(&g->first, item->row->storage, *number, err);
+    piece->next = out->pieces[first].next;
+    out->pieces[first].next = *number;
+    if (item->bytes > 0 && g->n_apart++ < NAMES_SHOWN) {
+        heft_buf_text(&g->apart, ", ");
+        heft_buf_str(&g->apart, item->name);
+    }
+    return true;
+}
+
+static bool group(struct grouping *g, struct heft_error *err)
+{
+    for (size_t i = 0; i < g->out->n_items; i++) {
+        const struct heft_item *item = &g->out->items[i];
+        struct heft_torch_piece *piece;
+        uint32_t number;
+
+        if (!check_pairs(item, err) || !find_piece(g, item, &number, err))
+            return false;
+        piece = &g->out->pieces[number];
+        if (!item->row->parts)
+            heft_hull_add(&piece->hull, heft_hull_of(item->row));
+        piece->items++;
+        g->out->piece_of[i] = number;
+    }
+    return true;
+}
+
+uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item)
+{
+    const struct heft_row *row = item->row;
+
+    if (row->parts || row->offset < piece->hull.begin) /* or without elements, outside the hull */
+        return 0;
+    return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)item->as,
+                       row->offset - piece->hull.begin);
+}
+
+uint64_t heft_torch_elements(const struct heft_torch_piece *piece)
+{
+    const struct heft_row *row = piece->like;
+    const uint64_t bytes = row->parts ? row->bytes : piece->hull.end - piece->hull.begin;
+
+    return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)piece->as, bytes);
+}
+
+uint64_t heft_torch_bytes(const struct heft_torch_piece *piece)
+{
+    return heft_torch_elements(piece) * each_of((enum heft_dtype)piece->as);
+}
+
+/* That heft_torch_bytes does not overflow. */
+static bool check_size(const struct heft_torch_piece *piece, struct heft_error *err)
+{
+    uint64_t bytes;
+
+    return heft_mul(heft_torch_elements(piece), each_of((enum heft_dtype)piece->as), &bytes) ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
+}
+
+/* The piece as a row of one dimension; where it is more than a copy, the plan will look at it later.
+ */
+static const struct heft_row *row_of(const struct heft_torch_out *out,
+                                     const struct heft_torch_piece *piece, struct heft_error *err)
+{
+    struct heft_row *row = heft_arena_zero(out->plan->mem, 1, sizeof *row, err);
+    uint64_t *shape = row ? heft_arena_u64(out->plan->mem, 1, err) : NULL;
+
+    if (!shape)
+        return NULL;
+    *shape = elements_of((enum heft_dtype)piece->like->dtype, HEFT_DTYPE_COUNT,
+                         piece->hull.end - piece->hull.begin);
+    *row = *piece->like;
+    row->rank = 1;
+    row->shape = shape;
+    row->stride = row->given = NULL;
+    row->offset = piece->hull.begin;
+    row->bytes = piece->hull.end - piece->hull.begin;
+    return row;
+}
+
+static bool note_apart(struct grouping *g, struct heft_error *err)
+{
+    struct heft_plan *plan = g->out->plan;
+    struct heft_str names;
+
+    if (g->n_apart == 0)
+        return true;
+    if (g->n_apart > NAMES_SHOWN)
+        heft_buf_printf(&g->apart, " and %zu more", g->n_apart - NAMES_SHOWN);
+    return heft_buf_take(&g->apart, plan->mem, &names, err) &&
+           heft_plan_note(plan,
+                          heft_arena_printf(plan->mem, err,
+                                            "a storage is not shared as before, for another dtype "
+                                            "or because it was conjugated: %s",
+                                            names.p + 2),
+                          err);
+}
+
+/* Only OrderedDicts have attributes, and only what modules leave there is known to be harmless. */
+static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
+{
+    const struct heft_value *modules =
+        out->cargo->is_ordered && out->cargo->n_shards == 1 ? out->cargo->modules : NULL;
+
+    if (modules && !heft_torch_modules_fit(modules))
+        return heft_plan_note(out->plan, "left out: _metadata holds more than module versions",
+                              err);
+    out->modules = modules;
+    return true;
+}
+
+bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)
+{
+    struct grouping g = {.out = out};
+    bool ok;
+
+    out->pieces = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->pieces, err);
+    out->piece_of = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->piece_of, err);
+    out->turn = heft_arena_alloc(&out->scratch, (out->n_items + 1) * sizeof *out->turn, err);
+    ok = out->pieces && out->piece_of && out->turn && group(&g, err) && note_apart(&g, err);
+    for (size_t i = 0; ok && i < out->n_pieces; i++) {
+        out->turn[i] = HEFT_NONE;
+        ok = check_size(&out->pieces[i], err);
+    }
+    heft_u32map_release(&g.first);
+    heft_buf_release(&g.apart);
+    return ok;
+}
+
+bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
+                         const struct heft_cargo *cargo, enum heft_torch_style style,
+                         struct heft_error *err)
+{
+    *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
+    if (cargo->keeps_tree)
+        return heft_keep_plan(out, style, err) &&
+               heft_plan_leave_metadata(plan, cargo, "torch files", err);
+    out->items = cargo->items;
+    out->n_items = cargo->n_items;
+    return heft_torch_out_group(out, err) &&
+           heft_plan_leave_metadata(plan, cargo, "torch files", err) && choose_modules(out, err);
+}
+
+void heft_torch_out_release(struct heft_torch_out *out)
+{
+    if (out->cargo->keeps_tree)
+        heft_free(out->items);
+    heft_free(out->origin);
+    heft_free(out->alone);
+    heft_buf_release(&out->pickle);
+    heft_arena_release(&out->scratch);
+}
+
+bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
+                        struct heft_error *err)
+{
+    const struct heft_row *like = piece->like;
+    struct heft_item item = {
+        .row = like, .name = like->name, .as = piece->as, .bytes = heft_torch_bytes(piece)};
+
+    piece->at = out->plan->files[out->file].size;
+    if (!like->parts && !like->stride && like->bytes == piece->hull.end - piece->hull.begin)
+        return heft_plan_item(out->plan, out->file, &item, err); /* the row is all of the piece */
+    if (!like->parts)
+        item.row = row_of(out, piece, err);
+    return item.row && heft_plan_item(out->plan, out->file, &item, err);
+}
+
+void heft_torch_out_place(struct heft_torch_out *out)
+{
+    for (size_t i = 0; i < out->n_items; i++) {
+        const uint32_t origin = out->origin ? out->origin[i] : (uint32_t)i;
+        const struct heft_item *item = &out->items[i];
+        const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
+
+        if (origin != HEFT_NONE)
+            out->cargo->items[origin].at =
+                piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
+    }
+}

@@ -1,0 +1,277 @@
+/* torch_salvage.c: what is whole of a torch zip that is cut off or damaged.
+ *
+ *     data.pkl │ byteorder │ data/0 │ data/1 │ data/2 … the file ends
+ *     └ says how many bytes each storage has   └ fewer than that: lost
+ *
+ * The pickle comes first and names every storage with its size, so a file that was cut off behind
+ * it still says what is missing. The record that the cut is in is whole only if the file ends within
+ * its data descriptor: a file that goes on with other bytes may have been filled up with zeros.
+ *
+ * A pickle whose checksum is wrong, or that breaks off, is used as far as it goes, and that is said:
+ * nothing can tell then whether the names and shapes in it are right. */
+#include "base/checksum.h"
+#include "base/endian.h"
+#include "format/torch/pickle/torch_parts.h"
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+#define NARROW 16 /* bytes of a data descriptor … */
+#define WIDE   24 /* … with 64-bit sizes */
+
+static bool is_far(const struct heft_zip_entry *entry, uint64_t size)
+{
+    return size >= UINT32_MAX || entry->header >= UINT32_MAX;
+}
+
+/* Whether the n bytes at p are the beginning of a descriptor of that many bytes. */
+static bool begins_descriptor(const uint8_t *p, size_t n, bool wide, uint64_t size)
+{
+    uint8_t whole[WIDE] = {'P', 'K', 7, 8};
+
+    if (n > 8)
+        memcpy(whole + 4, p + 4, 4);
+    else if (n > 4)
+        memcpy(whole + 4, p + 4, n - 4);
+    for (unsigned i = 0; i < (wide ? 8U : 4U); i++) {
+        whole[8 + i] = (uint8_t)(size >> 8 * i);
+        whole[(wide ? 16 : 12) + i] = whole[8 + i];
+    }
+    return memcmp(p, whole, n) == 0;
+}
+
+static bool close_open(const struct heft_source *src, struct heft_zip_entry *entry, uint64_t bytes,
+                       struct heft_error *err)
+{
+    const bool wide = is_far(entry, bytes);
+    const uint64_t rest = entry->packed - bytes;
+    uint8_t tail[WIDE] = {0};
+
+    if (rest <= (wide ? WIDE : NARROW)) {
+        if (!heft_source_read(src, entry->data + bytes, tail, (size_t)rest, err))
+            return false;
+        if (begins_descriptor(tail, (size_t)rest, wide, bytes)) {
+            entry->packed = entry->size = bytes;
+            entry->crc = rest >= 8 ? heft_le32(tail + 4) : 0;
+            entry->fault = HEFT_ZIP_SOUND;
+            return true;
+        }
+    }
+    return heft_fail(err, HEFT_MALFORMED, entry->data + bytes,
+                     "record %.200s may be cut off: no data descriptor ends it here",
+                     entry->name.p);
+}
+
+bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *entry, uint64_t bytes,
+                             struct heft_error *err)
+{
+    if (entry->fault == HEFT_ZIP_LOST)
+        return heft_fail(err, HEFT_MALFORMED, entry->header,
+                         "record %.200s: its local header is damaged, and its bytes were not found",
+                         entry->name.p);
+    if (entry->fault != HEFT_ZIP_OPEN)
+        return true;
+    if (entry->method != HEFT_ZIP_STORED)
+        return heft_fail(err, HEFT_MALFORMED, entry->data, "record %.200s is deflated and cut off",
+                         entry->name.p);
+    if (entry->packed < bytes)
+        return heft_fail(err, HEFT_MALFORMED, entry->data,
+                         "record %.200s is cut off: the file has %" PRIu64 " of its %" PRIu64
+                         " bytes",
+                         entry->name.p, entry->packed, bytes);
+    return close_open(&z->model->sources[z->source].source, entry, bytes, err);
+}
+
+bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id, const struct heft_error *found,
+                             struct heft_error *err)
+{
+    struct heft_torch_storage s = {0};
+    struct heft_error ignored = {0};
+    uint32_t more, index;
+    bool is_meta;
+
+    if (!heft_torch_read_persid(t, id, &s, &is_meta, &more, &ignored))
+        s = (struct heft_torch_storage){.key = HEFT_STR("")}; /* all of these are one */
+    if (!heft_strmap_add(&t->lost, s.key, (uint32_t)t->n_storages, &index, err))
+        return false;
+    t->meanings[id] = index;
+    if (index != HEFT_MAP_NONE)
+        return true;
+    s.storage = HEFT_NONE;
+    s.lost = heft_model_reason(t->model, found, err);
+    return s.lost && heft_torch_add_storage(t, id, &s, err);
+}
+
+/* ---- the pickle -------------------------------------------------------------------------- */
+
+bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_entry *entry,
+                              const char *what, uint64_t cap, struct heft_arena *arena,
+                              struct heft_bytes *out, struct heft_error *err)
+{
+    struct heft_zip_entry open = *entry;
+    struct heft_error found = {0};
+    uint32_t crc;
+
+    if (entry->fault == HEFT_ZIP_LOST)
+        return heft_torch_close_record(z, &open, 0, err);
+    if (entry->fault == HEFT_ZIP_OPEN)
+        open.packed = open.size = heft_min_u64(entry->packed, cap);
+    if (!heft_zip_fetch(&z->model->sources[z->source].source, &open, cap, false, arena, out, err))
+        return false;
+    crc = heft_crc32(0, out->p, out->n);
+    if (entry->crc == 0 || crc == entry->crc)
+        return true;
+    heft_fail(&found, HEFT_MISMATCH, entry->data,
+              "its CRC-32 is %08" PRIx32 ", the file says %08" PRIx32
+              ": names, shapes and places of tensors may be wrong",
+              crc, entry->crc);
+    return heft_model_damage(z->model, z->source, what, &found, err);
+}
+
+bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes data,
+                            const struct heft_pickle_limits *limits, struct heft_error *err)
+{
+    struct heft_error why = {0};
+    const char *what;
+
+    if (!heft_pickle_salvage(&t->pickle, data, t->base, limits, &t->graph, &why, err))
+        return false;
+    if (why.code == HEFT_OK)
+        return true;
+    t->broken = true;
+    what =
+        heft_arena_printf(&t->scratch, err, "%s breaks off, what it names behind is lost", t->what);
+    return what && heft_model_damage(t->model, t->source, what, &why, err);
+}
+
+/* ---- how long the file should be --------------------------------------------------------- */
+
+#define CENTRAL 46
+#define TAIL    (56 + 20 + 22) /* the end records */
+
+/* The file as torch lays it out, record by record. */
+struct layout {
+    const struct heft_torch_zip *z;
+    uint64_t data;    /* payload of the last record */
+    uint64_t end;     /* of the records so far, with their descriptors */
+    uint64_t central; /* bytes of their entries in the directory */
+    uint64_t lacking; /* bytes of payloads that are not there */
+    bool exact;
+};
+
+/* Small records whose size is known by their name. */
+static const struct {
+    const char *name;
+    uint64_t size;
+} SIZES[] = {{"version", 2},
+             {"byteorder", 6},
+             {".data/serialization_id", 40},
+             {".format_version", 1},
+             {".storage_alignment", 2}};
+
+/* One more record, under a name of n bytes. False where the sum overflows. */
+static bool add_record(struct layout *l, uint64_t n, uint64_t size)
+{
+    const bool large = size >= UINT32_MAX, far = l->end >= UINT32_MAX;
+    const uint64_t begin = l->end, descriptor = size == 0 ? 0 : large || far ? WIDE : NARROW;
+
+    l->central += CENTRAL + n + (large || far ? 4U + (large ? 16U : 0U) + (far ? 8U : 0U) : 0U);
+    l->data = heft_torch_computed_offset(l->z, begin, (size_t)n, size);
+    return l->data >= begin && heft_add(l->data, size, &l->end) &&
+           heft_add(l->end, descriptor, &l->end);
+}
+
+/* The size that an open record should have: the pickle says it, or its name. */
+static bool open_size(const struct heft_torch *t, const struct heft_torch_zip *z, uint32_t index,
+                      uint64_t *size, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+    uint32_t found;
+
+    *size = entry->size;
+    if (entry == z->pkl)
+        *size = t->pickle.length;
+    for (size_t i = 0; i < HEFT_COUNT(SIZES); i++)
+        if (heft_str_is(heft_torch_inner_name(z, entry), SIZES[i].name))
+            *size = SIZES[i].size;
+    for (size_t i = 0; i < t->n_storages; i++) {
+        if (!t->storages[i].lost || !t->storages[i].type)
+            continue;
+        if (!heft_torch_find_entry(z, t->storages[i].key, &found, err))
+            return false;
+        if (found == index)
+            *size = t->storages[i].bytes;
+    }
+    return true;
+}
+
+/* The records that the file has. Where they do not lie as torch puts them, nor will the others: then
+ * only what payloads lack is sure. */
+static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits,
+                        struct heft_error *err)
+{
+    bool has_storage = false;
+
+    for (uint32_t i = 0; *fits && i < l->z->zip.count; i++) {
+        const struct heft_zip_entry *entry = &l->z->zip.entries[i];
+        uint64_t size = entry->size;
+
+        if (entry->fault == HEFT_ZIP_OPEN && !open_size(t, l->z, i, &size, err))
+            return false;
+        has_storage |= heft_str_starts(heft_torch_inner_name(l->z, entry), l->z->folder);
+        *fits = add_record(l, entry->name.n, size);
+        l->exact &= entry->data == l->data;
+        *fits =
+            *fits && heft_add(l->lacking, size - heft_min_u64(size, entry->packed), &l->lacking);
+    }
+    l->exact &= has_storage; /* before the first storage, later releases put more records */
+    return true;
+}
+
+/* The storages that it lacks, in the order of their use. Where those that it has do not lie in that
+ * order, in front of the others, the padding between the others is not known. */
+static bool add_absent(struct layout *l, const struct heft_torch *t, bool *fits,
+                       struct heft_error *err)
+{
+    const uint64_t root = l->z->root.n + 1;
+    uint32_t found, last = 0;
+    bool is_missing = false;
+
+    for (size_t i = 0; *fits && i < t->n_storages; i++) {
+        const struct heft_torch_storage *s = &t->storages[i];
+
+        if (!s->lost && s->storage == HEFT_NONE) /* meta device */
+            continue;
+        l->exact &= s->type != NULL;
+        if (!heft_torch_find_entry(l->z, s->key, &found, err))
+            return false;
+        if (found != HEFT_NONE) {
+            l->exact &= !is_missing && found >= last;
+            last = found;
+        } else if (s->type) {
+            is_missing = true;
+            *fits = add_record(l, root + l->z->folder.n + s->key.n, s->bytes) &&
+                    heft_add(l->lacking, s->bytes, &l->lacking);
+        }
+    }
+    if (heft_torch_record(l->z, HEFT_STR("version")) == HEFT_NONE &&
+        heft_torch_record(l->z, HEFT_STR(".data/version")) == HEFT_NONE)
+        *fits = *fits && add_record(l, root + strlen("version"), 2);
+    if (l->z->has_byteorder &&
+        heft_torch_record(l->z, HEFT_STR(".data/serialization_id")) == HEFT_NONE)
+        *fits = *fits && add_record(l, root + strlen(".data/serialization_id"), 40);
+    return true;
+}
+
+bool heft_torch_measure(struct heft_torch_zip *z, struct heft_torch *t, struct heft_error *err)
+{
+    struct layout l = {.z = z, .exact = !t->broken};
+    bool fits = z->zip.walked;
+
+    if (!add_present(&l, t, &fits, err) || !add_absent(&l, t, &fits, err))
+        return false;
+    if (fits && l.exact && heft_add(l.end, l.central + TAIL, &l.end))
+        heft_model_expect(z->model, z->source, l.end, false);
+    else if (fits && heft_add(l.lacking, z->model->sources[z->source].source.size, &l.lacking))
+        heft_model_expect(z->model, z->source, l.lacking, true);
+    return true;
+}

@@ -1,0 +1,437 @@
+/* torch_zip.c: the archive that torch.save and torch.jit.save write: a root, pickles in it, and one
+ * record a storage.
+ *
+ *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
+ *     ROOT/data/0          bytes of storage "0"
+ *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY (torch_script.c)
+ *
+ * The root may have any name: it is the folder of data.pkl. */
+#include "format/torch/pickle/torch_parts.h"
+
+/* A deflated pickle is inflated in memory: real ones are stored, and small. */
+#define DEFLATED_PICKLE (UINT64_C(64) << 20)
+#define DIRECTORY       (UINT64_C(256) << 20)
+#define DATA            HEFT_STR("data/")
+
+/* ---- root -------------------------------------------------------------------------------- */
+
+/* Zips that are something else of torch's, told by a record. */
+static const struct {
+    const char *suffix, *what;
+} DIALECTS[] = {
+    {"/.data/extern_modules", "a torch.package archive (has .data/extern_modules)"},
+    {"/archive_format", "a torch.export archive (has archive_format)"},
+    {"serialized_exported_program.json", "a torch.export archive of the first kind"},
+    {"/model.json", "a TorchScript archive of torch 1.0 or 1.1 (has model.json)"},
+    {"MAR-INF/MANIFEST.json", "a TorchServe archive"},
+};
+
+static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
+{
+    for (size_t k = 0; k < HEFT_COUNT(DIALECTS); k++)
+        for (size_t i = 0; i < z->zip.count; i++)
+            if (heft_str_ends(z->zip.entries[i].name, DIALECTS[k].suffix))
+                return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
+                                 DIALECTS[k].what);
+    return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                     "this is a zip archive, but no PyTorch checkpoint (no data.pkl)");
+}
+
+/* Text before the first slash of the first record: what torch takes for the root. */
+static struct heft_str first_root(const struct heft_torch_zip *z)
+{
+    const struct heft_str name = z->zip.entries[0].name;
+    const char *slash = memchr(name.p, '/', name.n);
+
+    return (struct heft_str){name.p, slash ? (size_t)(slash - name.p) : 0};
+}
+
+static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < z->zip.count; i++) {
+        const struct heft_zip_entry *entry = &z->zip.entries[i];
+        size_t root;
+
+        if (heft_str_is(entry->name, "data.pkl"))
+            return heft_fail(err, HEFT_MALFORMED, entry->header,
+                             "data.pkl stands in no folder: torch needs ARCHIVE/data.pkl");
+        if (!heft_str_ends(entry->name, "/data.pkl"))
+            continue;
+        root = entry->name.n - strlen("/data.pkl");
+        n++;
+        if (z->pkl && !heft_str_eq((struct heft_str){entry->name.p, root}, first_root(z)))
+            continue; /* the first one stays, unless this is the one that torch would take */
+        z->pkl = entry;
+        z->root = (struct heft_str){entry->name.p, root};
+    }
+    if (n == 0)
+        return refuse_other(z, err);
+    return n == 1 || heft_str_eq(z->root, first_root(z)) ||
+           heft_fail(err, HEFT_MALFORMED, z->pkl->header,
+                     "%zu records are called data.pkl, and none is in the folder of the first "
+                     "record",
+                     n);
+}
+
+/* ---- records ----------------------------------------------------------------------------- */
+
+struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
+                                      const struct heft_zip_entry *entry)
+{
+    const size_t skip = z->marks[entry - z->zip.entries] == HEFT_TORCH_OUTSIDE ? 0 : z->root.n + 1;
+
+    return (struct heft_str){entry->name.p + skip, entry->name.n - skip};
+}
+
+static bool is_inside(const struct heft_torch_zip *z, const struct heft_zip_entry *entry)
+{
+    return heft_str_starts(entry->name, z->root) && entry->name.n > z->root.n &&
+           entry->name.p[z->root.n] == '/';
+}
+
+/* torch numbers storages from 0: such a key indexes an array. False for all other keys. */
+static bool key_number(const struct heft_torch_zip *z, struct heft_str key, size_t *number)
+{
+    size_t n = 0;
+
+    if (key.n == 0 || key.n > 9 || (key.p[0] == '0' && key.n > 1))
+        return false;
+    for (size_t i = 0; i < key.n; i++) {
+        if (key.p[i] < '0' || key.p[i] > '9')
+            return false;
+        n = 10 * n + (size_t)(key.p[i] - '0');
+    }
+    *number = n;
+    return n < z->zip.count;
+}
+
+static bool map_record(struct heft_torch_zip *z, uint32_t index, struct heft_error *err)
+{
+    const struct heft_str name = heft_torch_inner_name(z, &z->zip.entries[index]);
+    uint32_t found;
+    size_t number;
+
+    if (!heft_str_starts(name, DATA) ||
+        !key_number(z, (struct heft_str){name.p + DATA.n, name.n - DATA.n}, &number))
+        return heft_strmap_add(&z->records, name, index, &found, err);
+    z->numbered[number] = index;
+    return true;
+}
+
+/* Nearly every entry becomes a storage, with a claim before it and one behind it. */
+static bool reserve(struct heft_torch_zip *z, struct heft_error *err)
+{
+    struct heft_model *model = z->model;
+    const size_t n = z->zip.count;
+
+    z->marks = heft_arena_zero(&z->scratch, n, 1, err);
+    z->numbered = heft_arena_alloc(&z->scratch, n * sizeof *z->numbered, err);
+    z->stored = heft_arena_alloc(&z->scratch, n * sizeof *z->stored, err);
+    z->by_entry = heft_arena_alloc(&z->scratch, n * sizeof *z->by_entry, err);
+    return z->marks && z->numbered && z->stored && z->by_entry &&
+           heft_grow(&model->storages, &model->cap_storages, model->n_storages, n,
+                     sizeof *model->storages, err) &&
+           heft_grow(&model->claims, &model->cap_claims, model->n_claims, 2 * n + 8,
+                     sizeof *model->claims, err);
+}
+
+static bool map_records(struct heft_torch_zip *z, struct heft_error *err)
+{
+    const size_t n = z->zip.count;
+
+    if (!reserve(z, err))
+        return false;
+    memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* HEFT_NONE */
+    for (uint32_t i = 0; i < n; i++) {                  /* at most limits.entries */
+        if (!is_inside(z, &z->zip.entries[i]))
+            z->marks[i] = HEFT_TORCH_OUTSIDE;
+        else if (!map_record(z, i, err))
+            return false;
+    }
+    return true;
+}
+
+uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name)
+{
+    return heft_strmap_get(&z->records, name);
+}
+
+/* What a record is that is never a tensor's; NULL: it may be one's. */
+static const char *other_record(const struct heft_torch_zip *z, uint32_t index)
+{
+    if (z->marks[index] == HEFT_TORCH_CODE)
+        return z->code;
+    return z->marks[index] == HEFT_TORCH_EXTRA ? "extra file " : NULL;
+}
+
+bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t index, uint32_t *storage,
+                             struct heft_error *err)
+{
+    const struct heft_storage_more more = {.what = other_record(z, index)};
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+    struct heft_storage s = {.off = entry->data,
+                             .packed = entry->packed,
+                             .len = entry->size,
+                             .label = heft_torch_inner_name(z, entry),
+                             .source = z->source,
+                             .crc = entry->crc,
+                             .coding = entry->method == HEFT_ZIP_STORED ? HEFT_CODING_RAW
+                                                                        : HEFT_CODING_DEFLATE,
+                             .sum = entry->crc ? HEFT_SUM_CRC32 : HEFT_SUM_NONE};
+
+    if (z->marks[index] == HEFT_TORCH_STORED) {
+        *storage = z->stored[index];
+        return true;
+    }
+    z->marks[index] = HEFT_TORCH_STORED;
+    return (!more.what || heft_model_add_more(z->model, &s, &more, err)) &&
+           heft_model_add_storage(z->model, &s, storage, err) &&
+           ((z->stored[index] = *storage), true);
+}
+
+/* ---- storages of a pickle ---------------------------------------------------------------- */
+
+static bool look_in(const struct heft_torch_zip *z, struct heft_str folder, struct heft_str key,
+                    uint32_t *entry, struct heft_error *err)
+{
+    struct heft_buf name = {0};
+    size_t number;
+    bool ok;
+
+    if (heft_str_eq(folder, DATA) && key_number(z, key, &number)) {
+        *entry = z->numbered[number];
+        return true;
+    }
+    heft_buf_str(&name, folder);
+    heft_buf_str(&name, key);
+    ok = heft_buf_ok(&name, err);
+    if (ok)
+        *entry = heft_torch_record(z, (struct heft_str){name.p, name.n});
+    heft_buf_release(&name);
+    return ok;
+}
+
+/* The entry of the storage's record, HEFT_NONE where there is none. */
+bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
+                           struct heft_error *err)
+{
+    return look_in(z, z->folder, key, entry, err) && (*entry != HEFT_NONE || z->elsewhere.n == 0 ||
+                                                      look_in(z, z->elsewhere, key, entry, err));
+}
+
+static bool no_record(const struct heft_torch *t, uint32_t id, struct heft_str key,
+                      struct heft_error *err)
+{
+    const struct heft_torch_zip *z = t->inside;
+
+    return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                     "storage %.*s: %s record %.*s/%.*s%.*s", (int)heft_min_u64(key.n, 100), key.p,
+                     z->zip.walked ? "the file ends before its" : "the archive has no",
+                     (int)heft_min_u64(z->root.n, 100), z->root.p, (int)z->folder.n, z->folder.p,
+                     (int)heft_min_u64(key.n, 100), key.p);
+}
+
+static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_storage *s,
+                        struct heft_error *err)
+{
+    struct heft_torch_zip *z = t->inside;
+    struct heft_zip_entry *entry = &z->zip.entries[index];
+
+    if (entry->fault != HEFT_ZIP_SOUND && !heft_torch_close_record(z, entry, s->bytes, err))
+        return false;
+    if (entry->size != s->bytes)
+        return heft_fail(
+            err, HEFT_MALFORMED, entry->data,
+            "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64 " elements of %u bytes",
+            entry->name.p, entry->size, s->elements, heft_torch_element_bytes(s->type));
+    z->by_entry[index] = (uint32_t)t->n_storages;
+    z->n_taken++;
+    return heft_torch_store_record(z, index, &s->storage, err);
+}
+
+/* A storage without bytes: on the meta device, or left out on purpose. */
+static bool add_meta(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
+                     struct heft_error *err)
+{
+    uint32_t index;
+
+    if (!heft_strmap_add(&t->keys, s->key, (uint32_t)t->n_storages, &index, err))
+        return false;
+    return index != HEFT_MAP_NONE ? heft_torch_same_storage(t, id, index, s, err)
+                                  : heft_torch_add_storage(t, id, s, err);
+}
+
+static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *err)
+{
+    struct heft_torch_zip *z = t->inside;
+    struct heft_torch_storage s = {.storage = HEFT_NONE};
+    uint32_t more, entry;
+    bool is_meta;
+
+    if (!heft_torch_read_persid(t, id, &s, &is_meta, &more, err))
+        return false;
+    if (more != HEFT_PICKLE_NIL)
+        return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
+                         "persistent id of 6 items; (\"storage\", class, key, location, elements) "
+                         "is all a torch zip may have");
+    if (is_meta)
+        return add_meta(t, id, &s, err);
+    if (!heft_torch_find_entry(z, s.key, &entry, err))
+        return false;
+    if (entry == HEFT_NONE)
+        return no_record(t, id, s.key, err);
+    if (z->may_lack_data && z->zip.entries[entry].size == 0)
+        return add_meta(t, id, &s, err);
+    if (z->by_entry[entry] != HEFT_NONE)
+        return heft_torch_same_storage(t, id, z->by_entry[entry], &s, err);
+    return take_record(t, entry, &s, err) && heft_torch_add_storage(t, id, &s, err);
+}
+
+static const struct heft_torch_container zip_container = {.storage = zip_storage};
+
+/* ---- reading a pickle -------------------------------------------------------------------- */
+
+static bool read_pickle(struct heft_torch_zip *z, const struct heft_zip_entry *entry,
+                        struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_limits *l = &z->model->limits;
+    const bool is_stored = entry->method == HEFT_ZIP_STORED;
+    const uint64_t cap = is_stored ? l->pickle : heft_min_u64(l->pickle, DEFLATED_PICKLE);
+    struct heft_bytes data;
+
+    t->base = is_stored ? entry->data : HEFT_NO_OFFSET;
+    t->pickle_at = entry->data;
+    t->pickle_packed = entry->packed;
+    if (z->model->salvage)
+        return heft_torch_fetch_damaged(z, entry, t->what, cap, &t->graph, &data, err) &&
+               heft_torch_run(t, data, err);
+    return heft_zip_fetch(&z->model->sources[z->source].source, entry, cap, entry->crc != 0,
+                          &t->graph, &data, err) &&
+           heft_torch_run(t, data, err);
+}
+
+bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                           struct heft_torch *t, struct heft_error *err)
+{
+    const struct heft_zip_entry *entry = &z->zip.entries[index];
+
+    t->model = z->model;
+    t->source = z->source;
+    t->container = &zip_container;
+    t->inside = z;
+    t->what = what;
+    t->is_big = z->is_big;
+    t->is_script = heft_torch_is_script(z);
+    if (!t->is_item)
+        t->budget = z->model->limits.expansion;
+    memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
+    if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
+        return false;
+    z->marks[index] = HEFT_TORCH_CLAIMED;
+    return read_pickle(z, entry, t, err) && (!z->model->salvage || heft_torch_measure(z, t, err));
+}
+
+bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t index, const char *what,
+                            struct heft_torch *t, struct heft_error *err)
+{
+    return heft_torch_run_record(z, index, what, t, err) && heft_torch_walk(t, err) &&
+           heft_torch_claim_pickle(t, err);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* Names become labels: where none are kept for several archives, all stay in the model. */
+static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+                           struct heft_error *err)
+{
+    const struct heft_source *const source = &z->model->sources[z->source].source;
+    const struct heft_limits *l = &z->model->limits;
+    const struct heft_zip_limits limits = {heft_limit_entries(l, z->model->file_bytes), DIRECTORY,
+                                           l->ratio, l->unpacked, false};
+    struct heft_arena *const names = kept ? &z->scratch : &z->model->mem;
+    struct heft_error why = {0};
+
+    if (z->model->salvage)
+        return heft_zip_salvage(&z->zip, source, &limits, names, &why, err);
+    return heft_zip_open_apart(&z->zip, source, heft_model_tail(z->model, z->source), &limits,
+                               &z->scratch, names, err);
+}
+
+static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
+                           struct heft_error *err)
+{
+    const bool ok = read_directory(z, kept, err);
+
+    heft_model_drop_tail(z->model, z->source); /* before more memory is wanted */
+    return ok && (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive"));
+}
+
+static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
+{
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    return z->root.p != NULL;
+}
+
+static bool keep_name(struct heft_torch_kept *kept, struct heft_arena *mem, struct heft_str *name,
+                      struct heft_error *err)
+{
+    const uint32_t known = heft_strmap_get(&kept->map, *name);
+    const char *copy;
+    uint32_t found;
+
+    if (known != HEFT_MAP_NONE) {
+        *name = kept->names[known];
+        return true;
+    }
+    copy = heft_arena_text(mem, *name, err);
+    if (!copy || !heft_grow(&kept->names, &kept->cap, kept->n, 1, sizeof *kept->names, err))
+        return false;
+    name->p = copy;
+    kept->names[kept->n] = *name;
+    return heft_strmap_add(&kept->map, *name, (uint32_t)kept->n++, &found, err);
+}
+
+bool heft_torch_open_one(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                         struct heft_torch_kept *kept, struct heft_error *err)
+{
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, kept, err))
+        return false;
+    for (size_t i = 0; kept && i < z->zip.count; i++)
+        if (!keep_name(kept, &model->mem, &z->zip.entries[i].name, err))
+            return false;
+    return find_pickle(z, err) && map_records(z, err) && keep_root(z, err);
+}
+
+void heft_torch_release_kept(struct heft_torch_kept *kept)
+{
+    heft_strmap_release(&kept->map);
+    heft_free(kept->names);
+}
+
+bool heft_torch_open_zip(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                         struct heft_error *err)
+{
+    return heft_torch_open_one(z, model, source, NULL, err);
+}
+
+bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, uint32_t source,
+                          struct heft_error *err)
+{
+    *z = (struct heft_torch_zip){.model = model, .source = source, .folder = DATA};
+    if (!open_directory(z, NULL, err))
+        return false;
+    z->root = first_root(z);
+    if (z->root.n == 0)
+        return heft_fail(err, HEFT_MALFORMED, z->zip.entries[0].header,
+                         "the first record stands in no folder");
+    return map_records(z, err) && keep_root(z, err);
+}
+
+void heft_torch_release_zip(struct heft_torch_zip *z)
+{
+    heft_strmap_release(&z->records);
+    heft_arena_release(&z->scratch);
+}

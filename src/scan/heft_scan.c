@@ -1,0 +1,369 @@
+/* heft_scan.c: behind the public API: judging one file, and every file below a directory.
+ *
+ *     directory ── names in order of bytes ─┬─ file, or a link to one   judged once (device, inode)
+ *                                           ├─ directory                pushed; the walk goes on in it
+ *                                           ├─ link to a directory      kept: unread, unless it turns
+ *                                           │                           out to be below the root
+ *                                           └─ anything else            unread
+ *
+ * Memory holds the names of the directories on the way down, and a key of each file and directory. */
+#include "base/given.h"
+#include "base/map.h"
+#include "scan/scan.h"
+#include "heft/heft.h"
+#include "io/os.h"
+#include "core/registry.h"
+
+/* ---- one file ---------------------------------------------------------------------------- */
+
+/* label: what reports call it. */
+static bool open_input(struct heft_source *out, const char *path, struct heft_error *err)
+{
+    bool ok;
+
+    if (strcmp(path, "-") == 0 && heft_path_kind(path) == HEFT_PATH_NONE)
+        ok = heft_source_open_stdin(out, "standard input", err);
+    else if (heft_path_kind(path) == HEFT_PATH_OTHER)
+        ok = heft_source_open_stream(out, path, err);
+    else
+        ok = heft_source_open_file(out, path, err);
+    return ok || heft_error_file(err, path);
+}
+
+bool heft_scan(const char *path, const struct heft_limits *limits,
+               void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
+               bool *complete, struct heft_error *err)
+{
+    if (!heft_given(path && each && complete, "an argument", err))
+        return false;
+    struct heft_source source;
+    struct heft_model model; /* for the completed limits */
+    bool ok;
+
+    if (!open_input(&source, path, err))
+        return false;
+    heft_model_init(&model, limits);
+    ok = heft_scan_file(&source, source.label, &model.limits, each, ctx, complete, err);
+    if (!ok || !*complete)
+        heft_error_file(err, path);
+    heft_source_close(&source);
+    heft_model_release(&model);
+    return ok;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------- */
+
+/* A directory that is being walked. */
+struct level {
+    struct heft_arena mem; /* path and names */
+    const char *path;      /* with a slash at its end */
+    const char *const *names;
+    size_t count, next;
+};
+
+/* A link to a directory. */
+struct link {
+    struct heft_str key; /* of the directory */
+    const char *path;
+};
+
+struct walk {
+    const struct heft_scan_visitor *visitor;
+    struct heft_limits limits;
+    struct heft_arena mem; /* keys, paths of links */
+    struct heft_strmap seen;
+    struct level *levels;
+    struct link *links;
+    size_t n_levels, cap_levels, n_links, cap_links;
+    enum heft_danger worst; /* of the file that is being judged */
+    size_t judged, failed;
+    struct heft_error first; /* why a file could not be judged: of the first one */
+};
+
+static void take_item(void *ctx, const struct heft_scan_item *item)
+{
+    struct walk *w = ctx;
+
+    if (item->danger > w->worst)
+        w->worst = item->danger;
+    w->visitor->item(w->visitor->ctx, item);
+}
+
+static void tell_result(struct walk *w, const struct heft_scan_result *result)
+{
+    w->judged += result->judged;
+    w->visitor->result(w->visitor->ctx, result);
+}
+
+/* What could not be read is a finding, and a file that was not judged. */
+static bool tell_unread(struct walk *w, const char *path, const struct heft_error *why)
+{
+    const struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
+                                        .file = path,
+                                        .record = "",
+                                        .offset = why->offset,
+                                        .position = HEFT_NO_OFFSET,
+                                        .what = "unread",
+                                        .name = why->text};
+
+    if (w->failed++ == 0)
+        w->first = *why;
+    w->visitor->item(w->visitor->ctx, &item);
+    tell_result(w, &(struct heft_scan_result){path, "unread", HEFT_UNKNOWN, false, false, why});
+    return true;
+}
+
+static bool tell_sentence(struct walk *w, const char *path, const char *sentence)
+{
+    struct heft_error why = {0};
+
+    heft_fail(&why, HEFT_USAGE, HEFT_NO_OFFSET, "%s", sentence);
+    return tell_unread(w, path, &why);
+}
+
+/* Names by which readers choose: a file is judged once more where it has one. */
+static bool is_deciding(const char *path)
+{
+    static const char *const ends[] = {".py",   ".pyc",  ".pb",  ".pbtxt",
+                                       ".meta", ".yaml", ".yml", "model_index.json"};
+
+    for (size_t i = 0; i < HEFT_COUNT(ends); i++)
+        if (heft_str_ends(heft_str_of(path), ends[i]))
+            return true;
+    return false;
+}
+
+/* Whether it is there for the first time. by_name: it is judged by its name, too, so both names of
+ * one file are looked at (the hub's cache has links to blobs that are named by their digests). */
+static bool is_new(struct walk *w, const struct heft_os_stat *st, bool by_name,
+                   struct heft_str *key_out, bool *fresh, struct heft_error *err)
+{
+    struct {
+        uint64_t device, inode, by_name;
+    } id = {st->device, st->inode, by_name};
+    struct heft_str key = {
+        heft_arena_text(&w->mem, (struct heft_str){(const char *)&id, sizeof id}, err), sizeof id};
+    uint32_t found = HEFT_MAP_NONE;
+
+    if (!key.p || (!key_out && !heft_strmap_add(&w->seen, key, 1, &found, err)))
+        return false;
+    *fresh = found == HEFT_MAP_NONE;
+    if (key_out)
+        *key_out = key;
+    return true;
+}
+
+static bool judge_source(struct walk *w, struct heft_source *source, const char *path,
+                         struct heft_error *err)
+{
+    struct heft_scan_kind kind = {"unknown", false};
+    struct heft_error why = {0};
+    bool complete = true, ok;
+
+    w->worst = HEFT_ALLOWED;
+    ok = heft_scan_source(source, path, &w->limits, take_item, w, &kind, &complete, &why);
+    if (!ok && why.code == HEFT_NOMEM) {
+        *err = why;
+        return heft_error_file(err, path);
+    }
+    if (!ok || !complete)
+        heft_error_file(&why, path);
+    if (!ok)
+        return tell_unread(w, path, &why);
+    tell_result(w, &(struct heft_scan_result){path, kind.name, w->worst, kind.judged, complete,
+                                              complete ? NULL : &why});
+    return true;
+}
+
+static bool judge_file(struct walk *w, const char *path, struct heft_error *err)
+{
+    struct heft_source source;
+    struct heft_error why = {0};
+    bool ok;
+
+    if (!heft_source_open_file(&source, path, &why))
+        return tell_unread(w, path, &why);
+    ok = true;
+    if (source.size == 0)
+        tell_result(w, &(struct heft_scan_result){path, "empty", HEFT_ALLOWED, false, true, NULL});
+    else
+        ok = judge_source(w, &source, path, err);
+    heft_source_close(&source);
+    return ok;
+}
+
+static bool push_folder(struct walk *w, const char *path, struct heft_error *err)
+{
+    struct level *level;
+    struct heft_error why = {0};
+    const size_t n = strlen(path);
+
+    if (!heft_grow(&w->levels, &w->cap_levels, w->n_levels, 1, sizeof *w->levels, err))
+        return false;
+    level = &w->levels[w->n_levels];
+    *level = (struct level){0};
+    level->path =
+        heft_arena_printf(&level->mem, err, "%s%s", path, n && path[n - 1] == '/' ? "" : "/");
+    if (level->path && heft_path_list(path, &level->mem, &level->names, &level->count, &why)) {
+        w->n_levels++;
+        return true;
+    }
+    heft_arena_release(&level->mem);
+    if (why.code == HEFT_OK)
+        return false;
+    if (why.code == HEFT_NOMEM) {
+        *err = why;
+        return false;
+    }
+    return tell_unread(w, path, &why);
+}
+
+static bool keep_link(struct walk *w, const struct heft_os_stat *st, const char *path,
+                      struct heft_error *err)
+{
+    struct link link = {.path = heft_arena_text(&w->mem, heft_str_of(path), err)};
+    bool fresh;
+
+    if (!link.path || !is_new(w, st, false, &link.key, &fresh, err) ||
+        !heft_grow(&w->links, &w->cap_links, w->n_links, 1, sizeof *w->links, err))
+        return false;
+    w->links[w->n_links++] = link;
+    return true;
+}
+
+static bool visit(struct walk *w, const char *path, struct heft_error *err)
+{
+    struct heft_os_stat st, link;
+    bool fresh;
+
+    if (heft_os->stat_link(path, &link) != 0 ||
+        (!link.is_link && heft_os->stat_path(path, &st) != 0)) {
+        struct heft_error why = {0};
+
+        heft_fail_errno(&why, "cannot be examined");
+        return tell_unread(w, path, &why);
+    }
+    if (link.is_link && heft_os->stat_path(path, &st) != 0)
+        return tell_sentence(w, path, "a link to nothing");
+    if (st.is_dir && link.is_link)
+        return keep_link(w, &st, path, err);
+    if (!st.is_dir && !st.is_file)
+        return tell_sentence(w, path, "not a regular file, not looked into");
+    if (!is_new(w, &st, st.is_file && is_deciding(path), NULL, &fresh, err))
+        return false;
+    if (!fresh)
+        return true;
+    return st.is_dir ? push_folder(w, path, err) : judge_file(w, path, err);
+}
+
+static bool walk_levels(struct walk *w, struct heft_error *err)
+{
+    while (w->n_levels > 0) {
+        struct level *level = &w->levels[w->n_levels - 1];
+        struct heft_buf path = {0};
+        bool ok;
+
+        if (level->next == level->count) {
+            heft_arena_release(&level->mem);
+            w->n_levels--;
+            continue;
+        }
+        heft_buf_text(&path, level->path);
+        heft_buf_text(&path, level->names[level->next++]);
+        heft_buf_char(&path, 0);
+        ok = heft_buf_ok(&path, err) && visit(w, path.p, err);
+        heft_buf_release(&path);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool tell_links(struct walk *w)
+{
+    for (size_t i = 0; i < w->n_links; i++)
+        if (heft_strmap_get(&w->seen, w->links[i].key) == HEFT_MAP_NONE &&
+            !tell_sentence(w, w->links[i].path, "a link to a directory outside, not looked into"))
+            return false;
+    return true;
+}
+
+static bool walk_folder(struct walk *w, const char *path, struct heft_error *err)
+{
+    struct heft_os_stat st;
+    bool fresh;
+
+    if (heft_os->stat_path(path, &st) != 0)
+        return heft_fail_errno(err, "cannot be examined");
+    return is_new(w, &st, false, NULL, &fresh, err) && push_folder(w, path, err) &&
+           walk_levels(w, err) && tell_links(w);
+}
+
+static void release_walk(struct walk *w)
+{
+    while (w->n_levels > 0)
+        heft_arena_release(&w->levels[--w->n_levels].mem);
+    heft_free(w->levels);
+    heft_free(w->links);
+    heft_strmap_release(&w->seen);
+    heft_arena_release(&w->mem);
+}
+
+/* ---- an index ---------------------------------------------------------------------------- */
+
+/* A shard by its name in the index. */
+static bool judge_shard(void *ctx, const char *folder, struct heft_str name, struct heft_error *err)
+{
+    struct walk *w = ctx;
+    struct heft_error why = {0};
+    struct heft_buf path = {0};
+    bool ok;
+
+    heft_buf_text(&path, folder);
+    heft_buf_str(&path, name);
+    heft_buf_char(&path, 0);
+    ok = heft_buf_ok(&path, err);
+    if (ok && !heft_registry_check_relative(name, &why))
+        ok = tell_unread(w, path.p, &why);
+    else if (ok)
+        ok = visit(w, path.p, err);
+    heft_buf_release(&path);
+    return ok;
+}
+
+static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
+{
+    struct heft_source source;
+    bool ok;
+
+    if (heft_path_kind(path) == HEFT_PATH_DIR)
+        return walk_folder(w, path, err);
+    if (!open_input(&source, path, err))
+        return false;
+    ok = judge_source(w, &source, source.label, err) &&
+         (strcmp(path, "-") == 0 || heft_scan_index(&source, path, judge_shard, w, err)) &&
+         walk_levels(w, err) && tell_links(w); /* an index may name a directory */
+    heft_source_close(&source);
+    return ok;
+}
+
+bool heft_scan_tree(const char *path, const struct heft_limits *limits,
+                    const struct heft_scan_visitor *visitor, struct heft_error *err)
+{
+    if (!heft_given(path && visitor, "an argument", err))
+        return false;
+    struct walk w = {.visitor = visitor};
+    struct heft_model model; /* for the completed limits */
+    bool ok;
+
+    heft_model_init(&model, limits);
+    w.limits = model.limits;
+    ok = scan_input(&w, path, err);
+    if (ok && w.judged == 0 && w.failed > 0) {
+        *err = w.first;
+        ok = false;
+    }
+    release_walk(&w);
+    heft_model_release(&model);
+    return ok || heft_error_file(err, path);
+}

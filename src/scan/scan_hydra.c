@@ -1,0 +1,241 @@
+/* scan_hydra.c: what YAML names for a program to call.
+ *
+ *     _target_: torch.optim.Adam      Hydra, and whoever follows it, imports the path and calls it
+ *     target: ldm.models.Model        the same of latent diffusion and NeMo
+ *     class_path: mylib.Model         the same of Lightning
+ *     loader_module: mylib.loader     MLflow imports it, from the model's directory as well
+ *
+ * No parser of YAML: a key is found by its spelling, plain, in quotes, or in double quotes with
+ * escapes; as an anchor or as a "? key" it is a finding that is not looked into, and so is a value
+ * that is an alias, an interpolation, a block, behind a comment or has escapes. Only _target_ is used for nothing else:
+ * of the others, what is no danger is not told. */
+#include "scan/scan_parts.h"
+
+#include "base/text.h"
+#include "scan/scan_names.h"
+
+#define MOST_TOLD 10000 /* paths of one file */
+#define NEAR      64    /* bytes that are looked at around a key; an anchor or tag is shorter */
+#define PRICE     256   /* of a path, in bytes that are read */
+
+static const struct {
+    const char *name, *sentence;
+    const char *usual; /* what a path that is not told begins with; NULL: only a danger is told */
+} keys[] = {
+    {"_target_", "Hydra calls", "$"}, /* no path */
+    {"target", "a program may call", NULL},
+    {"class_path", "a program may call", NULL},
+    {"loader_module", "MLflow imports", "mlflow."},
+};
+#define TARGET 0
+
+bool heft_scan_path(struct heft_scan *s, const struct heft_scan_place *place, struct heft_str path,
+                    enum heft_danger *danger)
+{
+    if (!heft_scan_pay(s, place, PRICE))
+        return false;
+    *danger = heft_scan_path_danger(path);
+    return true;
+}
+
+struct targets {
+    struct heft_scan *s;
+    const struct heft_scan_place *place;
+    struct heft_bytes text;
+    struct heft_arena mem;
+    struct heft_strmap told;
+    bool unpaid; /* the budget is used up */
+    struct heft_error *err;
+};
+
+static bool is_word(uint8_t c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
+}
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static bool is_at(const struct targets *t, size_t at, const char *word)
+{
+    const size_t n = strlen(word);
+
+    return heft_within(at, n, t->text.n) && memcmp(t->text.p + at, word, n) == 0;
+}
+
+/* ---- reporting --------------------------------------------------------------------------- */
+
+/* Each once a file. */
+static bool tell(struct targets *t, size_t at, enum heft_danger danger, const char *sentence,
+                 struct heft_str path)
+{
+    const int n = (int)heft_min_u64(path.n, 200);
+    struct heft_scan_item item = {.danger = danger,
+                                  .record = t->place->record,
+                                  .offset = heft_scan_offset(t->place, at),
+                                  .position = HEFT_NO_OFFSET,
+                                  .what = "code"};
+    uint32_t found;
+
+    item.name =
+        heft_arena_printf(&t->mem, t->err, "%s%s%.*s", sentence, n ? ": " : "", n, n ? path.p : "");
+    if (!item.name || !heft_strmap_add(&t->told, heft_str_of(item.name), 1, &found, t->err))
+        return false;
+    if (found == HEFT_MAP_NONE)
+        heft_scan_report(t->s, &item);
+    return true;
+}
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+static size_t skip_white(const struct targets *t, size_t at)
+{
+    while (at < t->text.n && memchr(" \t\r\n", t->text.p[at], 4))
+        at++;
+    return at;
+}
+
+/* Anchors and tags, which may stand before a value. */
+static size_t skip_properties(const struct targets *t, size_t at)
+{
+    const size_t end = (size_t)heft_min_u64(t->text.n, at + NEAR);
+
+    while (at < end && (t->text.p[at] == '&' || t->text.p[at] == '!')) {
+        while (at < end && t->text.p[at] > ' ')
+            at++;
+        at = skip_white(t, at);
+    }
+    return at;
+}
+
+static bool is_quote(const struct targets *t, size_t at)
+{
+    return at < t->text.n && (t->text.p[at] == '"' || t->text.p[at] == '\'');
+}
+
+/* The value that begins at `at`, behind the colon. */
+static bool judge_value(struct targets *t, size_t at, size_t key)
+{
+    struct heft_str path;
+    enum heft_danger danger;
+    size_t end;
+
+    at = skip_properties(t, skip_white(t, at));
+    at += is_quote(t, at);
+    for (end = at; end < t->text.n && (is_word(t->text.p[end]) || t->text.p[end] == '.');)
+        end++;
+    path = (struct heft_str){(const char *)t->text.p + at, end - at};
+    if (key == TARGET && end < t->text.n && memchr("*|>$\\&!#", t->text.p[end], 8))
+        return tell(t, at, HEFT_UNKNOWN, "Hydra calls what is spelled in a way not looked into",
+                    HEFT_STR(""));
+    if (path.n == 0)
+        return true;
+    t->unpaid = !heft_scan_path(t->s, t->place, path, &danger);
+    if (t->unpaid || (danger != HEFT_DANGER &&
+                      (!keys[key].usual || heft_str_starts(path, heft_str_of(keys[key].usual)))))
+        return true;
+    return tell(t, at, danger, keys[key].sentence, path);
+}
+
+/* ---- keys -------------------------------------------------------------------------------- */
+
+/* Behind a key: a quote, blanks, and the colon. 0: it is no key. */
+static size_t behind_colon(const struct targets *t, size_t at)
+{
+    at += is_quote(t, at);
+    while (at < t->text.n && is_blank(t->text.p[at]))
+        at++;
+    return at < t->text.n && t->text.p[at] == ':' ? at + 1 : 0;
+}
+
+/* What makes a key of a word without a colon: "? " before it, an anchor, whose alias is one, or a tag. */
+static bool is_key_elsewhere(const struct targets *t, size_t at)
+{
+    const size_t begin = at > NEAR ? at - NEAR : 0;
+
+    if (at > begin && is_quote(t, at - 1))
+        at--;
+    while (at > begin && t->text.p[at - 1] <= ' ')
+        at--;
+    while (at > begin && t->text.p[at - 1] > ' ' && t->text.p[at - 1] != '?')
+        at--;
+    return at < t->text.n &&
+           (memchr("&!", t->text.p[at], 2) || (at > 0 && t->text.p[at - 1] == '?'));
+}
+
+static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
+{
+    const size_t value = behind_colon(t, end);
+
+    if (value)
+        return judge_value(t, value, key);
+    return key != TARGET || !is_key_elsewhere(t, at) ||
+           tell(t, at, HEFT_UNKNOWN, "a key _target_ in a place not looked into", HEFT_STR(""));
+}
+
+/* Behind a line break that an escape hides, and the blanks that begin the next line. */
+static size_t skip_hidden_break(const struct targets *t, size_t at)
+{
+    while (is_at(t, at, "\\\n") || is_at(t, at, "\\\r"))
+        at = skip_white(t, at + 1);
+    return at;
+}
+
+/* Whether "…" at `at` is _target_ with escapes in it; *end is then at the closing quote. */
+static bool is_escaped_key(const struct targets *t, size_t at, size_t *end)
+{
+    const char *const key = keys[TARGET].name;
+    size_t from = at + 1;
+
+    for (size_t i = 0; key[i]; i++) {
+        from = skip_hidden_break(t, from);
+        const uint8_t escape =
+            from + 1 < t->text.n && t->text.p[from] == '\\' ? t->text.p[from + 1] : 0;
+        const size_t digits = escape == 'x' ? 2 : escape == 'u' ? 4 : escape == 'U' ? 8 : 0;
+        uint32_t point = 0;
+
+        if (!heft_within(from, digits ? 2 + digits : 1, t->text.n))
+            return false;
+        for (size_t k = 0; k < digits; k++) {
+            const uint8_t c = t->text.p[from + 2 + k];
+            point = point << 4 | (uint32_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        }
+        if ((digits ? point : t->text.p[from]) != (uint8_t)key[i])
+            return false;
+        from += digits ? 2 + digits : 1;
+    }
+    *end = skip_hidden_break(t, from);
+    return *end < t->text.n && t->text.p[*end] == '"';
+}
+
+static bool judge_here(struct targets *t, size_t at)
+{
+    size_t end;
+
+    if (t->text.p[at] == '"' && is_escaped_key(t, at, &end))
+        return judge_key(t, at + 1, end, TARGET);
+    if (at > 0 && is_word(t->text.p[at - 1]))
+        return true;
+    for (size_t i = 0; i < HEFT_COUNT(keys); i++)
+        if (is_at(t, at, keys[i].name))
+            return judge_key(t, at, at + strlen(keys[i].name), i);
+    return true;
+}
+
+bool heft_scan_targets(struct heft_scan *s, const struct heft_scan_place *place,
+                       struct heft_bytes text, struct heft_error *err)
+{
+    struct targets t = {.s = s, .place = place, .text = text, .err = err};
+    bool ok = true;
+
+    for (size_t i = 0; ok && !t.unpaid && i < text.n && t.told.count < MOST_TOLD; i++)
+        ok = !memchr("\"_tcl", text.p[i], 5) || judge_here(&t, i);
+    if (ok && t.told.count == MOST_TOLD)
+        ok = heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused",
+                            "more than 10000 targets; the rest was not looked into");
+    heft_strmap_release(&t.told);
+    heft_arena_release(&t.mem);
+    return ok;
+}

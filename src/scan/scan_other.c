@@ -1,0 +1,336 @@
+/* scan_other.c: tars.
+ *
+ *     tar   512-byte headers: 0 name, 124 size, 148 checksum, 156 type, 257 "ustar", 345 prefix;
+ *           data padded to 512
+ *
+ * The oldest torch checkpoints are tars of sys_info, pickle, tensors and storages; in the last two,
+ * pickles and numbers take turns:
+ *
+ *     tensors   n │ n × (pickle │ i32 rank │ 4 bytes │ rank × i64 │ rank × i64 │ i64)
+ *     storages  n │ n × (pickle │ i64 count │ numbers) │ pickle */
+#include "scan/scan_parts.h"
+
+#include "base/endian.h"
+
+#define BLOCK   512
+#define LONGEST (1 << 16) /* bytes of a long name */
+
+/* ---- tar: headers ------------------------------------------------------------------------ */
+
+struct member {
+    struct heft_str name;
+    uint64_t data, size;
+    char type;
+};
+
+static size_t text_length(const uint8_t *p, size_t n)
+{
+    const uint8_t *nul = memchr(p, 0, n);
+
+    return nul ? (size_t)(nul - p) : n;
+}
+
+/* "prefix/name", or the long name that stood before. */
+static const char *member_name(struct heft_scan *s, const uint8_t *head, const char *longer,
+                               struct heft_error *err)
+{
+    const int n = (int)text_length(head, 100);
+    const int prefix =
+        memcmp(head + 257, "ustar\0", 6) == 0 ? (int)text_length(head + 345, 155) : 0;
+
+    if (longer)
+        return longer;
+    return heft_arena_printf(&s->mem, err, "%.*s%s%.*s", prefix, (const char *)head + 345,
+                             prefix ? "/" : "", n, (const char *)head);
+}
+
+/* What the headers before a member say of it. */
+struct before {
+    const char *name; /* NULL: nothing */
+    uint64_t size;
+    bool has_size;
+};
+
+static bool keep_name(struct heft_scan *s, struct before *before, struct heft_str name,
+                      struct heft_error *err)
+{
+    before->name = heft_arena_text(&s->mem, name, err);
+    return before->name != NULL;
+}
+
+/* Properties of a member that readers do not agree about. */
+static bool tell_pax(struct heft_scan *s, const struct heft_scan_place *place,
+                     const struct member *m, const struct heft_scan_pax *pax)
+{
+    const bool all = m->type == 'g' && (pax->has_size || pax->has_path || pax->sparse);
+
+    if (pax->odd || all)
+        return heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick",
+                              all ? "a pax header that gives all members one name or size"
+                                  : "a pax header that readers disagree about");
+    return !pax->sparse ||
+           heft_scan_tell(s, place, m->data, HEFT_DANGER, "trick", "a sparse member");
+}
+
+static bool take_pax(struct heft_scan *s, const struct heft_scan_place *place,
+                     const struct member *m, struct heft_bytes bytes, struct before *before,
+                     struct heft_error *err)
+{
+    struct heft_scan_pax pax;
+
+    heft_scan_read_pax(bytes, &pax);
+    if (!tell_pax(s, place, m, &pax))
+        return false;
+    if (m->type == 'g')
+        return true;
+    if (pax.has_size) {
+        before->has_size = true;
+        before->size = pax.size;
+    }
+    return !pax.has_path || keep_name(s, before, pax.path, err);
+}
+
+/* A header that speaks of the next member, or of all that follow. */
+static bool take_before(struct heft_scan *s, const struct heft_scan_place *place,
+                        const struct member *m, struct before *before, struct heft_error *err)
+{
+    const uint64_t n = heft_min_u64(m->size, LONGEST);
+    struct heft_arena mem = {0};
+    struct heft_bytes bytes;
+    bool ok = heft_source_fetch(place->src, m->data, n, &mem, &bytes, err);
+
+    if (ok && m->type == 'L')
+        ok = keep_name(
+            s, before,
+            (struct heft_str){(const char *)bytes.p, bytes.n ? text_length(bytes.p, bytes.n) : 0},
+            err);
+    else if (ok && m->type != 'K')
+        ok = take_pax(s, place, m, bytes, before, err);
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* ---- tar: the oldest torch checkpoints --------------------------------------------------- */
+
+struct turns {
+    struct heft_scan *s;
+    struct heft_scan_place *place; /* of the file, named as the member */
+    uint64_t at, end;
+    int64_t integer; /* the last pickle's root, where it is one */
+    uint32_t width;  /* of the elements of the class in the last pickle */
+};
+
+static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_error *err)
+{
+    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
+    struct turns *t = ctx;
+
+    (void)err;
+    t->integer = root->kind == HEFT_PICKLE_INT ? root->u.integer : -1;
+    t->width = 0;
+    for (uint32_t i = 0; i < pickle->count; i++)
+        if (!t->width)
+            t->width = heft_scan_element_size(pickle, i);
+    return true;
+}
+
+/* The next pickle of the member. */
+static bool turn(struct turns *t, bool *done, struct heft_error *err)
+{
+    struct heft_scan_run run = {.visit = keep_root, .ctx = t};
+
+    if (!heft_scan_pickle(t->s, t->place, t->at, &run, err))
+        return false;
+    t->at += run.length;
+    *done = run.done && t->at <= t->end;
+    return true;
+}
+
+/* Steps over the numbers behind a pickle; false where they do not fit into the member. */
+static bool step_numbers(struct turns *t, bool tensors)
+{
+    struct heft_error ignored = {0}; /* out of the file: told by the caller */
+    uint64_t n = 0, bytes;
+    uint8_t count[8] = {0};
+
+    if (!heft_within(t->at, 8, t->end) ||
+        !heft_source_read(t->place->src, t->at, count, tensors ? 4 : 8, &ignored))
+        return false;
+    n = heft_le64(count);
+    if (!heft_mul(n, tensors ? 16 : t->width, &bytes) || (!tensors && !t->width) ||
+        !heft_add(bytes, tensors ? 16 : 8, &bytes) || !heft_within(t->at, bytes, t->end))
+        return false;
+    t->at += bytes;
+    return true;
+}
+
+static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
+{
+    struct heft_error why = {0};
+    bool done;
+    int64_t n;
+
+    if (!turn(t, &done, err))
+        return false;
+    n = t->integer;
+    for (int64_t i = 0; done && i < n; i++) {
+        if (!turn(t, &done, err))
+            return false;
+        done = done && step_numbers(t, tensors);
+    }
+    if (done && !tensors && !turn(t, &done, err))
+        return false;
+    if (!done) {
+        heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(t->place, t->at),
+                  "%s: pickles and numbers do not take turns as torch wrote them",
+                  t->place->record);
+        heft_scan_break_off(t->s, &why);
+        return true;
+    }
+    return t->at == t->end ||
+           heft_scan_tell(t->s, t->place, t->at, HEFT_DANGER, "trick",
+                          heft_arena_printf(&t->s->mem, err,
+                                            "%" PRIu64 " bytes after the last of its parts",
+                                            t->end - t->at));
+}
+
+/* ---- tar: members ------------------------------------------------------------------------ */
+
+static bool is_torch_name(const char *name)
+{
+    return strcmp(name, "sys_info") == 0 || strcmp(name, "pickle") == 0 ||
+           strcmp(name, "tensors") == 0 || strcmp(name, "storages") == 0;
+}
+
+static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *place,
+                          const struct member *m, struct heft_scan_place *member,
+                          struct heft_error *err)
+{
+    const bool tensors = heft_str_is(m->name, "tensors");
+    struct turns turns = {.s = s, .place = member, .at = m->data, .end = m->data + m->size};
+
+    if ((m->type == '1' || m->type == '2') &&
+        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick", "a link"))
+        return false;
+    if ((m->name.p[0] == '/' || strstr(m->name.p, "../")) &&
+        !heft_scan_tell(s, member, m->data - BLOCK, HEFT_DANGER, "trick",
+                        "its name leads out of the archive"))
+        return false;
+    if (m->size == 0 || m->type == '5' || !heft_scan_pay(s, place, heft_min_u64(m->size, BLOCK)))
+        return true;
+    if (is_torch_name(m->name.p) && (tensors || heft_str_is(m->name, "storages")))
+        return scan_turns(&turns, tensors, err);
+    return heft_scan_within(s, member, m->data, m->size, member->record, err);
+}
+
+static bool scan_member(struct heft_scan *s, const struct heft_scan_place *place,
+                        const struct member *m, struct heft_error *err)
+{
+    struct heft_scan_place member = *place;
+    struct heft_buf label = {0};
+    bool ok;
+
+    member.named = is_torch_name(m->name.p) || heft_scan_is_named(m->name);
+    member.record = heft_scan_label(&label, place, m->name, err);
+    ok = member.record && scan_labelled(s, place, m, &member, err);
+    heft_buf_release(&label);
+    return ok;
+}
+
+static bool cut_off(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
+{
+    struct heft_error why = {0};
+
+    heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(place, at),
+              "a tar header that is none, or a member that reaches past the end");
+    heft_scan_break_off(s, &why);
+    return true;
+}
+
+static bool is_zero(const uint8_t head[BLOCK])
+{
+    static const uint8_t zeros[BLOCK];
+
+    return memcmp(head, zeros, BLOCK) == 0;
+}
+
+/* Links and directories have no data, whatever their size says; a name of the oldest tars that ends in
+ * a slash is a directory. */
+static bool has_no_data(const struct member *m, const uint8_t head[BLOCK])
+{
+    const size_t n = text_length(head, 100);
+
+    return (m->type >= '1' && m->type <= '6') || (m->type == 0 && n && head[n - 1] == '/');
+}
+
+/* A member, whose header that is. */
+static bool take_member(struct heft_scan *s, const struct heft_scan_place *place, struct member *m,
+                        const uint8_t head[BLOCK], struct before *before, struct heft_error *err)
+{
+    const bool empty = has_no_data(m, head);
+
+    if ((empty && m->size > 0) || m->type == 'S') {
+        if (!heft_scan_tell(s, place, m->data - BLOCK, HEFT_DANGER, "trick",
+                            empty ? "a link or directory that has a size" : "a sparse member"))
+            return false;
+    }
+    m->size = empty ? 0 : m->size;
+    m->name.p = member_name(s, head, before->name, err);
+    *before = (struct before){0};
+    if (!m->name.p)
+        return false;
+    m->name.n = strlen(m->name.p);
+    return scan_member(s, place, m, err);
+}
+
+/* What the header says. False where it is none, or its member is not all there. */
+static bool read_member(const struct heft_scan_place *place, const uint8_t head[BLOCK],
+                        const struct before *before, struct member *m)
+{
+    int64_t size;
+
+    m->type = (char)head[156];
+    if (!heft_scan_is_tar((struct heft_bytes){head, BLOCK}) ||
+        !heft_scan_tar_number(head + 124, 12, &size) || size < 0)
+        return false;
+    m->size = (uint64_t)size;
+    if (before->has_size && !memchr("LKxXg", m->type, 5))
+        m->size = before->size;
+    return heft_within(m->data, m->size, place->src->size) || has_no_data(m, head);
+}
+
+/* Behind the last member there are zeros; a zip may stand behind those. */
+static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                        struct heft_error *err)
+{
+    return heft_scan_within(s, place, at, place->src->size - at, place->record, err);
+}
+
+bool heft_scan_tar(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
+{
+    const uint64_t end = place->src->size, most = heft_limit_entries(s->limits, end);
+    struct before before = {0};
+    uint64_t at = 0, members = 0;
+
+    for (; end - at >= BLOCK && members < most; members++) {
+        uint8_t head[BLOCK];
+        struct member m = {.data = at + BLOCK};
+        uint64_t padded;
+
+        if (!heft_source_read(place->src, at, head, BLOCK, err))
+            return false;
+        if (is_zero(head))
+            return scan_behind(s, place, at, err);
+        if (!read_member(place, head, &before, &m))
+            return cut_off(s, place, at);
+        if (m.type && memchr("LKxXg", m.type, 5)) {
+            if (!take_before(s, place, &m, &before, err))
+                return false;
+        } else if (!take_member(s, place, &m, head, &before, err)) {
+            return false;
+        }
+        padded = m.size + (BLOCK - m.size % BLOCK) % BLOCK;
+        at = heft_within(m.data, padded, end) ? m.data + padded : end;
+    }
+    return members < most ? scan_behind(s, place, at, err) : cut_off(s, place, at);
+}

@@ -1,0 +1,298 @@
+/* scan_packed.c: compressed bytes.
+ *
+ *     gzip   1f 8b 08 flags, 6 bytes, [extra] [name] [comment] [crc] │ deflate stream │ 8 bytes
+ *     zlib   2 bytes: method and window, check                       │ deflate stream │ 4 bytes
+ *     joblib "ZF", 19 digits          │ zlib data
+ *     others bzip2, xz, lzma, lz4, zstd, 7z, rar: told, not unpacked
+ *
+ * Python's gzip and joblib read stream behind stream as one, with zeros between those of gzip. Flags
+ * that the format reserves and wrong checksums stop neither. Unpacking stops at HEFT_SCAN_UNPACKED
+ * bytes; what came out until then is judged. */
+#include "scan/scan_parts.h"
+
+#include "base/endian.h"
+#include "base/inflate.h"
+
+#define PIECE ((size_t)64 << 10)
+
+static const struct {
+    size_t n;
+    const char *magic, *name;
+} others[] = {
+    {3, "BZh", "bzip2"},
+    {6, "\xfd\x37zXZ\0", "xz"},
+    {4, "\x04\x22\x4d\x18", "lz4"},
+    {4, "\x02\x21\x4c\x18", "lz4"},
+    {4, "\x28\xb5\x2f\xfd", "zstd"},
+    {6, "7z\xbc\xaf\x27\x1c", "7z"},
+    {6, "Rar!\x1a\x07", "rar"},
+};
+
+/* A frame that zstd and lz4 skip: 50..5f 2a 4d 18. */
+static bool is_skippable(struct heft_bytes head)
+{
+    return head.n >= 8 && head.p[0] >> 4 == 5 && memcmp(head.p + 1, "\x2a\x4d\x18", 3) == 0;
+}
+
+/* An .lzma file, by the rule of liblzma: a dictionary of 2^n or 2^n + 2^(n-1) bytes and a size that is
+ * unknown or below 2^38. Small integers look like one with a tiny dictionary, which only the
+ * properties that everybody has may come with. */
+static bool is_lzma(struct heft_bytes head)
+{
+    uint64_t size;
+    uint32_t dictionary, rest;
+
+    if (head.n < 14 || head.p[0] >= 225 || head.p[13] != 0)
+        return false;
+    dictionary = heft_le32(head.p + 1);
+    size = heft_le64(head.p + 5);
+    rest = dictionary - 1;
+    for (unsigned shift = 2; shift < 32; shift += shift < 4 ? 1 : shift)
+        rest |= rest >> shift;
+    if (rest + 1 != dictionary || size == 0 || (size != UINT64_MAX && size >> 38))
+        return dictionary == UINT32_MAX && size == UINT64_MAX;
+    return dictionary >= 4096 || head.p[0] == 0x5D;
+}
+
+static const char *other_name(struct heft_bytes head)
+{
+    for (size_t i = 0; i < HEFT_COUNT(others); i++)
+        if (head.n >= others[i].n && memcmp(head.p, others[i].magic, others[i].n) == 0)
+            return others[i].name;
+    return is_skippable(head) ? "zstd or lz4" : is_lzma(head) ? "lzma" : NULL;
+}
+
+struct unpacking {
+    const struct heft_source *src;
+    uint64_t at;
+    bool gzip;
+    struct heft_inflate *z;
+    uint8_t *piece;
+    struct heft_bytes in;
+    struct heft_buf out;
+    bool done, bad; /* the last stream has ended, nothing follows it; or it breaks off */
+};
+
+static bool refill(struct unpacking *u, struct heft_error *err)
+{
+    const size_t n = (size_t)heft_min_u64(u->src->size - u->at, PIECE);
+
+    if (u->in.n || n == 0)
+        return true;
+    if (!heft_source_read(u->src, u->at, u->piece, n, err))
+        return false;
+    u->in = (struct heft_bytes){u->piece, n};
+    u->at += n;
+    return true;
+}
+
+/* ---- what stands before a stream --------------------------------------------------------- */
+
+/* The next byte; *some is false at the end. */
+static bool take_byte(struct unpacking *u, uint8_t *byte, bool *some, struct heft_error *err)
+{
+    if (!refill(u, err))
+        return false;
+    *some = u->in.n > 0;
+    if (*some) {
+        *byte = *u->in.p;
+        u->in = (struct heft_bytes){u->in.p + 1, u->in.n - 1};
+    }
+    return true;
+}
+
+static bool skip_bytes(struct unpacking *u, size_t n, bool *some, struct heft_error *err)
+{
+    uint8_t byte;
+
+    *some = true;
+    while (n-- > 0 && *some)
+        if (!take_byte(u, &byte, some, err))
+            return false;
+    return true;
+}
+
+static bool skip_text(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t byte = 1;
+
+    *some = true;
+    while (byte != 0 && *some)
+        if (!take_byte(u, &byte, some, err))
+            return false;
+    return true;
+}
+
+static bool skip_extra(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t low = 0, high = 0;
+
+    return take_byte(u, &low, some, err) && take_byte(u, &high, some, err) &&
+           (!*some || skip_bytes(u, low | (size_t)high << 8, some, err));
+}
+
+/* Behind 1f 8b 08. */
+static bool skip_header(struct unpacking *u, bool *some, struct heft_error *err)
+{
+    uint8_t flags = 0;
+
+    if (!take_byte(u, &flags, some, err) || !skip_bytes(u, 6, some, err))
+        return false;
+    if (*some && (flags & 4) && !skip_extra(u, some, err))
+        return false;
+    for (unsigned bit = 8; bit <= 16; bit *= 2)
+        if (*some && (flags & bit) && !skip_text(u, some, err))
+            return false;
+    return !*some || !(flags & 2) || skip_bytes(u, 2, some, err);
+}
+
+static bool is_zlib(const uint8_t p[2])
+{
+    return (p[0] & 0x0F) == 8 && p[0] <= 0x78 && !(p[1] & 0x20) && (p[0] * 256 + p[1]) % 31 == 0;
+}
+
+/* Goes on behind the magic numbers of a stream; *some is false where there is none. */
+static bool begin_stream(struct unpacking *u, bool first, bool *some, struct heft_error *err)
+{
+    uint8_t magic[3] = {0};
+
+    do {
+        if (!take_byte(u, &magic[0], some, err))
+            return false;
+    } while (*some && u->gzip && !first && magic[0] == 0);
+    for (size_t i = 1; *some && i < (u->gzip ? 3U : 2U); i++)
+        if (!take_byte(u, &magic[i], some, err))
+            return false;
+    if (!*some)
+        return true;
+    *some = u->gzip ? memcmp(magic, "\x1f\x8b\x08", 3) == 0 : is_zlib(magic);
+    return !*some || !u->gzip || skip_header(u, some, err);
+}
+
+/* ---- streams ----------------------------------------------------------------------------- */
+
+/* Until the stream ends, breaks, or has given enough. */
+static bool unpack_stream(struct unpacking *u, struct heft_error *err)
+{
+    struct heft_error bad = {0};
+
+    while (!u->done && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
+        uint8_t *at;
+        size_t room = PIECE;
+
+        if (!refill(u, err))
+            return false;
+        if (!heft_buf_room(&u->out, PIECE))
+            return heft_buf_ok(&u->out, err);
+        at = (uint8_t *)u->out.p + u->out.n;
+        u->bad = !heft_inflate_step(u->z, &u->in, &at, &room, &u->done, &bad) ||
+                 (room == PIECE && !u->done && !u->in.n && u->at == u->src->size);
+        u->out.n += PIECE - room;
+    }
+    return true;
+}
+
+static bool unpack(struct unpacking *u, struct heft_error *err)
+{
+    bool some = true;
+
+    if (!begin_stream(u, true, &some, err))
+        return false;
+    u->bad = !some;
+    while (some && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
+        u->done = false;
+        u->z = heft_inflate_new(err);
+        if (!u->z || !unpack_stream(u, err))
+            return false;
+        heft_inflate_free(u->z);
+        u->z = NULL;
+        if (!u->done)
+            return true;
+        if (!skip_bytes(u, u->gzip ? 8 : 4, &some, err) ||
+            (some && !begin_stream(u, false, &some, err)))
+            return false;
+    }
+    u->done = !some;
+    return true;
+}
+
+static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *place,
+                           const struct unpacking *u, const char *name, struct heft_error *err)
+{
+    struct heft_scan_place inner = *place;
+    struct heft_buf label = {0};
+    bool ok;
+
+    if (!heft_scan_pay(s, place, u->out.n))
+        return true;
+    if (!u->done &&
+        !heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
+                        heft_arena_printf(&s->mem, err,
+                                          u->bad ? "%s data that is cut off or damaged"
+                                                 : "%s data, only its beginning was looked into",
+                                          name)))
+        return false;
+    inner.record = heft_scan_label(&label, place, heft_str_of(name), err);
+    inner.base = HEFT_NO_OFFSET;
+    inner.depth++;
+    ok = inner.record &&
+         heft_scan_memory(s, &inner, (struct heft_bytes){(const uint8_t *)u->out.p, u->out.n}, err);
+    heft_buf_release(&label);
+    return ok;
+}
+
+/* *real: the streams gave something. */
+static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *place, bool gzip,
+                          bool *real, struct heft_error *err)
+{
+    struct unpacking u = {.src = place->src, .gzip = gzip};
+    bool ok;
+
+    u.piece = heft_alloc(PIECE, err);
+    ok = u.piece && unpack(&u, err);
+    heft_inflate_free(u.z);
+    heft_free(u.piece);
+    *real = ok && u.out.n > 0;
+    ok = ok && (!*real || judge_unpacked(s, place, &u, gzip ? "gzip" : "zlib", err));
+    heft_buf_release(&u.out);
+    return ok;
+}
+
+static bool is_gzip(struct heft_bytes head)
+{
+    return head.n > 10 && memcmp(head.p, "\x1f\x8b\x08", 3) == 0;
+}
+
+/* "ZF", 19 bytes of digits (one more by Python 2), and zlib data: joblib up to 0.9, which newer ones
+ * read. Its offset; 0: none. */
+static size_t joblib_offset(struct heft_bytes head)
+{
+    if (head.n < 24 || memcmp(head.p, "ZF", 2) != 0)
+        return 0;
+    return is_zlib(head.p + 21) ? 21 : head.p[21] == ' ' && is_zlib(head.p + 22) ? 22 : 0;
+}
+
+bool heft_scan_is_packed(struct heft_bytes head)
+{
+    return other_name(head) || is_gzip(head) || joblib_offset(head) ||
+           (head.n > 2 && is_zlib(head.p));
+}
+
+bool heft_scan_packed(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_bytes head, bool *is_packed, struct heft_error *err)
+{
+    const bool gzip = is_gzip(head);
+    const bool zlib = place->packed && head.n > 2 && is_zlib(head.p);
+    const char *const other = other_name(head);
+    const size_t joblib = joblib_offset(head);
+
+    *is_packed = other || joblib || ((gzip || zlib) && place->depth >= HEFT_SCAN_DEPTH);
+    if (other)
+        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed",
+                              heft_arena_printf(&s->mem, err, "%s data, not looked into", other));
+    if (*is_packed && place->depth >= HEFT_SCAN_DEPTH)
+        return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
+    if (joblib)
+        return heft_scan_within(s, place, joblib, place->src->size - joblib, place->record, err);
+    return (!gzip && !zlib) || inflate_place(s, place, gzip, is_packed, err);
+}

@@ -1,0 +1,370 @@
+/* scan_pickle.c: pickles one behind the other, as pickle.load called again and again reads them.
+ *
+ *     pickle │ pickle │ …                          more bytes behind the first STOP are a trick: who
+ *                                                  loads one pickle never sees them
+ *     magic │ 1001 │ {…} │ object │ [keys] │ storages   a legacy torch stream: five pickles, and for
+ *                                                  each key i64 count, then that many numbers
+ *
+ * Where a pickle ends is only known when it was run, so bytes are read in windows that grow where a
+ * pickle asks for more. A pickle without PROTO looks like many a text: it counts where it names
+ * something and ends with STOP, where it calls something or names something dangerous before it breaks
+ * off, where only a limit of heft's ends it, or where a name says pickle. */
+#include "scan/scan_parts.h"
+
+#include "base/endian.h"
+#include "base/dtype.h"
+#include "format/torch/pickle/torch_globals.h"
+
+#define FIRST_WINDOW ((uint64_t)1 << 20)
+#define NEXT_WINDOW  ((uint64_t)64 << 10) /* behind a pickle: most often nothing is there */
+#define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one among other things: most often it is short */
+#define MOST_IN_ROW  10000
+
+/* The bytes from `from` on that are in memory. */
+struct window {
+    struct heft_arena mem;
+    struct heft_bytes bytes;
+    uint64_t from;
+};
+
+static bool open_window(struct window *w, const struct heft_scan_place *place, uint64_t at,
+                        uint64_t n, struct heft_error *err)
+{
+    w->from = at;
+    if (place->bytes.p) {
+        w->bytes = (struct heft_bytes){place->bytes.p + at, (size_t)n};
+        return true;
+    }
+    heft_arena_release(&w->mem);
+    return heft_source_fetch(place->src, at, n, &w->mem, &w->bytes, err);
+}
+
+static bool is_real(const struct heft_scan_place *place, const struct heft_pickle *pickle,
+                    bool done, const struct heft_error *why)
+{
+    const struct heft_bytes data = pickle->data;
+    const bool has_proto = data.n >= 2 && data.p[0] == 0x80 && data.p[1] <= 5;
+
+    if (place->named)
+        return true;
+    /* One that breaks off before it has made anything is none: 80 00 may also be the size of a
+     * safetensors header. Where an opcode leaves its frame the C unpickler may go on. */
+    if (has_proto && !place->quiet)
+        return done || why->code == HEFT_LIMIT || pickle->count > 0 ||
+               pickle->bent != HEFT_PICKLE_NIL;
+    if (done)
+        return has_proto || heft_scan_has_names(pickle);
+    if (has_proto && heft_scan_has_names(pickle))
+        return true;
+    return why->code == HEFT_LIMIT || pickle->bent != HEFT_PICKLE_NIL ||
+           heft_scan_acts(place, pickle);
+}
+
+/* Judges a pickle that was run, and shows it to who asked. */
+static bool take(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                 const struct heft_pickle *pickle, const struct heft_error *why,
+                 struct heft_scan_run *run, struct heft_error *err)
+{
+    run->length = pickle->next;
+    run->is_magic = run->done && heft_torch_is_magic(pickle);
+    run->real = is_real(place, pickle, run->done, why);
+    if (!run->real)
+        return true;
+    if (!run->done)
+        heft_scan_break_off(s, why);
+    return heft_scan_judge(s, place, at, pickle, err) &&
+           (!run->visit || !run->done || run->visit(run->ctx, pickle, err));
+}
+
+/* A pickle that is longer than heft reads is none that breaks off. */
+static void call_it_limit(struct heft_error *why, uint64_t most)
+{
+    heft_fail(why, HEFT_LIMIT, why->offset,
+              "a pickle of more than %" PRIu64 " bytes: limits.pickle", most);
+}
+
+/* Runs the pickle at `at`, in what the window has of it, and in more where it asks for that. */
+static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, struct window *w,
+                   uint64_t at, struct heft_scan_run *run, struct heft_error *err)
+{
+    struct heft_pickle_limits limits = {.opcodes = s->limits->opcodes,
+                                        .nodes = s->nodes ? s->nodes : 1,
+                                        .text = s->limits->pickle,
+                                        .lenient = true};
+    const uint64_t most = heft_min_u64(place->src->size - at, s->limits->pickle);
+    struct heft_arena graph = {0};
+    struct heft_pickle pickle;
+    bool ok;
+
+    for (;;) {
+        const uint64_t skip = at - w->from;
+        const struct heft_bytes data = {w->bytes.p + skip,
+                                        (size_t)heft_min_u64(w->bytes.n - skip, most)};
+        struct heft_error why = {0};
+        uint64_t wider;
+        bool wants_more;
+
+        limits.at_end = data.n == place->src->size - at;
+        run->done =
+            heft_pickle_run(&pickle, data, heft_scan_offset(place, at), &limits, &graph, &why);
+        if (why.code == HEFT_NOMEM) {
+            *err = why;
+            ok = false;
+            break;
+        }
+        wants_more = !run->done && why.code == HEFT_MALFORMED && !limits.at_end &&
+                     heft_pickle_wants_more(data, place->base == HEFT_NO_OFFSET
+                                                      ? 0
+                                                      : why.offset - heft_scan_offset(place, at));
+        if (wants_more && data.n == most)
+            call_it_limit(&why, most);
+        if (!wants_more || data.n == most) {
+            ok = take(s, place, at, &pickle, &why, run, err);
+            break;
+        }
+        heft_arena_release(&graph);
+        wider = heft_min_u64(most, heft_max_u64(4 * data.n, NEXT_WINDOW));
+        ok = true;
+        if (place->quiet && !heft_scan_pay(s, place, wider)) /* there may be many such places */
+            break;
+        ok = open_window(w, place, at, wider, err);
+        if (!ok)
+            break;
+    }
+    heft_arena_release(&graph);
+    return ok;
+}
+
+/* Sees to it that the window holds something at `at`. */
+static bool reach(struct window *w, const struct heft_scan_place *place, uint64_t at,
+                  uint64_t window, struct heft_error *err)
+{
+    if (at >= w->from && at - w->from < w->bytes.n)
+        return true;
+    return open_window(
+        w, place, at,
+        place->bytes.p ? place->src->size - at : heft_min_u64(place->src->size - at, window), err);
+}
+
+bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                      struct heft_scan_run *run, struct heft_error *err)
+{
+    struct window w = {0};
+    bool ok;
+
+    *run = (struct heft_scan_run){.visit = run->visit, .ctx = run->ctx};
+    if (at >= place->src->size)
+        return true;
+    ok = reach(&w, place, at, ONE_WINDOW, err) && run_in(s, place, &w, at, run, err);
+    heft_arena_release(&w.mem);
+    return ok;
+}
+
+/* ---- the rest of a legacy stream --------------------------------------------------------- */
+
+struct legacy {
+    struct heft_strmap sizes; /* key of a storage → bytes of its elements */
+    struct heft_arena mem;
+    uint32_t *listed; /* of each key in the fifth pickle: bytes of its elements */
+    uint32_t n;
+    bool known; /* all of them */
+};
+
+uint32_t heft_scan_element_size(const struct heft_pickle *pickle, uint32_t type)
+{
+    const struct heft_torch_global *known;
+    struct heft_str name;
+
+    if (heft_pickle_at(pickle, type)->kind != HEFT_PICKLE_GLOBAL ||
+        heft_pickle_at(pickle, type)->module == HEFT_PICKLE_NIL)
+        return 0;
+    name = heft_pickle_text(pickle, type);
+    known = heft_torch_lookup(heft_pickle_text(pickle, heft_pickle_at(pickle, type)->module), name);
+    if (!known)
+        return 0;
+    if (known->kind == HEFT_TORCH_UNTYPED)
+        return 1;
+    if (known->dtype < HEFT_DTYPE_COUNT)
+        return (uint32_t)(heft_dtype_bits((enum heft_dtype)known->dtype) / 8);
+    if (heft_str_is(name, "QInt32Storage"))
+        return 4;
+    return known->kind == HEFT_TORCH_STORAGE && name.p[0] == 'Q' ? 1 : 0;
+}
+
+static bool keep_sizes(void *ctx, const struct heft_pickle *pickle, struct heft_error *err)
+{
+    struct legacy *l = ctx;
+
+    for (uint32_t i = 0; i < pickle->count; i++) {
+        const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
+        uint32_t type, key;
+        struct heft_str text;
+
+        if (node->kind != HEFT_PICKLE_PERSID ||
+            heft_pickle_at(pickle, node->u.call.args)->kind != HEFT_PICKLE_TUPLE)
+            continue;
+        type = heft_pickle_item(pickle, node->u.call.args, 1);
+        key = heft_pickle_item(pickle, node->u.call.args, 2);
+        if (key == HEFT_PICKLE_NIL || (heft_pickle_at(pickle, key)->kind != HEFT_PICKLE_STR &&
+                                       heft_pickle_at(pickle, key)->kind != HEFT_PICKLE_PY2STR))
+            continue;
+        text = heft_pickle_text(pickle, key);
+        if (text.n > 1024 || heft_strmap_get(&l->sizes, text) != HEFT_MAP_NONE)
+            continue;
+        text.p = heft_arena_text(&l->mem, text, err);
+        if (!text.p || !heft_strmap_set(&l->sizes, text, heft_scan_element_size(pickle, type), err))
+            return false;
+    }
+    return true;
+}
+
+static bool keep_list(void *ctx, const struct heft_pickle *pickle, struct heft_error *err)
+{
+    const struct heft_pickle_node *root = heft_pickle_at(pickle, pickle->root);
+    struct legacy *l = ctx;
+    struct heft_pickle_iter iter = heft_pickle_items(pickle, pickle->root);
+    uint32_t key;
+
+    l->listed = heft_arena_alloc(&l->mem, (size_t)root->count * sizeof *l->listed, err);
+    l->known = l->listed && root->kind == HEFT_PICKLE_LIST;
+    while (l->known && heft_pickle_next(&iter, &key)) {
+        const unsigned kind = heft_pickle_at(pickle, key)->kind;
+
+        l->listed[l->n] = HEFT_MAP_NONE;
+        if (kind == HEFT_PICKLE_STR || kind == HEFT_PICKLE_PY2STR)
+            l->listed[l->n] = heft_strmap_get(&l->sizes, heft_pickle_text(pickle, key));
+        l->known = l->listed[l->n] != HEFT_MAP_NONE && l->listed[l->n] != 0;
+        l->n++;
+    }
+    return l->listed != NULL;
+}
+
+/* Steps over the storages; *at is then behind the last. False where the stream does not hold up. */
+static bool skip_storages(const struct legacy *l, const struct heft_scan_place *place, uint64_t *at,
+                          struct heft_error *why)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        uint8_t count[8];
+        uint64_t bytes;
+
+        if (!heft_source_read(place->src, *at, count, sizeof count, why))
+            return false;
+        if (!heft_mul(heft_le64(count), l->listed[i], &bytes) ||
+            !heft_within(*at + sizeof count, bytes, place->src->size))
+            return heft_fail(why, HEFT_MALFORMED, heft_scan_offset(place, *at),
+                             "storage %" PRIu32 " of %" PRIu32 " has %" PRIu64
+                             " elements, the file ends before",
+                             i + 1, l->n, heft_le64(count));
+        *at += sizeof count + bytes;
+    }
+    return true;
+}
+
+static bool scan_behind(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                        const char *what, struct heft_error *err)
+{
+    struct heft_scan_run run = {0};
+
+    return heft_scan_tell(s, place, at, HEFT_DANGER, "trick",
+                          heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after %s",
+                                            place->src->size - at, what)) &&
+           heft_scan_pickle(s, place, at, &run, err);
+}
+
+static bool scan_storages(struct heft_scan *s, const struct legacy *l,
+                          const struct heft_scan_place *place, uint64_t at, struct heft_error *err)
+{
+    struct heft_error why = {0};
+
+    if (!l->known)
+        return true; /* where they end cannot be told */
+    if (!skip_storages(l, place, &at, &why)) {
+        heft_scan_break_off(s, &why);
+        return true;
+    }
+    return at == place->src->size || scan_behind(s, place, at, "the last storage", err);
+}
+
+/* What follows the magic number. */
+static bool scan_legacy(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                        struct heft_error *err)
+{
+    static heft_scan_visit *const visits[] = {NULL, NULL, keep_sizes, keep_list};
+    struct heft_scan_place rest = *place;
+    struct legacy legacy = {0};
+    struct heft_scan_run run = {.ctx = &legacy, .done = true};
+    bool ok = true;
+
+    rest.named = true; /* all of them must be pickles */
+    for (size_t i = 0; ok && run.done && i < HEFT_COUNT(visits); i++) {
+        run.visit = visits[i];
+        ok = heft_scan_pickle(s, &rest, at, &run, err);
+        at += run.length;
+    }
+    if (ok && run.done)
+        ok = scan_storages(s, &legacy, place, at, err);
+    heft_strmap_release(&legacy.sizes);
+    heft_arena_release(&legacy.mem);
+    return ok;
+}
+
+/* ---- in a row ---------------------------------------------------------------------------- */
+
+static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at)
+{
+    struct heft_error why = {0};
+
+    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, at),
+              "more than %d pickles one behind the other", MOST_IN_ROW);
+    heft_scan_break_off(s, &why);
+    return true;
+}
+
+/* The pickles behind the first, which ended at `at` and was or was not one to everybody. */
+static bool scan_row(struct heft_scan *s, const struct heft_scan_place *place, struct window *w,
+                     uint64_t at, bool told, struct heft_error *err)
+{
+    const uint64_t first = at;
+    struct heft_scan_run run = {.done = true};
+
+    if (told &&
+        !heft_scan_tell(s, place, at, HEFT_DANGER, "trick",
+                        heft_arena_printf(&s->mem, err, "%" PRIu64 " bytes after the pickle's STOP",
+                                          place->src->size - at)))
+        return false;
+    for (unsigned i = 0; run.done && at < place->src->size; i++) {
+        if (i == MOST_IN_ROW)
+            return too_many(s, place, at);
+        run = (struct heft_scan_run){0};
+        if (!reach(w, place, at, NEXT_WINDOW, err) || !run_in(s, place, w, at, &run, err))
+            return false;
+        if (run.real && !told &&
+            !heft_scan_tell(s, place, first, HEFT_DANGER, "trick",
+                            "a pickle behind the STOP of what looks like none"))
+            return false;
+        told |= run.real;
+        at += run.length;
+    }
+    return true;
+}
+
+bool heft_scan_pickles(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                       struct heft_error *err)
+{
+    struct heft_scan_place rest = *place;
+    struct heft_scan_run run = {0};
+    struct window w = {0};
+    bool ok;
+
+    if (at >= place->src->size)
+        return true;
+    ok = reach(&w, place, at, FIRST_WINDOW, err) && run_in(s, place, &w, at, &run, err);
+    at += run.length;
+    rest.named = false; /* what follows may be anything */
+    if (ok && run.is_magic)
+        ok = scan_legacy(s, place, at, err);
+    else if (ok && run.done && at < place->src->size)
+        ok = scan_row(s, &rest, &w, at, run.real, err);
+    heft_arena_release(&w.mem);
+    return ok;
+}

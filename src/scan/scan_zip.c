@@ -1,0 +1,418 @@
+/* scan_zip.c: the records of a zip that opens.
+ *
+ *     *.pkl              pickles by their names; the storages that their persistent ids name are
+ *                        ROOT/data/KEY for ROOT/data.pkl, and are left alone: numbers
+ *     all other records  by what they begin with, whatever their names: pickles, .npy, zips, tars …
+ *
+ * A TorchScript archive (constants.pkl or model.json in the root) is read by torch's own C++
+ * reader, which makes its classes of code/, so names below __torch__ are its own. */
+#include "scan/scan_parts.h"
+
+#include "base/checksum.h"
+
+#define DIRECTORY ((uint64_t)256 << 20)
+#define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record that is in memory */
+#define INNER     ((uint64_t)8 << 20)  /* bytes of a record of an archive that is in memory */
+#define HEAD      512
+
+/* The record's name from its last slash on. */
+static struct heft_str last_name(struct heft_str name)
+{
+    size_t begin = name.n;
+
+    while (begin > 0 && name.p[begin - 1] != '/')
+        begin--;
+    return (struct heft_str){name.p + begin, name.n - begin};
+}
+
+bool heft_scan_is_named(struct heft_str name)
+{
+    return heft_str_ends(name, ".pkl") || heft_str_ends(name, ".pickle");
+}
+
+/* ---- the archive as a whole -------------------------------------------------------------- */
+
+struct archive {
+    const struct heft_zip_entry *data;  /* the first data.pkl */
+    const struct heft_zip_entry *other; /* one in another folder */
+    bool script;                        /* has constants.pkl or model.json */
+    bool package;                       /* torch.package: its importer runs the Python in it */
+    bool exported, has_version;         /* torch.export: has archive_format; archive_version */
+    bool program;                       /* has models/….json or data/aotinductor/ */
+    bool weights, has_config;           /* Keras: has model.weights.h5; config.json */
+};
+
+/* The record that torch.package reads first; torch finds records in upper and lower case alike. */
+static bool ends_package(struct heft_str name)
+{
+    static const char end[] = "/.data/extern_modules";
+    const size_t n = sizeof end - 1;
+
+    for (size_t i = 0; i < n && n <= name.n; i++) {
+        const char c = name.p[name.n - n + i];
+
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != end[i])
+            return false;
+    }
+    return n <= name.n;
+}
+
+/* "ROOT/NAME": NAME. */
+static struct heft_str inner_name(struct heft_str name)
+{
+    const char *slash = name.n ? memchr(name.p, '/', name.n) : NULL;
+    const size_t root = slash ? (size_t)(slash - name.p) + 1 : name.n;
+
+    return (struct heft_str){name.p + root, name.n - root};
+}
+
+/* The records that the loaders of two formats decide by. */
+static void look_at(struct archive *found, struct heft_str name)
+{
+    const struct heft_str inner = inner_name(name);
+
+    found->exported |= heft_str_is(inner, "archive_format");
+    found->has_version |= heft_str_is(inner, "archive_version") || heft_str_is(inner, "version");
+    found->program |=
+        (heft_str_starts(inner, HEFT_STR("models/")) && heft_str_ends(inner, ".json")) ||
+        heft_str_starts(inner, HEFT_STR("data/aotinductor/"));
+    found->weights |=
+        heft_str_is(name, "model.weights.h5") || heft_str_is(name, "model.weights.npz");
+    found->has_config |= heft_str_is(name, "config.json");
+}
+
+static struct archive look_over(const struct heft_zip *zip)
+{
+    struct archive found = {0};
+
+    for (size_t i = 0; i < zip->count; i++) {
+        const struct heft_str name = zip->entries[i].name, last = last_name(name);
+        const struct heft_str folder = {name.p, name.n - last.n};
+
+        found.package |= ends_package(name);
+        look_at(&found, name);
+        if (folder.n == 0 || memchr(folder.p, '/', folder.n - 1))
+            continue;
+        if (heft_str_is(last, "constants.pkl") || heft_str_is(last, "model.json"))
+            found.script = true;
+        if (!heft_str_is(last, "data.pkl"))
+            continue;
+        if (found.data)
+            found.other = &zip->entries[i];
+        else
+            found.data = &zip->entries[i];
+    }
+    return found;
+}
+
+bool heft_scan_tell_record(struct heft_scan *s, const struct heft_scan_place *zip,
+                           const struct heft_zip_entry *entry, const char *sentence)
+{
+    struct heft_scan_place place = *zip;
+
+    place.record = entry->name.p;
+    place.base = heft_scan_offset(zip, entry->header);
+    return heft_scan_tell(s, &place, 0, HEFT_DANGER, "trick", sentence);
+}
+
+/* Some readers see other records than torch does, or other ones first. */
+static bool tell_tricks(struct heft_scan *s, const struct heft_scan_place *place,
+                        const struct heft_zip *zip, const struct archive *archive)
+{
+    const struct heft_str first = zip->count ? zip->entries[0].name : HEFT_STR("");
+    const char *slash = first.n ? memchr(first.p, '/', first.n) : NULL;
+    const struct heft_str root = {first.p, slash ? (size_t)(slash - first.p) + 1 : 0};
+
+    if (archive->other &&
+        !heft_scan_tell_record(s, place, archive->other,
+                               "a second data.pkl, in another folder than the first"))
+        return false;
+    for (size_t i = 0; i < zip->count && (archive->data || archive->script); i++)
+        if (!heft_str_starts(zip->entries[i].name, root))
+            return heft_scan_tell_record(s, place, &zip->entries[i],
+                                         "records outside of the archive's folder");
+    return true;
+}
+
+/* The record that says what is run is not there: its loader has failed, or takes it from elsewhere. */
+static bool tell_missing(struct heft_scan *s, const struct heft_scan_place *place,
+                         const struct archive *archive)
+{
+    const bool is_keras = archive->weights || heft_str_ends(heft_scan_name(s, place), ".keras");
+    const char *sentence = NULL;
+
+    if (is_keras && !archive->has_config)
+        sentence = "a Keras archive without config.json, which says what its layers run";
+    else if (archive->exported && !archive->program)
+        sentence = "a torch.export archive without models/….json, which says what it runs";
+    else if (archive->exported && !archive->has_version)
+        sentence = "a torch.export archive without archive_version, which its loader needs";
+    return !sentence || heft_scan_tell(s, place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "refused", sentence);
+}
+
+/* ---- one record -------------------------------------------------------------------------- */
+
+/* Whether a record is worth a look: all pickles begin with one of these opcodes (INST and NEXT_BUFFER
+ * for the unpickler in Python and for who hands buffers in); or it begins as what may hold them. */
+static bool is_worth(struct heft_bytes head)
+{
+    static const char opcodes[] =
+        "(c)]}NKMJIGFLSTUVXCBPi\x80\x82\x83\x84\x88\x89\x8a\x8b\x8c\x8d\x8e"
+        "\x8f\x95\x96\x97";
+
+    return head.n >= 2 &&
+           (memchr(opcodes, head.p[0], sizeof opcodes - 1) || head.p[0] == 0x93 /* npy */ ||
+            heft_scan_is_packed(head) || heft_scan_is_tar(head));
+}
+
+/* Bytes of a record in memory: the checksum is told where a pickle stood in them, because others
+ * stop at a wrong one and torch does not look. */
+static bool scan_held(struct heft_scan *s, const struct heft_scan_place *place,
+                      const struct heft_zip_entry *entry, struct heft_bytes bytes,
+                      struct heft_error *err)
+{
+    const size_t before = s->pickles;
+    uint32_t crc;
+
+    if (!heft_scan_memory(s, place, bytes, err) || !heft_scan_script(s, place, bytes, err))
+        return false;
+    if (s->pickles == before || entry->crc == 0)
+        return true;
+    crc = heft_crc32(0, bytes.p, bytes.n);
+    return crc == entry->crc ||
+           heft_scan_tell(s, place, 0, HEFT_DANGER, "trick",
+                          heft_arena_printf(&s->mem, err,
+                                            "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32
+                                            ": others stop at it, torch does not look",
+                                            crc, entry->crc));
+}
+
+static bool fetch_record(struct heft_scan *s, const struct heft_scan_place *zip,
+                         const struct heft_zip_entry *entry, const struct heft_scan_place *place,
+                         struct heft_error *err)
+{
+    const uint64_t unpacked = zip->bytes.p ? INNER : MOST_HELD;
+    const uint64_t cap = entry->method == HEFT_ZIP_STORED ? MOST_HELD : unpacked;
+    struct heft_arena mem = {0};
+    struct heft_error why = {0};
+    struct heft_bytes bytes;
+    bool ok = true;
+
+    if (heft_zip_fetch(zip->src, entry, cap, false, &mem, &bytes, &why)) {
+        ok = scan_held(s, place, entry, bytes, err);
+    } else if (why.code == HEFT_NOMEM || why.code == HEFT_IO) {
+        *err = why;
+        ok = false;
+    } else {
+        heft_scan_break_off(s, &why);
+    }
+    heft_arena_release(&mem);
+    return ok;
+}
+
+/* Whether a record can hold anything that scan looks at, from its first bytes. */
+static bool is_idle(const struct heft_source *src, const struct heft_zip_entry *entry, bool *idle,
+                    struct heft_error *err)
+{
+    uint8_t head[HEAD] = {0};
+    size_t n = sizeof head;
+
+    *idle = true;
+    if (!heft_zip_peek(src, entry, head, &n,
+                       err)) /* what does not inflate is no pickle to anyone */
+        return false;
+    *idle = heft_scan_is_numbers((struct heft_bytes){head, n}, entry->size) ||
+            (!is_worth((struct heft_bytes){head, n}) &&
+             !heft_scan_is_content(entry->name, (struct heft_bytes){head, n}));
+    return true;
+}
+
+static bool scan_labelled(struct heft_scan *s, const struct heft_scan_place *zip,
+                          const struct heft_zip_entry *entry, struct heft_scan_place *place,
+                          struct heft_error *err)
+{
+    const bool stored = entry->method == HEFT_ZIP_STORED;
+    bool idle = false;
+
+    if (!place->named && !is_idle(zip->src, entry, &idle, err))
+        return false;
+    if (idle || !heft_scan_pay(s, zip, heft_min_u64(entry->size, s->limits->pickle)))
+        return true;
+    if (stored && entry->size > MOST_HELD && !zip->bytes.p)
+        return heft_scan_within(s, place, entry->data, entry->size, place->record, err);
+    place->base = stored ? heft_scan_offset(zip, entry->data) : HEFT_NO_OFFSET;
+    place->depth++;
+    if (stored && zip->bytes.p)
+        return scan_held(s, place, entry,
+                         (struct heft_bytes){zip->bytes.p + entry->data, (size_t)entry->size}, err);
+    return fetch_record(s, zip, entry, place, err);
+}
+
+static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
+                        const struct heft_zip_entry *entry, const struct archive *archive,
+                        struct heft_error *err)
+{
+    struct heft_scan_place place = *zip;
+    struct heft_buf label = {0};
+    bool ok;
+
+    place.named = heft_scan_is_named(entry->name);
+    place.script = archive->script;
+    place.member = entry->name;
+    place.record = *zip->record ? heft_scan_label(&label, zip, entry->name, err) : entry->name.p;
+    ok = place.record != NULL;
+    if (ok && archive->package && heft_str_ends(entry->name, ".py"))
+        ok = heft_scan_tell(s, &place, HEFT_NO_OFFSET, HEFT_UNKNOWN, "code",
+                            "Python that the importer of torch.package runs, whatever a pickle "
+                            "calls the module");
+    ok = ok && scan_labelled(s, zip, entry, &place, err);
+    heft_buf_release(&label);
+    return ok;
+}
+
+/* ---- storages ---------------------------------------------------------------------------- */
+
+static bool keep_key(struct heft_scan *s, struct heft_str folder, const char *between,
+                     struct heft_str key, const char *end, struct heft_error *err)
+{
+    uint32_t found;
+    const char *name =
+        heft_arena_printf(&s->mem, err, "%.*s%s%.*s%s", (int)heft_min_u64(folder.n, INT16_MAX),
+                          folder.p, between, (int)key.n, key.p, end);
+
+    return name && heft_strmap_add(&s->keys, heft_str_of(name), 1, &found, err);
+}
+
+/* "a/data.pkl" + "0" → "a/data/0". Mobile archives share those of constants.pkl, and torch.package
+ * has all in one folder. */
+static bool keep_storage(struct heft_scan *s, struct heft_str pkl, struct heft_str key,
+                         struct heft_error *err)
+{
+    const struct heft_str stem = {pkl.p, pkl.n - 4}, last = last_name(stem);
+    const struct heft_str folder = {pkl.p, stem.n - last.n};
+    const char *slash = memchr(pkl.p, '/', pkl.n);
+    const struct heft_str root = {pkl.p, slash ? (size_t)(slash - pkl.p) + 1 : 0};
+
+    if (!keep_key(s, stem, "/", key, "", err))
+        return false;
+    if (heft_str_is(last, "bytecode"))
+        return keep_key(s, folder, "constants/", key, "", err);
+    return heft_str_is(last, "data") || keep_key(s, root, ".data/", key, ".storage", err);
+}
+
+bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *place,
+                             const struct heft_pickle *pickle, struct heft_error *err)
+{
+    if (!heft_str_ends(place->member, ".pkl"))
+        return true;
+    for (uint32_t i = 0; i < pickle->count; i++) {
+        const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
+        uint32_t key = HEFT_PICKLE_NIL;
+
+        if (node->kind == HEFT_PICKLE_PERSID &&
+            heft_pickle_at(pickle, node->u.call.args)->kind == HEFT_PICKLE_TUPLE)
+            key = heft_pickle_item(pickle, node->u.call.args, 2);
+        if (key == HEFT_PICKLE_NIL || heft_pickle_at(pickle, key)->kind != HEFT_PICKLE_STR ||
+            heft_pickle_text(pickle, key).n > 1024)
+            continue; /* no record has such a name; copies of a shared long key add up */
+        if (!keep_storage(s, place->member, heft_pickle_text(pickle, key), err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+/* Numbers to torch; an array to numpy.load, which asks for its magic alone. */
+static bool is_storage(const struct heft_scan *s, const struct heft_scan_place *place,
+                       const struct heft_zip_entry *entry, bool *yes, struct heft_error *err)
+{
+    uint8_t head[6] = {0};
+    size_t n = sizeof head;
+
+    *yes = heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE;
+    if (!*yes)
+        return true;
+    if (!heft_zip_peek(place->src, entry, head, &n, err))
+        return false;
+    *yes = n < sizeof head || memcmp(head, "\x93NUMPY", sizeof head) != 0;
+    return true;
+}
+
+static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
+                         const struct heft_zip *zip, const struct archive *archive,
+                         struct heft_error *err)
+{
+    for (int others = 0; others < 2; others++) {
+        for (size_t i = 0; i < zip->count; i++) {
+            const struct heft_zip_entry *entry = &zip->entries[i];
+            bool storage = false;
+
+            if (heft_str_ends(entry->name, ".pkl") == others || entry->is_folder)
+                continue;
+            if (others && !is_storage(s, place, entry, &storage, err))
+                return false;
+            if (!storage && !scan_record(s, place, entry, archive, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
+                       const struct heft_zip *zip, struct heft_error *err)
+{
+    const struct archive archive = look_over(zip);
+    const struct heft_strmap outer = s->keys; /* of the archive that this one is a record of */
+    bool ok;
+
+    s->keys = (struct heft_strmap){0};
+    ok = tell_tricks(s, place, zip, &archive) && tell_missing(s, place, &archive) &&
+         scan_entries(s, place, zip, &archive, err);
+    heft_strmap_release(&s->keys);
+    s->keys = outer;
+    return ok;
+}
+
+/* An archive of NumPy's, whose names are no paths and may differ in case alone: nobody else reads one
+ * with nothing but .npy in it. */
+static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_zip *zip, struct heft_arena *mem)
+{
+    const struct heft_zip_limits limits = {.entries =
+                                               heft_limit_entries(s->limits, place->src->size),
+                                           .directory = DIRECTORY,
+                                           .ratio = s->limits->ratio,
+                                           .unpacked = s->limits->unpacked,
+                                           .labels = true};
+    struct heft_error ignored = {0};
+
+    if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
+        return false;
+    for (size_t i = 0; i < zip->count; i++)
+        if (!heft_str_ends(zip->entries[i].name, ".npy"))
+            return false;
+    return true;
+}
+
+bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
+{
+    const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
+                                           DIRECTORY, s->limits->ratio, s->limits->unpacked, false};
+    struct heft_arena mem = {0};
+    struct heft_error why = {0};
+    struct heft_zip zip;
+    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why) ||
+                       (why.code != HEFT_NOMEM && opens_npz(s, place, &zip, &mem));
+    bool ok = true, second = false, is_row = false;
+
+    if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)
+        ok = heft_scan_zip_row(s, place, &is_row, err);
+    if (ok && !is_row && opens && zip.trailing)
+        ok = heft_scan_second_zip(s, place, &second, err);
+    if (ok && !is_row)
+        ok = opens && !second ? heft_scan_entries(s, place, &zip, err)
+                              : heft_scan_broken_zip(s, place, &why, err);
+    heft_arena_release(&mem);
+    return ok;
+}

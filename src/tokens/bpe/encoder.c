@@ -1,0 +1,460 @@
+/* encoder.c: a text in pieces → words that are certain → ids.
+ *
+ *     feed    [what was not certain][new piece          ]     checked UTF-8
+ *             |—— words ——|—— words ——|— kept for the next —|
+ *
+ * A word is certain once nothing that may follow can change where it ends. */
+#include "tokens/bpe/encoder.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/endian.h"
+#include "base/text.h"
+#include "base/given.h"
+#include "tokens/bpe/pattern.h"
+#include "tokens/unicode/utf8.h"
+#include "tokens/bpe/word_scan.h"
+#include "tokens/bpe/words.h"
+
+#define CACHE    ((size_t)48 << 20)
+#define ROOM     16                /* bytes behind text and ids that may be touched */
+#define PIECE    ((size_t)1 << 18) /* of a long piece, so that it stays in the processor's cache */
+#define JOIN     256               /* bytes of a piece that are put behind what is kept */
+#define NO_GIANT UINT_MAX
+#define HANDFUL  1024 /* ids handed out at once where they must be widened */
+
+struct heft_encoder {
+    const struct heft_vocab *v;
+    struct heft_classes classes;
+    struct heft_scan scan;
+    struct heft_words words;
+    uint8_t *text; /* what is not certain yet, and the newest piece */
+    size_t n_text, cap_text;
+    uint64_t offset; /* of text[0] in the whole */
+    uint8_t *ids;
+    size_t cap_ids;
+    bool is_trusting; /* texts are UTF-8 */
+    unsigned giant;   /* the class of the word that has begun and has no end yet, or NO_GIANT */
+    uint32_t starts[HEFT_SCAN_ROOM];
+};
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+/* The word that is open goes on to `end`. */
+static bool feed_giant(struct heft_encoder *e, const uint8_t *text, size_t at, size_t end,
+                       uint8_t **out, struct heft_error *err)
+{
+    for (size_t n; at < end; at += n) {
+        n = heft_min_size(end - at, HEFT_LONG_WHOLE);
+        if (!heft_long_feed(&e->words.longer, text + at, n, err))
+            return false;
+        *out = heft_words_put(&e->words, e->words.longer.ids, e->words.longer.n_ids, *out);
+    }
+    return true;
+}
+
+/* Text from *at on belongs to the word that is open; *at becomes where it ends, as far as that is
+ * known. Of white space the last character begins the next word, if there is one. */
+static bool continue_giant(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                           size_t *at, uint8_t **out, struct heft_error *err)
+{
+    size_t last = *at;
+    size_t end = heft_long_run_end(e->scan.kernel, &e->classes, text, n, *at, e->giant, &last);
+    const bool is_over = end < n || is_last;
+
+    if (e->giant == HEFT_CLASS_SPACE && (end < n || !is_last))
+        end = last;
+    if (!feed_giant(e, text, *at, end, out, err))
+        return false;
+    *at = end;
+    if (!is_over)
+        return true;
+    e->giant = NO_GIANT;
+    if (!heft_long_end(&e->words.longer, err))
+        return false;
+    *out = heft_words_put(&e->words, e->words.longer.ids, e->words.longer.n_ids, *out);
+    return true;
+}
+
+/* A word that fills a window and more is encoded as it comes. */
+static bool begin_giant(struct heft_encoder *e, const uint8_t *text, size_t *at, uint8_t **out,
+                        struct heft_error *err)
+{
+    const size_t first = *at + (text[*at] == ' ');
+    unsigned width;
+
+    e->giant = heft_class_of(&e->classes, heft_utf8_at(text + first, &width));
+    heft_long_begin(&e->words.longer);
+    if (e->giant == HEFT_CLASS_SPACE || first == *at)
+        return true;
+    *at = first;
+    return feed_giant(e, text, first - 1, first, out, err);
+}
+
+/* Words of text[0, n), behind which there are ROOM readable bytes: all where `is_last`, else those
+ * that are certain. Ids end at *out; *done is how far the text was used. */
+static bool encode_words(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                         uint8_t **out, size_t *done, struct heft_error *err)
+{
+    size_t at = 0, count = 2;
+
+    if (e->giant != NO_GIANT && !continue_giant(e, text, n, is_last, &at, out, err))
+        return false;
+    while (at < n && count > 1 && e->giant == NO_GIANT) {
+        count = heft_scan_words(&e->scan, text, n, at, is_last, e->starts);
+        if (count > 1) {
+            *out = heft_words_encode(&e->words, text, e->starts, count - 1, *out, err);
+            at = e->starts[count - 1];
+            if (!*out)
+                return false;
+        } else if (n - at > HEFT_SCAN_WINDOW) {
+            count = 2;
+            if (!begin_giant(e, text, &at, out, err) ||
+                !continue_giant(e, text, n, is_last, &at, out, err))
+                return false;
+        }
+    }
+    *done = at;
+    return true;
+}
+
+/* ---- a text in pieces -------------------------------------------------------------------- */
+
+static void begin_again(struct heft_encoder *e)
+{
+    e->n_text = 0;
+    e->offset = 0;
+    e->giant = NO_GIANT;
+    heft_long_begin(&e->words.longer);
+}
+
+static bool fail_text(const uint8_t *text, size_t n, uint64_t offset, struct heft_error *err)
+{
+    char bytes[16] = "";
+
+    for (size_t i = 0; i < n && i < 4; i++)
+        snprintf(bytes + 3 * i, 4, " %02x", text[i]);
+    return heft_fail(err, HEFT_MALFORMED, offset, "bytes%s are no UTF-8", bytes);
+}
+
+/* Bytes at the end of text[0, n) that begin a character and do not end it: 0 to 3. */
+static size_t open_character(const uint8_t *text, size_t n)
+{
+    for (size_t k = 1; k <= 3 && k <= n; k++) {
+        const uint8_t c = text[n - k];
+
+        if (c >= 0xC0)
+            return k < (c >= 0xF0 ? 4U : c >= 0xE0 ? 3U : 2U) ? k : 0;
+        if (c < 0x80)
+            return 0;
+    }
+    return 0;
+}
+
+static bool give(struct heft_encoder *e, const uint8_t *ids, const uint8_t *end,
+                 const struct heft_taker *taker, struct heft_error *err)
+{
+    const size_t count = (size_t)(end - ids) >> e->words.width;
+
+    return count == 0 || taker->take(taker->ctx, ids, count) ||
+           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
+}
+
+/* Where ids of n bytes of text, and what is open, find room; NULL on failure. */
+static uint8_t *room_for(struct heft_encoder *e, size_t n, const struct heft_taker *taker,
+                         struct heft_error *err)
+{
+    /* All are in memory, so their sum is a size. */
+    const size_t bytes = ((n + e->words.longer.n) << e->words.width) + ROOM;
+
+    if (taker->room)
+        return taker->room(taker->ctx, bytes, err);
+    return heft_grow(&e->ids, &e->cap_ids, 0, bytes, 1, err) ? e->ids : NULL;
+}
+
+/* Encodes what is certain of text[0, n), behind which there are ROOM readable bytes. */
+static bool hand_out(struct heft_encoder *e, const uint8_t *text, size_t n, bool is_last,
+                     size_t *done, const struct heft_taker *taker, struct heft_error *err)
+{
+    uint8_t *const ids = room_for(e, n, taker, err), *end = ids;
+
+    return ids && encode_words(e, text, n, is_last, &end, done, err) &&
+           give(e, ids, end, taker, err);
+}
+
+/* Of what is kept. */
+static bool hand_out_kept(struct heft_encoder *e, size_t n, bool is_last,
+                          const struct heft_taker *taker, struct heft_error *err)
+{
+    size_t done;
+
+    memset(e->text + e->n_text, 0, ROOM);
+    if (!hand_out(e, e->text, n, is_last, &done, taker, err))
+        return false;
+    memmove(e->text, e->text + done, e->n_text - done);
+    e->n_text -= done;
+    e->offset += done;
+    return true;
+}
+
+static bool keep(struct heft_encoder *e, const uint8_t *text, size_t n, struct heft_error *err)
+{
+    if (!heft_grow(&e->text, &e->cap_text, e->n_text, n + ROOM, 1, err))
+        return false;
+    memcpy(e->text + e->n_text, text, n);
+    e->n_text += n;
+    return true;
+}
+
+/* Of n bytes those from `from` on are new: all are characters, or it fails. */
+static bool check(const struct heft_encoder *e, const uint8_t *text, size_t n, size_t from,
+                  size_t end, struct heft_error *err)
+{
+    size_t bad;
+
+    if (e->is_trusting)
+        return true;
+    bad = from + heft_utf8_check((struct heft_bytes){text + from, end - from});
+    return bad == end || fail_text(text + bad, n - bad, e->offset + bad, err);
+}
+
+/* Behind what is kept. */
+static bool feed_kept(struct heft_encoder *e, const uint8_t *piece, size_t n,
+                      const struct heft_taker *taker, struct heft_error *err)
+{
+    const size_t old = e->n_text - open_character(e->text, e->n_text);
+    size_t end;
+
+    if (!keep(e, piece, n, err))
+        return false;
+    end = e->n_text - open_character(e->text, e->n_text);
+    return check(e, e->text, e->n_text, old, end, err) && hand_out_kept(e, end, false, taker, err);
+}
+
+/* Where it is, nothing being kept: all but the last bytes, because others must be behind it. */
+static bool feed_in_place(struct heft_encoder *e, const uint8_t *text, size_t n,
+                          const struct heft_taker *taker, struct heft_error *err)
+{
+    size_t most = n - ROOM, done;
+
+    if (!check(e, text, n, 0, n - open_character(text, n), err))
+        return false;
+    most -= open_character(text, most);
+    if (!hand_out(e, text, most, false, &done, taker, err))
+        return false;
+    e->offset += done;
+    return keep(e, text + done, n - done, err);
+}
+
+/* What is kept becomes whole by the first bytes of a piece; from where it then stands the rest is
+ * encoded in place. */
+static bool feed(struct heft_encoder *e, const uint8_t *piece, size_t n,
+                 const struct heft_taker *taker, struct heft_error *err)
+{
+    const size_t join = e->n_text ? heft_min_size(n, JOIN) : 0;
+    size_t from;
+
+    if (join && !feed_kept(e, piece, join, taker, err))
+        return false;
+    if (n - join < JOIN || e->n_text > join)
+        return n == join || feed_kept(e, piece + join, n - join, taker, err);
+    from = join - e->n_text;
+    e->n_text = 0;
+    return feed_in_place(e, piece + from, n - from, taker, err);
+}
+
+bool heft_encoder_put(struct heft_encoder *e, const void *piece, size_t n,
+                      const struct heft_taker *taker, struct heft_error *err)
+{
+    const uint8_t *const p = piece;
+    bool ok = true;
+
+    for (size_t at = 0; ok && at < n; at += PIECE)
+        ok = feed(e, p + at, heft_min_size(n - at, PIECE), taker, err);
+    if (!ok)
+        begin_again(e);
+    return ok;
+}
+
+bool heft_encoder_end(struct heft_encoder *e, const struct heft_taker *taker,
+                      struct heft_error *err)
+{
+    const size_t open = open_character(e->text, e->n_text), at = e->n_text - open;
+    const bool ok = open ? fail_text(e->text + at, open, e->offset + at, err)
+                         : (e->n_text == 0 && e->giant == NO_GIANT) ||
+                               hand_out_kept(e, e->n_text, true, taker, err);
+
+    begin_again(e);
+    return ok;
+}
+
+unsigned heft_encoder_width(const struct heft_encoder *e)
+{
+    return 1U << e->words.width;
+}
+
+void heft_encoder_trust(struct heft_encoder *e)
+{
+    e->is_trusting = true;
+}
+
+/* ---- the public door: ids of 4 bytes ----------------------------------------------------- */
+
+/* Sixteen at once, which compilers make into one or two instructions. */
+static void widen_ids(const uint8_t *from, size_t n, unsigned width, uint32_t *to)
+{
+    uint16_t narrow[16];
+    size_t i = 0;
+
+    if (width == 4) {
+        for (; i < n; i++)
+            to[i] = heft_le32(from + 4 * i);
+        return;
+    }
+    for (; i + 16 <= n; i += 16) {
+        for (size_t k = 0; k < 16; k++)
+            narrow[k] = heft_le16(from + 2 * (i + k));
+        for (size_t k = 0; k < 16; k++)
+            to[i + k] = narrow[k];
+    }
+    for (; i < n; i++)
+        to[i] = heft_le16(from + 2 * i);
+}
+
+struct widening {
+    heft_ids_fn *each;
+    void *ctx;
+    unsigned width;
+};
+
+static bool widen(void *ctx, const void *ids, size_t count)
+{
+    const struct widening *w = ctx;
+    const uint8_t *p = ids;
+    uint32_t wide[HANDFUL];
+
+    for (size_t from = 0; from < count; from += HANDFUL) {
+        const size_t n = heft_min_size(count - from, HANDFUL);
+
+        widen_ids(p + from * w->width, n, w->width, wide);
+        if (!w->each(w->ctx, wide, n))
+            return false;
+    }
+    return true;
+}
+
+static bool given(const struct heft_encoder *e, const void *text, size_t n, struct heft_error *err)
+{
+    return heft_given(e != NULL, "an encoder", err) && heft_given(text || n == 0, "a text", err);
+}
+
+bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft_ids_fn *each,
+                       void *ctx, struct heft_error *err)
+{
+    struct widening w = {each, ctx, 0};
+
+    if (!given(e, piece, n, err) || !heft_given(each != NULL, "a function", err))
+        return false;
+    w.width = heft_encoder_width(e);
+    return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = widen, .ctx = &w}, err);
+}
+
+bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
+                         struct heft_error *err)
+{
+    struct widening w = {each, ctx, 0};
+
+    if (!given(e, NULL, 0, err) || !heft_given(each != NULL, "a function", err))
+        return false;
+    w.width = heft_encoder_width(e);
+    return heft_encoder_end(e, &(struct heft_taker){.take = widen, .ctx = &w}, err);
+}
+
+struct collected {
+    uint32_t *ids;
+    size_t room, n;
+    unsigned width;
+    bool is_full;
+};
+
+static bool collect(void *ctx, const void *ids, size_t count)
+{
+    struct collected *c = ctx;
+
+    c->is_full = count > c->room - c->n;
+    if (c->is_full)
+        return false;
+    widen_ids(ids, count, c->width, c->ids + c->n);
+    c->n += count;
+    return true;
+}
+
+bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids, size_t room,
+                 size_t *count, struct heft_error *err)
+{
+    struct collected c = {.ids = ids, .room = room};
+    const struct heft_taker taker = {.take = collect, .ctx = &c};
+
+    if (!given(e, text, n, err) ||
+        !heft_given((ids || room == 0) && count, "a place for the answer", err))
+        return false;
+    c.width = heft_encoder_width(e);
+    begin_again(e);
+    if (!heft_encoder_put(e, text, n, &taker, err) || !heft_encoder_end(e, &taker, err))
+        return c.is_full ? heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                                     "the text has more ids than the %zu there is room for", room)
+                         : false;
+    *count = c.n;
+    return true;
+}
+
+/* ---- life -------------------------------------------------------------------------------- */
+
+/* width: log2 of the bytes of an id. */
+static bool init(struct heft_encoder *e, const struct heft_vocab *v,
+                 const struct heft_encoder_options *options, unsigned width, struct heft_error *err)
+{
+    const size_t bytes = options && options->cache ? options->cache : CACHE;
+
+    e->v = v;
+    e->giant = NO_GIANT;
+    /* A word that may be taken whole is not cut. */
+    e->scan =
+        (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->joints};
+    return heft_words_init(&e->words, v, bytes, width, err) &&
+           heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
+           heft_classes_init(&e->classes,
+                             options && options->unicode ? options->unicode : v->unicode, err);
+}
+
+struct heft_encoder *heft_encoder_of_width(const struct heft_vocab *v,
+                                           const struct heft_encoder_options *options,
+                                           unsigned width, struct heft_error *err)
+{
+    struct heft_encoder *e = heft_vocab_can_encode(v, err) ? heft_calloc(1, sizeof *e, err) : NULL;
+
+    if (e && init(e, v, options, width == 2 ? 1 : 2, err))
+        return e;
+    heft_encoder_free(e);
+    return NULL;
+}
+
+struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
+                                      const struct heft_encoder_options *options,
+                                      struct heft_error *err)
+{
+    return heft_given(v != NULL, "a vocabulary", err)
+               ? heft_encoder_of_width(v, options, 1U << heft_vocab_width(v), err)
+               : NULL;
+}
+
+void heft_encoder_free(struct heft_encoder *e)
+{
+    if (!e)
+        return;
+    heft_words_release(&e->words);
+    heft_free(e->text);
+    heft_free(e->ids);
+    heft_free(e);
+}

@@ -1,0 +1,161 @@
+/* kernels_x86.c: by AVX-512 or AVX2, where the processor has them. */
+#include <immintrin.h>
+
+#include "tokens/bpe/kernels.h"
+
+#define AVX512 __attribute__((target("avx512f,avx512bw,popcnt")))
+#define AVX2   __attribute__((target("avx2,popcnt")))
+
+/* low <= c <= high, of bytes without sign: c - low wraps round below low. */
+AVX512 static inline uint64_t within512(__m512i c, char low, char high)
+{
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(c, _mm512_set1_epi8(low)),
+                                  _mm512_set1_epi8((char)(high - low)));
+}
+
+AVX512 static void masks_avx512(const uint8_t *text, struct heft_masks *out)
+{
+    const __m512i c = _mm512_loadu_si512(text);
+
+    out->letter = within512(_mm512_or_si512(c, _mm512_set1_epi8(0x20)), 'a', 'z');
+    out->number = within512(c, '0', '9');
+    out->blank = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8(' '));
+    out->space = out->blank | within512(c, 9, 13);
+    out->quote = _mm512_cmpeq_epi8_mask(c, _mm512_set1_epi8('\''));
+    out->wide = _mm512_movepi8_mask(c);
+}
+
+AVX2 static inline uint32_t bits(__m256i c)
+{
+    return (uint32_t)_mm256_movemask_epi8(c);
+}
+
+AVX2 static inline __m256i within256(__m256i c, char low, char high)
+{
+    const __m256i from = _mm256_sub_epi8(c, _mm256_set1_epi8(low));
+
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(from, _mm256_set1_epi8((char)(high - low))), from);
+}
+
+AVX2 static inline __m256i letters256(__m256i c)
+{
+    return within256(_mm256_or_si256(c, _mm256_set1_epi8(0x20)), 'a', 'z');
+}
+
+AVX2 static inline __m256i equal256(__m256i c, char to)
+{
+    return _mm256_cmpeq_epi8(c, _mm256_set1_epi8(to));
+}
+
+/* Of 64 bytes, the upper half last. */
+AVX2 static inline uint64_t both(__m256i low, __m256i high)
+{
+    return (uint64_t)bits(high) << 32 | bits(low);
+}
+
+AVX2 static void masks_avx2(const uint8_t *text, struct heft_masks *out)
+{
+    const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)text);
+    const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(text + 32));
+
+    out->letter = both(letters256(a), letters256(b));
+    out->number = both(within256(a, '0', '9'), within256(b, '0', '9'));
+    out->blank = both(equal256(a, ' '), equal256(b, ' '));
+    out->space = out->blank | both(within256(a, 9, 13), within256(b, 9, 13));
+    out->quote = both(equal256(a, '\''), equal256(b, '\''));
+    out->wide = both(a, b);
+}
+
+/* Where the bits of a byte are, a byte each, from the lowest on: of all whose upper half is the same. */
+#define PLACES_OF(upper)                                                                           \
+    (upper), (upper) << 8, (upper) << 8 | 1, (upper) << 16 | 0x0100, (upper) << 8 | 2,             \
+        (upper) << 16 | 0x0200, (upper) << 16 | 0x0201, (upper) << 24 | 0x020100,                  \
+        (upper) << 8 | 3, (upper) << 16 | 0x0300, (upper) << 16 | 0x0301,                          \
+        (upper) << 24 | 0x030100, (upper) << 16 | 0x0302, (upper) << 24 | 0x030200,                \
+        (upper) << 24 | 0x030201, (upper) << 32 | 0x03020100
+#define PLACES(upper) PLACES_OF(UINT64_C(upper))
+static const uint64_t PLACES_IN[256] = {
+    PLACES(0),      PLACES(4),        PLACES(5),        PLACES(0x0504),
+    PLACES(6),      PLACES(0x0604),   PLACES(0x0605),   PLACES(0x060504),
+    PLACES(7),      PLACES(0x0704),   PLACES(0x0705),   PLACES(0x070504),
+    PLACES(0x0706), PLACES(0x070604), PLACES(0x070605), PLACES(0x07060504),
+};
+
+/* Eight places at a time. */
+AVX2 static size_t places_avx2(uint64_t begin, uint32_t base, uint32_t *out)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < 64; i += 8, begin >>= 8) {
+        const uint8_t eight = (uint8_t)begin;
+        const __m128i in = _mm_loadl_epi64((const __m128i *)(const void *)&PLACES_IN[eight]);
+
+        _mm256_storeu_si256(
+            (__m256i *)(void *)(out + n),
+            _mm256_add_epi32(_mm256_set1_epi32((int)(base + i)), _mm256_cvtepu8_epi32(in)));
+        n += (size_t)_mm_popcnt_u32(eight);
+    }
+    return n;
+}
+
+/* Sixteen places at a time: those whose bit is set move together. */
+AVX512 static size_t places_avx512(uint64_t begin, uint32_t base, uint32_t *out)
+{
+    __m512i place =
+        _mm512_add_epi32(_mm512_set1_epi32((int)base),
+                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    size_t n = 0;
+
+    for (unsigned i = 0; i < 4; i++, begin >>= 16) {
+        const __mmask16 which = (__mmask16)begin;
+
+        _mm512_storeu_si512(out + n, _mm512_maskz_compress_epi32(which, place));
+        n += (size_t)_mm_popcnt_u32(which);
+        place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
+    }
+    return n;
+}
+
+AVX512 static uint32_t least_avx512(const uint32_t numbers[HEFT_LEAST_OF])
+{
+    return _mm512_reduce_min_epu32(
+        _mm512_min_epu32(_mm512_loadu_si512(numbers), _mm512_loadu_si512(numbers + 16)));
+}
+
+AVX2 static inline __m256i load(const uint32_t *numbers)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)numbers);
+}
+
+AVX2 static uint32_t least_avx2(const uint32_t numbers[HEFT_LEAST_OF])
+{
+    const __m256i eight =
+        _mm256_min_epu32(_mm256_min_epu32(load(numbers), load(numbers + 8)),
+                         _mm256_min_epu32(load(numbers + 16), load(numbers + 24)));
+    __m128i four = _mm_min_epu32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+
+    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0x4E)); /* the upper half on the lower */
+    four = _mm_min_epu32(four, _mm_shuffle_epi32(four, 0xB1)); /* then neighbours */
+    return (uint32_t)_mm_cvtsi128_si32(four);
+}
+
+static const struct heft_kernel KERNEL_AVX512 = {masks_avx512, places_avx512, least_avx512, true};
+static const struct heft_kernel KERNEL_AVX2 = {masks_avx2, places_avx2, least_avx2, true};
+
+const struct heft_kernel *heft_scan_kernel_at(size_t index)
+{
+    const bool has512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("popcnt");
+    const bool has2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
+    const struct heft_kernel *const all[] = {has512 ? &KERNEL_AVX512 : NULL,
+                                             has2 ? &KERNEL_AVX2 : NULL, &heft_kernel_plain};
+
+    for (size_t i = 0; i < HEFT_COUNT(all); i++)
+        if (all[i] && index-- == 0)
+            return all[i];
+    return NULL;
+}
+
+const struct heft_kernel *heft_scan_kernel(void)
+{
+    return heft_scan_kernel_at(0);
+}

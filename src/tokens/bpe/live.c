@@ -1,0 +1,275 @@
+/* live.c: merges → live tokens, one rank after the other, and the trie of them. */
+#include "tokens/bpe/live.h"
+
+#include "io/pages.h"
+#include "io/pool.h"
+
+#define NONE       HEFT_LIVE_NONE
+#define BYTES      HEFT_LIVE_BYTES
+#define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
+#define MOST_NODES ((size_t)1 << 20)
+#define KEPT_BITS  15
+#define AGES_EACH  16 /* places of ages, for a merge … */
+#define AGES_BITS  22 /* … and no more than that */
+
+/* ---- which may be neighbours ------------------------------------------------------------- */
+
+/* The code of what two merge into; NONE: they do not. */
+static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
+{
+    const uint32_t rank =
+        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
+            ? heft_vocab_pair(l->pairs->v, l->tokens[left].id, l->tokens[right].id)
+            : HEFT_NO_RANK;
+
+    return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
+}
+
+/* Takes the two tokens apart, the younger merge first, and asks each time whether the parts at the
+ * border would have merged before that (below `limit`). Of two equal merges the left one is older.
+ * What two bytes do is asked elsewhere. */
+static bool is_kept(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t limit)
+{
+    while (left >= BYTES || right >= BYTES) {
+        if (merged(l, left, right) < limit)
+            return false;
+        if (left >= BYTES && left > right) {
+            limit = left;
+            left = l->tokens[left].right;
+        } else {
+            limit = right + 1;
+            right = l->tokens[right].left;
+        }
+    }
+    return true;
+}
+
+bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
+{
+    const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* codes have 25 bits */
+    _Atomic uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
+    uint64_t known = atomic_load_explicit(kept, memory_order_relaxed);
+
+    if ((known & ~UINT64_C(1)) != key) {
+        known = key | is_kept(l, left, right, NONE);
+        atomic_store_explicit(kept, known, memory_order_relaxed);
+    }
+    return known & 1;
+}
+
+uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
+{
+    const struct heft_live_token *token = &l->tokens[code];
+    const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
+    const uint32_t shorter =
+        code < BYTES ? NONE
+                     : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1, false).code;
+
+    atomic_store_explicit(&l->shorter[code], shorter + 1, memory_order_relaxed);
+    return shorter;
+}
+
+/* ---- which tokens are live --------------------------------------------------------------- */
+
+struct filling {
+    struct heft_live *live;
+    uint32_t *codes; /* by id */
+};
+
+/* A token brings as many nodes as its right part has bytes, at most: its left part is there. */
+static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
+                    struct heft_error *err)
+{
+    struct heft_live *const l = f->live;
+    const struct heft_vocab *v = l->pairs->v;
+    size_t bytes = 0, nodes = 0;
+    unsigned bits = 10;
+
+    for (uint32_t rank = 0; rank < v->n_merges && bytes <= MOST_TRIE; rank++) {
+        bytes += v->tokens[v->merges[rank].id].n;
+        nodes += v->tokens[v->merges[rank].right].n;
+    }
+    *is_live = bytes <= MOST_TRIE && nodes <= MOST_NODES;
+    if (!*is_live)
+        return true;
+    while (bits < AGES_BITS && (size_t)1 << bits < (size_t)v->n_merges * AGES_EACH)
+        bits++;
+    while ((BYTES + v->n_merges) >> l->age_shift >= HEFT_LIVE_NEVER)
+        l->age_shift++;
+    l->ages_shift = 32 - bits;
+    l->ages = heft_pages_zero(((size_t)1 << bits) + BYTES * BYTES * sizeof *l->joins +
+                                  (BYTES + v->n_merges) * sizeof *l->tokens,
+                              &l->block, err);
+    f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
+    l->shorter = heft_calloc(BYTES + (size_t)v->n_merges, sizeof *l->shorter, err);
+    l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
+    if (!l->ages || !f->codes || !l->shorter || !l->kept)
+        return false;
+    l->joins = (uint32_t *)(void *)(l->ages + ((size_t)1 << bits));
+    l->tokens = (struct heft_live_token *)(void *)(l->joins + BYTES * BYTES);
+    return heft_trie_init(&l->trie, v->tokens, lock, v->n_merges, nodes, err);
+}
+
+#define WANTED (NONE - 1) /* in codes[]: a merge had it as a part before it was made */
+
+/* Whether two parts come together, all merges before that having been: no other merges the two. What
+ * encodes to itself does so by one of the merges to it: of further ones add_merge makes nothing. */
+static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t code)
+{
+    const struct heft_vocab *const v = l->pairs->v;
+    uint32_t a = left, b = right, limit;
+
+    if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
+        return true;
+    if (!heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right))
+        return false;
+    limit = heft_live_part(l, &a, &b);
+    return !heft_live_doubts(l, a, b, limit) || is_kept(l, left, right, code);
+}
+
+static struct heft_live_token joined(const struct heft_live *l, uint32_t left, uint32_t right,
+                                     uint32_t code)
+{
+    const struct heft_live_token *a = &l->tokens[left], *b = &l->tokens[right];
+
+    return (struct heft_live_token){
+        .left = left,
+        .right = right,
+        .id = l->pairs->v->merges[code - BYTES].id,
+        .by_left = left < BYTES ? code : a->by_left,
+        .by_right = right < BYTES ? code : b->by_right,
+        .length = (uint16_t)(a->length + b->length),
+        .first = a->first,
+        .last = b->last,
+    };
+}
+
+/* A merge whose parts do not come together, as others are before it, never happens. False: what is
+ * known does not settle it. */
+static bool add_merge(struct filling *f, uint32_t rank)
+{
+    struct heft_live *const l = f->live;
+    const struct heft_merge *merge = &l->pairs->v->merges[rank];
+    const uint32_t left = f->codes[merge->left], right = f->codes[merge->right];
+    const uint32_t code = BYTES + rank;
+    uint8_t *age;
+
+    if (left >= WANTED)
+        f->codes[merge->left] = WANTED;
+    if (right >= WANTED)
+        f->codes[merge->right] = WANTED;
+    if (left >= WANTED || right >= WANTED)
+        return true;
+    age = heft_live_age(l, left, right);
+    if (*age == HEFT_LIVE_NEVER) /* the first one is the oldest */
+        *age = (uint8_t)(code >> l->age_shift);
+    if (left < BYTES) {
+        uint32_t *join = &l->joins[(uint32_t)l->tokens[right].first << 8 | left];
+        *join = code < *join ? code : *join;
+    }
+    if (!is_made(l, left, right, code))
+        return true;
+    if (f->codes[merge->id] != NONE)
+        return false;
+    f->codes[merge->id] = code;
+    l->tokens[code] = joined(l, left, right, code);
+    if (l->tokens[code].length > l->longest)
+        l->longest = l->tokens[code].length;
+    heft_trie_add(&l->trie, merge->id, code);
+    return true;
+}
+
+static bool add_bytes(struct filling *f)
+{
+    const uint32_t *const ids = f->live->pairs->v->byte_ids;
+    bool is_live = true;
+
+    for (uint32_t byte = 0; byte < BYTES; byte++) {
+        const uint8_t b = (uint8_t)byte;
+
+        is_live = is_live && f->codes[ids[byte]] == NONE;
+        f->codes[ids[byte]] = byte;
+        f->live->tokens[byte] =
+            (struct heft_live_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
+    }
+    for (uint32_t i = 0; i < BYTES * BYTES; i++)
+        f->live->joins[i] = NONE;
+    memset(f->live->ages, HEFT_LIVE_NEVER, (size_t)1 << (32 - f->live->ages_shift));
+    f->live->longest = 1;
+    return is_live;
+}
+
+static bool fill(struct filling *f)
+{
+    const struct heft_vocab *v = f->live->pairs->v;
+    bool is_live;
+
+    for (uint32_t id = 0; id < v->n_ids; id++)
+        f->codes[id] = NONE;
+    is_live = add_bytes(f);
+    for (uint32_t rank = 0; rank < v->n_merges && is_live; rank++)
+        is_live = add_merge(f, rank);
+    return is_live;
+}
+
+/* ---- the door ---------------------------------------------------------------------------- */
+
+struct heft_lives {
+    struct heft_lock *lock;
+    bool is_made, is_live;
+    struct heft_live live;
+};
+
+struct heft_lives *heft_lives_new(struct heft_error *err)
+{
+    struct heft_lives *lives = heft_calloc(1, sizeof *lives, err);
+
+    if (lives && (lives->lock = heft_lock_new(err)) != NULL)
+        return lives;
+    heft_lives_free(lives);
+    return NULL;
+}
+
+static void release(struct heft_live *l)
+{
+    heft_trie_release(&l->trie);
+    heft_free(l->block);
+    heft_free(l->shorter);
+    heft_free(l->kept);
+    *l = (struct heft_live){0};
+}
+
+void heft_lives_free(struct heft_lives *lives)
+{
+    if (!lives)
+        return;
+    release(&lives->live);
+    heft_lock_free(lives->lock);
+    heft_free(lives);
+}
+
+static bool make(struct heft_lives *lives, const struct heft_pairs *pairs, struct heft_error *err)
+{
+    struct filling f = {.live = &lives->live};
+    bool ok;
+
+    lives->live = (struct heft_live){.pairs = pairs};
+    ok = reserve(&f, lives->lock, &lives->is_live, err);
+    lives->is_live = ok && lives->is_live && fill(&f);
+    heft_free(f.codes);
+    if (!lives->is_live)
+        release(&lives->live);
+    return ok;
+}
+
+bool heft_live_of(const struct heft_pairs *pairs, struct heft_live **live, struct heft_error *err)
+{
+    struct heft_lives *const lives = pairs->lives;
+    bool ok;
+
+    heft_lock_take(lives->lock);
+    ok = lives->is_made = lives->is_made || make(lives, pairs, err);
+    *live = lives->is_live ? &lives->live : NULL;
+    heft_lock_drop(lives->lock);
+    return ok;
+}

@@ -1,0 +1,317 @@
+/* long_word.c: the path through a word, and what of it is final. */
+#include "tokens/bpe/long_word.h"
+
+#define NONE      HEFT_LIVE_NONE
+#define WINDOW    (HEFT_LONG_WHOLE + 1) /* bytes before it is looked what is final … */
+#define TOKENS    32                    /* … or so many of the longest token */
+#define MOST      ((size_t)4 << 20)     /* bytes of which nothing is final */
+#define MOST_HEAP ((size_t)1 << 20)     /* the same, where merging is by the heap */
+
+/* ---- the path ---------------------------------------------------------------------------- */
+
+static bool is_dead(const struct heft_long *l, size_t at)
+{
+    return l->dead[at / 64] >> at % 64 & 1;
+}
+
+/* Between a token and the text from where it ends. */
+static uint32_t border_at(const struct heft_long *l, uint32_t code, size_t end)
+{
+    return code == NONE ? HEFT_LIVE_ALWAYS
+                        : heft_live_border(l->live, code, l->text + end, l->n - end);
+}
+
+/* A way from the beginning: tokens that fit. */
+struct path {
+    uint32_t *codes;
+    size_t n, at;          /* tokens, and where the last one ends */
+    uint32_t last, border; /* token, and what is between it and the text */
+};
+
+/* A shorter token than the path's last one, or than those before it where that is a byte. */
+static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match *next,
+                    struct heft_error *err)
+{
+    do {
+        if (p->n == 0)
+            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                             "no token of the vocabulary can begin here: its merges "
+                             "contradict each other");
+        l->dead[p->at / 64] |= UINT64_C(1) << p->at % 64;
+        next->code = p->codes[--p->n];
+        p->at -= l->live->tokens[next->code].length;
+    } while ((next->code = heft_live_shorten(l->live, next->code)) == NONE);
+    next->length = l->live->tokens[next->code].length;
+    p->last = p->n ? p->codes[p->n - 1] : l->before;
+    p->border = border_at(l, p->last, p->at);
+    return true;
+}
+
+/* Goes on to `stop`. is_far: no token that begins before it comes near the end of the text, which then
+ * is not asked for. */
+HEFT_INLINE bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far, bool counts,
+                       struct heft_error *err)
+{
+    struct heft_live *const live = l->live;
+    const uint8_t *const text = l->text;
+    const size_t n = l->n;
+    uint32_t *codes = p->codes + p->n;
+    uint32_t last = p->last, border = p->border;
+    size_t at = p->at;
+
+    while (at < stop) {
+        struct heft_trie_match next =
+            heft_trie_longest(&live->trie, text + at, is_far ? SIZE_MAX : n - at, counts);
+        uint32_t behind;
+        size_t end;
+
+        for (;;) {
+            end = at + next.length;
+            behind = heft_live_border(live, next.code, text + end, is_far ? SIZE_MAX : n - end);
+            if (heft_live_goes_on(live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
+                !is_dead(l, end) && (last == NONE || heft_live_fits(live, last, border, next.code)))
+                break;
+            next.code = heft_live_shorten(live, next.code);
+            if (HEFT_LIKELY(next.code != NONE)) {
+                next.length = live->tokens[next.code].length;
+                continue;
+            }
+            *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+            if (!go_back(l, p, &next, err))
+                return false;
+            codes = p->codes + p->n;
+            at = p->at;
+            last = p->last;
+            border = p->border;
+        }
+        *codes++ = last = next.code;
+        border = behind;
+        at = end;
+    }
+    *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+    return true;
+}
+
+HEFT_INLINE bool go_to_end(struct heft_long *l, struct path *p, bool counts, struct heft_error *err)
+{
+    const size_t most = l->live->longest + 2; /* bytes that are asked for at a place */
+
+    return go_on(l, p, l->n > most ? l->n - most : 0, true, counts, err) &&
+           go_on(l, p, l->n, false, counts, err);
+}
+
+HEFT_COUNTING static bool go_counting(struct heft_long *l, struct path *p, struct heft_error *err)
+{
+    return go_to_end(l, p, true, err);
+}
+
+static bool go_plain(struct heft_long *l, struct path *p, struct heft_error *err)
+{
+    return go_to_end(l, p, false, err);
+}
+
+/* The encoding of the text, behind l->before, as codes in l->room. */
+static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
+{
+    struct path p = {.codes = l->room, .last = l->before, .border = border_at(l, l->before, 0)};
+    const bool ok = l->pairs->kernel->counts ? go_counting(l, &p, err) : go_plain(l, &p, err);
+
+    *count = p.n;
+    return ok;
+}
+
+/* ---- what is final ----------------------------------------------------------------------- */
+
+/* Where the tokens end that begin at text[at] and fit what ends there. Returns whether one that
+ * begins there may end behind the text. */
+static bool reach_on(struct heft_long *l, size_t from, size_t at)
+{
+    const uint8_t *const text = l->text + at;
+    const size_t n = l->n - at;
+    const uint32_t last = l->reached[at - from], border = border_at(l, last, at);
+    struct heft_trie_place *place;
+
+    if (last != NONE && heft_live_fits(l->live, last, border, text[0]))
+        l->reached[at - from + 1] = text[0];
+    if (n == 1)
+        return true;
+    place = heft_trie_start(&l->live->trie, text);
+    for (size_t i = 2; place; i++) {
+        const uint32_t code = place->token >> 8;
+
+        if (last != NONE && code && heft_live_fits(l->live, last, border, code))
+            l->reached[at - from + i] = code;
+        if (i == n)
+            return place->more != 0;
+        place = heft_trie_step(&l->live->trie, place, text[i], i, false);
+    }
+    return false;
+}
+
+/* Whether all that may come from behind `from`, a place on the path, comes through it. */
+static bool is_final(struct heft_long *l, size_t from, uint32_t before)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i <= l->n - from; i++)
+        l->reached[i] = NONE;
+    l->reached[0] = before;
+    for (size_t at = from; at < l->n && ok; at++)
+        ok = !reach_on(l, from, at) || l->reached[at - from] != NONE;
+    return ok;
+}
+
+/* How many of the path's tokens nothing will change. More of the text is looked at where they depend
+ * on more of it. */
+static size_t final_part(struct heft_long *l, size_t count)
+{
+    size_t tail = 2 * (size_t)l->live->longest, place = l->n;
+
+    for (; count > 0 && tail < l->n; tail *= 4) {
+        while (count > 0 && place + tail > l->n)
+            place -= l->live->tokens[l->room[--count]].length;
+        if (count > 0 && is_final(l, place, l->room[count - 1]))
+            return count;
+    }
+    return 0;
+}
+
+/* ---- ids --------------------------------------------------------------------------------- */
+
+/* The first `count` tokens of the path are final. */
+static void hand_over(struct heft_long *l, size_t count)
+{
+    size_t bytes = 0;
+
+    l->before = count ? l->room[count - 1] : l->before;
+    for (size_t i = 0; i < count; i++) {
+        bytes += l->live->tokens[l->room[i]].length;
+        l->room[i] = l->live->tokens[l->room[i]].id;
+    }
+    l->ids = l->room;
+    l->n_ids = count;
+    l->n -= bytes;
+    memmove(l->text, l->text + bytes, l->n);
+}
+
+static bool encode(struct heft_long *l, size_t *count, struct heft_error *err)
+{
+    const size_t words = l->n / 64 + 1;
+
+    if (!heft_grow(&l->room, &l->cap_room, 0, l->n, sizeof *l->room, err) ||
+        !heft_grow(&l->dead, &l->cap_dead, 0, words, sizeof *l->dead, err) ||
+        !heft_grow(&l->reached, &l->cap_reached, 0, l->n + 1, sizeof *l->reached, err))
+        return false;
+    memset(l->dead, 0, words * sizeof *l->dead);
+    return find_path(l, count, err);
+}
+
+/* Where nothing is final it is tried again when there is twice as much. */
+static bool feed_linear(struct heft_long *l, struct heft_error *err)
+{
+    const size_t least = TOKENS * (size_t)l->live->longest;
+    size_t count;
+
+    if (l->n < l->wanted || l->n < least)
+        return true;
+    if (!encode(l, &count, err))
+        return false;
+    count = final_part(l, count);
+    hand_over(l, count);
+    l->wanted = count ? WINDOW : 2 * l->n;
+    return l->n < MOST ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                     "a word of %zu bytes whose first token depends on its end", l->n);
+}
+
+static bool end_linear(struct heft_long *l, struct heft_error *err)
+{
+    size_t count;
+
+    if (!encode(l, &count, err))
+        return false;
+    hand_over(l, count);
+    return true;
+}
+
+/* ---- by the heap ------------------------------------------------------------------------- */
+
+static bool hand_over_heap(struct heft_long *l, size_t end, struct heft_error *err)
+{
+    if (!heft_grow(&l->room, &l->cap_room, 0, end, sizeof *l->room, err) ||
+        !heft_merge_word(l->merger, l->pairs, l->text, end, l->room, &l->n_ids, err))
+        return false;
+    l->ids = l->room;
+    l->n -= end;
+    memmove(l->text, l->text + end, l->n);
+    return true;
+}
+
+static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
+{
+    const size_t known = from < WINDOW ? 1 : from; /* before it there was no cut */
+    size_t end = l->n;
+
+    if (l->n < WINDOW)
+        return true;
+    while (end > known && heft_can_join(l->joints, l->text[end - 2], l->text[end - 1]))
+        end--;
+    if (end > known)
+        return hand_over_heap(l, end - 1, err);
+    return l->n < MOST_HEAP ||
+           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                     "a word of %zu bytes that cannot be cut: the merges of this vocabulary are "
+                     "not in the order in which tokens are made",
+                     l->n);
+}
+
+/* ---- the door ---------------------------------------------------------------------------- */
+
+void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
+                    const struct heft_joints *joints, struct heft_merger *merger)
+{
+    *l = (struct heft_long){.pairs = pairs, .joints = joints, .merger = merger};
+    heft_long_begin(l);
+}
+
+void heft_long_release(struct heft_long *l)
+{
+    heft_free(l->text);
+    heft_free(l->dead);
+    heft_free(l->reached);
+    heft_free(l->room);
+    *l = (struct heft_long){0};
+}
+
+void heft_long_begin(struct heft_long *l)
+{
+    l->n = 0;
+    l->before = NONE;
+    l->wanted = WINDOW;
+}
+
+bool heft_long_feed(struct heft_long *l, const uint8_t *bytes, size_t n, struct heft_error *err)
+{
+    const size_t from = l->n;
+
+    l->n_ids = 0;
+    if (!l->is_ready)
+        l->is_ready = heft_live_of(l->pairs, &l->live, err);
+    if (!l->is_ready || !heft_grow(&l->text, &l->cap_text, l->n, n, 1, err))
+        return false;
+    memcpy(l->text + l->n, bytes, n);
+    l->n += n;
+    return l->live ? feed_linear(l, err) : feed_heap(l, from, err);
+}
+
+bool heft_long_whole(struct heft_long *l, const uint8_t *word, size_t n, struct heft_error *err)
+{
+    heft_long_begin(l);
+    return heft_long_feed(l, word, n, err) && heft_long_end(l, err);
+}
+
+bool heft_long_end(struct heft_long *l, struct heft_error *err)
+{
+    l->n_ids = 0;
+    return l->n == 0 || (l->live ? end_linear(l, err) : hand_over_heap(l, l->n, err));
+}

@@ -1,0 +1,49 @@
+/* pairs.c: the bits of the pairs that merge. */
+#include "tokens/bpe/pairs.h"
+
+#define BITS_EACH 10 /* bits for a merge, at least: fewer than one in ten pairs passes by chance */
+
+/* Of a merge of two bytes: ids of one byte are those that byte_ids has. */
+static void put_of_bytes(struct heft_pairs *pairs, uint32_t rank)
+{
+    const struct heft_vocab *v = pairs->v;
+    const struct heft_merge *merge = &v->merges[rank];
+    const uint8_t a = (uint8_t)v->tokens[merge->left].p[0];
+    const uint8_t b = (uint8_t)v->tokens[merge->right].p[0];
+
+    if (v->byte_ids[a] == merge->left && v->byte_ids[b] == merge->right)
+        pairs->of_bytes[a << 8 | b] = rank;
+}
+
+bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struct heft_error *err)
+{
+    *pairs = (struct heft_pairs){.v = v, .kernel = heft_scan_kernel(), .bits = 10};
+    while ((uint64_t)1 << pairs->bits < (uint64_t)v->n_merges * BITS_EACH)
+        pairs->bits++;
+    pairs->filter = heft_calloc((size_t)1 << (pairs->bits - 6), sizeof *pairs->filter, err);
+    pairs->of_bytes = heft_alloc(256 * 256 * sizeof *pairs->of_bytes, err);
+    pairs->lives = heft_lives_new(err);
+    if (!pairs->filter || !pairs->of_bytes || !pairs->lives)
+        return false;
+    memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
+    pairs->is_counted = v->n_merges > 0;
+    pairs->first_made = v->n_merges > 0 ? v->merges[0].id : 0;
+    for (uint32_t rank = 0; rank < v->n_merges; rank++) {
+        const uint32_t left = v->merges[rank].left, right = v->merges[rank].right;
+        const size_t bit = heft_pairs_bit(pairs, left, right);
+
+        pairs->is_counted &= v->merges[rank].id == pairs->first_made + rank;
+        pairs->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+        if (v->tokens[left].n == 1 && v->tokens[right].n == 1)
+            put_of_bytes(pairs, rank);
+    }
+    return true;
+}
+
+void heft_pairs_release(struct heft_pairs *pairs)
+{
+    heft_free(pairs->filter);
+    heft_free(pairs->of_bytes);
+    heft_lives_free(pairs->lives);
+    *pairs = (struct heft_pairs){0};
+}

@@ -1,0 +1,49 @@
+/* pairs.h: what two ids merge into, asked quickly: bytes, with which each word begins, have a table
+ * of their own; of the rest most do not merge, and a few bits say so without a look at the
+ * vocabulary's table. */
+#ifndef HEFT_PAIRS_H
+#define HEFT_PAIRS_H
+
+#include "tokens/bpe/kernels.h"
+#include "tokens/bpe/vocab.h"
+
+struct heft_lives;
+/* Tables of a vocabulary, made when they are asked for (live.c). */
+HEFT_CHECKED struct heft_lives *heft_lives_new(struct heft_error *err);
+void heft_lives_free(struct heft_lives *lives);
+
+struct heft_pairs {
+    const struct heft_vocab *v;
+    const struct heft_kernel *kernel;
+    uint32_t *of_bytes; /* [left << 8 | right], bytes: the rank of their merge, or UINT32_MAX */
+    uint64_t *filter;   /* bits; a pair that merges has its bit set, few others have */
+    unsigned bits;      /* log2 of how many */
+    uint32_t first_made;
+    bool is_counted; /* merges make ids that count up, from the first one's on */
+    struct heft_lives *lives;
+};
+
+HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,
+                                  struct heft_error *err);
+void heft_pairs_release(struct heft_pairs *pairs);
+
+static inline size_t heft_pairs_bit(const struct heft_pairs *pairs, uint32_t left, uint32_t right)
+{
+    return (size_t)(heft_pair_of(left, right) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - pairs->bits));
+}
+/* NO_RANK: they do not merge, as with most that are asked for. */
+static inline uint32_t heft_pairs_find(const struct heft_pairs *pairs, uint32_t left,
+                                       uint32_t right)
+{
+    const size_t bit = heft_pairs_bit(pairs, left, right);
+
+    return pairs->filter[bit / 64] >> bit % 64 & 1 ? heft_vocab_pair(pairs->v, left, right)
+                                                   : HEFT_NO_RANK;
+}
+/* What a merge makes. */
+static inline uint32_t heft_pairs_made(const struct heft_pairs *pairs, uint32_t rank)
+{
+    return HEFT_LIKELY(pairs->is_counted) ? pairs->first_made + rank : pairs->v->merges[rank].id;
+}
+
+#endif

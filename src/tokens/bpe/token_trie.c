@@ -1,0 +1,132 @@
+/* token_trie.c: tokens wait at the place that their first bytes lead to; when it is asked for, each goes
+ * on by one byte. */
+#include "tokens/bpe/token_trie.h"
+
+#include "io/pages.h"
+
+#define STARTS 65536
+
+struct heft_trie_item {
+    uint32_t word, code;
+    uint16_t n;       /* bytes of the word … */
+    uint8_t third[6]; /* … and those from the third on, as far as there is room */
+};
+
+bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, struct heft_lock *lock,
+                    size_t tokens, size_t nodes, struct heft_error *err)
+{
+    *trie = (struct heft_trie){
+        .words = words, .lock = lock, .n_nodes = 1, .n_items = 1, .cap_nodes = nodes + 1};
+    trie->starts =
+        heft_pages_zero((STARTS + trie->cap_nodes) * sizeof *trie->starts, &trie->block, err);
+    trie->nodes = trie->starts ? trie->starts + STARTS : NULL;
+    trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
+    trie->items = heft_alloc((tokens + 1) * sizeof *trie->items, err);
+    trie->next = heft_alloc((tokens + 1) * sizeof *trie->next, err);
+    return trie->starts && trie->twins && trie->items && trie->next;
+}
+
+static uint32_t first_of(const struct heft_trie_place *place)
+{
+    return atomic_load_explicit(&place->first, memory_order_relaxed);
+}
+
+static void set_first(struct heft_trie_place *place, uint32_t first)
+{
+    atomic_store_explicit(&place->first, first, memory_order_relaxed);
+}
+
+static uint64_t bit_of(uint8_t byte)
+{
+    return UINT64_C(1) << (byte & 63);
+}
+
+static uint8_t byte_of(const struct heft_trie *trie, const struct heft_trie_item *item,
+                       size_t depth)
+{
+    return depth < 2 + sizeof item->third ? item->third[depth - 2]
+                                          : (uint8_t)trie->words[item->word].p[depth];
+}
+
+/* An item comes to a place that no other thread sees yet, by as many bytes: it ends there, or waits. */
+static void arrive(struct heft_trie *trie, struct heft_trie_place *place, uint32_t number,
+                   size_t depth)
+{
+    const struct heft_trie_item *const item = &trie->items[number];
+
+    if (item->n == depth) {
+        place->token |= item->code << 8;
+        return;
+    }
+    place->more |= bit_of(byte_of(trie, item, depth));
+    trie->next[number] = first_of(place) & ~HEFT_TRIE_WAITING;
+    set_first(place, HEFT_TRIE_WAITING | number);
+}
+
+void heft_trie_add(struct heft_trie *trie, uint32_t word, uint32_t code)
+{
+    const struct heft_str bytes = trie->words[word];
+    const uint32_t number = trie->n_items++;
+    struct heft_trie_item *const item = &trie->items[number];
+
+    *item = (struct heft_trie_item){.word = word, .code = code, .n = (uint16_t)bytes.n};
+    memcpy(item->third, bytes.p + 2, heft_min_size(bytes.n - 2, sizeof item->third));
+    arrive(trie, heft_trie_start(trie, (const uint8_t *)bytes.p), number, 2);
+}
+
+/* The node behind a place whose nodes begin at `first`. One that is there has a code, or items. */
+static uint32_t node_of(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
+                        uint8_t byte)
+{
+    struct heft_trie_place *const nodes = trie->nodes;
+    uint32_t at = first + heft_count_ones(place->more & (bit_of(byte) - 1));
+
+    if (nodes[at].more || nodes[at].token >> 8) {
+        while ((uint8_t)nodes[at].token != byte && trie->twins[at])
+            at = trie->twins[at];
+        if ((uint8_t)nodes[at].token == byte)
+            return at;
+        at = trie->twins[at] = trie->n_nodes++;
+    }
+    nodes[at].token = byte;
+    return at;
+}
+
+/* A chain of items, each to its node. */
+static void spread(struct heft_trie *trie, const struct heft_trie_place *place, uint32_t first,
+                   uint32_t number, size_t depth)
+{
+    while (number) {
+        const uint8_t byte = byte_of(trie, &trie->items[number], depth);
+        const uint32_t next = trie->next[number];
+
+        arrive(trie, &trie->nodes[node_of(trie, place, first, byte)], number, depth + 1);
+        number = next;
+    }
+}
+
+/* Another thread may have been first. Nodes are seen once they are whole. */
+uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place, size_t depth)
+{
+    uint32_t first, waiting;
+
+    heft_lock_take(trie->lock);
+    first = waiting = first_of(place);
+    if (waiting & HEFT_TRIE_WAITING) {
+        first = trie->n_nodes;
+        trie->n_nodes += heft_count_ones(place->more);
+        spread(trie, place, first, waiting & ~HEFT_TRIE_WAITING, depth);
+        atomic_store_explicit(&place->first, first, memory_order_release);
+    }
+    heft_lock_drop(trie->lock);
+    return first;
+}
+
+void heft_trie_release(struct heft_trie *trie)
+{
+    heft_free(trie->block);
+    heft_free(trie->twins);
+    heft_free(trie->next);
+    heft_free(trie->items);
+    *trie = (struct heft_trie){0};
+}

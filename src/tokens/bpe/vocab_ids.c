@@ -1,0 +1,156 @@
+/* vocab_ids.c: open addressing, at most half full. Words of up to 16 bytes, nearly all of them, are
+ * hashed by a sum of products of their four parts with keys that are drawn for each table: two words
+ * that a file may choose get the same 32 bits once in 2^32 (multiply-shift of vectors).
+ *
+ *     slot   [first 8 bytes of the word][id and 1][their number, or what is left of the hash]
+ *
+ * A slot tells words of up to 8 bytes by itself; of longer ones the token is looked at. */
+#include "tokens/bpe/vocab_ids.h"
+
+#include "base/endian.h"
+
+#define SHORT 8
+#define LONG  16
+#define MARK  UINT32_C(16) /* in the mark of a longer word; a short one's is its length */
+
+struct heft_vocab_slot {
+    uint64_t low;
+    uint32_t next_id; /* 0: free */
+    uint32_t mark;
+};
+
+static uint64_t next_key(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+bool heft_vocab_ids_reserve(struct heft_vocab_ids *ids, struct heft_arena *mem,
+                            const struct heft_str *tokens, size_t count, struct heft_error *err)
+{
+    uint64_t state = heft_map_seed();
+
+    ids->tokens = tokens;
+    for (size_t i = 0; i < HEFT_COUNT(ids->keys); i++)
+        ids->keys[i] = next_key(&state);
+    for (ids->bits = 4; (size_t)1 << ids->bits < 2 * count; ids->bits++)
+        ;
+    ids->slots = heft_arena_zero(mem, (size_t)1 << ids->bits, sizeof *ids->slots, err);
+    return ids->slots != NULL;
+}
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+static inline size_t home_of(const struct heft_vocab_ids *ids, uint64_t hash)
+{
+    return (size_t)(hash >> (64 - ids->bits));
+}
+
+static inline void turn(const struct heft_vocab_ids *ids, struct heft_str word,
+                        struct heft_vocab_asked *asked)
+{
+    const uint8_t *const p = (const uint8_t *)word.p;
+    const uint64_t *const k = ids->keys;
+
+    asked->word = word;
+    asked->low = 0;
+    if (HEFT_LIKELY(word.n - 1 < SHORT))
+        asked->low = heft_le64(p) & UINT64_MAX >> (64 - 8 * word.n);
+    else if (word.n > 0)
+        asked->low = heft_le64(p);
+    asked->hash =
+        k[0] + (asked->low & UINT32_MAX) * k[1] + (asked->low >> 32) * k[2] + word.n * k[5];
+    if (HEFT_UNLIKELY(word.n > SHORT)) {
+        const uint64_t high = heft_le64(p + word.n - 8);
+
+        asked->hash += (high & UINT32_MAX) * k[3] + (high >> 32) * k[4];
+    }
+}
+
+void heft_vocab_ids_ask(const struct heft_vocab_ids *ids, struct heft_str word,
+                        struct heft_vocab_asked *asked)
+{
+    turn(ids, word, asked);
+    HEFT_PREFETCH(&ids->slots[home_of(ids, asked->hash)]);
+}
+
+/* ---- slots ------------------------------------------------------------------------------- */
+
+static inline uint32_t mark_of(const struct heft_vocab_asked *asked)
+{
+    return asked->word.n <= SHORT ? (uint32_t)asked->word.n : (uint32_t)(asked->hash >> 16) | MARK;
+}
+
+/* Of a word of more than SHORT bytes, whose first ones are the slot's. */
+static bool is_token(const struct heft_vocab_ids *ids, const struct heft_vocab_slot *slot,
+                     const struct heft_vocab_asked *asked)
+{
+    return heft_str_eq(ids->tokens[slot->next_id - 1], asked->word);
+}
+
+/* The slot of a word, or the free one where it would be. */
+static inline struct heft_vocab_slot *slot_of(const struct heft_vocab_ids *ids,
+                                              const struct heft_vocab_asked *asked)
+{
+    const size_t mask = ((size_t)1 << ids->bits) - 1;
+    const uint32_t mark = mark_of(asked);
+
+    for (size_t i = home_of(ids, asked->hash);; i = (i + 1) & mask) {
+        struct heft_vocab_slot *const slot = &ids->slots[i];
+
+        if (slot->next_id == 0 || (slot->low == asked->low && slot->mark == mark &&
+                                   (mark <= SHORT || is_token(ids, slot, asked))))
+            return slot;
+    }
+}
+
+bool heft_vocab_ids_put(struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked,
+                        uint32_t id, uint32_t *found, struct heft_error *err)
+{
+    struct heft_vocab_slot *slot;
+
+    if (asked->word.n > LONG)
+        return heft_strmap_add(&ids->longer, asked->word, id, found, err);
+    slot = slot_of(ids, asked);
+    *found = slot->next_id - 1; /* of none: HEFT_MAP_NONE */
+    if (slot->next_id == 0)
+        *slot = (struct heft_vocab_slot){asked->low, id + 1, mark_of(asked)};
+    return true;
+}
+
+uint32_t heft_vocab_ids_find(const struct heft_vocab_ids *ids, const struct heft_vocab_asked *asked)
+{
+    return asked->word.n > LONG ? heft_strmap_get(&ids->longer, asked->word)
+                                : slot_of(ids, asked)->next_id - 1;
+}
+
+bool heft_vocab_ids_add(struct heft_vocab_ids *ids, uint32_t id, uint32_t *found,
+                        struct heft_error *err)
+{
+    struct heft_vocab_asked asked;
+
+    turn(ids, ids->tokens[id], &asked);
+    return heft_vocab_ids_put(ids, &asked, id, found, err);
+}
+
+uint32_t heft_vocab_ids_get(const struct heft_vocab_ids *ids, struct heft_str word)
+{
+    struct heft_vocab_asked asked;
+
+    turn(ids, word, &asked);
+    return heft_vocab_ids_find(ids, &asked);
+}
+
+void heft_vocab_ids_release(struct heft_vocab_ids *ids)
+{
+    heft_strmap_release(&ids->longer);
+    *ids = (struct heft_vocab_ids){0};
+}
+
+struct heft_vocab_spare heft_vocab_ids_spare(const struct heft_vocab_ids *ids)
+{
+    return (struct heft_vocab_spare){ids->slots, sizeof *ids->slots << ids->bits};
+}

@@ -1,0 +1,94 @@
+/* input_below.c: depth-first search over folders, those that wait on a stack. A set of (device, inode)
+ * ends the loops that links make. */
+#include "tokens/input/input_below.h"
+
+#include "base/map.h"
+#include "io/os.h"
+
+struct below {
+    struct heft_arena mem; /* paths, and keys of `seen` */
+    struct heft_strmap seen;
+    const char **stack;
+    size_t n, cap;
+};
+
+static bool push(struct below *b, const char *path, struct heft_error *err)
+{
+    const char *copy = heft_arena_text(&b->mem, heft_str_of(path), err);
+
+    if (!copy || !heft_grow(&b->stack, &b->cap, b->n, 1, sizeof *b->stack, err))
+        return false;
+    b->stack[b->n++] = copy;
+    return true;
+}
+
+static bool push_folder(void *ctx, const char *path, struct heft_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    struct heft_os_stat st;
+
+    if ((slash ? slash + 1 : path)[0] == '.' || heft_os->stat_path(path, &st) != 0 || !st.is_dir)
+        return true;
+    return push(ctx, path, err);
+}
+
+/* *is_new: it is a folder, and was not seen before. */
+static bool see(struct below *b, const char *path, bool *is_new, struct heft_error *err)
+{
+    struct heft_os_stat st;
+    uint64_t *key;
+    uint32_t found;
+
+    *is_new = false;
+    if (heft_os->stat_path(path[0] ? path : ".", &st) != 0 || !st.is_dir)
+        return true;
+    key = heft_arena_alloc(&b->mem, 2 * sizeof *key, err);
+    if (!key)
+        return false;
+    key[0] = st.device;
+    key[1] = st.inode;
+    if (!heft_strmap_add(&b->seen, (struct heft_str){(const char *)key, 2 * sizeof *key}, 0, &found,
+                         err))
+        return false;
+    *is_new = found == HEFT_MAP_NONE;
+    return true;
+}
+
+/* Of what was pushed last the first comes on top. */
+static void turn_around(const char **items, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        const char *item = items[i];
+
+        items[i] = items[n - 1 - i];
+        items[n - 1 - i] = item;
+    }
+}
+
+static bool visit(struct below *b, heft_path_fn *each, void *ctx, struct heft_error *err)
+{
+    const char *path = b->stack[--b->n];
+    const size_t before = b->n;
+    bool is_new, is_closed;
+
+    if (!see(b, path, &is_new, err))
+        return false;
+    if (is_new &&
+        (!each(ctx, path, err) || !heft_folder_each(path, push_folder, b, &is_closed, err)))
+        return false;
+    turn_around(b->stack + before, b->n - before);
+    return true;
+}
+
+bool heft_folders_below(const char *folder, heft_path_fn *each, void *ctx, struct heft_error *err)
+{
+    struct below b = {0};
+    bool ok = push(&b, folder, err);
+
+    while (ok && b.n > 0)
+        ok = visit(&b, each, ctx, err);
+    heft_strmap_release(&b.seen);
+    heft_free((void *)b.stack);
+    heft_arena_release(&b.mem);
+    return ok;
+}

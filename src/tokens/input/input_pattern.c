@@ -1,0 +1,384 @@
+/* input_pattern.c: a pattern's parts between slashes, one after the other: what the parts before match
+ * is kept, what the last one matches is told as it is found.
+ *
+ *     "a//b/c?/d"   "a//b" as it is → those of its names that c? matches → those that have a d
+ *     "a/" "**" "/d"    a and the folders below it → those that have a d */
+#include "tokens/input/input_pattern.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "io/os.h"
+#include "tokens/input/input_below.h"
+#include "tokens/unicode/utf8.h"
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static bool is_magic(struct heft_str part)
+{
+    for (size_t i = 0; i < part.n; i++)
+        if (memchr("*?[", part.p[i], 3))
+            return true;
+    return false;
+}
+
+/* The end of the set that begins at pattern[at] == '[', or 0 where nothing closes it. */
+static size_t end_of_set(const char *pattern, size_t n, size_t at)
+{
+    size_t i = at + 1;
+
+    if (i < n && pattern[i] == '!')
+        i++;
+    if (i < n && pattern[i] == ']')
+        i++;
+    while (i < n && pattern[i] != ']')
+        i++;
+    return i < n ? i : 0;
+}
+
+/* The character at *at, which moves past it. What is no UTF-8 is a character a byte, unlike all
+ * others, as Python's surrogateescape has it. */
+static uint32_t take_character(const char *text, size_t n, size_t *at)
+{
+    const uint8_t *const p = (const uint8_t *)text + *at;
+    unsigned width = heft_utf8_width(*p);
+
+    if (width > n - *at || heft_utf8_check((struct heft_bytes){p, width}) != width) {
+        *at += 1;
+        return *p < 0x80 ? *p : 0xDC00u + *p;
+    }
+    *at += width;
+    return heft_utf8_at(p, &width);
+}
+
+static bool in_set(const char *set, size_t n, uint32_t c)
+{
+    const bool is_not = n > 0 && set[0] == '!';
+    bool found = false;
+
+    for (size_t i = is_not; i < n;) {
+        const uint32_t first = take_character(set, n, &i);
+        uint32_t last = first;
+
+        if (i + 1 < n && set[i] == '-') {
+            i++;
+            last = take_character(set, n, &i);
+        }
+        found |= first <= c && c <= last;
+    }
+    return found != is_not;
+}
+
+/* One character of the pattern, which is not '*', against one of the name; moves *at past it. */
+static bool one_matches(const char *pattern, size_t n, size_t *at, uint32_t c)
+{
+    const char p = pattern[*at];
+    const size_t end = p == '[' ? end_of_set(pattern, n, *at) : 0;
+
+    if (end > 0) {
+        const size_t first = *at + 1;
+
+        *at = end + 1;
+        return in_set(pattern + first, end - first, c);
+    }
+    return take_character(pattern, n, at) == c || p == '?';
+}
+
+bool heft_name_matches(const char *pattern, size_t n, const char *name)
+{
+    const size_t length = strlen(name);
+    size_t at = 0, k = 0, star = SIZE_MAX, from = 0;
+
+    while (k < length) {
+        size_t next = at, after = k;
+        const uint32_t c = take_character(name, length, &after);
+
+        if (at < n && pattern[at] == '*') {
+            star = ++at;
+            from = k;
+        } else if (at < n && one_matches(pattern, n, &next, c)) {
+            k = after;
+            at = next;
+        } else if (star != SIZE_MAX) {
+            at = star;
+            (void)take_character(name, length, &from);
+            k = from;
+        } else {
+            return false;
+        }
+    }
+    while (at < n && pattern[at] == '*')
+        at++;
+    return at == n;
+}
+
+/* ---- folders -------------------------------------------------------------------------------- */
+
+struct listing {
+    const char *folder;
+    const char *pattern; /* NULL: all */
+    size_t pattern_n;
+    heft_path_fn *each;
+    void *ctx;
+    struct heft_buf path;
+    struct heft_error *err;
+    bool ok;
+};
+
+/* As os.path.join does, with a NUL. */
+static bool join(struct heft_buf *path, const char *folder, struct heft_str name,
+                 struct heft_error *err)
+{
+    const size_t n = strlen(folder);
+
+    path->n = 0;
+    heft_buf_put(path, folder, n);
+    if (n > 0 && folder[n - 1] != '/')
+        heft_buf_char(path, '/');
+    heft_buf_str(path, name);
+    heft_buf_char(path, '\0');
+    return heft_buf_ok(path, err);
+}
+
+static bool tell_entry(void *ctx, const char *name)
+{
+    struct listing *l = ctx;
+
+    if (l->pattern && (!heft_name_matches(l->pattern, l->pattern_n, name) ||
+                       (name[0] == '.' && l->pattern[0] != '.')))
+        return true;
+    l->ok =
+        join(&l->path, l->folder, heft_str_of(name), l->err) && l->each(l->ctx, l->path.p, l->err);
+    return l->ok;
+}
+
+static bool list(struct listing *l, bool *is_closed)
+{
+    const int failed = heft_os->list_dir(l->folder[0] ? l->folder : ".", tell_entry, l);
+
+    *is_closed = failed && l->ok;
+    if (*is_closed) {
+        heft_fail_errno(l->err, "folder cannot be read");
+        l->ok = heft_error_file(l->err, l->folder);
+    }
+    heft_buf_release(&l->path);
+    return l->ok;
+}
+
+bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *is_closed,
+                      struct heft_error *err)
+{
+    struct listing l = {.folder = folder, .each = each, .ctx = ctx, .err = err, .ok = true};
+
+    return list(&l, is_closed);
+}
+
+/* ---- parts ---------------------------------------------------------------------------------- */
+
+/* Paths that the parts so far match. */
+struct names {
+    struct heft_arena mem;
+    const char **items;
+    size_t n, cap;
+};
+
+static void release_names(struct names *names)
+{
+    heft_free((void *)names->items);
+    heft_arena_release(&names->mem);
+}
+
+static bool keep_name(void *ctx, const char *path, struct heft_error *err)
+{
+    struct names *names = ctx;
+    const char *copy = heft_arena_text(&names->mem, heft_str_of(path), err);
+
+    if (!copy || !heft_grow(&names->items, &names->cap, names->n, 1, sizeof *names->items, err))
+        return false;
+    names->items[names->n++] = copy;
+    return true;
+}
+
+static bool tell_magic(const char *folder, struct heft_str part, heft_path_fn *each, void *ctx,
+                       struct heft_error *err)
+{
+    struct heft_error said = {0};
+    struct listing l = {folder, part.p, part.n, each, ctx, {0}, &said, true};
+    bool is_closed;
+
+    if (list(&l, &is_closed) || is_closed)
+        return true;
+    *err = said;
+    return false;
+}
+
+static bool tell_plain(const char *folder, struct heft_str part, heft_path_fn *each, void *ctx,
+                       struct heft_error *err)
+{
+    struct heft_os_stat st;
+    struct heft_buf path = {0};
+    const bool ok = join(&path, folder, part, err) &&
+                    (heft_os->stat_link(path.p, &st) != 0 || each(ctx, path.p, err));
+
+    heft_buf_release(&path);
+    return ok;
+}
+
+/* ** alone: the folders, or at the end of a pattern what they hold that is no folder. */
+struct holding {
+    heft_path_fn *each;
+    void *ctx;
+};
+
+static bool tell_file(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct holding *to = ctx;
+    const char *slash = strrchr(path, '/');
+    struct heft_os_stat st;
+
+    if ((slash ? slash + 1 : path)[0] == '.' || (heft_os->stat_path(path, &st) == 0 && st.is_dir))
+        return true;
+    return to->each(to->ctx, path, err);
+}
+
+static bool tell_files(void *ctx, const char *folder, struct heft_error *err)
+{
+    bool is_closed;
+
+    return heft_folder_each(folder, tell_file, ctx, &is_closed, err);
+}
+
+static bool is_below(struct heft_str part)
+{
+    return heft_str_is(part, "**");
+}
+
+static bool tell_below(const char *folder, bool is_last, heft_path_fn *each, void *ctx,
+                       struct heft_error *err)
+{
+    struct holding files = {each, ctx};
+
+    return is_last ? heft_folders_below(folder, tell_files, &files, err)
+                   : heft_folders_below(folder, each, ctx, err);
+}
+
+static bool tell_part(const struct names *prefixes, struct heft_str part, heft_path_fn *each,
+                      void *ctx, struct heft_error *err)
+{
+    for (size_t i = 0; i < prefixes->n; i++)
+        if (is_below(part)) {
+            if (!tell_below(prefixes->items[i], part.p[part.n] == '\0', each, ctx, err))
+                return false;
+        } else if (!(is_magic(part) ? tell_magic : tell_plain)(prefixes->items[i], part, each, ctx,
+                                                               err))
+            return false;
+    return true;
+}
+
+/* Behind a last slash only folders are left, and keep it. */
+struct folders_only {
+    heft_path_fn *each;
+    void *ctx;
+};
+
+static bool tell_folder(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct folders_only *to = ctx;
+    struct heft_os_stat st;
+    struct heft_buf with = {0};
+    bool ok;
+
+    if (heft_os->stat_path(path, &st) != 0 || !st.is_dir)
+        return true;
+    ok = join(&with, path, heft_str_of(""), err) && to->each(to->ctx, with.p, err);
+    heft_buf_release(&with);
+    return ok;
+}
+
+static const char *skip_slashes(const char *p)
+{
+    while (*p == '/')
+        p++;
+    return p;
+}
+
+/* The part at p, and the slashes behind it: prefixes become what they are with it. */
+static bool take_part(struct names *prefixes, const char **p, heft_path_fn *each, void *ctx,
+                      struct heft_error *err)
+{
+    const struct heft_str part = {*p, strcspn(*p, "/")};
+    struct folders_only folders = {each, ctx};
+    struct names next = {0};
+    bool ok;
+
+    *p = skip_slashes(*p + part.n);
+    if (is_below(part) && is_below((struct heft_str){*p, strcspn(*p, "/")}))
+        return true; /* once more says nothing more */
+    if (!**p)
+        return part.p + part.n < *p ? tell_part(prefixes, part, tell_folder, &folders, err)
+                                    : tell_part(prefixes, part, each, ctx, err);
+    ok = tell_part(prefixes, part, keep_name, &next, err);
+    release_names(prefixes);
+    *prefixes = next;
+    return ok;
+}
+
+/* How long the folder in front of the first part with a wild card is, without the slashes behind it;
+ * *rest is that part. Without wild cards, all of it. */
+static size_t literal(const char *pattern, const char **rest)
+{
+    const char *p = skip_slashes(pattern);
+    const size_t root = (size_t)(p - pattern);
+    size_t n = root;
+
+    while (*p) {
+        const size_t part = strcspn(p, "/");
+
+        if (is_magic((struct heft_str){p, part}))
+            break;
+        n = (size_t)(p - pattern) + part;
+        p = skip_slashes(p + part);
+    }
+    *rest = p;
+    return *p ? n : strlen(pattern);
+}
+
+static bool tell_no_folder(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct holding *to = ctx;
+    struct heft_os_stat st;
+
+    return (heft_os->stat_path(path, &st) == 0 && st.is_dir) || to->each(to->ctx, path, err);
+}
+
+/* Behind a ** folders are no matches: what they hold is found without them. */
+static bool has_below(const char *rest)
+{
+    for (size_t n = strcspn(rest, "/"); n > 0; n = strcspn(rest, "/")) {
+        if (is_below((struct heft_str){rest, n}))
+            return true;
+        rest = skip_slashes(rest + n);
+    }
+    return false;
+}
+
+bool heft_pattern_each(const char *pattern, heft_path_fn *each, void *ctx, struct heft_error *err)
+{
+    struct holding files = {each, ctx};
+    const char *p;
+    const size_t n = literal(pattern, &p);
+    struct names prefixes = {0};
+    const char *begin = heft_arena_text(&prefixes.mem, (struct heft_str){pattern, n}, err);
+    struct heft_os_stat st;
+    bool ok = begin && keep_name(&prefixes, begin, err);
+
+    if (ok && !*p && heft_os->stat_link(pattern, &st) == 0)
+        ok = each(ctx, pattern, err);
+    if (has_below(p)) {
+        each = tell_no_folder;
+        ctx = &files;
+    }
+    while (ok && *p)
+        ok = take_part(&prefixes, &p, each, ctx, err);
+    release_names(&prefixes);
+    return ok;
+}

@@ -1,0 +1,296 @@
+/* encode_plan.c: what is to be encoded, and how; the public door. */
+#include "tokens/job/encode_front.h"
+
+#include "base/given.h"
+
+#define CHECKPOINT ((uint64_t)256 << 20)
+
+/* "." and ".." are folders without a slash behind them, too. */
+static bool is_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A device has no folder for what is written beside it first. */
+static bool check_device(const char *path, struct heft_error *err)
+{
+    const enum heft_path_kind kind = heft_path_kind(path);
+
+    if (kind != HEFT_PATH_OTHER && strncmp(path, "/dev/", 5) != 0)
+        return true;
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "no regular file: tokens go to files that are written beside their name and renamed");
+    return heft_error_file(err, path);
+}
+
+static bool choose_output(struct heft_encoding *e, struct heft_error *err)
+{
+    const char *path = e->options.output;
+
+    if (!*path)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a name of nothing, to write to");
+    if (!check_device(path, err))
+        return false;
+    e->output = is_folder(path) ? heft_arena_printf(&e->mem, err, "%s/", path) : path;
+    return e->output != NULL;
+}
+
+/* IndexedDataset takes PREFIX for PREFIX.bin and PREFIX.idx: any other extension belongs to the prefix,
+ * but its own name. */
+static bool name_megatron(struct heft_encoding *e, const char *extension, struct heft_error *err)
+{
+    const bool is_own = strcmp(extension, ".idx") == 0 || strcmp(extension, ".megatron") == 0;
+    const size_t n = strlen(e->output) - (is_own ? strlen(extension) : 0);
+
+    if (strcmp(extension, ".bin") != 0 && e->output[strlen(e->output) - 1] != '/')
+        e->output = heft_arena_printf(&e->mem, err, "%.*s.bin", (int)n, e->output);
+    return e->output != NULL;
+}
+
+/* What is handed out piece by piece is one stream, to which nobody goes back. */
+static bool check_stream(const struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (!o->written)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "tokens go to files");
+    if (e->format != &heft_tokens_bin && e->format != &heft_tokens_ids)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "only bin and ids are written as a stream: option format bin or ids");
+    return (!o->resume && o->shard_tokens == 0 && o->val_fraction == 0) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "a stream is one, and ends with its run: no option resume, option "
+                     "shard_tokens or option val_fraction");
+}
+
+/* A name without an extension gets that of the format; .npz is the default. */
+static bool choose_format(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const char *extension;
+    size_t n;
+
+    if (!choose_output(e, err))
+        return false;
+    extension = heft_token_extension_of(e->output);
+    n = strlen(e->output);
+    if (o->format || *extension)
+        e->format = heft_token_format_of(o->format, e->output);
+    else
+        e->format = &heft_tokens_npz;
+    if (!e->format)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "format %s: npz, npy, bin, llmc, megatron and ids are written",
+                         o->format ? o->format : extension);
+    if (heft_encode_streams(e))
+        return check_stream(e, err);
+    if (n > INT32_MAX)
+        return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a path of 2 GiB");
+    if (!*extension && e->output[n - 1] != '/')
+        e->output =
+            heft_arena_printf(&e->mem, err, "%s%s", e->output, heft_token_extension(e->format));
+    else if (e->format == &heft_tokens_megatron)
+        return name_megatron(e, extension, err);
+    return e->output != NULL;
+}
+
+/* What asks for ids that would not be there is refused, not passed over. */
+static bool check_places(const struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (o->eot != HEFT_EOT_ID && (o->eot_before || o->eot_each))
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "option eot_before and option eot_each say where the id of option eot id stands");
+    return !o->eot_before || e->format != &heft_tokens_npz ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "option eot_before: in npz the id stands between documents");
+}
+
+static bool choose_separator(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_options *o = &e->options;
+    const bool megatron = e->format == &heft_tokens_megatron;
+
+    if (o->eot == HEFT_EOT_DEFAULT)
+        o->eot = megatron ? HEFT_EOT_NONE : HEFT_EOT_TEXT;
+    if (megatron && o->eot == HEFT_EOT_TEXT)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "megatron keeps documents apart: option eot id or none");
+    if (o->eot == HEFT_EOT_ID && heft_vocab_end(e->v) == HEFT_NO_TOKEN)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option eot id: the vocabulary has no " HEFT_END_OF_TEXT
+                         ": option eot_token says which token or id ends a text");
+    if (e->format && !check_places(e, err))
+        return false;
+    e->accumulates = e->format && (e->format == &heft_tokens_npz || o->eot == HEFT_EOT_TEXT);
+    return true;
+}
+
+/* Ids have two bytes unless one that is written needs four: the end of text is one of them only where it
+ * is put. */
+static bool choose_width(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const uint32_t end = o->eot == HEFT_EOT_ID ? heft_vocab_end(e->v) + 1 : 0;
+    const uint32_t ids = end > e->v->text_ids ? end : e->v->text_ids;
+
+    e->width = o->width ? o->width : ids <= 65536 ? 2 : 4;
+    if (o->width && o->width != 2 && o->width != 4)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 and 4 are written",
+                         o->width);
+    if (o->width && (e->format == &heft_tokens_npz || e->format == &heft_tokens_ids))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "option width: npz has ids of 8 bytes always, and ids are decimals");
+    return e->width == 4 || ids <= 65536 ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "option width: ids up to %" PRIu32 " are written, which need 4 bytes",
+                     ids - 1);
+}
+
+static bool check_options(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if ((unsigned)o->eot > HEFT_EOT_NONE)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no kind of separator has number %u",
+                         (unsigned)o->eot);
+    if (!(o->val_fraction >= 0 && o->val_fraction < 1))
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "a share for validation is from 0 to below 1");
+    if (o->skip && (!o->jsonl_key || o->replace))
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "option skip leaves out lines of JSON: it goes with option jsonl_key, and not "
+            "with replace");
+    e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
+    if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
+        return false;
+    return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&
+           choose_width(e, err);
+}
+
+static bool find_arrays(struct heft_encoding *e, struct heft_error *err)
+{
+    const size_t n = heft_input_list_count(e->list);
+    struct heft_input_item item;
+    struct heft_buf path = {0};
+    bool ok = true;
+
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = heft_input_list_get(e->list, i, &path, &item, err);
+        e->has_arrays |= ok && heft_encode_is_npz(item.path);
+    }
+    heft_buf_release(&path);
+    return ok;
+}
+
+static bool find_inputs(struct heft_encoding *e, const char *const *inputs, size_t n,
+                        struct heft_error *err)
+{
+    const struct heft_input_how how = {e->options.sort, e->options.allow_empty};
+
+    e->n_words = n;
+    e->list = heft_input_list_new(err);
+    e->word_tokens = heft_calloc(n, sizeof *e->word_tokens, err);
+    if (!e->list || !e->word_tokens || n > UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!heft_input_list_add(e->list, inputs[i], (uint32_t)i, &how, err))
+            return false;
+    e->sum.inputs = heft_input_list_count(e->list);
+    return find_arrays(e, err);
+}
+
+struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *const *inputs,
+                                       size_t n, const struct heft_encode_options *options,
+                                       struct heft_error *err)
+{
+    struct heft_encoding *e = heft_given(v != NULL, "a vocabulary", err) &&
+                                      heft_given_paths(inputs, n, err) &&
+                                      heft_vocab_can_encode(v, err)
+                                  ? heft_calloc(1, sizeof *e, err)
+                                  : NULL;
+
+    if (!e)
+        return NULL;
+    e->v = v;
+    if (options)
+        e->options = *options;
+    if (!e->options.unicode)
+        e->options.unicode = v->unicode;
+    if (e->options.checkpoint == 0)
+        e->options.checkpoint = CHECKPOINT;
+    if (check_options(e, err) && find_inputs(e, inputs, n, err))
+        return e;
+    heft_encode_free(e);
+    return NULL;
+}
+
+bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_line line;
+    bool ok;
+
+    if (!heft_given(e != NULL, "an encoding", err))
+        return false;
+    ok = heft_encode_line_init(&line, e, err) && (!e->format || heft_encode_begin(e, err)) &&
+         (e->resume.is_over || heft_encode_inputs(e, &line, err));
+
+    heft_encode_line_release(&line); /* before the output: workers may use it */
+    return ok && (!e->out || heft_encode_commit(e, err));
+}
+
+unsigned heft_encode_width(const struct heft_encoding *e)
+{
+    if (!e || !e->format || e->format == &heft_tokens_ids)
+        return 0;
+    return e->format == &heft_tokens_npz ? 8 : e->width;
+}
+
+const char *heft_encode_format(const struct heft_encoding *e)
+{
+    return e && e->format ? e->format->name : NULL;
+}
+
+void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out)
+{
+    if (e && out)
+        *out = e->sum;
+}
+
+const char *heft_encode_input(const struct heft_encoding *e, size_t i)
+{
+    return e ? heft_input_list_path(e->list, i) : NULL;
+}
+
+const char *heft_encode_output(const struct heft_encoding *e, size_t i)
+{
+    if (!e)
+        return NULL;
+    if (e->out)
+        return heft_token_out_path(e->out, i);
+    return i == 0 ? e->output : NULL;
+}
+
+uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i)
+{
+    if (!e)
+        return 0;
+    return i < e->n_words ? e->word_tokens[i] : 0;
+}
+
+void heft_encode_free(struct heft_encoding *e)
+{
+    if (!e)
+        return;
+    heft_token_out_free(e->out);
+    heft_encode_resume_release(&e->resume, e->options.resume);
+    heft_input_list_free(e->list);
+    heft_free(e->word_tokens);
+    heft_arena_release(&e->mem);
+    heft_free(e);
+}

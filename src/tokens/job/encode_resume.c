@@ -1,0 +1,358 @@
+/* encode_resume.c: a run that survives a crash (io/journal.h). The first record says whose journal it
+ * is, each other one where input and output stood, at the same place of the text:
+ *
+ *     u64 PID | u64 n, options | u64 inputs, u64 of each        nothing else goes on from it
+ *     the output (token_save.c) | u64 is over | u64 n, place | u64 documents | u64 bytes |
+ *     u64 tokens | u64 arrays | u64 tokens told | u64 of each word
+ *
+ * The last record counts; of what the others say only lists that grow are added up: the sink's files,
+ * and what comes in pieces. */
+#include "base/checksum.h"
+#include "base/text.h"
+#include "heft/heft.h"
+#include "io/os.h"
+#include "tokens/job/encode_front.h"
+
+/* ---- whose it is ----------------------------------------------------------------------------- */
+
+/* Two checksums, of different polynomials. */
+struct mark_of {
+    uint32_t a, b;
+};
+
+static void add_to(struct mark_of *m, const void *p, size_t n)
+{
+    m->a = heft_crc32(m->a, p, n);
+    m->b = heft_crc32c(m->b, p, n);
+}
+
+static uint64_t mark_of_vocab(const struct heft_vocab *v)
+{
+    struct mark_of m = {0};
+
+    for (uint32_t id = 0; id < v->n_ids; id++) {
+        add_to(&m, &v->tokens[id].n, sizeof v->tokens[id].n);
+        if (v->tokens[id].n > 0)
+            add_to(&m, v->tokens[id].p, v->tokens[id].n);
+    }
+    if (v->n_merges > 0)
+        add_to(&m, v->merges, v->n_merges * sizeof *v->merges);
+    return (uint64_t)m.a << 32 | m.b;
+}
+
+static uint64_t mark_of_input(const struct heft_input_item *item)
+{
+    const uint64_t numbers[3] = {item->bytes, (uint64_t)item->changed, item->word};
+    struct mark_of m = {0};
+
+    add_to(&m, item->path, strlen(item->path) + 1);
+    add_to(&m, numbers, sizeof numbers);
+    return (uint64_t)m.a << 32 | m.b;
+}
+
+/* All that decides on the bytes of the output. */
+static void put_options(const struct heft_encoding *e, struct heft_buf *to)
+{
+    const struct heft_encode_options *o = &e->options;
+    const char *slash = strrchr(e->output, '/');
+    char share[HEFT_DOUBLE_MAX];
+
+    (void)heft_double_text(o->val_fraction, share); /* journals go from one locale to another */
+    heft_buf_printf(to, "%s %s %s key %s unicode %s combine %" PRIu64 " eot %d%d%d replace %d",
+                    HEFT_VERSION, slash ? slash + 1 : e->output, e->format->name,
+                    o->jsonl_key ? o->jsonl_key : "", o->unicode ? o->unicode : "", o->combine,
+                    (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
+    heft_buf_printf(to, " width %u end %" PRIu32, e->width, e->v->end);
+    heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
+                    (int)e->text.encoding, o->shard_tokens, share, mark_of_vocab(e->v), e->n_words);
+}
+
+static bool make_who(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_buf *who = &e->resume.who, options = {0}, path = {0};
+    const size_t n = heft_input_list_count(e->list);
+    struct heft_input_item item;
+    bool ok = true;
+
+    if (who->n > 0)
+        return true;
+    put_options(e, &options);
+    heft_journal_u64(who, heft_os_process());
+    heft_journal_bytes(who, options.p, options.n);
+    heft_journal_u64(who, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        ok = heft_input_list_get(e->list, i, &path, &item, err);
+        heft_journal_u64(who, ok ? mark_of_input(&item) : 0);
+    }
+    who->failed |= options.failed;
+    heft_buf_release(&options);
+    heft_buf_release(&path);
+    return ok && heft_buf_ok(who, err);
+}
+
+static bool differs(struct heft_error *err, const char *what)
+{
+    return heft_fail(
+        err, HEFT_USAGE, HEFT_NO_OFFSET,
+        "%s than in the run that was interrupted; without option resume it begins anew", what);
+}
+
+static bool input_differs(const struct heft_encoding *e, size_t i, struct heft_error *err)
+{
+    differs(err, "another input, or with other contents,");
+    return heft_error_file(err, heft_input_list_path(e->list, i));
+}
+
+static bool check_who(struct heft_encoding *e, struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_cur own;
+    struct heft_bytes theirs, ours;
+
+    if (!make_who(e, err))
+        return false;
+    own = heft_cur_of((struct heft_bytes){(uint8_t *)e->resume.who.p, e->resume.who.n}, 0);
+    e->resume.process = heft_cur_u64(record);
+    heft_token_out_keep(e->out, e->resume.process);
+    (void)heft_cur_u64(&own);
+    theirs = heft_journal_take(record);
+    ours = heft_journal_take(&own);
+    if (theirs.n != ours.n || memcmp(theirs.p, ours.p, ours.n) != 0)
+        return differs(err, "other options, another vocabulary or version of heft");
+    if (heft_cur_u64(record) != heft_cur_u64(&own))
+        return differs(err, "more or fewer inputs");
+    for (size_t i = 0; i < heft_input_list_count(e->list); i++)
+        if (heft_cur_u64(record) != heft_cur_u64(&own))
+            return input_differs(e, i, err);
+    return heft_journal_ends(record, err);
+}
+
+/* ---- writing records ------------------------------------------------------------------------- */
+
+/* Where the system will not have one a run goes on without, unless `resume` asked for it. */
+static bool make_journal(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_resume *r = &e->resume;
+    struct heft_error said = {0};
+
+    if (r->journal || r->has_none)
+        return true;
+    if (!make_who(e, err))
+        return false;
+    if (heft_journal_open(r->path, true, e->options.no_sync, &r->journal, &said))
+        return heft_journal_append(r->journal, &r->who, err);
+    r->has_none = !e->options.resume && said.code != HEFT_NOMEM;
+    if (!r->has_none)
+        *err = said;
+    return r->has_none;
+}
+
+static void put_counts(struct heft_encoding *e, bool is_over, struct heft_buf *to)
+{
+    heft_journal_u64(to, is_over ? e->sum.documents : 0); /* else another thread counts them */
+    heft_journal_u64(to, is_over ? e->sum.bytes : 0);
+    heft_journal_u64(to, e->sum.tokens);
+    heft_journal_u64(to, e->sum.arrays);
+    heft_journal_u64(to, e->told);
+    for (size_t i = 0; i < e->n_words; i++)
+        heft_journal_u64(to, e->word_tokens[i]);
+}
+
+static bool put_record(struct heft_encoding *e, const struct heft_buf *place, bool is_over,
+                       struct heft_error *err)
+{
+    struct heft_buf record = {0};
+    bool ok = heft_token_out_save(e->out, e->resume.journal, &record, err);
+
+    e->resume.has_state = true;
+    heft_journal_u64(&record, is_over);
+    heft_journal_bytes(&record, place->p, place->n);
+    put_counts(e, is_over, &record);
+    ok = ok && heft_journal_append(e->resume.journal, &record, err);
+    heft_buf_release(&record);
+    return ok;
+}
+
+bool heft_encode_record(struct heft_encoding *e, const struct heft_buf *place,
+                        struct heft_error *err)
+{
+    return make_journal(e, err) && (e->resume.has_none || put_record(e, place, false, err));
+}
+
+bool heft_encode_commit(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_buf none = {0};
+    bool ok = heft_token_out_end(e->out, err) &&
+              (!e->resume.journal || put_record(e, &none, true, err)) &&
+              heft_token_out_commit(e->out, err);
+
+    e->sum.val_tokens = heft_token_out_val(e->out);
+    heft_journal_close(e->resume.journal, ok || !e->options.resume);
+    e->resume.journal = NULL;
+    return ok;
+}
+
+/* ---- going on -------------------------------------------------------------------------------- */
+
+static void load_counts(struct heft_encoding *e, struct heft_cur *record)
+{
+    e->sum.documents = heft_cur_u64(record);
+    e->sum.bytes = e->sum.resumed = heft_cur_u64(record);
+    e->sum.tokens = heft_cur_u64(record);
+    e->sum.arrays = heft_cur_u64(record);
+    e->told = heft_cur_u64(record);
+    for (size_t i = 0; i < e->n_words; i++)
+        e->word_tokens[i] = heft_cur_u64(record);
+}
+
+static bool load_record(void *ctx, bool goes_on, struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_encoding *e = ctx;
+    struct heft_encode_resume *r = &e->resume;
+    struct heft_bytes place;
+
+    if (goes_on)
+        return heft_token_out_load_rows(e->out, record, err);
+    if (r->n_records++ == 0)
+        return check_who(e, record, err);
+    if (!heft_token_out_load(e->out, record, err))
+        return false;
+    r->is_over = heft_cur_u64(record) != 0;
+    place = heft_journal_take(record);
+    r->place.n = 0;
+    heft_buf_put(&r->place, place.p, place.n);
+    load_counts(e, record);
+    return heft_buf_ok(&r->place, err) && heft_journal_ends(record, err);
+}
+
+/* The first record says whose it is, the others begin with the files. */
+static bool load_files(void *ctx, bool goes_on, struct heft_cur *record, struct heft_error *err)
+{
+    struct heft_encoding *e = ctx;
+
+    if (goes_on)
+        return true;
+    if (e->resume.n_records++ > 0)
+        return heft_token_out_load_files(e->out, e->resume.stale, record, err);
+    e->resume.process = heft_cur_u64(record);
+    return true;
+}
+
+/* Deletes what an interrupted run left, as far as its journal can be read. */
+static bool discard(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_resume *r = &e->resume;
+    struct heft_error unread = {0};
+    bool ok;
+
+    r->stale = heft_sink_new(&(struct heft_sink_options){0}, err);
+    if (!r->stale)
+        return false;
+    ok = heft_journal_read(r->journal, load_files, e, &unread) || unread.code != HEFT_NOMEM;
+    if (!ok)
+        *err = unread;
+    heft_sink_adopt(r->stale, r->process);
+    ok = ok && heft_token_out_sweep(e->out, r->stale, err);
+    heft_sink_free(r->stale);
+    heft_journal_close(r->journal, true);
+    r->stale = NULL;
+    r->journal = NULL;
+    r->n_records = 0;
+    r->has_state = false;
+    return ok;
+}
+
+static bool open_output(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+    const struct heft_token_out_how how = {
+        .path = e->output,
+        .format = e->format,
+        .shard_tokens = o->shard_tokens,
+        .val_fraction = o->val_fraction,
+        .vocab_size =
+            (uint32_t)heft_min_u64(heft_vocab_size(e->v), e->width == 2 ? 65536 : UINT32_MAX),
+        .width = e->width,
+        .has_arrays = e->has_arrays,
+        .sink = {o->overwrite, o->no_sync},
+        .written = heft_encode_streams(e) ? o->written : NULL,
+        .written_ctx = o->written_ctx,
+    };
+
+    e->out = heft_token_out_new(&how, err);
+    return e->out != NULL;
+}
+
+/* DIR/.NAME.heft-journal */
+static bool name_journal(struct heft_encoding *e, struct heft_error *err)
+{
+    const char *slash = strrchr(e->output, '/');
+    const size_t n = slash ? (size_t)(slash + 1 - e->output) : 0;
+
+    e->resume.path = heft_arena_printf(&e->mem, err, "%.*s.%.180s.heft-journal", (int)n, e->output,
+                                       e->output + n);
+    return e->resume.path != NULL;
+}
+
+/* The journal of an earlier run, where there is one and nobody is at work with it. Without `resume`
+ * a run does without a journal rather than fail for it. */
+static bool open_journal(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_resume *r = &e->resume;
+    struct heft_error said = {0};
+
+    if (!name_journal(e, err))
+        return false;
+    if (heft_journal_open(r->path, false, e->options.no_sync, &r->journal, &said))
+        return !r->journal || e->options.resume || discard(e, err);
+    r->path = NULL;
+    if (e->options.resume || said.code == HEFT_NOMEM)
+        *err = said;
+    return !e->options.resume && said.code != HEFT_NOMEM;
+}
+
+/* A run that is long, or is to be resumed, has its journal before it has files, so that none stays
+ * behind unknown. */
+static bool begin_anew(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_buf none = {0};
+    const bool is_kept = e->resume.path && (e->options.resume || heft_input_list_bytes(e->list) >=
+                                                                     e->options.checkpoint);
+
+    if (e->options.resume)
+        heft_token_out_keep(e->out, 0);
+    return (!is_kept || make_journal(e, err)) && heft_token_out_begin(e->out, err) &&
+           (!is_kept || heft_encode_record(e, &none, err));
+}
+
+static bool go_on(struct heft_encoding *e, struct heft_error *err)
+{
+    struct heft_encode_resume *r = &e->resume;
+
+    r->has_state = true; /* also what cannot be gone on from stays */
+    if (!heft_journal_read(r->journal, load_record, e, err))
+        return false;
+    if (r->n_records > 1)
+        return heft_token_out_reopen(e->out, err);
+    return discard(e, err) && begin_anew(e, err); /* killed before its first place */
+}
+
+bool heft_encode_begin(struct heft_encoding *e, struct heft_error *err)
+{
+    const struct heft_encode_options *o = &e->options;
+
+    if (!open_output(e, err))
+        return false;
+    if (heft_input_list_streams(e->list) && o->resume)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "an input that can only be read once cannot be resumed");
+    if (!heft_input_list_streams(e->list) && !heft_encode_streams(e) && !open_journal(e, err))
+        return false;
+    return e->resume.journal ? go_on(e, err) : begin_anew(e, err);
+}
+
+void heft_encode_resume_release(struct heft_encode_resume *r, bool keep)
+{
+    heft_journal_close(r->journal, !keep || !r->has_state);
+    heft_buf_release(&r->who);
+    heft_buf_release(&r->place);
+}

@@ -1,0 +1,63 @@
+/* encode_job.h: a stretch of text on its way to ids.
+ *
+ *     text   H e l l o   w o r l d . | T h e …     of one or more documents, cut where it is safe
+ *     marks                          ^ document    what happens at a place of the text
+ *     ids    15496 995 13            464 …
+ *     events                         ^             the marks, at places of the ids */
+#ifndef HEFT_ENCODE_JOB_H
+#define HEFT_ENCODE_JOB_H
+
+#include "base/mem.h"
+#include "tokens/bpe/encoder.h"
+
+enum heft_mark_kind {
+    HEFT_MARK_BREAK, /* the text ends here, and another one begins */
+    HEFT_MARK_ID,    /* the id `value` stands here; after a break */
+    HEFT_MARK_UNIT,  /* an array (npz) or a document ends; after a break */
+    HEFT_MARK_INPUT, /* an input ends; value: its word */
+    HEFT_MARK_ARRAYS /* the arrays of the input number `value` come here; after a break */
+};
+
+struct heft_mark {
+    uint64_t value;
+    size_t at;
+    enum heft_mark_kind kind;
+};
+
+struct heft_job {
+    uint8_t *text;
+    size_t n, cap;
+    struct heft_mark *marks; /* while worked on they become events: `at` counts ids */
+    size_t n_marks, cap_marks;
+    bool is_next; /* its text goes on from the job before */
+    bool is_open; /* and into the next one */
+    struct heft_buf
+        place; /* where the inputs stand at its begin, if the run can go on from there */
+    /* The result. */
+    uint8_t *ids; /* of `width` bytes each; none where only their number is wanted */
+    size_t n_ids, cap_ids;
+    unsigned width;
+    bool count_only;
+    struct heft_buf packed; /* what a format makes of them … */
+    struct heft_job_piece *pieces;
+    size_t n_pieces, cap_pieces; /* … between UNIT marks */
+};
+
+struct heft_job_piece {
+    size_t end; /* in packed */
+    uint64_t n_ids;
+    uint32_t crc;
+};
+
+HEFT_CHECKED bool heft_job_mark(struct heft_job *job, enum heft_mark_kind kind, uint64_t value,
+                                struct heft_error *err);
+HEFT_CHECKED bool heft_job_encode(struct heft_job *job, struct heft_encoder *e,
+                                  struct heft_error *err);
+/* Hands out the ids unit by unit: [from, to) of job->ids, the last of them open. */
+typedef bool heft_job_unit_fn(struct heft_job *job, size_t from, size_t to, struct heft_error *err);
+HEFT_CHECKED bool heft_job_units(struct heft_job *job, heft_job_unit_fn *each,
+                                 struct heft_error *err);
+void heft_job_clear(struct heft_job *job);
+void heft_job_release(struct heft_job *job);
+
+#endif

@@ -1,0 +1,37 @@
+/* token_out_parts.h: what token_out.c and token_save.c share. */
+#ifndef HEFT_TOKEN_OUT_PARTS_H
+#define HEFT_TOKEN_OUT_PARTS_H
+
+#include "tokens/output/token_out.h"
+
+#define HEFT_TOKEN_BUFFER ((size_t)64 << 10)
+
+struct heft_token_track {
+    struct heft_token_file file;
+    const char *suffix; /* "", "train" or "val" */
+    uint32_t files;
+    uint64_t tokens; /* of all files */
+};
+
+struct heft_token_out {
+    struct heft_token_out_how how;
+    struct heft_sink *sink;
+    struct heft_arena mem;
+    struct heft_str stem, extension;
+    struct heft_token_track tracks[2];
+    uint64_t units;
+    struct heft_job spare; /* for ids that come from elsewhere */
+};
+
+/* What waits in buffers goes to the files. */
+HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
+
+/* Between the beginning of a track's names and its suffix: "_" or nothing. */
+const char *heft_token_out_between(const struct heft_token_out *out,
+                                   const struct heft_token_track *track);
+
+/* token_sets.c: files of that row of names which `out` did not write (before it writes: all):
+ * refused, or with `overwrite` retired. */
+HEFT_CHECKED bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* token_sets.c: files that bear names of the row that is written now, and are not of it.
+ *
+ *     x_000000.bin  x_000001.bin  │  x_000002.bin
+ *     of this run                 │  of an earlier one: who reads x_*.bin would take it, too
+ *
+ * Without `overwrite` they are refused before any work is done; else they go with the commit. */
+#include "tokens/output/token_out_parts.h"
+
+#define DIGITS 6 /* at least */
+
+static bool take_front(struct heft_str *s, struct heft_str front)
+{
+    if (!heft_str_starts(*s, front))
+        return false;
+    s->p += front.n;
+    s->n -= front.n;
+    return true;
+}
+
+/* Which file of the track's row is named so: STEM[_][SUFFIX]_000000 and an extension of ours. */
+static bool number_of(const struct heft_token_out *out, const struct heft_token_track *track,
+                      struct heft_str name, uint64_t *number)
+{
+    const size_t folder = heft_path_folder(out->how.path);
+    const struct heft_str stem = {out->stem.p + folder, out->stem.n - folder};
+    size_t digits = 0;
+
+    if (!take_front(&name, stem) ||
+        !take_front(&name, heft_str_of(heft_token_out_between(out, track))) ||
+        !take_front(&name, heft_str_of(track->suffix)) || !take_front(&name, HEFT_STR("_")))
+        return false;
+    *number = 0;
+    for (; digits < name.n && name.p[digits] >= '0' && name.p[digits] <= '9'; digits++)
+        *number = *number < UINT32_MAX ? *number * 10 + (uint64_t)(name.p[digits] - '0') : *number;
+    name.p += digits;
+    name.n -= digits;
+    return digits >= DIGITS &&
+           (heft_str_eq(name, out->extension) ||
+            (out->how.format == &heft_tokens_megatron && heft_str_eq(name, HEFT_STR(".idx"))));
+}
+
+static bool is_stale(const struct heft_token_out *out, const char *name)
+{
+    const int tracks = out->how.val_fraction > 0 ? 2 : 1;
+    uint64_t number;
+
+    for (int i = 0; i < tracks; i++)
+        if (number_of(out, &out->tracks[i], heft_str_of(name), &number))
+            return number >= out->tracks[i].files;
+    return false;
+}
+
+static bool handle(struct heft_token_out *out, struct heft_arena *mem, const char *name,
+                   struct heft_error *err)
+{
+    const char *path = heft_arena_printf(mem, err, "%.*s%s", (int)heft_path_folder(out->how.path),
+                                         out->how.path, name);
+
+    if (!path || out->how.sink.overwrite)
+        return path && heft_sink_retire(out->sink, path, err);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "belongs to a row of files that is there already; option overwrite replaces it");
+    return heft_error_file(err, path);
+}
+
+bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err)
+{
+    const int n_folder = (int)heft_path_folder(out->how.path);
+    struct heft_arena mem = {0};
+    const char *folder =
+        n_folder ? heft_arena_printf(&mem, err, "%.*s", n_folder, out->how.path) : ".";
+    const char *const *names;
+    size_t n = 0;
+    bool ok = folder != NULL;
+
+    if (ok && out->how.shard_tokens > 0 && heft_path_kind(folder) == HEFT_PATH_DIR)
+        ok = heft_path_list(folder, &mem, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = !is_stale(out, names[i]) || handle(out, &mem, names[i], err);
+    heft_arena_release(&mem);
+    return ok;
+}

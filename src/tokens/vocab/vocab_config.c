@@ -1,0 +1,203 @@
+/* vocab_config.c: what lies beside a vocabulary for transformers, and changes what texts become there:
+ *
+ *     tokenizer_config.json   {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true,
+ *                              "added_tokens_decoder": {"50257": {"content": "<x>", "special": false}}, …}
+ *     added_tokens.json       {"<x>": 50257, …}
+ *
+ * A tokenizer.json means what the library tokenizers makes of it, which reads neither: there they are
+ * noted. A list of merges with its ids means what transformers makes of it: there they are refused,
+ * unless they are only about tokens put around a text. */
+#include <stdio.h>
+
+#include "tokens/vocab/vocab_parts.h"
+
+#define CONFIG_FILE "tokenizer_config.json"
+#define ADDED_FILE  "added_tokens.json"
+
+static const struct {
+    const char *key;
+    enum heft_vocab_remark remark;
+    const char *why;
+} FLAGS[] = {
+    {"add_prefix_space", HEFT_REMARK_PREFIX, "no space is put in front of texts"},
+    {"add_bos_token", HEFT_REMARK_BOS, "no token is put in front of texts"},
+    {"add_eos_token", HEFT_REMARK_EOS, "no token is put behind texts"},
+};
+
+/* Classes that take tokenizer.json as it is, or do what GPT-2's does. */
+static const char *const PLAIN[] = {"GPT2Tokenizer", "GPT2TokenizerFast", "PreTrainedTokenizerFast",
+                                    "TokenizersBackend"};
+
+struct config {
+    struct heft_vocab_reading *r;
+    struct heft_json json;
+    bool is_pair; /* merges and ids, not a tokenizer.json */
+};
+
+/* Notes what is not followed, or takes the note back: of a key that stands there twice the last counts. */
+static bool remark(struct config *c, enum heft_vocab_remark which, bool is_set, const char *what)
+{
+    struct heft_vocab *v = c->r->v;
+
+    v->remarks[which] = is_set ? heft_arena_text(&v->mem, heft_str_of(what), c->r->err) : NULL;
+    return !is_set || v->remarks[which];
+}
+
+static bool read_flag(struct config *c, size_t i, enum heft_json_token token)
+{
+    char what[160];
+
+    if (token == HEFT_JSON_OBJECT || token == HEFT_JSON_ARRAY || token == HEFT_JSON_ERROR)
+        return heft_json_refuse(&c->json, token, FLAGS[i].key, "a boolean");
+    snprintf(what, sizeof what, CONFIG_FILE ": %s is not followed: %s", FLAGS[i].key, FLAGS[i].why);
+    return remark(c, FLAGS[i].remark, token != HEFT_JSON_FALSE && token != HEFT_JSON_NULL, what);
+}
+
+static bool read_class(struct config *c, enum heft_json_token token)
+{
+    const struct heft_str name = c->json.text;
+    bool is_plain = token == HEFT_JSON_NULL;
+    char what[200];
+
+    if (token != HEFT_JSON_STRING && token != HEFT_JSON_NULL)
+        return heft_json_refuse(&c->json, token, "tokenizer_class", "a string");
+    for (size_t i = 0; !is_plain && i < HEFT_COUNT(PLAIN); i++)
+        is_plain = heft_str_is(name, PLAIN[i]);
+    snprintf(what, sizeof what,
+             CONFIG_FILE ": tokenizer_class %.*s is not followed: texts are encoded as %s",
+             is_plain ? 0 : (int)heft_min_size(name.n, 60), is_plain ? "" : name.p,
+             c->is_pair ? "GPT2Tokenizer does" : "tokenizer.json says");
+    return remark(c, HEFT_REMARK_CLASS, !is_plain, what);
+}
+
+/* A token that texts would be searched for, unless tokenizer.json has it, too. */
+static bool remark_added(struct config *c, enum heft_vocab_remark which, struct heft_str content)
+{
+    const char *file = which == HEFT_REMARK_ADDED_FILE ? ADDED_FILE : CONFIG_FILE;
+    char what[200];
+
+    if (heft_strmap_get(&c->r->added, content) != HEFT_MAP_NONE)
+        return true;
+    snprintf(what, sizeof what, "%s: texts are not searched for the added token \"%.*s\"", file,
+             (int)heft_min_size(content.n, 60), content.p);
+    return remark(c, which, true, what);
+}
+
+/* One of added_tokens_decoder. Special tokens are looked for in no text, whoever names them. */
+static bool read_added(struct config *c)
+{
+    struct heft_str content = {"", 0};
+    bool is_special = false;
+    enum heft_json_token token;
+
+    while ((token = heft_json_next(&c->json)) == HEFT_JSON_KEY) {
+        const bool is_content = heft_str_is(c->json.text, "content");
+        const bool is_flag = heft_str_is(c->json.text, "special");
+
+        if (!is_content && !is_flag) {
+            if (!heft_json_skip(&c->json))
+                return false;
+            continue;
+        }
+        token = heft_json_next(&c->json);
+        if (token != HEFT_JSON_STRING && token != HEFT_JSON_TRUE && token != HEFT_JSON_FALSE)
+            return heft_json_refuse(&c->json, token, "added_tokens_decoder",
+                                    "objects of content, a string, and special, a boolean");
+        if (is_content)
+            content = c->json.text;
+        else
+            is_special = token == HEFT_JSON_TRUE;
+    }
+    return token == HEFT_JSON_OBJECT_END &&
+           (is_special || remark_added(c, HEFT_REMARK_ADDED, content));
+}
+
+static bool read_decoder(struct config *c, enum heft_json_token token)
+{
+    if (token != HEFT_JSON_OBJECT)
+        return heft_json_refuse(&c->json, token, "added_tokens_decoder", "an object");
+    while ((token = heft_json_next(&c->json)) == HEFT_JSON_KEY) {
+        token = heft_json_next(&c->json);
+        if (token != HEFT_JSON_OBJECT)
+            return heft_json_refuse(&c->json, token, "added_tokens_decoder",
+                                    "an object of objects");
+        if (!read_added(c))
+            return false;
+    }
+    return token == HEFT_JSON_OBJECT_END;
+}
+
+static bool read_member(struct config *c)
+{
+    const struct heft_str key = c->json.text;
+
+    if (heft_str_is(key, "tokenizer_class"))
+        return read_class(c, heft_json_next(&c->json));
+    if (heft_str_is(key, "added_tokens_decoder"))
+        return read_decoder(c, heft_json_next(&c->json));
+    for (size_t i = 0; i < HEFT_COUNT(FLAGS); i++)
+        if (heft_str_is(key, FLAGS[i].key))
+            return read_flag(c, i, heft_json_next(&c->json));
+    return heft_json_skip(&c->json);
+}
+
+/* ---- the files --------------------------------------------------------------------------- */
+
+typedef bool member_fn(struct config *c);
+
+static bool read_added_file(struct config *c)
+{
+    const struct heft_str content = c->json.text;
+
+    return heft_json_skip(&c->json) && remark_added(c, HEFT_REMARK_ADDED_FILE, content);
+}
+
+static bool read_object(struct config *c, struct heft_bytes text, member_fn *each)
+{
+    enum heft_json_token token;
+
+    if (!heft_vocab_check_text(c->r, text))
+        return false;
+    heft_json_begin(&c->json, text, 0, &c->r->v->mem, c->r->err);
+    heft_json_as_python(&c->json);
+    token = heft_json_next(&c->json);
+    if (token != HEFT_JSON_OBJECT)
+        return heft_json_refuse(&c->json, token, "the file", "an object");
+    while ((token = heft_json_next(&c->json)) == HEFT_JSON_KEY)
+        if (!each(c))
+            return false;
+    return token == HEFT_JSON_OBJECT_END && heft_json_next(&c->json) == HEFT_JSON_END;
+}
+
+/* What puts tokens around a text changes none within it, and whoever said the pattern has said what
+ * the class does. */
+static void refuse_remarks(struct heft_vocab_reading *r)
+{
+    const bool is_said = r->how && r->how->pattern;
+    static const enum heft_vocab_remark GRAVE[] = {HEFT_REMARK_PREFIX, HEFT_REMARK_ADDED,
+                                                   HEFT_REMARK_CLASS};
+
+    for (size_t i = 0; i < HEFT_COUNT(GRAVE); i++)
+        if (r->v->remarks[GRAVE[i]] && r->v->refusal.code == HEFT_OK &&
+            !(is_said && GRAVE[i] == HEFT_REMARK_CLASS))
+            heft_fail(&r->v->refusal, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                      "%s: its ids can be decoded, texts cannot be encoded",
+                      r->v->remarks[GRAVE[i]] + strlen(CONFIG_FILE ": "));
+}
+
+bool heft_vocab_read_config(struct heft_vocab_reading *r, struct heft_bytes text, bool is_pair)
+{
+    struct config c = {.r = r, .is_pair = is_pair};
+    const bool ok = read_object(&c, text, read_member);
+
+    if (ok && is_pair)
+        refuse_remarks(r);
+    return ok;
+}
+
+bool heft_vocab_read_added(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    struct config c = {.r = r};
+
+    return read_object(&c, text, read_added_file);
+}

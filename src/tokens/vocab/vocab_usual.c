@@ -1,0 +1,346 @@
+/* vocab_usual.c: encoder.json and vocab.bpe as everyone writes them, without the general readers:
+ *
+ *     {"!": 0, "\"": 1, …, "\u0120t": 256, …, "<|endoftext|>": 50256}
+ *
+ *     #version: 0.2
+ *     Ġ t
+ *
+ * of the one an object of words of the alphabet, with escapes that JSON needs and ids of up to seven
+ * digits, the highest one last; of the other lines that end with \n alone. What is anything else, or
+ * wrong, is left to the general readers, from its begin: they say what is wrong if something is.
+ *
+ * Letters are taken by eights, up to one that is not itself. Words are asked for by batches, so that
+ * where they would be is on its way. */
+#include "base/digits.h"
+#include "tokens/vocab/vocab_parts.h"
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define HIGH       EACH(0x80)
+#define BATCH      32
+#define LINE       512 /* bytes of a merge */
+#define BATCH_ROOM (BATCH * 64 + LINE)
+#define LEAST_ITEM 6 /* bytes of "a":0, */
+
+struct walk {
+    const int16_t *bytes; /* of the alphabet's characters */
+    const uint8_t *p, *end;
+    uint8_t *to; /* bytes of words */
+};
+
+/* ---- words ------------------------------------------------------------------------------- */
+
+static inline uint64_t zeros(uint64_t x)
+{
+    return (x - EACH(1)) & ~x;
+}
+
+/* The lowest bit that is set is of the first byte that is no letter which stands for itself. */
+static inline uint64_t stops(uint64_t x, bool quoted)
+{
+    const uint64_t unlike = (x + EACH(1)) | (x - EACH(0x21)) | x; /* not 21 to 7E */
+
+    return (quoted ? unlike | zeros(x ^ EACH('"')) | zeros(x ^ EACH('\\')) : unlike) & HIGH;
+}
+
+/* The character of an escape whose backslash is at w->p, of `n` bytes; one that the alphabet has not
+ * where it is none of those that are known. */
+static uint32_t escaped(const struct walk *w, size_t *n)
+{
+    const uint8_t *const p = w->p + 1;
+    uint32_t c = 0;
+
+    *n = 2;
+    if (p < w->end && (*p == '"' || *p == '\\' || *p == '/'))
+        return *p;
+    if (w->end - p < 5 || *p != 'u')
+        return 0;
+    for (int i = 1; i < 5; i++) {
+        const uint32_t digit = p[i], letter = (digit | 0x20) - 'a';
+
+        if (digit - '0' > 9 && letter > 5)
+            return 0;
+        c = c << 4 | (digit - '0' <= 9 ? digit - '0' : letter + 10);
+    }
+    *n = 6;
+    return c;
+}
+
+/* One character, however it is spelled. False: none of the alphabet. */
+static bool take_letter(struct walk *w, bool quoted)
+{
+    uint32_t c = w->p < w->end ? *w->p : 0;
+    size_t n = 1;
+
+    if (quoted && c == '"')
+        return false;
+    if (quoted && c == '\\') {
+        c = escaped(w, &n);
+    } else if (c >= 0xC2 && c <= 0xC5 && w->end - w->p > 1 && (w->p[1] & 0xC0) == 0x80) {
+        c = (c & 0x1F) << 6 | (w->p[1] & 0x3F);
+        n = 2;
+    } else if (c >= 0x80) {
+        return false;
+    }
+    if (c >= HEFT_ALPHABET_ROOM || w->bytes[c] < 0)
+        return false;
+    *w->to++ = (uint8_t)w->bytes[c];
+    w->p += n;
+    return true;
+}
+
+/* Most words begin with a space, whose character is U+0120: no guess of which do. */
+static inline void take_space(struct walk *w, bool quoted)
+{
+    const uint64_t x = heft_le64(w->p);
+    const size_t raw = (x & 0xFFFF) == 0xA0C4;
+    const size_t escape = quoted && (x & UINT64_C(0xFFFFFFFFFFFF)) == UINT64_C(0x30323130755C);
+
+    *w->to = ' ';
+    w->to += raw + escape;
+    w->p += 2 * raw + 6 * escape;
+}
+
+/* Characters of the alphabet and `last`, which ends them. */
+static inline bool take_word(struct walk *w, uint8_t last, struct heft_str *word)
+{
+    uint8_t *const first = w->to, *to;
+    const uint8_t *p, *const end = w->end;
+
+    if (end - w->p >= 8)
+        take_space(w, last == '"');
+    do {
+        uint64_t stop = 0;
+
+        for (p = w->p, to = w->to; stop == 0 && end - p >= 8;) {
+            const uint64_t x = heft_le64(p);
+            size_t n;
+
+            stop = stops(x, last == '"');
+            n = stop ? heft_lowest_bit(stop) / 8 : 8;
+            memcpy(to, p, 8);
+            p += n;
+            to += n;
+        }
+        w->p = p;
+        w->to = to;
+    } while ((p == end || *p != last) && take_letter(w, last == '"'));
+    *word = (struct heft_str){(const char *)first, (size_t)(w->to - first)};
+    return w->p < end && *w->p++ == last && word->n > 0;
+}
+
+/* ---- encoder.json ------------------------------------------------------------------------ */
+
+static inline void skip_blanks(struct walk *w)
+{
+    const uint8_t *p = w->p;
+
+    while (p < w->end && *p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    w->p = p;
+}
+
+/* Past `c` and blanks on both sides. */
+static inline bool take(struct walk *w, char c)
+{
+    skip_blanks(w);
+    if (w->p == w->end || *w->p != (uint8_t)c)
+        return false;
+    w->p++;
+    skip_blanks(w);
+    return true;
+}
+
+/* An id of up to seven digits. */
+static inline bool take_id(struct walk *w, uint32_t *id)
+{
+    const uint8_t *const first = w->p;
+    uint64_t number;
+    unsigned n;
+
+    if (w->end - w->p < 8) {
+        for (*id = 0; w->p < w->end && *w->p - (uint32_t)'0' <= 9; w->p++)
+            *id = *id * 10 + (*w->p - (uint32_t)'0');
+        return w->p > first && (*first != '0' || w->p - first == 1);
+    }
+    n = heft_few_digits(first, &number);
+    *id = n > 0 ? (uint32_t)number : 0;
+    w->p += n;
+    return n > 0;
+}
+
+/* Words that were taken and not placed yet. */
+struct batch {
+    struct heft_vocab_asked asked[BATCH];
+    uint32_t ids[BATCH];
+    size_t n;
+};
+
+static bool place_batch(struct heft_vocab_reading *r, struct batch *batch)
+{
+    uint32_t found;
+
+    for (size_t i = 0; i < batch->n; i++)
+        if (!heft_vocab_ids_put(&r->ids, &batch->asked[i], batch->ids[i], &found, r->err) ||
+            found != HEFT_MAP_NONE)
+            return false;
+    batch->n = 0;
+    return true;
+}
+
+/* `word` gets its id, below v->n_ids. */
+static bool place(struct heft_vocab_reading *r, struct batch *batch, struct heft_str word,
+                  uint32_t id)
+{
+    struct heft_vocab *v = r->v;
+
+    if (word.n > HEFT_LONGEST || id >= v->n_ids || v->tokens[id].p)
+        return false;
+    v->tokens[id] = word;
+    if (word.n == sizeof HEFT_END_OF_TEXT - 1 && heft_str_is(word, HEFT_END_OF_TEXT)) {
+        r->least_special = v->end = id;
+        return true;
+    }
+    batch->ids[batch->n] = id;
+    heft_vocab_ids_ask(&r->ids, word, &batch->asked[batch->n]);
+    return ++batch->n < BATCH || place_batch(r, batch);
+}
+
+static bool place_items(struct heft_vocab_reading *r, struct walk *w)
+{
+    struct batch batch;
+    struct heft_str word;
+    uint32_t id;
+
+    batch.n = 0;
+    if (!take(w, '{'))
+        return false;
+    do {
+        if (w->p == w->end || *w->p++ != '"')
+            return false;
+        if (!take_word(w, '"', &word) || !take(w, ':') || !take_id(w, &id) ||
+            !place(r, &batch, word, id))
+            return false;
+    } while (take(w, ','));
+    return take(w, '}') && w->p == w->end && place_batch(r, &batch);
+}
+
+/* How many ids there are where the last one is the highest; 0: it cannot be told. */
+static uint32_t count_ids(struct heft_bytes text)
+{
+    size_t n = text.n;
+    uint32_t id = 0;
+
+    while (n > 0 && (strchr(" \t\r\n}", text.p[n - 1]) && text.p[n - 1]))
+        n--;
+    for (uint32_t unit = 1; n > 0 && text.p[n - 1] - (uint32_t)'0' <= 9 && unit <= 1000000; n--) {
+        id += unit * (text.p[n - 1] - (uint32_t)'0');
+        unit *= 10;
+    }
+    return id < HEFT_MOST_IDS && id < text.n / LEAST_ITEM ? id + 1 : 0;
+}
+
+/* What is used to its end comes first: of the last, few words fill a text. */
+static bool read_ids(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    struct walk w = {.bytes = r->bytes, .p = text.p, .end = text.p + text.n};
+    struct heft_vocab *v = r->v;
+
+    v->n_ids = count_ids(text);
+    if (v->n_ids <= 256 || v->n_ids >= HEFT_MOST_MERGES ||
+        !heft_vocab_room(v, v->n_ids, v->n_ids, text.n, r->err))
+        return false;
+    v->tokens = heft_arena_zero(&v->mem, v->n_ids, sizeof *v->tokens, r->err);
+    if (!v->tokens || !heft_vocab_ids_reserve(&r->ids, &v->mem, v->tokens, v->n_ids, r->err) ||
+        !heft_vocab_reserve(r, v->n_ids))
+        return false;
+    w.to = heft_vocab_bytes(r, text.n);
+    return w.to && place_items(r, &w);
+}
+
+bool heft_vocab_usual_ids(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    struct heft_vocab *v = r->v;
+
+    if (read_ids(r, text))
+        return true;
+    heft_vocab_ids_release(&r->ids);
+    heft_arena_release(&v->mem);
+    v->tokens = NULL;
+    v->merges = NULL;
+    r->least_special = v->end = HEFT_NO_TOKEN;
+    return false;
+}
+
+/* ---- vocab.bpe --------------------------------------------------------------------------- */
+
+struct merge {
+    struct heft_vocab_asked left, right;
+};
+
+static bool take_merge(const struct heft_vocab_reading *r, struct walk *w, struct merge *merge)
+{
+    struct heft_str left, right;
+
+    if (!take_word(w, ' ', &left) || !take_word(w, '\n', &right))
+        return false;
+    heft_vocab_ids_ask(&r->ids, left, &merge->left);
+    heft_vocab_ids_ask(&r->ids, right, &merge->right);
+    return true;
+}
+
+static bool add_merge(struct heft_vocab_reading *r, const struct merge *merge)
+{
+    const struct heft_str left = merge->left.word, right = merge->right.word;
+    const struct heft_str token = {left.p, left.n + right.n}; /* they stand side by side */
+    struct heft_vocab *v = r->v;
+    const uint32_t id = heft_vocab_result(r, token);
+    const uint32_t left_id = heft_vocab_ids_find(&r->ids, &merge->left);
+    const uint32_t right_id = heft_vocab_ids_find(&r->ids, &merge->right);
+
+    if (id == HEFT_MAP_NONE || left_id == HEFT_MAP_NONE || right_id == HEFT_MAP_NONE)
+        return false;
+    v->merges[v->n_merges++] = (struct heft_merge){left_id, right_id, id};
+    return true;
+}
+
+/* There is room for a merge for each id: only odd vocabularies make one twice. */
+static bool read_merges(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    struct walk w = {.bytes = r->bytes, .p = text.p};
+    const uint8_t *const end = text.p + text.n;
+    uint8_t room[BATCH_ROOM + HEFT_VOCAB_PAD];
+    struct merge merges[BATCH];
+
+    while (w.p < end) {
+        size_t n = 0;
+
+        w.to = room;
+        while (w.p < end && n < BATCH && w.to <= room + BATCH_ROOM - LINE) {
+            w.end = w.p + heft_min_u64((uint64_t)(end - w.p), LINE);
+            if (!take_merge(r, &w, &merges[n++]))
+                return false;
+        }
+        if (n > r->v->n_ids - r->v->n_merges)
+            return false;
+        for (size_t i = 0; i < n; i++)
+            if (!add_merge(r, &merges[i]))
+                return false;
+    }
+    return r->v->n_merges > 0;
+}
+
+bool heft_vocab_usual_merges(struct heft_vocab_reading *r, struct heft_bytes text)
+{
+    const struct heft_str version = HEFT_STR("#version");
+    const uint8_t *first = text.p;
+
+    if (text.n == 0 || text.p[text.n - 1] != '\n' || r->v->n_ids >= HEFT_MOST_MERGES ||
+        (!r->v->merges && !heft_vocab_reserve(r, r->v->n_ids)))
+        return false;
+    if (heft_str_starts((struct heft_str){(const char *)text.p, text.n}, version))
+        first = (const uint8_t *)memchr(text.p, '\n', text.n) + 1;
+    if (read_merges(r, (struct heft_bytes){first, text.n - (size_t)(first - text.p)}))
+        return true;
+    r->v->n_merges = 0;
+    return false;
+}
