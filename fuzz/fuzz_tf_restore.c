@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

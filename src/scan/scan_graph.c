@@ -17,7 +17,7 @@
 #include "scan/scan_ops.h"
 #include "scan/scan_saver.h"
 #include "format/tensorflow/graph/tf_messages.h"
-#include "format/tensorflow/saved_model/tf_saved.h"
+#include "format/tensorflow/graph/tf_document.h"
 
 /* keras_metadata.pb, beside a SavedModel of Keras 2.5 and later. */
 static const struct heft_proto_field keras_node_fields[] = {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "api/checkpoint.h"
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_restore_uses.h"
 #include "heft/heft.h"
 
 #define GOLDEN "tests/golden/tf-restore/"

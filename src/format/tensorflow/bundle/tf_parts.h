@@ -24,7 +24,7 @@ const struct heft_tf_dtype *heft_tf_dtype(uint64_t number);
 /* By heft's dtype; NULL where TensorFlow has none such. */
 const struct heft_tf_dtype *heft_tf_dtype_for(enum heft_dtype dtype);
 
-/* ---- which kind of table (tf_v1.c) ---- */
+/* ---- which kind of table (tf_table.c) ---- */
 
 /* Whether a table that begins so is a V1 checkpoint and no index of a bundle. */
 bool heft_tf_is_v1(struct heft_bytes head);

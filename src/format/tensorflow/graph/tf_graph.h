@@ -261,4 +261,8 @@ HEFT_CHECKED bool heft_tf_objects_read(struct heft_tf_graph *graph, struct heft_
 /* Sorts what comes by name, and of what comes twice keeps the last. Assets of a collection. */
 HEFT_CHECKED bool heft_tf_meta_finish(struct heft_tf_graph *graph, struct heft_error *err);
 
+/* Names of all ops that a graph uses, also in the functions it calls; sorted (tf_ops.c). */
+HEFT_CHECKED bool heft_tf_ops(const struct heft_tf_graph *graph, struct heft_arena *mem,
+                              struct heft_str **ops, size_t *n, struct heft_error *err);
+
 #endif

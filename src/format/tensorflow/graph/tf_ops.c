@@ -1,7 +1,7 @@
 /* tf_ops.c: the ops that a graph uses, as TensorFlow's saved_model_cli counts them: those of its
  * nodes, and of the nodes of all functions that these call, by their op or by the attribute f of
  * PartitionedCall and StatefulPartitionedCall. Names of functions are no ops. */
-#include "format/tensorflow/saved_model/tf_saved.h"
+#include "format/tensorflow/graph/tf_graph.h"
 
 #include <stdlib.h>
 

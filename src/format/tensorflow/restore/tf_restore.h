@@ -10,7 +10,7 @@
 #define HEFT_TF_RESTORE_H
 
 #include "core/registry.h"
-#include "format/tensorflow/saved_model/tf_saved.h"
+#include "format/tensorflow/graph/tf_document.h"
 #include "wire/tensor_slice.h"
 
 #define HEFT_TF_CALL_DEPTH 64 /* functions that call one another */
@@ -101,41 +101,6 @@ HEFT_CHECKED bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_
 bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r);
 /* The source of a model that is a SavedModel, or a graph by itself; HEFT_NONE: it has none. */
 uint32_t heft_tf_restore_source(const struct heft_model *model);
-
-/* What a graph wants of its checkpoint under a key. */
-struct heft_tf_wanted {
-    struct heft_str key;
-    uint32_t dtype;        /* DataType; 0: any */
-    const uint64_t *shape; /* of the whole tensor, rank numbers */
-    unsigned rank;
-    bool has_shape;
-    struct heft_str variable; /* one that wants it, for people */
-};
-struct heft_tf_wants {
-    struct heft_tf_wanted *list; /* in the order of the graph, each key once */
-    size_t n, cap;
-    struct heft_strmap keys; /* → index of list */
-    struct heft_arena mem;
-};
-/* Of all metagraphs of the SavedModel that is sources[source]: what their restore ops will ask for,
- * whatever the present checkpoint holds. Release it, also on failure. */
-HEFT_CHECKED bool heft_tf_restore_expect(struct heft_tf_wants *wants,
-                                         const struct heft_model *model, uint32_t source,
-                                         struct heft_error *err);
-/* Whether a tensor fits what is wanted under its key; one that nothing wants fits. HEFT_MISMATCH
- * says what is wanted of it. */
-HEFT_CHECKED bool heft_tf_restore_fits(const struct heft_tf_wants *wants, struct heft_str key,
-                                       enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
-                                       struct heft_error *err);
-void heft_tf_wants_release(struct heft_tf_wants *wants);
-
-/* For heft_format.verify of a SavedModel: all metagraphs. */
-HEFT_CHECKED bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
-                                         const struct heft_listener *to, struct heft_error *err);
-/* Adds "variables" to what is said of a metagraph: an empty list where its restore op cannot be
- * followed. */
-HEFT_CHECKED bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number,
-                                        struct heft_node *in);
 
 /* ---- among the tf_restore*.c files ---- */
 

@@ -1,7 +1,7 @@
 /* tf_restore_uses.c: what others want of the way of restoring: findings for verify, "variables" for
  * info, what a checkpoint has to hold for whoever writes one. */
 #include "format/tensorflow/bundle/tf_parts.h"
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 
 /* A file that cannot be followed is at fault: that is a finding, not the end. */
 static bool is_fault(const struct heft_error *err)

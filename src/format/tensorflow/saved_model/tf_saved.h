@@ -1,38 +1,11 @@
-/* tf_saved.h: a SavedModel that has been read: its document and the index of each meta graph. The
- * format that opens it is tf_saved.c; whoever walks through graphs loads it again. */
+/* tf_saved.h: opening a SavedModel or a graph by itself: what the files that do it share. */
 #ifndef HEFT_TF_SAVED_H
 #define HEFT_TF_SAVED_H
 
 #include "core/registry.h"
 #include "core/tree.h"
-#include "format/tensorflow/graph/tf_graph.h"
-
-enum heft_tf_kind { HEFT_TF_UNKNOWN, HEFT_TF_SAVED_MODEL, HEFT_TF_META_GRAPH, HEFT_TF_GRAPH_DEF };
-
-/* What a file is by its first bytes, in either form. */
-struct heft_tf_form {
-    enum heft_tf_kind kind;
-    bool is_text;
-};
-struct heft_tf_form heft_tf_form_of(struct heft_bytes head, uint64_t size);
-
-struct heft_tf_saved {
-    struct heft_proto_doc doc;
-    struct heft_tf_form form;
-    struct heft_tf_graph *graphs; /* one at least */
-    size_t n_graphs, cap_graphs;
-    struct heft_tf_parts parts; /* of the document */
-    int64_t schema_version;
-    uint64_t unknown; /* fields that no table has */
-};
-#define HEFT_TF_MOST_GRAPHS 100
-
-/* Texts go into mem; src must live as long. Release also after a failure. */
-HEFT_CHECKED bool heft_tf_saved_read(struct heft_tf_saved *saved, const struct heft_source *src,
-                                     struct heft_arena *mem, struct heft_error *err);
-void heft_tf_saved_release(struct heft_tf_saved *saved);
-
-/* ---- parts of the format ---- */
+#include "format/tensorflow/graph/tf_document.h"
+#include "format/tensorflow/saved_model/tf_restore_uses.h"
 
 struct heft_tf_saving {
     struct heft_model *model;
@@ -56,9 +29,6 @@ HEFT_CHECKED bool heft_tf_about_shape(struct heft_arena *mem, struct heft_node *
 /* The functions that the root object has, and what they are called with (tf_saved_functions.c). */
 HEFT_CHECKED bool heft_tf_about_functions(struct heft_tf_saving *s,
                                           const struct heft_tf_graph *graph, struct heft_node *in);
-/* Names of all ops that a graph uses, also in the functions it calls; sorted (tf_ops.c). */
-HEFT_CHECKED bool heft_tf_ops(const struct heft_tf_graph *graph, struct heft_arena *mem,
-                              struct heft_str **ops, size_t *n, struct heft_error *err);
 /* The files beside it: variables, assets, fingerprint, warm-up requests (tf_saved_files.c). */
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
 /* Finds the checkpoint that was saved with a .meta: sets s->checkpoint. */

@@ -11,7 +11,7 @@
  * What is a map in the file comes by key. A shape of unknown rank is null, an unknown dimension -1. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_parts.h"
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 
 #define KEY HEFT_STR
 

@@ -7,7 +7,7 @@
  *
  * A graph that reads nothing (frozen, initialized by its own ops) lacks nothing. */
 #include "base/text.h"
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 
 #define INDEX       "variables/variables.index"
 #define NAMES_SHOWN 3

@@ -9,7 +9,7 @@
  * written. Its graph of objects, strings and the counter of saves stay what they are. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
-#include "format/tensorflow/restore/tf_restore.h"
+#include "format/tensorflow/saved_model/tf_restore_uses.h"
 #include "format/tensorflow/bundle/tf_twins.h"
 #include "format/tensorflow/write/tf_write.h"
 #include "wire/sstable_write.h"
