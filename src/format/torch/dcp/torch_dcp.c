@@ -11,7 +11,7 @@
 
 #include "core/registry.h"
 #include "format/torch/dcp/torch_dcp.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 struct reader {
     struct heft_model *model;

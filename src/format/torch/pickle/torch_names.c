@@ -125,3 +125,21 @@ bool heft_torch_check_names(struct heft_torch_walk *w, size_t begin)
     heft_strmap_release(&names);
     return ok;
 }
+
+/* ---- rows of TorchScript ---- */
+
+bool heft_torch_remember_row(struct heft_torch *t, uint32_t node, struct heft_error *err)
+{
+    return !t->is_script || heft_u32map_get(&t->row_of, node) != HEFT_MAP_NONE ||
+           heft_u32map_set(&t->row_of, node, (uint32_t)(t->model->n_rows - 1), err);
+}
+
+bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name)
+{
+    const uint32_t row = t->is_script ? heft_u32map_get(&t->row_of, node) : HEFT_MAP_NONE;
+
+    if (row == HEFT_MAP_NONE)
+        return false;
+    *name = t->model->rows[row].name;
+    return true;
+}

@@ -657,3 +657,23 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
 {
     return (t->model->salvage ? salvage_tensor : find_tensor)(t, node, out, err);
 }
+
+/* ---- tags of TorchScript ---- */
+
+/* Each value was made before the call around it, so the loop ends. */
+bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err)
+{
+    while (heft_torch_is(t, *node, HEFT_PICKLE_CALL) &&
+           heft_torch_callee(t, *node) == HEFT_TORCH_TAGGED) {
+        const struct heft_pickle_node *n = heft_torch_node(t, *node);
+
+        if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
+            return true; /* not as torch writes it: an object like any other */
+        if (t->budget == 0)
+            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
+                             "more type tags than limits.expansion allows");
+        t->budget--;
+        *node = heft_torch_item(t, n->u.call.args, 0);
+    }
+    return true;
+}

@@ -13,7 +13,7 @@
  * tells the whole story. */
 #include "base/text.h"
 #include "core/registry.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 #include "format/torch/write/torch_write.h"
 
 /* ---- probe ------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
  * Rows: the weights in the order of their config, then constants.NAME; with several models behind
  * the name of theirs. */
 #include "core/registry.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 #include "wire/json.h"
 
 #include "base/text.h"

@@ -10,7 +10,7 @@
  *
  * Layout: record k+1 begins right behind record k and its data descriptor; its payload is moved to
  * the next multiple of the alignment by padding within the local header's extra field. */
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 #include "base/text.h"
 

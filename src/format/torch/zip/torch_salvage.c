@@ -11,7 +11,7 @@
  * nothing can tell then whether the names and shapes in it are right. */
 #include "base/checksum.h"
 #include "base/endian.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 /* ---- records ----------------------------------------------------------------------------- */
 
@@ -81,26 +81,6 @@ bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *en
     return close_open(&z->model->sources[z->source].source, entry, bytes, err);
 }
 
-bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id, const struct heft_error *found,
-                             struct heft_error *err)
-{
-    struct heft_torch_storage s = {0};
-    struct heft_error ignored = {0};
-    uint32_t more, index;
-    bool is_meta;
-
-    if (!heft_torch_read_persid(t, id, &s, &is_meta, &more, &ignored))
-        s = (struct heft_torch_storage){.key = HEFT_STR("")}; /* all of these are one */
-    if (!heft_strmap_add(&t->lost, s.key, (uint32_t)t->n_storages, &index, err))
-        return false;
-    t->meanings[id] = index;
-    if (index != HEFT_MAP_NONE)
-        return true;
-    s.storage = HEFT_NONE;
-    s.lost = heft_model_reason(t->model, found, err);
-    return s.lost && heft_torch_add_storage(t, id, &s, err);
-}
-
 /* ---- the pickle -------------------------------------------------------------------------- */
 
 bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_entry *entry,
@@ -125,22 +105,6 @@ bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_en
               ": names, shapes and places of tensors may be wrong",
               crc, entry->crc);
     return heft_model_damage(z->model, z->source, what, &found, err);
-}
-
-bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes data,
-                            const struct heft_pickle_limits *limits, struct heft_error *err)
-{
-    struct heft_error why = {0};
-    const char *what;
-
-    if (!heft_pickle_salvage(&t->pickle, data, t->base, limits, &t->graph, &why, err))
-        return false;
-    if (why.code == HEFT_OK)
-        return true;
-    t->broken = true;
-    what =
-        heft_arena_printf(&t->scratch, err, "%s breaks off, what it names behind is lost", t->what);
-    return what && heft_model_damage(t->model, t->source, what, &why, err);
 }
 
 /* ---- how long the file should be --------------------------------------------------------- */

@@ -15,7 +15,7 @@
  * Rows: the attributes of the module and of its submodules by their path, then constants.0 …, then
  * bytecode.0 … for storages that only bytecode.pkl has. What is no tensor is a value. */
 #include "core/registry.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 #include "base/text.h"
 
@@ -37,42 +37,6 @@ struct script {
 bool heft_torch_is_script(const struct heft_torch_zip *z)
 {
     return heft_torch_record(z, CONSTANTS) != HEFT_NONE;
-}
-
-/* ---- for the walk ------------------------------------------------------------------------ */
-
-/* Each value was made before the call around it, so the loop ends. */
-bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err)
-{
-    while (heft_torch_is(t, *node, HEFT_PICKLE_CALL) &&
-           heft_torch_callee(t, *node) == HEFT_TORCH_TAGGED) {
-        const struct heft_pickle_node *n = heft_torch_node(t, *node);
-
-        if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
-            return true; /* not as torch writes it: an object like any other */
-        if (t->budget == 0)
-            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
-                             "more type tags than limits.expansion allows");
-        t->budget--;
-        *node = heft_torch_item(t, n->u.call.args, 0);
-    }
-    return true;
-}
-
-bool heft_torch_remember_row(struct heft_torch *t, uint32_t node, struct heft_error *err)
-{
-    return !t->is_script || heft_u32map_get(&t->row_of, node) != HEFT_MAP_NONE ||
-           heft_u32map_set(&t->row_of, node, (uint32_t)(t->model->n_rows - 1), err);
-}
-
-bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name)
-{
-    const uint32_t row = t->is_script ? heft_u32map_get(&t->row_of, node) : HEFT_MAP_NONE;
-
-    if (row == HEFT_MAP_NONE)
-        return false;
-    *name = t->model->rows[row].name;
-    return true;
 }
 
 /* ---- values ------------------------------------------------------------------------------ */

@@ -5,7 +5,7 @@
  * Nobody needs them to read a file whose directory is there, so opening leaves them alone. A tool
  * that reads a zip from its beginning goes by them: one that says otherwise is a finding. */
 #include "core/registry.h"
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 struct telling {
     const struct heft_listener *to;

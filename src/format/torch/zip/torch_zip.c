@@ -6,7 +6,7 @@
  *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY (torch_script.c)
  *
  * The root may have any name: it is the folder of data.pkl. */
-#include "format/torch/pickle/torch_parts.h"
+#include "format/torch/zip/torch_archive.h"
 
 /* A deflated pickle is inflated in memory: real ones are stored, and small. */
 #define DEFLATED_PICKLE (UINT64_C(64) << 20)

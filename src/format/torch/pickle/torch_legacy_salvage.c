@@ -8,7 +8,7 @@
  * There are no checksums. All that vouches for a place is the count in front of a storage, which must
  * be the one that the object's pickle says; each storage is judged by its own, so one that is damaged
  * loses no other. Nothing vouches for the bytes behind it. */
-#include "format/torch/legacy/torch_legacy.h"
+#include "format/torch/pickle/torch_legacy.h"
 
 #include <stdlib.h>
 
