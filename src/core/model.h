@@ -269,7 +269,7 @@ struct heft_model {
                                   members are members of info --json (core/tree.h). heft_model_about
                                   makes it; NULL: nothing */
     struct heft_tree_taker *taker; /* set before opening, by the writer that wants the graph of the
-                                      object's pickle (format/torch/write/torch_keep.h); NULL: nobody asks */
+                                      object's pickle (format/torch/pickle/torch_walk.h); NULL: nobody asks */
     bool has_tree; /* the object is more than a flat dictionary of tensors, and a writer of its kind
                       can have it again */
     struct heft_trail *trail; /* to be filled while opening; NULL: nobody asks (core/trail.h) */

@@ -9,6 +9,7 @@
  *                      torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
  *     torch_trail.c    which opcodes made a row, for those who ask
+ *     torch_plain.c    whether its rows are all that it says
  *     torch_damage.c   what of it is lost, for those who salvage
  *
  * A container says where the bytes behind a persistent id are. The one that pickles hold themselves is
@@ -247,6 +248,14 @@ HEFT_CHECKED bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct 
 HEFT_CHECKED bool heft_torch_remember_row(struct heft_torch *t, uint32_t node,
                                           struct heft_error *err);
 bool heft_torch_has_row(const struct heft_torch *t, uint32_t node, struct heft_str *name);
+
+/* ---- torch_plain.c ---- */
+
+/* Whether a dictionary's _metadata is what modules leave there, and so can be written. */
+bool heft_torch_modules_fit(const struct heft_value *modules);
+/* Whether the object of the pickle is no more than a flat dictionary of plain tensors, which
+ * torch_write_pickle.c writes as it was. */
+bool heft_torch_is_plain(const struct heft_torch *t);
 
 /* ---- torch_trail.c ---- */
 

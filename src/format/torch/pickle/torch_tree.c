@@ -12,7 +12,7 @@
  * The graph is the file's: it may hold cycles (a value met again within itself becomes an opaque
  * "cycle"), and share a value in many places ("billion laughs"): whatever is met again, and every
  * value made, is paid for from limits.expansion, so the walk is linear in the pickle plus that. */
-#include "format/torch/write/torch_keep.h"
+#include "format/torch/pickle/torch_walk.h"
 
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
 {
@@ -109,9 +109,10 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
     return true;
 }
 
-static bool keeps(const struct heft_torch_walk *w)
+/* NULL where nobody takes the tree. */
+static const struct heft_tree_taker *taker_of(const struct heft_torch_walk *w)
 {
-    return w->t->is_object && w->t->model->taker;
+    return w->t->is_object ? w->t->model->taker : NULL;
 }
 
 /* For those who ask: which opcodes made the row that was just added. */
@@ -148,7 +149,7 @@ static bool push_frame(struct heft_torch_walk *w, const struct place *at, bool i
     f.end = w->n_entries;
     w->marks[node] |= HEFT_TORCH_MARK_OPEN;
     w->frames[w->n_frames++] = f;
-    return !keeps(w) || heft_keep_open(w);
+    return !taker_of(w) || taker_of(w)->open(w);
 }
 
 static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
@@ -178,7 +179,7 @@ static bool pop_frame(struct heft_torch_walk *w)
     const bool is_opaque = f.value->kind == HEFT_VALUE_OPAQUE;
     const bool only_tensors = f.has_tensor && !f.has_other && !is_opaque;
 
-    if (keeps(w) && !heft_keep_close(w))
+    if (taker_of(w) && !taker_of(w)->close(w))
         return false;
     w->n_frames--;
     if (f.node != HEFT_PICKLE_NIL)
@@ -245,7 +246,7 @@ static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
         return false;
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !keeps(w) || heft_keep_value(w);
+    return !taker_of(w) || taker_of(w)->value(w);
 }
 
 static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
@@ -266,9 +267,9 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
         (!heft_torch_add_row(w, at->node, made, &name) || !keep_trail(w, at->node, made) ||
          !heft_torch_remember_row(w->t, at->node, w->err)))
         return false;
-    if (keeps(w) && made->found != HEFT_TORCH_PARTS &&
-        !heft_keep_tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
-                                                           : HEFT_NONE))
+    if (taker_of(w) && made->found != HEFT_TORCH_PARTS &&
+        !taker_of(w)->tensor(w, made->found == HEFT_TORCH_ROW ? (uint32_t)w->t->model->n_rows - 1
+                                                              : HEFT_NONE))
         return false;
     w->n_recast += made->is_recast;
     top_frame(w)->has_tensor = true;
@@ -333,7 +334,7 @@ static bool visit(struct heft_torch_walk *w, struct place *at)
     *value = leaf;
     attach(top_frame(w), value);
     top_frame(w)->has_other = true;
-    return !keeps(w) || heft_keep_value(w);
+    return !taker_of(w) || taker_of(w)->value(w);
 }
 
 /* What entries are called whose key is no node. */
@@ -453,7 +454,7 @@ static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
         return false;
     f.value->kind = HEFT_VALUE_DICT;
     w->frames[w->n_frames++] = f;
-    return (!keeps(w) || heft_keep_open(w)) && walk_frames(w);
+    return (!taker_of(w) || taker_of(w)->open(w)) && walk_frames(w);
 }
 
 /* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
@@ -533,8 +534,8 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
             t->values->key = "";
     }
     if (ok && t->is_object && !t->model->taker)
-        t->model->has_tree = !heft_keep_is_plain(t);
-    ok = ok && (!keeps(&w) || heft_keep_take(t, err));
+        t->model->has_tree = !heft_torch_is_plain(t);
+    ok = ok && (!taker_of(&w) || taker_of(&w)->take(t, err));
     t->model->n_objects =
         (uint32_t)heft_min_u64(UINT32_MAX, (uint64_t)t->model->n_objects + t->pickle.count);
     heft_free(w.frames);

@@ -104,6 +104,21 @@ struct heft_torch_walk {
     struct heft_error *err;
 };
 
+/* Who takes the tree of a pickle while it is walked (model->taker): the writer that keeps it. It is the
+ * first member of the writer's own struct. */
+struct heft_tree_taker {
+    /* A frame that was just pushed. */
+    bool (*open)(struct heft_torch_walk *w);
+    /* The row that was just added, or (HEFT_NONE) a tensor that cannot be read. */
+    bool (*tensor)(struct heft_torch_walk *w, uint32_t row);
+    /* A value at the path. */
+    bool (*value)(struct heft_torch_walk *w);
+    /* The newest frame, before it is popped. */
+    bool (*close)(struct heft_torch_walk *w);
+    /* The graph, after the walk. */
+    bool (*take)(struct heft_torch *t, struct heft_error *err);
+};
+
 /* ---- torch_tree.c ---- */
 
 /* Pays for so many values from limits.expansion. `node` is for the error. */

@@ -1,87 +1,12 @@
 /* torch_keep.c: opens the source of a conversion once more, takes the graph of its pickle, and makes
  * the new pickle and the list of its storages from it.
  *
- *     plan ─► heft_keep_plan ─► open (as before, with a taker) ─► heft_keep_take ─► out->pickle
+ *     plan ─► heft_keep_plan ─► open (as before, with a taker) ─► take ─► out->pickle
  *
  * The rows of this reading are those of the model, which is checked. */
 #include "format/torch/write/torch_keep.h"
 
 #include "core/registry.h"
-
-/* ---- what needs no tree ------------------------------------------------------------------ */
-
-static bool is_ordered_dict(const struct heft_torch *t, uint32_t node)
-{
-    const struct heft_torch_global *class;
-
-    if (!heft_torch_is(t, node, HEFT_PICKLE_CALL) ||
-        heft_torch_count(t, heft_torch_node(t, node)->u.call.args))
-        return false;
-    class = heft_torch_global_of(t, heft_torch_node(t, node)->u.call.callee);
-    return class && strcmp(class->name, "OrderedDict") == 0;
-}
-
-/* ("storage", class, key, "cpu", elements) */
-static bool is_on_cpu(const struct heft_torch *t, uint32_t id)
-{
-    const uint32_t args = heft_torch_is(t, id, HEFT_PICKLE_PERSID)
-                              ? heft_torch_node(t, id)->u.call.args
-                              : HEFT_PICKLE_NIL;
-
-    return heft_torch_is(t, args, HEFT_PICKLE_TUPLE) && heft_torch_count(t, args) >= 5 &&
-           heft_torch_is_word(t, heft_torch_item(t, args, 3), HEFT_STR("cpu"));
-}
-
-/* A tensor that the writer of state dicts writes as it was: no gradient, no hooks, no flags. */
-static bool is_plain_tensor(const struct heft_torch *t, uint32_t node)
-{
-    const struct heft_pickle_node *n = heft_torch_node(t, node);
-    enum heft_torch_kind kind;
-    uint32_t args, hooks, grad;
-
-    if (n->kind != HEFT_PICKLE_CALL || n->state != HEFT_PICKLE_NIL)
-        return false;
-    kind = heft_torch_callee(t, node);
-    args = n->u.call.args;
-    if (!(kind == HEFT_TORCH_REBUILD_V2 && heft_torch_count(t, args) == 6) &&
-        !(kind == HEFT_TORCH_REBUILD_V3 && heft_torch_count(t, args) == 7))
-        return false;
-    grad = heft_torch_item(t, args, 4);
-    hooks = heft_torch_item(t, args, 5);
-    return heft_torch_is(t, grad, HEFT_PICKLE_BOOL) && !heft_torch_node(t, grad)->u.integer &&
-           is_ordered_dict(t, hooks) && heft_torch_count(t, hooks) == 0 &&
-           is_on_cpu(t, heft_torch_item(t, args, 0));
-}
-
-/* {"_metadata": …}, which modules leave on their state dicts, and nothing else. */
-static bool is_plain_state(const struct heft_torch *t, uint32_t root)
-{
-    const uint32_t state = heft_torch_node(t, root)->state;
-    const struct heft_value *modules = t->values ? t->values->first_child : NULL;
-
-    if (state == HEFT_PICKLE_NIL)
-        return !modules;
-    return is_ordered_dict(t, root) && heft_torch_is(t, state, HEFT_PICKLE_DICT) &&
-           heft_torch_count(t, state) == 2 &&
-           heft_torch_is_word(t, heft_torch_item(t, state, 0), HEFT_STR("_metadata")) && modules &&
-           !modules->next_sibling && heft_torch_modules_fit(modules);
-}
-
-bool heft_keep_is_plain(const struct heft_torch *t)
-{
-    const uint32_t root = t->pickle.root;
-    struct heft_pickle_iter iter = heft_pickle_items(&t->pickle, root);
-    uint32_t key, value;
-
-    if ((!heft_torch_is(t, root, HEFT_PICKLE_DICT) && !is_ordered_dict(t, root)) ||
-        !is_plain_state(t, root))
-        return false;
-    while (heft_pickle_next(&iter, &key))
-        if (!heft_torch_is(t, key, HEFT_PICKLE_STR) || !heft_pickle_next(&iter, &value) ||
-            !is_plain_tensor(t, value))
-            return false;
-    return true;
-}
 
 /* ---- the storages ------------------------------------------------------------------------ */
 
@@ -103,7 +28,7 @@ static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
     return sorted != NULL;
 }
 
-static bool find_top(struct heft_tree_taker *k, const struct heft_torch *t, struct heft_error *err)
+static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct heft_error *err)
 {
     if (!k->has_top && *k->root == '\0') { /* a tensor, or a value without parts */
         k->top = t->pickle.root;
@@ -113,9 +38,9 @@ static bool find_top(struct heft_tree_taker *k, const struct heft_torch *t, stru
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no container stands at \"%s\"", k->root);
 }
 
-bool heft_keep_take(struct heft_torch *t, struct heft_error *err)
+static bool take(struct heft_torch *t, struct heft_error *err)
 {
-    struct heft_tree_taker *k = t->model->taker;
+    struct heft_keep *k = (struct heft_keep *)t->model->taker;
     struct heft_torch_out *out = k->out;
 
     k->was_asked = true;
@@ -137,7 +62,7 @@ static bool same_rows(const struct heft_model *a, const struct heft_model *b,
     return same || heft_fail(err, HEFT_IO, HEFT_NO_OFFSET, "the file changed while it was read");
 }
 
-static bool map_rows(struct heft_tree_taker *k, struct heft_error *err)
+static bool map_rows(struct heft_keep *k, struct heft_error *err)
 {
     const struct heft_cargo *cargo = k->out->cargo;
     const size_t n = cargo->model->n_rows;
@@ -152,7 +77,7 @@ static bool map_rows(struct heft_tree_taker *k, struct heft_error *err)
 }
 
 /* The file once more, by the source that is open: what is read is what was read. */
-static bool read_again(struct heft_tree_taker *k, struct heft_error *err)
+static bool read_again(struct heft_keep *k, struct heft_error *err)
 {
     const struct heft_model *model = k->out->cargo->model;
     const struct heft_model_source *from = &model->sources[0];
@@ -162,7 +87,7 @@ static bool read_again(struct heft_tree_taker *k, struct heft_error *err)
     bool ok;
 
     heft_model_init(&again, &model->limits);
-    again.taker = k;
+    again.taker = &k->taker;
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&
          heft_registry_open_source(&again, index, from->format->name, err) &&
@@ -207,7 +132,7 @@ static bool has_renames(const struct heft_convert_options *options)
     return false;
 }
 
-static void release(struct heft_tree_taker *k)
+static void release(struct heft_keep *k)
 {
     heft_selector_free(k->selector);
     heft_arena_release(&k->scratch);
@@ -227,10 +152,15 @@ static void release(struct heft_tree_taker *k)
 bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, struct heft_error *err)
 {
     const struct heft_convert_options *options = out->plan->options;
-    struct heft_tree_taker k = {.out = out,
-                                .style = style,
-                                .root = options->root ? options->root : "",
-                                .renames = has_renames(options)};
+    struct heft_keep k = {.taker = {.open = heft_keep_open,
+                                    .tensor = heft_keep_tensor,
+                                    .value = heft_keep_value,
+                                    .close = heft_keep_close,
+                                    .take = take},
+                          .out = out,
+                          .style = style,
+                          .root = options->root ? options->root : "",
+                          .renames = has_renames(options)};
     bool ok;
 
     k.selector = heft_selector_new(NULL, options->rules, options->n_rules, err);

@@ -45,7 +45,8 @@ struct heft_keep_frame {
     bool is_below;      /* the root, or below it */
 };
 
-struct heft_tree_taker {
+struct heft_keep {
+    struct heft_tree_taker taker; /* what the walk calls */
     struct heft_torch_out *out;
     enum heft_torch_style style;
     struct heft_selector *selector;
@@ -80,7 +81,7 @@ struct heft_tree_taker {
 };
 #define HEFT_KEEP_UNCHANGED (HEFT_NONE - 1)
 
-/* ---- torch_keep_choose.c: called by the walk where model->taker is set ---- */
+/* ---- torch_keep_choose.c: what the walk calls (struct heft_tree_taker) ---- */
 
 /* A frame that was just pushed. */
 HEFT_CHECKED bool heft_keep_open(struct heft_torch_walk *w);
@@ -91,26 +92,18 @@ HEFT_CHECKED bool heft_keep_value(struct heft_torch_walk *w);
 /* The newest frame, before it is popped. */
 HEFT_CHECKED bool heft_keep_close(struct heft_torch_walk *w);
 
-/* ---- torch_keep.c ---- */
-
-/* The graph, after the walk. */
-HEFT_CHECKED bool heft_keep_take(struct heft_torch *t, struct heft_error *err);
-/* Whether the object of the pickle is no more than a flat dictionary of plain tensors, which
- * torch_write_pickle.c writes as it was. */
-bool heft_keep_is_plain(const struct heft_torch *t);
-
 /* ---- torch_keep_views.c ---- */
 
 /* Fills out->items, views, view_of. */
-HEFT_CHECKED bool heft_keep_find_views(struct heft_tree_taker *k, struct heft_torch *t,
+HEFT_CHECKED bool heft_keep_find_views(struct heft_keep *k, struct heft_torch *t,
                                        struct heft_error *err);
 /* The change of a container's node, or NULL. */
-const struct heft_keep_change *heft_keep_change_of(const struct heft_tree_taker *k, uint32_t node);
+const struct heft_keep_change *heft_keep_change_of(const struct heft_keep *k, uint32_t node);
 
 /* ---- torch_keep_write.c ---- */
 
 /* Writes the graph into out->pickle; out->turn[piece] becomes its place in the pickle's order. */
-HEFT_CHECKED bool heft_keep_write(struct heft_tree_taker *k, struct heft_torch *t,
+HEFT_CHECKED bool heft_keep_write(struct heft_keep *k, struct heft_torch *t,
                                   struct heft_error *err);
 
 #endif

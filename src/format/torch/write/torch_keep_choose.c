@@ -13,9 +13,9 @@
 
 enum { TAKEN = 1, LEFT = 2, HAS_TENSOR = 4 }; /* of an entry */
 
-static struct heft_tree_taker *taker_of(const struct heft_torch_walk *w)
+static struct heft_keep *keep_of(const struct heft_torch_walk *w)
 {
-    return w->t->model->taker;
+    return (struct heft_keep *)w->t->model->taker; /* its first member */
 }
 
 static struct heft_torch_frame *newest(const struct heft_torch_walk *w)
@@ -31,7 +31,7 @@ static size_t current(const struct heft_torch_walk *w)
 
 static bool is_below(const struct heft_torch_walk *w)
 {
-    return w->n_frames && taker_of(w)->frames[w->n_frames - 1].is_below;
+    return w->n_frames && keep_of(w)->frames[w->n_frames - 1].is_below;
 }
 
 /* The first n bytes of the path, below --root. */
@@ -39,7 +39,7 @@ static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
 {
     struct heft_str rest;
 
-    heft_name_below((struct heft_str){w->path.p, n}, taker_of(w)->root, &rest);
+    heft_name_below((struct heft_str){w->path.p, n}, keep_of(w)->root, &rest);
     return rest;
 }
 
@@ -49,7 +49,7 @@ static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
  * its tensors begin with. */
 static bool rename_container(struct heft_torch_walk *w, struct heft_str path, struct heft_str *to)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const struct heft_convert_options *options = k->out->plan->options;
 
     to->p = heft_arena_printf(&k->scratch, w->err, "%.*s.", (int)path.n, path.p);
@@ -59,7 +59,7 @@ static bool rename_container(struct heft_torch_walk *w, struct heft_str path, st
 
 bool heft_keep_open(struct heft_torch_walk *w)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const struct heft_torch_frame *f = newest(w);
     const struct heft_str path = {w->path.p, f->path};
     struct heft_keep_frame frame = {0};
@@ -100,7 +100,7 @@ static bool cannot_move(struct heft_torch_walk *w, struct heft_str from, struct 
 static bool rename_entry(struct heft_torch_walk *w, size_t f, size_t at, struct heft_str name,
                          struct heft_str to)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const struct heft_str within = k->frames[f].to;
     const struct heft_str parent = path_below(w, w->frames[f].path);
     const bool in_top = within.n == 0;
@@ -122,7 +122,7 @@ static bool rename_entry(struct heft_torch_walk *w, size_t f, size_t at, struct 
 
 bool heft_keep_tensor(struct heft_torch_walk *w, uint32_t row)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const uint32_t item = row == HEFT_NONE ? HEFT_NONE : k->item_of_row[row];
 
     if (!is_below(w))
@@ -136,7 +136,7 @@ bool heft_keep_tensor(struct heft_torch_walk *w, uint32_t row)
 
 static bool judge(struct heft_torch_walk *w, size_t path, uint8_t *fate)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const size_t n = w->path.n;
     struct heft_str name;
     char next;
@@ -157,7 +157,7 @@ bool heft_keep_value(struct heft_torch_walk *w)
 {
     if (!is_below(w) || newest(w)->is_tensor)
         return true;
-    return judge(w, w->path.n, &taker_of(w)->fates[current(w)]);
+    return judge(w, w->path.n, &keep_of(w)->fates[current(w)]);
 }
 
 /* ---- containers -------------------------------------------------------------------------- */
@@ -240,7 +240,7 @@ struct tally {
 static struct tally count_fates(const struct heft_torch_walk *w, const struct heft_torch_frame *f,
                                 const struct pairs *p)
 {
-    const struct heft_tree_taker *k = taker_of(w);
+    const struct heft_keep *k = keep_of(w);
     const size_t first = p->n ? p->first : f->first, end = p->n ? first + p->n : f->end;
     struct tally out = {.first_left = SIZE_MAX};
 
@@ -273,7 +273,7 @@ static bool refuse_part(struct heft_torch_walk *w, const struct heft_torch_frame
 
 static bool note_whole(struct heft_torch_walk *w, const struct heft_torch_frame *f)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
 
     if (k->n_whole++ >= NAMES_SHOWN)
         return true;
@@ -285,7 +285,7 @@ static bool note_whole(struct heft_torch_walk *w, const struct heft_torch_frame 
 /* New keys next to those that stay: no two alike. */
 static bool check_keys(struct heft_torch_walk *w, const struct pairs *p, const uint32_t *what)
 {
-    const struct heft_tree_taker *k = taker_of(w);
+    const struct heft_keep *k = keep_of(w);
     struct heft_strmap seen = {0};
     bool ok = true;
 
@@ -314,14 +314,13 @@ static bool check_keys(struct heft_torch_walk *w, const struct pairs *p, const u
     return ok;
 }
 
-static bool same_keys(const struct heft_tree_taker *k, uint32_t a, uint32_t b)
+static bool same_keys(const struct heft_keep *k, uint32_t a, uint32_t b)
 {
     return a == b || (a >= HEFT_RENAME_PAIR && b >= HEFT_RENAME_PAIR &&
                       heft_str_eq(k->keys[a - HEFT_RENAME_PAIR], k->keys[b - HEFT_RENAME_PAIR]));
 }
 
-static bool same_change(const struct heft_tree_taker *k, uint32_t known, const uint32_t *what,
-                        uint32_t n)
+static bool same_change(const struct heft_keep *k, uint32_t known, const uint32_t *what, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!same_keys(k, known == HEFT_KEEP_UNCHANGED ? HEFT_KEEP_PAIR : k->changes[known].what[i],
@@ -334,7 +333,7 @@ static bool same_change(const struct heft_tree_taker *k, uint32_t known, const u
 static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                         const struct pairs *p, const struct tally *tally)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const uint32_t known = heft_u32map_get(&k->changed, p->node);
     struct heft_keep_change change = {.n = p->n};
 
@@ -368,7 +367,7 @@ static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame
 /* What the parent is told. A tensor with a row of its own is what that is. */
 static bool tell_parent(struct heft_torch_walk *w, const struct heft_torch_frame *f, uint8_t fate)
 {
-    struct heft_tree_taker *k = taker_of(w);
+    struct heft_keep *k = keep_of(w);
     const size_t parent = w->n_frames - 2;
     size_t at;
 

@@ -13,7 +13,7 @@
 #define NAMES_SHOWN 8
 
 struct search {
-    struct heft_tree_taker *k;
+    struct heft_keep *k;
     struct heft_torch *t;
     uint8_t *seen; /* a node */
     uint32_t *stack;
@@ -21,7 +21,7 @@ struct search {
     struct heft_error *err;
 };
 
-const struct heft_keep_change *heft_keep_change_of(const struct heft_tree_taker *k, uint32_t node)
+const struct heft_keep_change *heft_keep_change_of(const struct heft_keep *k, uint32_t node)
 {
     const uint32_t found = heft_u32map_get(&k->changed, node);
 
@@ -134,7 +134,7 @@ static struct heft_str name_of(const struct heft_torch_out *out, uint32_t item)
 /* Which item of the cargo a call is, by the node that its row was made from. */
 static bool map_items(struct search *s)
 {
-    struct heft_tree_taker *k = s->k;
+    struct heft_keep *k = s->k;
     const struct heft_cargo *cargo = k->out->cargo;
 
     for (uint32_t i = 0; i < cargo->n_items; i++) {
@@ -158,7 +158,7 @@ static bool map_items(struct search *s)
     return true;
 }
 
-static const uint64_t *copy_numbers(struct heft_tree_taker *k, const uint64_t *numbers, unsigned n,
+static const uint64_t *copy_numbers(struct heft_keep *k, const uint64_t *numbers, unsigned n,
                                     struct heft_error *err)
 {
     uint64_t *copy = heft_arena_u64(k->out->plan->mem, n + 1ull, err);
@@ -238,7 +238,7 @@ static bool drop_flags(struct search *s, struct heft_item *item)
 
 static bool add_item(struct search *s, uint32_t node, uint32_t *number, bool *is_plain)
 {
-    struct heft_tree_taker *k = s->k;
+    struct heft_keep *k = s->k;
     struct heft_torch_out *out = k->out;
     const uint32_t known = heft_u32map_get(&k->item_of, node);
     struct heft_torch_made made;
@@ -267,7 +267,7 @@ static bool add_item(struct search *s, uint32_t node, uint32_t *number, bool *is
 
 static bool add_view(struct search *s, uint32_t key, struct heft_keep_view view)
 {
-    struct heft_tree_taker *k = s->k;
+    struct heft_keep *k = s->k;
 
     if (!heft_grow(&k->views, &k->cap_views, k->n_views, 1, sizeof view, s->err))
         return false;
@@ -353,7 +353,7 @@ static bool push_items(struct search *s, uint32_t node, uint32_t skip)
 /* An array of numpy that a cast would have touched. */
 static bool note_array(struct search *s, uint32_t node)
 {
-    struct heft_tree_taker *k = s->k;
+    struct heft_keep *k = s->k;
     const uint32_t item = heft_u32map_get(&k->item_of, node);
     const struct heft_item *taken;
 
@@ -416,7 +416,7 @@ static bool visit(struct search *s, uint32_t node)
     }
 }
 
-bool heft_keep_find_views(struct heft_tree_taker *k, struct heft_torch *t, struct heft_error *err)
+bool heft_keep_find_views(struct heft_keep *k, struct heft_torch *t, struct heft_error *err)
 {
     struct search s = {.k = k, .t = t, .err = err};
     bool ok;

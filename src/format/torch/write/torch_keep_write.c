@@ -24,7 +24,7 @@ struct level {
 };
 
 struct writer {
-    struct heft_tree_taker *k;
+    struct heft_keep *k;
     struct heft_torch *t;
     struct heft_pickler p;
     uint32_t *memo; /* a node; HEFT_NO_MEMO */
@@ -603,7 +603,7 @@ static bool write_all(struct writer *w)
     return heft_buf_ok(&w->p.buf, w->err);
 }
 
-bool heft_keep_write(struct heft_tree_taker *k, struct heft_torch *t, struct heft_error *err)
+bool heft_keep_write(struct heft_keep *k, struct heft_torch *t, struct heft_error *err)
 {
     const size_t n = t->pickle.count;
     struct writer w = {.k = k, .t = t, .err = err};

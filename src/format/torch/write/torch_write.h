@@ -74,8 +74,6 @@ HEFT_CHECKED bool heft_torch_flush(const struct heft_torch_out *out, struct heft
                                    struct heft_error *err);
 /* "data/17" in HEFT_TORCH_NAME bytes of room. */
 struct heft_str heft_torch_key_name(const char *before, uint64_t number, char *room);
-/* Whether a dictionary's _metadata is what modules leave there, and so can be written. */
-bool heft_torch_modules_fit(const struct heft_value *modules);
 /* A storage's element count, as its persistent id has it. */
 uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece);
 

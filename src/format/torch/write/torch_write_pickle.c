@@ -77,24 +77,6 @@ static bool put_code_word(struct heft_pickler *p, struct heft_str word, struct h
     return heft_strmap_set(&p->shared, word, memo, err);
 }
 
-/* Numbers and texts: what bookkeeping is made of. */
-static bool is_plain(const struct heft_value *value)
-{
-    return value->kind <= HEFT_VALUE_STRING && value->kind != HEFT_VALUE_BIGINT;
-}
-
-bool heft_torch_modules_fit(const struct heft_value *modules)
-{
-    for (const struct heft_value *m = modules->first_child; m; m = m->next_sibling) {
-        if (m->kind != HEFT_VALUE_DICT || m->type_name)
-            return false;
-        for (const struct heft_value *v = m->first_child; v; v = v->next_sibling)
-            if (!is_plain(v))
-                return false;
-    }
-    return modules->kind == HEFT_VALUE_DICT;
-}
-
 static bool put_plain(struct heft_pickler *p, const struct heft_value *value,
                       struct heft_error *err)
 {

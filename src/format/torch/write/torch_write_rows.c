@@ -10,6 +10,7 @@
  * dtype. Strides stay, offsets count from the hull's begin. A row in parts is put together, into a
  * piece of its own; and a row whose storage is another's only because their bytes are equal has its
  * own, as who trains one of them does not mean the other. */
+#include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 
 #define NAMES_SHOWN 8 /* in a note */
