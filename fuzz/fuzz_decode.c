@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "tokens/decode/decode.h"
-#include "tokens/bpe/vocab.h"
+#include "tokens/vocab/vocab_open.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

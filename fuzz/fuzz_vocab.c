@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tokens/bpe/vocab.h"
+#include "tokens/vocab/vocab_open.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "base/endian.h"
 #include "tokens/decode/decode.h"
-#include "tokens/bpe/vocab.h"
+#include "tokens/vocab/vocab_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tokens/vocab/vocab_open.h"
 #include "tokens/bpe/encoder.h"
 #include "tokens/bpe/vocab_ids.h"
 #include "vocab_ranks.h"

@@ -1,4 +1,5 @@
 /* test_vocab_pattern.c: vocabularies of which it is certain that GPT-2's pattern cuts their words, and others. */
+#include "tokens/vocab/vocab_open.h"
 #include "vocab_ranks.h"
 
 static const struct heft_vocab_options GPT2 = {.pattern = "gpt2"};

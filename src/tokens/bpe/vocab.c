@@ -100,18 +100,6 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
     return true;
 }
 
-/* The longest token, and the highest id of a text. */
-static void measure(struct heft_vocab *v)
-{
-    for (uint32_t id = 0; id < v->n_ids; id++)
-        if (v->tokens[id].p && v->tokens[id].n > v->longest)
-            v->longest = (uint32_t)v->tokens[id].n;
-    for (size_t i = 0; i < HEFT_COUNT(v->byte_ids); i++)
-        v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->byte_ids[i] + 1);
-    for (uint32_t i = 0; i < v->n_merges; i++)
-        v->text_ids = (uint32_t)heft_max_u64(v->text_ids, v->merges[i].id + 1);
-}
-
 bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err)
 {
     uint32_t found;
@@ -120,95 +108,7 @@ bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *
     return heft_strmap_add(&v->wholes, v->tokens[id], id, &found, err);
 }
 
-/* ---- the end of text ---------------------------------------------------------------------- */
-
-/* A number below 2^20 in decimal, else HEFT_NO_TOKEN. */
-static uint32_t number_of(const char *text)
-{
-    uint64_t value = 0;
-
-    for (const char *c = text; *c; c++) {
-        value = 10 * value + (uint64_t)(*c - '0');
-        if (*c < '0' || *c > '9' || value >= HEFT_MOST_IDS)
-            return HEFT_NO_TOKEN;
-    }
-    return *text ? (uint32_t)value : HEFT_NO_TOKEN;
-}
-
-/* A special token comes before one that is spelled alike: texts do not encode to it. */
-static uint32_t find_token(const struct heft_vocab *v, const char *name)
-{
-    uint32_t found = HEFT_NO_TOKEN;
-
-    for (uint32_t id = v->n_ids; id-- > 0;)
-        if (v->tokens[id].p && heft_str_is(v->tokens[id], name) &&
-            (found == HEFT_NO_TOKEN || id >= v->text_ids))
-            found = id;
-    return found;
-}
-
-static bool choose_end(struct heft_vocab *v, const struct heft_vocab_options *how,
-                       struct heft_error *err)
-{
-    const char *name = how ? how->eot_token : NULL;
-
-    if (!name)
-        return true;
-    v->end = number_of(name);
-    if (v->end == HEFT_NO_TOKEN)
-        v->end = find_token(v, name);
-    return v->end != HEFT_NO_TOKEN ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option eot_token %s: neither a token of the vocabulary nor an id below 2^20",
-                     name);
-}
-
-static bool check_pattern(const struct heft_vocab_options *how, struct heft_error *err)
-{
-    return !how || !how->pattern || strcmp(how->pattern, "gpt2") == 0 ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "option pattern %s: only gpt2 is built in; a tokenizer.json says its own",
-                     how->pattern);
-}
-
-/* ---- the door ---------------------------------------------------------------------------- */
-
-static struct heft_vocab *finish(struct heft_vocab *v, bool ok)
-{
-    if (ok) {
-        measure(v);
-        return v;
-    }
-    heft_vocab_close(v);
-    return NULL;
-}
-
-struct heft_vocab *heft_vocab_open_with(const char *path, const struct heft_vocab_options *options,
-                                        struct heft_error *err)
-{
-    struct heft_vocab *v;
-
-    heft_error_begin(err);
-    v = check_pattern(options, err) ? heft_calloc(1, sizeof *v, err) : NULL;
-    v = finish(v,
-               v && (path ? heft_vocab_read(v, path, options, err) : heft_vocab_builtin(v, err)));
-    return !v || choose_end(v, options, err) ? v : finish(v, false);
-}
-
-struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err)
-{
-    return heft_vocab_open_with(path, NULL, err);
-}
-
-struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
-                                   const struct heft_vocab_options *how, struct heft_error *err)
-{
-    struct heft_vocab *v;
-
-    heft_error_begin(err);
-    v = heft_calloc(1, sizeof *v, err);
-    return finish(v, v && heft_vocab_parse(v, text, ids, how, err));
-}
+/* ---- questions --------------------------------------------------------------------------- */
 
 void heft_vocab_close(struct heft_vocab *v)
 {
@@ -262,4 +162,12 @@ const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i)
         if (v->remarks[k] && i-- == 0)
             return v->remarks[k];
     return NULL;
+}
+
+bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err)
+{
+    if (v->refusal.code == HEFT_OK)
+        return true;
+    *err = v->refusal;
+    return false;
 }

@@ -1,12 +1,7 @@
 /* vocab.h: a vocabulary: which bytes each id stands for, and which pairs of ids merge into which.
  *
- *     vocab_files.c     a path, or bytes → which kind they are
- *     vocab_words.c     vocab.bpe, encoder.json → tokens and merges
- *     vocab_json.c      tokenizer.json → the same
- *     vocab_ranks.c     a .tiktoken file → the same
- *     vocab_config.c    what lies beside them → notes of what is not followed
- *     vocab_builtin.c   GPT-2's own, compiled in
  *     vocab.c           merges → tables; the public questions
+ *     ../vocab/         files → tokens and merges
  *
  * A merge's rank is its place in the list: of all pairs in a word the one of the lowest rank merges
  * first. */
@@ -76,22 +71,10 @@ int heft_alphabet_byte(uint32_t c);
 /* The bytes in the order in which GPT-2 numbers them. */
 void heft_alphabet_order(uint8_t order[256]);
 
-/* Reads what is at `path` into tokens, byte_ids, merges and slots. */
-HEFT_CHECKED bool heft_vocab_read(struct heft_vocab *v, const char *path,
-                                  const struct heft_vocab_options *how, struct heft_error *err);
-/* The same from memory: vocab.bpe, tokenizer.json or ranks; ids: encoder.json, p NULL for none. */
-HEFT_CHECKED bool heft_vocab_parse(struct heft_vocab *v, struct heft_bytes text,
-                                   struct heft_bytes ids, const struct heft_vocab_options *how,
-                                   struct heft_error *err);
-HEFT_CHECKED struct heft_vocab *heft_vocab_from(struct heft_bytes text, struct heft_bytes ids,
-                                                const struct heft_vocab_options *how,
-                                                struct heft_error *err);
 /* HEFT_UNSUPPORTED where ids of the vocabulary are decoded, and no more. */
 HEFT_CHECKED bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err);
 /* A word that is a token and to be taken whole. */
 HEFT_CHECKED bool heft_vocab_add_whole(struct heft_vocab *v, uint32_t id, struct heft_error *err);
-/* GPT-2's own, where the build had it: HEFT_USAGE else. */
-HEFT_CHECKED bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err);
 /* Room for the tables of so many ids and merges, and `bytes` of tokens. */
 HEFT_CHECKED bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t bytes,
                                   struct heft_error *err);
@@ -103,12 +86,6 @@ struct heft_vocab_spare {
 /* Makes the tables of pairs: HEFT_MALFORMED where a pair merges twice. */
 HEFT_CHECKED bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare,
                                    struct heft_error *err);
-
-/* GPT-2's merges as the build wrote them (scripts/builtin-vocab); 0 where it had none. */
-extern const uint32_t heft_builtin_count;
-extern const uint16_t heft_builtin_merges[][2];
-/* The bytes of each token in the order of ids, without the end of text, and how many they are. */
-extern const uint8_t heft_builtin_bytes[], heft_builtin_lengths[];
 
 /* log2 of the bytes of an id that texts encode to: 1 where all are below 65536, else 2. */
 static inline unsigned heft_vocab_width(const struct heft_vocab *v)

@@ -1,6 +1,6 @@
 /* vocab_builtin.c: GPT-2's own vocabulary from what the build compiled in: id 256 + n is what merge n
  * makes; the bytes of tokens stand one behind the other. */
-#include "tokens/bpe/vocab.h"
+#include "tokens/vocab/vocab_open.h"
 
 /* The bytes stay where the build has put them. */
 static void add_tokens(struct heft_vocab *v)

@@ -1,5 +1,5 @@
 /* vocab_none.c: for builds that have no vocabulary to compile in. */
-#include "tokens/bpe/vocab.h"
+#include "tokens/vocab/vocab_open.h"
 
 const uint32_t heft_builtin_count = 0;
 const uint16_t heft_builtin_merges[][2] = {{0, 0}};

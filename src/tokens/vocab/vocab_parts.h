@@ -2,8 +2,8 @@
 #ifndef HEFT_VOCAB_PARTS_H
 #define HEFT_VOCAB_PARTS_H
 
-#include "tokens/bpe/vocab.h"
 #include "tokens/bpe/vocab_ids.h"
+#include "tokens/vocab/vocab_open.h"
 #include "wire/json.h"
 
 #define HEFT_ALPHABET_ROOM 0x180 /* characters of two bytes from C2 to C5, and those before them */

@@ -101,11 +101,3 @@ bool heft_vocab_judge(struct heft_vocab_reading *r, enum heft_vocab_form form,
         refuse(r, doubt);
     return true;
 }
-
-bool heft_vocab_can_encode(const struct heft_vocab *v, struct heft_error *err)
-{
-    if (v->refusal.code == HEFT_OK)
-        return true;
-    *err = v->refusal;
-    return false;
-}
