@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "open_format.h"
 
 #define MOST_WRITTEN 262144 /* bytes of all files of a conversion */
@@ -81,7 +82,7 @@ static void expect_same(const struct heft_conversion *c, const char *path)
     struct heft_error err = {0};
     struct heft_model again;
 
-    heft_model_init(&again, open_limits());
+    heft_model_init(&again, open_limits(), &heft_formats);
     expect(heft_registry_open(&again, &path, 1, NULL, &err) && heft_model_settle(&again, &err));
     if (c->format->one_tensor)
         expect(again.n_rows == 1 && again.rows[0].bytes == c->cargo.items[0].bytes);
@@ -130,7 +131,7 @@ static void convert_all(const struct heft_model *model)
     struct folder folder;
 
     folder_open(&folder);
-    for (size_t i = 0; (format = heft_registry_at(i)) != NULL; i++)
+    for (size_t i = 0; (format = heft_registry_at(&heft_formats, i)) != NULL; i++)
         if (heft_format_writes(format) && strcmp(format->name, "raw") != 0)
             convert(model, format, &folder);
     folder_close(&folder);
@@ -142,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > 1 << 18)
         return 0;
-    heft_model_init(&model, open_limits());
+    heft_model_init(&model, open_limits(), &heft_formats);
     if (open_bytes(&model, NULL, (struct heft_bytes){data, size}))
         convert_all(&model);
     heft_model_release(&model);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "open_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,7 +14,7 @@ static void plan_all(const struct heft_model *model)
 {
     const struct heft_format *format;
 
-    for (size_t i = 0; (format = heft_registry_at(i)) != NULL; i++) {
+    for (size_t i = 0; (format = heft_registry_at(&heft_formats, i)) != NULL; i++) {
         const struct heft_convert_options options = {.output = "/nonexistent/out",
                                                      .to = format->name};
         struct heft_error err = {0};
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > 1 << 20)
         return 0;
-    heft_model_init(&model, open_limits());
+    heft_model_init(&model, open_limits(), &heft_formats);
     if (open_bytes(&model, NULL, (struct heft_bytes){data, size})) {
         expect_map_or_overlap(&model);
         read_rows(&model);

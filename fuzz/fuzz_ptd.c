@@ -4,6 +4,7 @@
 
 #include "base/endian.h"
 #include "core/plan.h"
+#include "format/formats.h"
 #include "open_format.h"
 
 extern const struct heft_format heft_format_ptd;
@@ -36,7 +37,7 @@ static void draw(struct heft_bytes bytes)
     struct heft_error err = {0};
     struct heft_model model;
 
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     if (open_bytes(&model, heft_format_ptd.name, bytes)) {
         plan_again(&model);
         expect(heft_format_ptd.draw(&model, 0, &err));

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "format/formats.h"
 #include "base/endian.h"
 #include "open_format.h"
 
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (n == 0 || n > size - 4)
         return 0;
-    heft_model_init(&model, open_limits());
+    heft_model_init(&model, open_limits(), &heft_formats);
     if (add(&model, &heft_format_pte, (struct heft_bytes){data + 4, n}, &err) &&
         add(&model, &heft_format_ptd, (struct heft_bytes){data + 4 + n, size - 4 - n}, &err) &&
         heft_model_settle(&model, &err)) {

@@ -8,6 +8,7 @@
 
 #include "base/endian.h"
 #include "core/plan.h"
+#include "format/formats.h"
 #include "core/registry.h"
 
 extern const struct heft_format heft_format_safetensors;
@@ -19,7 +20,7 @@ static bool open_bytes(struct heft_model *model, struct heft_bytes bytes, struct
     struct heft_source source;
     uint32_t index;
 
-    heft_model_init(model, NULL);
+    heft_model_init(model, NULL, &heft_formats);
     heft_source_open_memory(&source, bytes, "input");
     return heft_model_add_file(model, &source, "input", &index, err) &&
            heft_format_safetensors.open(model, index, err) && heft_model_settle(model, err);

@@ -9,6 +9,7 @@
 
 #include "../tests/unit/torch_zip.h"
 #include "core/convert.h"
+#include "format/formats.h"
 #include "open_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -52,7 +53,7 @@ static void salvage_it(const char *format, struct heft_bytes file)
 {
     struct heft_model model;
 
-    heft_model_init(&model, open_limits());
+    heft_model_init(&model, open_limits(), &heft_formats);
     model.salvage = true;
     if (open_bytes(&model, format, file)) {
         expect(model.sources[0].expected == 0 || model.sources[0].expected > file.n);

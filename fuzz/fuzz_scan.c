@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "scan/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -37,7 +38,7 @@ static struct seen scan(const uint8_t *data, size_t size)
     struct heft_source source;
     bool complete = false, ok;
 
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){data, size}, "input");
     ok = heft_scan_file(&source, "input", &model.limits, take, &seen, &complete, &err);
     require((ok && complete) == (err.code == HEFT_OK));

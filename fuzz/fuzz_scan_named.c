@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "scan/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,7 +34,7 @@ static void scan(const char *name, struct heft_bytes bytes)
     struct heft_source source;
     bool complete = false, ok;
 
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, bytes, name);
     ok = heft_scan_source(&source, name, &model.limits, take, &bytes.n, &kind, &complete, &err);
     require((ok && complete) == (err.code == HEFT_OK));

@@ -6,6 +6,7 @@
  * What must hold: what open_format.h says; strings are handed out where their checksum is right. */
 #include <stdint.h>
 
+#include "format/formats.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "open_format.h"
 #include "wire/proto_write.h"
@@ -83,7 +84,7 @@ static void read_strings(const uint8_t *data, size_t size)
     uint64_t bytes = 0;
     uint32_t index;
 
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){data + 1, size - 1}, "strings");
     expect(heft_model_add_file(&model, &source, "strings", &index, &err));
     if (heft_tf_check_strings(&model, &storage, &err)) {

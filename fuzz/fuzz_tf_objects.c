@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "format/tensorflow/write/tf_write.h"
 
 #define MOST_BYTES 65536
@@ -80,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || size > MOST_BYTES)
         return 0;
     stored = (struct heft_str){(const char *)data + 1, size - 1};
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     if (data[0] % 2)
         expect(heft_tf_put_string(stored, &mem, &stored, &crc, &err));
     if (add(&model, HEFT_STR(KEY), HEFT_F32, HEFT_STR("1234"), &err) &&

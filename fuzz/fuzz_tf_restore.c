@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "format/formats.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,7 +47,7 @@ static bool add_bundle(struct heft_model *model, struct heft_error *err)
     heft_source_open_memory(&file, (struct heft_bytes){bundle, sizeof bundle}, "bundle");
     if (!heft_model_add_file(model, &file, "bundle", &source, err))
         return false;
-    model->sources[source].format = heft_registry_find("tf-bundle");
+    model->sources[source].format = heft_registry_find(&heft_formats, "tf-bundle");
     return add_tensor(model, source, "a", HEFT_F32, 0, 4, err) &&
            add_tensor(model, source, "b", HEFT_F32, 4, 4, err) &&
            add_tensor(model, source, HEFT_TF_OBJECT_KEY, HEFT_STRING, 8, sizeof bundle - 8, err) &&
@@ -128,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct heft_model model;
     uint32_t source;
 
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&file, (struct heft_bytes){data, size}, "saved_model");
     if (heft_model_add_file(&model, &file, "saved_model", &source, &err) &&
         add_bundle(&model, &err) &&

@@ -8,6 +8,7 @@
 
 #include "base/checksum.h"
 #include "base/endian.h"
+#include "format/formats.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "open_format.h"
 #include "wire/sstable_write.h"
@@ -35,7 +36,7 @@ static void read_file(struct heft_bytes file)
     struct heft_tf_saving s = {.model = &model, .err = &err};
     uint32_t index;
 
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, file, "fuzz");
     expect(heft_model_add_file(&model, &source, "fuzz", &index, &err));
     expect(heft_tf_warmup(&s, index) && model.about);

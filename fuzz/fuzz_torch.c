@@ -6,6 +6,7 @@
  * with an error, and the tree of values ends. */
 #include <stdint.h>
 
+#include "format/formats.h"
 #include "../tests/unit/torch_zip.h"
 #include "scan/scan.h"
 #include "open_format.h"
@@ -27,7 +28,8 @@ static void scan_it(struct heft_bytes file)
     struct heft_source source;
     bool complete = false, ok;
 
-    heft_model_init(&model, &(struct heft_limits){.pickle = 1 << 20, .opcodes = 100000});
+    heft_model_init(&model, &(struct heft_limits){.pickle = 1 << 20, .opcodes = 100000},
+                    &heft_formats);
     heft_source_open_memory(&source, file, "input");
     ok = heft_scan_file(&source, "input", &model.limits, take_item, NULL, &complete, &err);
     expect(ok || err.code != HEFT_OK);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/reader.h"
+#include "format/formats.h"
 #include "format/torch/dcp/torch_dcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -110,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > 1 << 20)
         return 0;
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){zeros, sizeof zeros}, "zeros");
     expect(heft_model_add_file(&model, &source, "zeros", &index, &err) &&
            heft_model_add_storage(&model, &storage, &index, &err));

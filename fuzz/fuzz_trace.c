@@ -8,6 +8,7 @@
 
 #include "../tests/unit/torch_zip.h"
 #include "core/model.h"
+#include "format/formats.h"
 #include "format/torch/trace/torch_trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -85,7 +86,7 @@ static void walk(struct heft_bytes file, bool with_state)
                              .err = &err};
     bool ok;
 
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, file, "input");
     ok = heft_torch_trace(&tr);
     expect(ok == (err.code == HEFT_OK) && (ok || err.text[0]));

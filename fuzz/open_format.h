@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/reader.h"
+#include "format/formats.h"
 #include "core/registry.h"
 #include "core/tree.h"
 
@@ -127,7 +128,7 @@ static inline void open_format_with(const struct heft_format *format, struct hef
 {
     struct heft_model model;
 
-    heft_model_init(&model, open_limits());
+    heft_model_init(&model, open_limits(), &heft_formats);
     if (open_bytes(&model, format->name, file)) {
         check_map(&model);
         expect_values(&model);

@@ -12,6 +12,7 @@
 #include "base/endian.h"
 #include "base/mem.h"
 #include "core/model.h"
+#include "format/formats.h"
 #include "scan/scan.h"
 
 #define LONGEST ((uint32_t)1 << 28) /* bytes of a question */
@@ -41,7 +42,7 @@ static void judge(struct heft_bytes bytes, uint32_t nodes, struct heft_buf *answ
     struct heft_model model; /* for the limits it completes */
     bool complete = false;
 
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, bytes, "input");
     if (!heft_scan_file(&source, "input", &model.limits, put_item, &items, &complete, &err) &&
         err.code == HEFT_OK)

@@ -4,6 +4,7 @@
 #include "base/given.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
+#include "format/formats.h"
 #include "core/registry.h"
 #include "core/select.h"
 #include "core/tree.h"
@@ -67,7 +68,7 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
     if (!c)
         return NULL;
     heft_error_begin(err);
-    heft_model_init(&c->model, o->limits);
+    heft_model_init(&c->model, o->limits, &heft_formats);
     c->model.trail = trail;
     c->model.salvage = o->salvage;
     c->model.step = o->step;

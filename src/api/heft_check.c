@@ -4,6 +4,7 @@
 #include "base/given.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
+#include "format/formats.h"
 #include "core/exec.h"
 #include "core/registry.h"
 
@@ -443,20 +444,20 @@ bool heft_format_at(size_t index, struct heft_format_info *out)
 {
     if (!out)
         return false;
-    return format_info(heft_registry_at(index), out);
+    return format_info(heft_registry_at(&heft_formats, index), out);
 }
 
 bool heft_format_find(const char *name, struct heft_format_info *out)
 {
     if (!(name && out))
         return false;
-    return format_info(heft_registry_named(name), out);
+    return format_info(heft_registry_named(&heft_formats, name), out);
 }
 
 /* NULL where it is not one that is written, or the number no dtype. */
 static const struct heft_format *writer_of(const char *name, enum heft_dtype dtype)
 {
-    const struct heft_format *format = heft_registry_named(name);
+    const struct heft_format *format = heft_registry_named(&heft_formats, name);
 
     return format && heft_format_writes(format) && (unsigned)dtype < HEFT_DTYPE_COUNT ? format
                                                                                       : NULL;

@@ -16,7 +16,8 @@ static const char *base_name(const char *path)
     return path + heft_path_folder(path);
 }
 
-static bool names_folder(const struct heft_convert_options *options)
+static bool names_folder(const struct heft_formats *formats,
+                         const struct heft_convert_options *options)
 {
     const size_t n = strlen(options->output);
 
@@ -24,20 +25,22 @@ static bool names_folder(const struct heft_convert_options *options)
         return true;
     if (heft_path_kind(options->output) == HEFT_PATH_DIR)
         return true;
-    return options->sharded && !heft_registry_by_extension(options->output);
+    return options->sharded && !heft_registry_by_extension(formats, options->output);
 }
 
 static bool choose_format(struct heft_conversion *c, const struct heft_convert_options *options,
                           bool in_folder, struct heft_error *err)
 {
+    const struct heft_formats *const formats = c->plan.model->formats;
     const char *usual = options->into ? "tf" : in_folder ? "safetensors" : NULL;
     const char *asked = options->to ? options->to : usual;
 
-    c->format = asked ? heft_registry_named(asked) : heft_registry_by_extension(options->output);
+    c->format = asked ? heft_registry_named(formats, asked)
+                      : heft_registry_by_extension(formats, options->output);
     if (!c->format && !asked)
-        return heft_registry_refuse_extension(options->output, err);
+        return heft_registry_refuse_extension(formats, options->output, err);
     if (!c->format || !heft_format_writes(c->format))
-        return heft_registry_refuse_writer(asked, err);
+        return heft_registry_refuse_writer(formats, asked, err);
     if (options->into && strcmp(c->format->name, "tf") != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "weights are put into a SavedModel as tf, not as %s", c->format->name);
@@ -367,7 +370,7 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
 
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
-    const struct heft_format *index = heft_registry_find("hf-index");
+    const struct heft_format *index = heft_registry_find(c->plan.model->formats, "hf-index");
     const char *name =
         c->index_name ? c->index_name
                       : heft_arena_printf(&c->mem, err, "%s%s.index.json", c->prefix, c->suffix);
@@ -434,7 +437,7 @@ static bool refuse_lacks(const struct heft_conversion *c, struct heft_error *err
 bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *model,
                           const struct heft_convert_options *options, struct heft_error *err)
 {
-    const bool in_folder = names_folder(options);
+    const bool in_folder = names_folder(model->formats, options);
 
     *c = (struct heft_conversion){.model = model};
     c->plan = (struct heft_plan){.model = model, .options = options, .mem = &c->mem};

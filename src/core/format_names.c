@@ -48,13 +48,13 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-const struct heft_format *heft_registry_named(const char *name)
+const struct heft_format *heft_registry_named(const struct heft_formats *formats, const char *name)
 {
-    const struct heft_format *format = heft_registry_find(name);
+    const struct heft_format *format = heft_registry_find(formats, name);
 
     for (size_t i = 0; !format && i < HEFT_COUNT(synonyms); i++)
         if (same_word(synonyms[i].said, name))
-            format = heft_registry_find(synonyms[i].name);
+            format = heft_registry_find(formats, synonyms[i].name);
     return format;
 }
 
@@ -67,12 +67,12 @@ static const char *instead_of(const char *word)
 }
 
 /* "torch, safetensors, …" */
-static void list_formats(char *text, size_t room, bool writes)
+static void list_formats(const struct heft_formats *formats, char *text, size_t room, bool writes)
 {
     const struct heft_format *format;
     size_t used = 0;
 
-    for (size_t i = 0; (format = heft_registry_at(i)); i++) {
+    for (size_t i = 0; (format = heft_registry_at(formats, i)); i++) {
         const size_t n = strlen(format->name);
 
         if (!(writes ? heft_format_writes(format) : format->open != NULL) || used + n + 3 > room)
@@ -87,16 +87,18 @@ static void list_formats(char *text, size_t room, bool writes)
     text[used] = '\0';
 }
 
-bool heft_registry_refuse_reader(const char *name, struct heft_error *err)
+bool heft_registry_refuse_reader(const struct heft_formats *formats, const char *name,
+                                 struct heft_error *err)
 {
     char names[400];
 
-    list_formats(names, sizeof names, false);
+    list_formats(formats, names, sizeof names, false);
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "no format \"%s\" can be read; expected one of %s", name, names);
 }
 
-bool heft_registry_refuse_writer(const char *name, struct heft_error *err)
+bool heft_registry_refuse_writer(const struct heft_formats *formats, const char *name,
+                                 struct heft_error *err)
 {
     const char *const instead = instead_of(name);
     char names[400];
@@ -104,12 +106,13 @@ bool heft_registry_refuse_writer(const char *name, struct heft_error *err)
     if (instead)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s cannot be written: %s", name,
                          instead);
-    list_formats(names, sizeof names, true);
+    list_formats(formats, names, sizeof names, true);
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "no format \"%s\" can be written; expected one of %s", name, names);
 }
 
-bool heft_registry_refuse_extension(const char *path, struct heft_error *err)
+bool heft_registry_refuse_extension(const struct heft_formats *formats, const char *path,
+                                    struct heft_error *err)
 {
     const char *const dot = strrchr(path + heft_path_folder(path), '.');
     const char *const instead = dot ? instead_of(dot + 1) : NULL;
@@ -118,7 +121,7 @@ bool heft_registry_refuse_extension(const char *path, struct heft_error *err)
     if (instead)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s: .%s cannot be written: %s",
                          path, dot + 1, instead);
-    list_formats(names, sizeof names, true);
+    list_formats(formats, names, sizeof names, true);
     return heft_fail(
         err, HEFT_USAGE, HEFT_NO_OFFSET,
         "%s: its extension names no format that can be written; name one with option to: %s", path,

@@ -24,7 +24,7 @@ static uint64_t or_default(uint64_t asked, uint64_t usual)
     return asked ? asked : usual;
 }
 
-static struct heft_limits complete_limits(const struct heft_limits *asked)
+struct heft_limits heft_limits_complete(const struct heft_limits *asked)
 {
     struct heft_limits full = defaults;
 
@@ -73,9 +73,10 @@ uint64_t heft_limit_entries(const struct heft_limits *limits, uint64_t file_byte
                       heft_min_u64(400000 + above_small(file_bytes) / 64, 1000000));
 }
 
-void heft_model_init(struct heft_model *model, const struct heft_limits *limits)
+void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
+                     const struct heft_formats *formats)
 {
-    *model = (struct heft_model){.limits = complete_limits(limits)};
+    *model = (struct heft_model){.limits = heft_limits_complete(limits), .formats = formats};
 }
 
 void heft_model_release(struct heft_model *model)

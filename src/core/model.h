@@ -117,6 +117,7 @@ static inline bool heft_row_uses(const struct heft_row *row, uint32_t storage)
 }
 
 struct heft_format;
+struct heft_formats;
 struct heft_node;
 struct heft_tree_taker;
 
@@ -236,6 +237,8 @@ static inline heft_storage_strings_fn *heft_storage_strings(const struct heft_st
 #define HEFT_NONE UINT32_MAX
 
 struct heft_model {
+    const struct heft_formats
+        *formats; /* that opening may find; not NULL where anything is opened */
     struct heft_arena mem;
     struct heft_limits limits; /* complete, but for those of heft_limit_… */
     uint64_t name_bytes;       /* of all rows, with what long shapes take */
@@ -300,8 +303,11 @@ struct heft_model {
                      what is lost: see below */
 };
 
-void heft_model_init(struct heft_model *model,
-                     const struct heft_limits *limits); /* NULL: defaults */
+/* The limits that a caller gave, NULL for none, with the defaults of those it left at 0. */
+struct heft_limits heft_limits_complete(const struct heft_limits *limits);
+/* `formats` are what opening may find (format/formats.h); they live as long. */
+void heft_model_init(struct heft_model *model, const struct heft_limits *limits,
+                     const struct heft_formats *formats);
 void heft_model_release(struct heft_model *model);
 
 /* The limits that grow with the files: how many tensors, values of a pickle, records of a zip. */

@@ -1,84 +1,34 @@
-/* registry.c: probe → open, and the table of formats. */
+/* registry.c: probe → open, by a table of formats that is handed over. */
 #include "core/registry.h"
 
 #include "base/text.h"
 #include "core/locate.h"
 #include "core/strangers.h"
 
-extern const struct heft_format heft_format_torch;
-extern const struct heft_format heft_format_torch_dcp;
-extern const struct heft_format heft_format_torchscript;
-extern const struct heft_format heft_format_torch_export;
-extern const struct heft_format heft_format_safetensors;
-extern const struct heft_format heft_format_hf_index;
-extern const struct heft_format heft_format_tf_bundle;
-extern const struct heft_format heft_format_tf_state;
-extern const struct heft_format heft_format_tf_v1;
-extern const struct heft_format heft_format_saved_model;
-extern const struct heft_format heft_format_tf_graph;
-extern const struct heft_format heft_format_ptd;
-extern const struct heft_format heft_format_pte;
-extern const struct heft_format heft_format_h5;
-extern const struct heft_format heft_format_keras;
-extern const struct heft_format heft_format_npz;
-extern const struct heft_format heft_format_npy;
-extern const struct heft_format heft_format_torch_legacy;
-extern const struct heft_format heft_format_torch_tar;
-extern const struct heft_format heft_format_pickle;
-extern const struct heft_format heft_format_tf;
-extern const struct heft_format heft_format_raw;
-
 #define SURE 95 /* of 100: no other format is asked */
 
-/* Strong magics first. One a line, so that changes do not meet. */
-/* clang-format off */
-static const struct heft_format *const formats[] = {
-    &heft_format_torch,
-    &heft_format_torch_dcp,
-    &heft_format_torchscript,
-    &heft_format_torch_export,
-    &heft_format_safetensors,
-    &heft_format_hf_index,
-    &heft_format_tf_bundle,
-    &heft_format_tf_state,
-    &heft_format_tf_v1,
-    &heft_format_saved_model,
-    &heft_format_tf_graph,
-    &heft_format_ptd,
-    &heft_format_pte,
-    &heft_format_h5,
-    &heft_format_keras,
-    &heft_format_npz,
-    &heft_format_npy,
-    &heft_format_torch_legacy,
-    &heft_format_torch_tar,
-    &heft_format_pickle,
-    &heft_format_tf,
-    &heft_format_raw,
-};
-/* clang-format on */
-
-const struct heft_format *heft_registry_at(size_t index)
+const struct heft_format *heft_registry_at(const struct heft_formats *formats, size_t index)
 {
-    return index < HEFT_COUNT(formats) ? formats[index] : NULL;
+    return index < formats->n ? formats->list[index] : NULL;
 }
 
-const struct heft_format *heft_registry_find(const char *name)
+const struct heft_format *heft_registry_find(const struct heft_formats *formats, const char *name)
 {
-    for (size_t i = 0; i < HEFT_COUNT(formats); i++)
-        if (strcmp(formats[i]->name, name) == 0)
-            return formats[i];
+    for (size_t i = 0; i < formats->n; i++)
+        if (strcmp(formats->list[i]->name, name) == 0)
+            return formats->list[i];
     return NULL;
 }
 
-const struct heft_format *heft_registry_by_extension(const char *path)
+const struct heft_format *heft_registry_by_extension(const struct heft_formats *formats,
+                                                     const char *path)
 {
     const char *dot = strrchr(path + heft_path_folder(path), '.');
 
-    for (size_t i = 0; dot && i < HEFT_COUNT(formats); i++)
-        for (const char *const *e = formats[i]->extensions; e && *e; e++)
-            if (heft_format_writes(formats[i]) && strcmp(*e, dot + 1) == 0)
-                return formats[i];
+    for (size_t i = 0; dot && i < formats->n; i++)
+        for (const char *const *e = formats->list[i]->extensions; e && *e; e++)
+            if (heft_format_writes(formats->list[i]) && strcmp(*e, dot + 1) == 0)
+                return formats->list[i];
     return NULL;
 }
 
@@ -105,20 +55,21 @@ static bool read_probe(struct heft_model_source *file, uint8_t *head, struct hef
 }
 
 /* The format of which no probe saw the mark; *best stays NULL where there is none. */
-static bool seek(const struct heft_source *source, const struct heft_format **best,
-                 struct heft_error *err)
+static bool seek(const struct heft_formats *formats, const struct heft_source *source,
+                 const struct heft_format **best, struct heft_error *err)
 {
     bool is_it = false;
 
-    for (size_t i = 0; i < HEFT_COUNT(formats) && !is_it; i++) {
-        if (formats[i]->seek && !formats[i]->seek(source, &is_it, err))
+    for (size_t i = 0; i < formats->n && !is_it; i++) {
+        if (formats->list[i]->seek && !formats->list[i]->seek(source, &is_it, err))
             return false;
-        *best = is_it ? formats[i] : NULL;
+        *best = is_it ? formats->list[i] : NULL;
     }
     return true;
 }
 
-static const struct heft_format *probe(struct heft_model_source *file, struct heft_error *err)
+static const struct heft_format *probe(const struct heft_formats *formats,
+                                       struct heft_model_source *file, struct heft_error *err)
 {
     const struct heft_format *best = NULL;
     uint8_t head[HEFT_PROBE_HEAD];
@@ -130,17 +81,17 @@ static const struct heft_format *probe(struct heft_model_source *file, struct he
         return NULL;
     }
     if (read_probe(file, head, &sample, err)) {
-        for (size_t i = 0; i < HEFT_COUNT(formats) && score < SURE; i++) {
-            const int bid = formats[i]->probe ? formats[i]->probe(&sample) : 0;
+        for (size_t i = 0; i < formats->n && score < SURE; i++) {
+            const int bid = formats->list[i]->probe ? formats->list[i]->probe(&sample) : 0;
 
             if (bid > score) {
                 score = bid;
-                best = formats[i];
+                best = formats->list[i];
             }
         }
         if (score < SURE && heft_looks_coreml(&sample)) /* a protobuf much like a SavedModel */
             best = NULL;
-        if (!best && seek(&file->source, &best, err) && !best)
+        if (!best && seek(formats, &file->source, &best, err) && !best)
             heft_stranger_refuse(&sample, err);
     }
     return best;
@@ -162,13 +113,13 @@ static bool open_as(struct heft_model *model, uint32_t index, const struct heft_
 bool heft_registry_open_source(struct heft_model *model, uint32_t index, const char *format,
                                struct heft_error *err)
 {
-    const struct heft_format *found = format ? heft_registry_named(format) : NULL;
+    const struct heft_format *found = format ? heft_registry_named(model->formats, format) : NULL;
     bool ok;
 
     if (format && (!found || !found->open))
-        return heft_registry_refuse_reader(format, err);
+        return heft_registry_refuse_reader(model->formats, format, err);
     if (!format)
-        found = probe(&model->sources[index], err);
+        found = probe(model->formats, &model->sources[index], err);
     ok = open_as(model, index, found, err);
     heft_model_drop_tail(model, index);
     return ok;
@@ -328,8 +279,10 @@ bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, con
 
 static bool join(struct heft_model *model, struct heft_error *err)
 {
-    for (size_t i = 0; i < HEFT_COUNT(formats); i++)
-        if (formats[i]->join && !formats[i]->join(model, err))
+    const struct heft_formats *const formats = model->formats;
+
+    for (size_t i = 0; i < formats->n; i++)
+        if (formats->list[i]->join && !formats->list[i]->join(model, err))
             return false;
     return true;
 }

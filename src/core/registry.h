@@ -1,7 +1,7 @@
 /* registry.h: the formats, and which one a file is. Content decides, strong magics first; a name
  * never does.
  *
- * A new format is one `extern const struct heft_format` here and one line in registry.c's table. */
+ * Which formats there are, format/formats.c says; nothing here knows any of them. */
 #ifndef HEFT_REGISTRY_H
 #define HEFT_REGISTRY_H
 
@@ -85,6 +85,12 @@ struct heft_format {
     bool (*holds)(enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };
 
+/* The formats there are, those with strong magics first. */
+struct heft_formats {
+    const struct heft_format *const *list;
+    size_t n;
+};
+
 /* Whether conversions can be asked for it by name. */
 static inline bool heft_format_writes(const struct heft_format *format)
 {
@@ -97,19 +103,25 @@ bool heft_registry_holds(const struct heft_format *format, enum heft_dtype dtype
  * HEFT_DTYPE_COUNT where there is no such. */
 enum heft_dtype heft_registry_instead(const struct heft_format *format, enum heft_dtype dtype);
 
-const struct heft_format *heft_registry_find(const char *name); /* NULL where unknown */
+const struct heft_format *heft_registry_find(const struct heft_formats *formats,
+                                             const char *name); /* NULL where unknown */
 const struct heft_format *
-heft_registry_by_extension(const char *path);             /* a writer; NULL where unknown */
-const struct heft_format *heft_registry_at(size_t index); /* NULL past the end */
+heft_registry_by_extension(const struct heft_formats *formats,
+                           const char *path); /* a writer; NULL where unknown */
+const struct heft_format *heft_registry_at(const struct heft_formats *formats,
+                                           size_t index); /* NULL past the end */
 
 /* ---- format_names.c ---- */
 
 /* By its name or a synonym ("pth", "tensorflow"); NULL where unknown. */
-const struct heft_format *heft_registry_named(const char *name);
+const struct heft_format *heft_registry_named(const struct heft_formats *formats, const char *name);
 /* Always false: the error lists the formats, or says what to do instead. */
-bool heft_registry_refuse_reader(const char *name, struct heft_error *err);
-bool heft_registry_refuse_writer(const char *name, struct heft_error *err);
-bool heft_registry_refuse_extension(const char *path, struct heft_error *err);
+bool heft_registry_refuse_reader(const struct heft_formats *formats, const char *name,
+                                 struct heft_error *err);
+bool heft_registry_refuse_writer(const struct heft_formats *formats, const char *name,
+                                 struct heft_error *err);
+bool heft_registry_refuse_extension(const struct heft_formats *formats, const char *path,
+                                    struct heft_error *err);
 
 /* Opens the inputs (files, a folder, an index; several shard files) into an empty model: locate,
  * probe, open. `format` (or NULL) overrides the probe. Does not settle. */

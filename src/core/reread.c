@@ -46,7 +46,7 @@ static bool open_written(struct rereading *r)
     size_t n;
     bool ok;
 
-    heft_model_init(&r->written, &r->c->model->limits);
+    heft_model_init(&r->written, &r->c->model->limits, r->c->model->formats);
     paths = list_inputs(r, &mem, &n);
     ok = paths && heft_registry_open(&r->written, paths, n, NULL, r->err) &&
          heft_model_settle(&r->written, r->err) &&

@@ -36,18 +36,16 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
 {
     if (!heft_given(path && each && complete, "an argument", err))
         return false;
+    const struct heft_limits whole = heft_limits_complete(limits);
     struct heft_source source;
-    struct heft_model model; /* for the completed limits */
     bool ok;
 
     if (!open_input(&source, path, err))
         return false;
-    heft_model_init(&model, limits);
-    ok = heft_scan_file(&source, source.label, &model.limits, each, ctx, complete, err);
+    ok = heft_scan_file(&source, source.label, &whole, each, ctx, complete, err);
     if (!ok || !*complete)
         heft_error_file(err, path);
     heft_source_close(&source);
-    heft_model_release(&model);
     return ok;
 }
 
@@ -352,18 +350,14 @@ bool heft_scan_tree(const char *path, const struct heft_limits *limits,
 {
     if (!heft_given(path && visitor, "an argument", err))
         return false;
-    struct walk w = {.visitor = visitor};
-    struct heft_model model; /* for the completed limits */
+    struct walk w = {.visitor = visitor, .limits = heft_limits_complete(limits)};
     bool ok;
 
-    heft_model_init(&model, limits);
-    w.limits = model.limits;
     ok = scan_input(&w, path, err);
     if (ok && w.judged == 0 && w.failed > 0) {
         *err = w.first;
         ok = false;
     }
     release_walk(&w);
-    heft_model_release(&model);
     return ok || heft_error_file(err, path);
 }

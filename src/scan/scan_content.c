@@ -4,6 +4,7 @@
  *     Python            .pyc by content; .py by the names that frameworks load
  *     a format of heft  safetensors and others hold numbers only; the rest is passed on
  *     all else          not judged, which the caller tells */
+#include "format/formats.h"
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
@@ -141,8 +142,8 @@ static bool probe(const struct heft_scan_place *place, const struct heft_format 
     int score = 0;
 
     *best = NULL;
-    for (size_t i = 0; ok && heft_registry_at(i); i++) {
-        const struct heft_format *format = heft_registry_at(i);
+    for (size_t i = 0; ok && heft_registry_at(&heft_formats, i); i++) {
+        const struct heft_format *format = heft_registry_at(&heft_formats, i);
         const int bid = format->probe ? format->probe(&sample) : 0;
 
         if (bid > score) {

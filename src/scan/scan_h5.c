@@ -2,6 +2,7 @@
  * whatever else Keras' readers take; and pickles, which PyTables keeps there.
  *
  * The registry opens the file, so the HDF5 library reads it as it does for every verb. */
+#include "format/formats.h"
 #include "scan/scan_parts.h"
 
 #include "core/registry.h"
@@ -87,7 +88,7 @@ static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place
 
 bool heft_scan_is_h5(const struct heft_scan_place *place, bool *is_it, struct heft_error *err)
 {
-    return heft_registry_find("h5")->seek(place->src, is_it, err);
+    return heft_registry_find(&heft_formats, "h5")->seek(place->src, is_it, err);
 }
 
 bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
@@ -100,7 +101,7 @@ bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, stru
 
     if (!heft_source_open_slice(&slice, place->src, 0, place->src->size, s->path, err))
         return false;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     model.limits = *s->limits;
     ok = heft_model_add_file(&model, &slice, s->path, &index, &why) &&
          heft_registry_open_source(&model, index, "h5", &why) && heft_model_merge(&model, &why);

@@ -7,6 +7,7 @@
 #ifndef H5_TITLED_H
 #define H5_TITLED_H
 
+#include "format/formats.h"
 #include "format/hdf5/h5_parts.h"
 
 struct h5_titled {
@@ -50,7 +51,7 @@ static inline bool h5_titled_open(struct h5_titled *t, struct heft_bytes config,
     static const uint8_t data[] = "0123456789abcdef";
 
     *t = (struct h5_titled){.r = {.model = &t->model, .bytes = &t->bytes}};
-    heft_model_init(&t->model, NULL);
+    heft_model_init(&t->model, NULL, &heft_formats);
     heft_source_open_memory(&t->bytes, (struct heft_bytes){data, sizeof data - 1}, "data");
     if (!heft_model_add_file(&t->model, &t->bytes, "data", &t->r.source, err))
         return false;

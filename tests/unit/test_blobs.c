@@ -9,6 +9,7 @@
 
 #include "api/checkpoint.h"
 #include "core/cargo.h"
+#include "format/formats.h"
 #include "core/usage.h"
 
 static const uint8_t data[] = "0123456789abcdefghij";
@@ -29,7 +30,7 @@ static void open_yard(struct yard *y)
     uint32_t index;
 
     *y = (struct yard){0};
-    heft_model_init(model, NULL);
+    heft_model_init(model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){data, 20}, "yard");
     assert_true(heft_model_add_file(model, &source, "yard", &index, &y->err));
     for (uint64_t i = 0; i < 2; i++) {

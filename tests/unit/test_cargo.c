@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/cargo.h"
+#include "format/formats.h"
 
 static uint8_t data[4096];
 
@@ -25,7 +26,7 @@ static void open_bench(struct bench *b)
     uint32_t index;
 
     *b = (struct bench){0};
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, &heft_formats);
     heft_source_open_memory(&source, bytes, "bench");
     assert_true(heft_model_add_file(&b->model, &source, "bench", &index, &b->err));
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "heft/heft.h"
 
 #define MESH "tests/golden/torch-dcp/mesh"
@@ -143,7 +144,7 @@ static void slices_move_into_their_file(void **state)
     uint8_t byte = 0;
 
     (void)state;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, sizeof bytes}, "file");
     assert_true(heft_model_add_file(&model, &source, "file", &index, &err));
     slice = add_slice(&model, 40, 20);
@@ -180,7 +181,7 @@ static void errors_of_slices_are_of_the_file(void **state)
     uint8_t byte;
 
     (void)state;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, sizeof bytes}, "file");
     assert_true(heft_model_add_file(&model, &source, "file", &index, &err));
     assert_false(heft_model_add_slice(&model, 0, 90, 11, &index, &err));

@@ -41,7 +41,7 @@ static int open_bench(void **state)
     b->data = malloc(BIG);
     for (size_t i = 0; i < BIG; i++)
         b->data[i] = (uint8_t)(i * 2654435761u >> 13);
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, NULL);
     heft_source_open_memory(&source, (struct heft_bytes){b->data, BIG}, "memory");
     assert_true(heft_model_add_file(&b->model, &source, "memory", &index, &b->err));
     b->plan = (struct heft_plan){.model = &b->model, .mem = &b->mem, .sum = HEFT_SUM_CRC32};

@@ -11,6 +11,7 @@
 
 #include "base/endian.h"
 #include "core/plan.h"
+#include "format/formats.h"
 #include "core/registry.h"
 #include "wire/flatbuf.h"
 
@@ -149,7 +150,7 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
     uint32_t index, file;
 
     *m = (struct made){0};
-    heft_model_init(&m->model, NULL);
+    heft_model_init(&m->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){m->data, sizeof m->data}, "in");
     if (!heft_model_add_file(&m->model, &source, "in", &index, &err))
         return false;
@@ -298,7 +299,7 @@ static void planning_survives_each_failure_of_memory(void **state)
 
 static bool open_path(const char *path, struct heft_model *model)
 {
-    heft_model_init(model, NULL);
+    heft_model_init(model, NULL, &heft_formats);
     return heft_registry_open(model, &path, 1, NULL, &err) && heft_model_settle(model, &err);
 }
 

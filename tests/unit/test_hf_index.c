@@ -13,6 +13,7 @@
 
 #include "base/endian.h"
 #include "core/plan.h"
+#include "format/formats.h"
 #include "core/registry.h"
 
 extern const struct heft_format heft_format_hf_index;
@@ -78,7 +79,7 @@ static bool open_index(struct folder *f, const char *text)
 
     put_file(f, "index", text, strlen(text));
     heft_model_release(&f->model);
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     f->err = (struct heft_error){0};
     paths[0] = in_folder(f, "index");
     return heft_registry_open(&f->model, paths, 1, NULL, &f->err) &&

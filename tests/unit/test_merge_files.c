@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "core/tree.h"
 
 static void add_file(struct heft_model *model, const char *path, struct heft_error *err)
@@ -52,7 +53,7 @@ static void values_of_three_files(void **state)
     const struct heft_value *in;
 
     (void)state;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     add_file(&model, "a", &err);
     add_file(&model, "b", &err);
     add_file(&model, "c", &err);
@@ -87,7 +88,7 @@ static void texts_of_two_files(void **state)
     struct heft_model model;
 
     (void)state;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     add_file(&model, "a", &err);
     add_file(&model, "b", &err);
     assert_true(add_metadata(&model, 0, HEFT_STR("format"), HEFT_STR("pt"), &err) &&
@@ -129,7 +130,7 @@ static void a_deep_path_loses_its_front(void **state)
     struct heft_model model;
 
     (void)state;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     add_file(&model, "a", &err);
     add_file(&model, "b", &err);
     assert_true(add_deep(&model, 0, 10000, 1, &err) && add_deep(&model, 1, 10000, 2, &err) &&
@@ -150,7 +151,7 @@ static void any_failing_allocation(void **state)
         struct heft_error err = {0};
         struct heft_model model;
 
-        heft_model_init(&model, NULL);
+        heft_model_init(&model, NULL, &heft_formats);
         add_file(&model, "a", &err);
         add_file(&model, "b", &err);
         heft_alloc_fail_at(nth);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 
 static uint8_t data[256];
 
@@ -26,7 +27,7 @@ static void open_yard(struct yard *y)
     uint32_t index;
 
     *y = (struct yard){0};
-    heft_model_init(&y->model, NULL);
+    heft_model_init(&y->model, NULL, &heft_formats);
     heft_source_open_memory(&source, bytes, "yard");
     assert_true(heft_model_add_file(&y->model, &source, "yard", &index, &y->err));
     assert_true(heft_model_add_storage(&y->model, &storage, &y->storage, &y->err));

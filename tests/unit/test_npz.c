@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "core/reader.h"
 #include "core/registry.h"
 #include "scratch.h"
@@ -80,7 +81,7 @@ struct fixture {
 static bool open_file(struct fixture *f, const char *path, const struct heft_limits *limits)
 {
     *f = (struct fixture){0};
-    heft_model_init(&f->model, limits);
+    heft_model_init(&f->model, limits, &heft_formats);
     return heft_registry_open(&f->model, &path, 1, NULL, &f->err) &&
            heft_model_settle(&f->model, &f->err);
 }

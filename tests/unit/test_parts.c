@@ -9,6 +9,7 @@
 
 #include "base/endian.h"
 #include "core/reader.h"
+#include "format/formats.h"
 
 enum { SIZE = 4 << 20, DIMS = 4, MOST_PARTS = 64 };
 
@@ -67,7 +68,7 @@ static void restart(struct bench *b)
 
     heft_reader_release(&b->reader);
     heft_model_release(&b->model);
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){b->data, SIZE}, "bench");
     assert_true(heft_model_add_file(&b->model, &source, "bench", &index, &b->err));
     for (size_t i = 0; i < HEFT_COUNT(storages); i++)

@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "core/reader.h"
+#include "format/formats.h"
 
 enum { SIZE = 12 << 20, SMALL = 4096, DEFLATED = 40 };
 
@@ -61,7 +62,7 @@ static int set_up(void **state)
     assert_non_null(b->data);
     for (size_t i = 0; i + 4 <= SIZE; i += 4)
         heft_put_le32(b->data + i, next_random(b) ^ (uint32_t)i << 13);
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, &heft_formats);
     add_source(b, b->data, SIZE);
     add_storage(b, (struct heft_storage){.len = SIZE, .packed = SIZE, .label = HEFT_STR("all")});
     add_storage(b, (struct heft_storage){.len = SMALL, .packed = SMALL, .label = HEFT_STR("few")});
@@ -431,7 +432,7 @@ static void check_flags(enum heft_dtype dtype, uint8_t flags, const void *stored
         .shape = shape, .rank = 1, .dtype = (uint8_t)dtype, .flags = flags, .bytes = n};
     uint8_t got[32];
 
-    heft_model_init(&b.model, NULL);
+    heft_model_init(&b.model, NULL, &heft_formats);
     add_source(&b, stored, n);
     add_storage(&b, (struct heft_storage){.len = n, .packed = n});
     assert_true(heft_reader_init(&b.reader, &b.model, false, &b.err));

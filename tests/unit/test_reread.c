@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "fault/scratch.h"
 
 struct bench {
@@ -32,7 +33,7 @@ static void fill(struct bench *b, const char *name, const struct heft_convert_op
 
     *b = (struct bench){.folder = heft_scratch_new()};
     b->output = heft_scratch_path(b->folder, name);
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){data, sizeof data}, "memory");
     assert_true(heft_model_add_file(&b->model, &source, "memory", &index, &b->err));
     for (unsigned i = 0; i < 2; i++) {

@@ -12,6 +12,7 @@
 
 #include "base/endian.h"
 #include "core/plan.h"
+#include "format/formats.h"
 #include "core/registry.h"
 
 extern const struct heft_format heft_format_safetensors;
@@ -34,7 +35,7 @@ static bool open_file(struct file *f, const char *header, size_t data)
     assert_non_null(f->bytes);
     heft_put_le64(f->bytes, n);
     memcpy(f->bytes + 8, header, n);
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){f->bytes, f->n}, "file");
     return heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
            heft_format_safetensors.open(&f->model, index, &f->err) &&
@@ -374,7 +375,7 @@ static void the_header_limit_can_be_lowered(void **state)
     uint32_t index;
 
     (void)state;
-    heft_model_init(&model, &limits);
+    heft_model_init(&model, &limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, sizeof bytes}, "file");
     assert_true(heft_model_add_file(&model, &source, "file", &index, &err));
     assert_false(heft_format_safetensors.open(&model, index, &err));

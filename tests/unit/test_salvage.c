@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "core/reader.h"
 #include "wire/zip.h"
 
@@ -60,7 +61,7 @@ static void begin(struct attempt *a, const struct file *f, size_t n, bool salvag
     uint32_t index;
 
     *a = (struct attempt){0};
-    heft_model_init(&a->model, NULL);
+    heft_model_init(&a->model, NULL, &heft_formats);
     a->model.salvage = salvage;
     heft_source_open_memory(&source, (struct heft_bytes){f->bytes, n}, "file");
     a->opened = heft_model_add_file(&a->model, &source, "file", &index, &a->err) &&

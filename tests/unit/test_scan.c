@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "scan/scan.h"
 #include "torch_zip.h"
 
@@ -40,7 +41,7 @@ static void scan(struct log *log, const void *p, size_t n)
     struct heft_source source;
 
     *log = (struct log){0};
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){p, n}, "file");
     log->ok = heft_scan_file(&source, "file", &model.limits, take, log, &log->complete, &log->err);
     heft_model_release(&model);

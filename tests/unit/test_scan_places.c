@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "scan/scan.h"
 #include "torch_zip.h"
 #include "wire/pickle.h"
@@ -36,7 +37,7 @@ static bool scan(const struct heft_source *src, struct tally *tally, bool *compl
 
     *tally = (struct tally){0};
     *err = (struct heft_error){0};
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     ok = heft_scan_file(src, "file", &model.limits, take, tally, complete, err);
     heft_model_release(&model);
     return ok;

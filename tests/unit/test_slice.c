@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "core/reader.h"
+#include "format/formats.h"
 
 static const uint64_t shape[3] = {4, 5, 6};
 static const struct heft_row packed = {
@@ -169,7 +170,7 @@ static void slices_of_views_hold_the_named_elements(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)i;
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){data, sizeof data}, "data");
     assert_true(heft_model_add_file(&model, &source, "data", &index, &err));
     assert_true(heft_model_add_storage(&model, &storage, &index, &err));

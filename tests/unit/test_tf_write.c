@@ -12,6 +12,7 @@
 
 #include "base/endian.h"
 #include "core/convert.h"
+#include "format/formats.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/write/tf_write.h"
 #include "wire/proto_write.h"
@@ -76,7 +77,7 @@ static int open_bench(void **state)
     const struct heft_str bytes = {(const char *)numbers, sizeof numbers};
     struct bench *b = calloc(1, sizeof *b);
 
-    heft_model_init(&b->model, NULL);
+    heft_model_init(&b->model, NULL, &heft_formats);
     add(b, HEFT_STR("dense/kernel"), HEFT_F32, 1, 4, bytes);
     add(b, HEFT_STR("dense/bias" ATTRIBUTE), HEFT_F32, 1, 4, bytes);
     add(b, HEFT_STR("dense/bias/.OPTIMIZER_SLOT/opt/m" ATTRIBUTE), HEFT_F32, 1, 4, bytes);

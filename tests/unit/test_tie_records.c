@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "core/tie_records.h"
+#include "format/formats.h"
 
 /* The file's tensors, NULL-terminated. */
 static bool has_name(const void *ctx, struct heft_str name)
@@ -37,7 +38,7 @@ static void expect(const char *const *tensors, const char *const *metadata, cons
     struct heft_error err = {0};
     char got[300] = "";
 
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     for (; *metadata; metadata += 2)
         assert_true(heft_model_add_metadata(
             &model,
@@ -114,7 +115,7 @@ static void lack_of_memory_at_any_moment_is_an_error(void **state)
         struct heft_model model;
         struct heft_error err = {0};
 
-        heft_model_init(&model, NULL);
+        heft_model_init(&model, NULL, &heft_formats);
         assert_true(heft_model_add_metadata(
             &model, &(struct heft_pair){.key = HEFT_STR("a"), .value = HEFT_STR("w")}, &err));
         assert_true(heft_model_add_metadata(

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
+#include "format/formats.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -38,7 +39,7 @@ static void open_with(struct fixture *f, const struct heft_limits *limits, const
 
     *f = (struct fixture){0};
     torch_zip_of(&f->zip, (struct heft_bytes){(const uint8_t *)pickle, n});
-    heft_model_init(&f->model, limits);
+    heft_model_init(&f->model, limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
                             "zip");
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
@@ -266,7 +267,7 @@ static void lack_of_memory_is_an_error(void **state)
         torch_zip_of(&f.zip, (struct heft_bytes){(const uint8_t *)pickle, sizeof pickle - 1});
         heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f.zip.p, f.zip.n},
                                 "zip");
-        heft_model_init(&f.model, NULL);
+        heft_model_init(&f.model, NULL, &heft_formats);
         heft_alloc_fail_at(n);
         f.opened = heft_model_add_file(&f.model, &source, "zip", &index, &f.err) &&
                    heft_format_torch.open(&f.model, index, &f.err) &&

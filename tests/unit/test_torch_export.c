@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
+#include "format/formats.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -54,7 +55,7 @@ static void open_with(struct fixture *f, const char *weights, const char *other,
 
     *f = (struct fixture){0};
     torch_zip_records(&f->zip, records, HEFT_COUNT(records) - (other ? 0 : 1));
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
                             "zip");
     heft_alloc_fail_at(fail_at);

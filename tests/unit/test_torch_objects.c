@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
+#include "format/formats.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -43,7 +44,7 @@ static void open_memory(struct fixture *f, struct heft_bytes zip)
     struct heft_source source;
     uint32_t index;
 
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     heft_source_open_memory(&source, zip, "zip");
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
                 heft_format_torch.open(&f->model, index, &f->err) &&

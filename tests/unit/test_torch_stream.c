@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
+#include "format/formats.h"
 #include "format/torch/pickle/torch_parts.h"
 
 extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar, heft_format_pickle;
@@ -39,7 +40,7 @@ static void open_bytes(struct fixture *f, const struct heft_format *format, cons
     uint32_t index;
 
     *f = (struct fixture){0};
-    heft_model_init(&f->model, limits);
+    heft_model_init(&f->model, limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, n}, "file");
     f->opened = heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
                 format->open(&f->model, index, &f->err) && heft_model_settle(&f->model, &f->err);

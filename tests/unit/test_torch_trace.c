@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/model.h"
+#include "format/formats.h"
 #include "format/torch/trace/torch_trace.h"
 #include "torch_zip.h"
 
@@ -76,7 +77,7 @@ static void walk_with(struct log *log, const void *bytes, size_t n,
                              .err = &log->err};
 
     *log = (struct log){.stop_after = stop_after};
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, n}, "file");
     log->ok = heft_torch_trace(&tr);
     heft_tracer_release(&tr);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/convert.h"
+#include "format/formats.h"
 #include "format/torch/write/torch_write.h"
 
 /* ---- where payloads begin ---------------------------------------------------------------- */
@@ -108,7 +109,7 @@ static void fill(unsigned n_rows)
     uint32_t index, number;
 
     bench = (struct bench){0};
-    heft_model_init(&bench.model, NULL);
+    heft_model_init(&bench.model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bench.data, sizeof bench.data}, "memory");
     assert_true(heft_model_add_file(&bench.model, &source, "memory", &index, &bench.err));
     assert_true(heft_model_add_storage(&bench.model, &storage, &number, &bench.err));

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/registry.h"
+#include "format/formats.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -81,7 +82,7 @@ static void open_with(struct fixture *f, const struct heft_format *format, const
 
     *f = (struct fixture){0};
     make_zip(&f->zip, p);
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
                             "zip");
     heft_alloc_fail_at(fail_at);
@@ -273,7 +274,7 @@ static void another_zip_is_no_script(void **state)
 
     (void)state;
     torch_zip_of(&f.zip, (struct heft_bytes){(const uint8_t *)NONE, sizeof NONE - 1});
-    heft_model_init(&f.model, NULL);
+    heft_model_init(&f.model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f.zip.p, f.zip.n}, "zip");
     assert_true(heft_model_add_file(&f.model, &source, "zip", &index, &f.err));
     assert_false(heft_format_torchscript.open(&f.model, index, &f.err));

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "core/usage.h"
+#include "format/formats.h"
 
 #define STORAGES 4
 #define LENGTH   64
@@ -24,7 +25,7 @@ static void begin(struct fixture *f, size_t storages)
     uint32_t index;
 
     *f = (struct fixture){0};
-    heft_model_init(&f->model, NULL);
+    heft_model_init(&f->model, NULL, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){f->bytes, sizeof f->bytes}, "bytes");
     assert_true(heft_model_add_file(&f->model, &source, "bytes", &index, &f->err));
     for (size_t i = 0; i < storages; i++) {

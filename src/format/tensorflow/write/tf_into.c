@@ -270,7 +270,7 @@ static bool check_graph(struct into *in)
     struct heft_model model;
     bool ok;
 
-    heft_model_init(&model, NULL);
+    heft_model_init(&model, NULL, in->out->plan->model->formats);
     ok = open_model(in, &model);
     if (ok && !(heft_tf_restore_expect(&wants, &model, 0, in->err) && fits_all(in, &wants)))
         ok = heft_error_file(in->err, in->graph);
@@ -374,7 +374,7 @@ static bool open_old(struct into *in)
     const char *path =
         heft_arena_printf(in->out->plan->mem, in->err, "%s" BUNDLE ".index", in->folder);
 
-    heft_model_init(&in->old, NULL);
+    heft_model_init(&in->old, NULL, in->out->plan->model->formats);
     if (!path || !heft_registry_open(&in->old, &path, 1, "tf-bundle", in->err) ||
         !heft_model_settle(&in->old, in->err))
         return false;

@@ -151,9 +151,9 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
         return false;
     static const struct heft_trace_options usual = {0};
     struct heft_source source;
-    struct heft_model model; /* for the completed limits */
+    struct heft_limits limits;
     struct heft_tracer tr = {.src = &source,
-                             .limits = &model.limits,
+                             .limits = &limits,
                              .options = options ? options : &usual,
                              .watcher = watcher,
                              .total = total,
@@ -164,9 +164,9 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
     heft_error_begin(err);
     if (!heft_source_open_file(&source, path, err))
         return heft_error_file(err, path);
-    heft_model_init(&model, tr.options->limits);
+    limits = heft_limits_complete(tr.options->limits);
     if (!tr.options->limits || !tr.options->limits->opcodes)
-        model.limits.opcodes = heft_min_u64(model.limits.opcodes, MOST_OPCODES);
+        limits.opcodes = heft_min_u64(limits.opcodes, MOST_OPCODES);
     source.label = path;
     ok = (is_zip(&source, err) || find_places(&tr, path)) && heft_torch_trace(&tr) &&
          (tr.is_stopped || tr.options->to || walk_tensors(&tr, path, err));
@@ -174,6 +174,5 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
         heft_error_file(err, path);
     heft_tracer_release(&tr);
     heft_source_close(&source);
-    heft_model_release(&model);
     return ok;
 }

@@ -86,7 +86,7 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
     uint32_t index;
     bool ok;
 
-    heft_model_init(&again, &model->limits);
+    heft_model_init(&again, &model->limits, model->formats);
     again.taker = &k->taker;
     ok = heft_source_open_slice(&source, &from->source, 0, from->source.size, from->path, err) &&
          heft_model_add_file(&again, &source, from->path, &index, err) &&

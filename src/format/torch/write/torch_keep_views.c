@@ -203,7 +203,8 @@ static bool read_view(struct search *s, uint32_t node, struct heft_torch_made *m
 static bool refuse_dtype(const struct search *s, const struct heft_item *item)
 {
     const bool is_zip = s->k->style == HEFT_TORCH_ZIP;
-    const struct heft_format *format = heft_registry_find(is_zip ? "torch" : "torch-legacy");
+    const struct heft_format *format =
+        heft_registry_find(s->k->out->cargo->model->formats, is_zip ? "torch" : "torch-legacy");
     const enum heft_dtype as = (enum heft_dtype)item->as;
     enum heft_dtype to;
 

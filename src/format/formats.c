@@ -1,0 +1,55 @@
+/* formats.c: the table of formats. A new one is declared here, and is one line of the table. */
+#include "format/formats.h"
+
+extern const struct heft_format heft_format_torch;
+extern const struct heft_format heft_format_torch_dcp;
+extern const struct heft_format heft_format_torchscript;
+extern const struct heft_format heft_format_torch_export;
+extern const struct heft_format heft_format_safetensors;
+extern const struct heft_format heft_format_hf_index;
+extern const struct heft_format heft_format_tf_bundle;
+extern const struct heft_format heft_format_tf_state;
+extern const struct heft_format heft_format_tf_v1;
+extern const struct heft_format heft_format_saved_model;
+extern const struct heft_format heft_format_tf_graph;
+extern const struct heft_format heft_format_ptd;
+extern const struct heft_format heft_format_pte;
+extern const struct heft_format heft_format_h5;
+extern const struct heft_format heft_format_keras;
+extern const struct heft_format heft_format_npz;
+extern const struct heft_format heft_format_npy;
+extern const struct heft_format heft_format_torch_legacy;
+extern const struct heft_format heft_format_torch_tar;
+extern const struct heft_format heft_format_pickle;
+extern const struct heft_format heft_format_tf;
+extern const struct heft_format heft_format_raw;
+
+/* Strong magics first. One a line, so that changes do not meet. */
+/* clang-format off */
+static const struct heft_format *const list[] = {
+    &heft_format_torch,
+    &heft_format_torch_dcp,
+    &heft_format_torchscript,
+    &heft_format_torch_export,
+    &heft_format_safetensors,
+    &heft_format_hf_index,
+    &heft_format_tf_bundle,
+    &heft_format_tf_state,
+    &heft_format_tf_v1,
+    &heft_format_saved_model,
+    &heft_format_tf_graph,
+    &heft_format_ptd,
+    &heft_format_pte,
+    &heft_format_h5,
+    &heft_format_keras,
+    &heft_format_npz,
+    &heft_format_npy,
+    &heft_format_torch_legacy,
+    &heft_format_torch_tar,
+    &heft_format_pickle,
+    &heft_format_tf,
+    &heft_format_raw,
+};
+/* clang-format on */
+
+const struct heft_formats heft_formats = {list, HEFT_COUNT(list)};
