@@ -1,4 +1,4 @@
-/* inflate.h: raw deflate streams (RFC 1951), in constant memory: about 100 KiB, window included.
+/* inflate.h: raw deflate streams (RFC 1951), in constant memory: about 100 KiB, window included; through ISA-L.
  *
  *     struct heft_inflate *z = heft_inflate_new(err);
  *     loop: heft_inflate_step(z, &in, &out, err) with in/out views that shrink from the front
