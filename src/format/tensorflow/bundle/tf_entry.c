@@ -308,10 +308,6 @@ static bool read_entry(struct heft_cur cur, const struct numbers *numbers,
 bool heft_tf_entry_read(struct heft_bytes value, uint64_t at, const struct heft_tf_room *room,
                         struct heft_tf_entry *out, struct heft_error *err)
 {
-    uint64_t dims[HEFT_TF_QUICK_RANK];
-
-    if (heft_tf_entry_quick(value, dims, out))
-        return check_numbers(out, at, err) && keep_shape(dims, room->mem, out, err);
     return read_entry(heft_cur_of(value, at), &v2, room, out, err);
 }
 

@@ -65,10 +65,6 @@ struct heft_tf_room {
 HEFT_CHECKED bool heft_tf_entry_read(struct heft_bytes value, uint64_t at,
                                      const struct heft_tf_room *room, struct heft_tf_entry *out,
                                      struct heft_error *err);
-/* The same of an entry in the usual form, up to the judgement of its numbers (tf_entry_quick.c): dims
- * has room for HEFT_TF_QUICK_RANK; `shape` and `dtype` stay NULL. False: of another form. */
-#define HEFT_TF_QUICK_RANK 8
-bool heft_tf_entry_quick(struct heft_bytes value, uint64_t *dims, struct heft_tf_entry *out);
 /* SavedSliceMeta of version 1: name, dtype, shape and slices; no place. */
 HEFT_CHECKED bool heft_tf_v1_entry_read(struct heft_cur cur, const struct heft_tf_room *room,
                                         struct heft_tf_entry *out, struct heft_error *err);
