@@ -33,6 +33,11 @@ foreach(source ${unit_sources})
 endforeach()
 target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it packs blocks
 
+# The format of the tutorial, compiled as HACKING.md tells, and run.
+add_executable(test_toy examples/format_tutorial/toy.c examples/format_tutorial/test_toy.c)
+target_link_libraries(test_toy PRIVATE heft_inside PkgConfig::CMOCKA Threads::Threads m)
+set_target_properties(test_toy PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
+
 add_executable(heft-open tests/tools/open_tool.c tests/tools/judge.c
     tests/tools/mutate.c tests/tools/print_rows.c)
 target_link_libraries(heft-open PRIVATE heft_inside)
