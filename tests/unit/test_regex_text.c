@@ -1,4 +1,4 @@
-/* test_regexes.c: regular expressions mean what Python's mean, or are refused; the expected results
+/* test_regex_text.c: regular expressions mean what Python's mean, or are refused; the expected results
  * are those of re.sub. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* test_npz.c: NumPy's files: what headers mean, what is too much, lack of memory, and inflating into
+/* test_numpy_npz.c: NumPy's files: what headers mean, what is too much, lack of memory, and inflating into
  * the output. */
 #include <setjmp.h>
 #include <stdarg.h>

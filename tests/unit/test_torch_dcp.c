@@ -1,4 +1,4 @@
-/* test_dcp.c: distributed checkpoints through the public door, with and without memory; slices of
+/* test_torch_dcp.c: distributed checkpoints through the public door, with and without memory; slices of
  * files, whose contents the model moves into the files. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* test_split_with.c: the hub's split over a caller's own items. What is expected was made by
+/* test_heft_split.c: the hub's split over a caller's own items. What is expected was made by
  * huggingface_hub 0.36.2: tests/unit/split_with.py. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* test_index.c: the walk through the indexes of the golden checkpoints, by any of their names. */
+/* test_heft_index.c: the walk through the indexes of the golden checkpoints, by any of their names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_torchscript.c: TorchScript archives in memory become rows and values. The files that torch
+/* test_torch_script.c: TorchScript archives in memory become rows and values. The files that torch
  * itself wrote are in tests/golden/torchscript, those that must be refused in
  * tests/reject/torchscript. */
 #include <setjmp.h>

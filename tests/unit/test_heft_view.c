@@ -1,4 +1,4 @@
-/* test_view.c: tensors in place: of a file mapped whole, page by page, and of one cut off meanwhile. */
+/* test_heft_view.c: tensors in place: of a file mapped whole, page by page, and of one cut off meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* test_tokens.c: words by bits against words by the pattern, texts in pieces, merging. */
+/* test_encoder.c: words by bits against words by the pattern, texts in pieces, merging. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
