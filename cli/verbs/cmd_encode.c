@@ -129,12 +129,29 @@ static void note_inputs(const struct options *options)
         }
 }
 
+/* Options for texts, where all inputs are arrays of ids that are passed on. */
+static void note_textless(const struct options *options)
+{
+    const struct {
+        const char *option, *given;
+    } of_texts[] = {{"--encoding", options->encoding},
+                    {"--errors", options->errors},
+                    {"--jsonl", options->jsonl_key},
+                    {"--unicode", options->unicode}};
+
+    for (size_t i = 0; i < sizeof of_texts / sizeof *of_texts; i++)
+        if (of_texts[i].given)
+            report_note(options, "%s has no effect: no text was read", of_texts[i].option);
+}
+
 /* What may be other than it was meant, once texts were read. */
 static void note_run(const struct options *options, const struct heft_encoding *e)
 {
     struct heft_encode_summary sum;
 
     heft_encode_summarize(e, &sum);
+    if (sum.inputs > 0 && sum.documents == 0)
+        note_textless(options);
     if (sum.rejected > 0)
         report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,
                     options->output && !options->rejects ? " (--rejects FILE lists them)" : "");
@@ -172,6 +189,8 @@ static void note_idle(const struct options *options, const struct heft_encoding 
     const bool is_megatron = strcmp(heft_encode_format(e), "megatron") == 0;
     const bool is_text = !is_megatron && (!options->eot || strcmp(options->eot, "text") == 0);
 
+    if (options->checkpoint > 0 && is_stream(options))
+        report_note(options, "--checkpoint has no effect: a stream cannot be gone on with");
     if (options->eot_token && !is_id)
         report_note(options, "--eot-token has no effect without --eot id");
     if (options->eot_each && !is_npz)
