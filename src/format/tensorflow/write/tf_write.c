@@ -122,6 +122,18 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
     return note && heft_plan_note(out->plan, note, err);
 }
 
+/* The name is TensorFlow's: whoever restores the bundle reads a string there. */
+static bool check_graph(const struct heft_tf_piece *piece, struct heft_error *err)
+{
+    const struct heft_item *item = &piece->item;
+
+    if (piece->put.p || (item->as == HEFT_STRING && item->row->rank == 0))
+        return true;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "a bundle has the graph of objects under this name, one string: rename the tensor");
+    return heft_error_about(err, "tensor", item->name);
+}
+
 static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
 {
     bool objects;
@@ -137,7 +149,7 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
         struct heft_tf_piece *const piece = &out->pieces[i];
 
         if (heft_str_is(piece->item.name, GRAPH) && !piece->file &&
-            !heft_tf_out_graph(out, piece, err))
+            (!check_graph(piece, err) || !heft_tf_out_graph(out, piece, err)))
             return false;
         take_crc(out, piece);
         if (!check_piece(out, piece, err))
