@@ -101,7 +101,8 @@ static bool refill(struct reader *r, size_t wanted, struct heft_error *err)
 
     if (r->n - r->used >= wanted || r->at == r->end)
         return true;
-    memmove(r->p, r->p + r->used, r->n - r->used);
+    if (r->used > 0) /* before the first reading there is no memory */
+        memmove(r->p, r->p + r->used, r->n - r->used);
     r->n -= r->used;
     r->used = 0;
     if (!heft_grow(&r->p, &r->cap, r->n, wanted > PIECE ? wanted : PIECE, 1, err))
