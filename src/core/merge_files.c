@@ -97,6 +97,16 @@ static bool is_text_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* By bits: NaN is itself, and 0 is not -0. */
+static bool is_number_equal(double a, double b)
+{
+    uint64_t bits_a, bits_b;
+
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return bits_a == bits_b;
+}
+
 static bool is_scalar_equal(const struct heft_value *a, const struct heft_value *b)
 {
     switch (a->kind) {
@@ -104,8 +114,8 @@ static bool is_scalar_equal(const struct heft_value *a, const struct heft_value 
         return a->as.boolean == b->as.boolean;
     case HEFT_VALUE_INT:
         return a->as.integer == b->as.integer;
-    case HEFT_VALUE_FLOAT: /* by bits: NaN is itself */
-        return memcmp(&a->as.number, &b->as.number, sizeof a->as.number) == 0;
+    case HEFT_VALUE_FLOAT:
+        return is_number_equal(a->as.number, b->as.number);
     default:
         return a->text_len == b->text_len && !a->text == !b->text &&
                (!a->text || memcmp(a->text, b->text, a->text_len) == 0);
