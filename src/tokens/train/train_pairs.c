@@ -91,7 +91,7 @@ void heft_train_pairs_drop(struct heft_train_pairs *t, struct heft_train_pair *p
     size_t hole = (size_t)(pair - t->slots);
 
     if (pair->list)
-        t->pool.live -= heft_train_pair_cost(room_of(&t->pool, pair->list));
+        t->pool.live -= (size_t)heft_train_pair_cost(room_of(&t->pool, pair->list));
     t->n--;
     for (size_t i = (hole + 1) & mask; t->slots[i].key != UINT64_MAX; i = (i + 1) & mask) {
         if (((i - home_of(t, t->slots[i].key)) & mask) < ((i - hole) & mask))
