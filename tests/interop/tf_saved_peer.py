@@ -53,7 +53,7 @@ SCALARS = {getattr(FieldDescriptor, f"TYPE_{name}"): name for name in
 
 
 def read_tables():
-    source = (ROOT / "src" / "format" / "tf_messages.c").read_text()
+    source = (ROOT / "src/format/tensorflow/graph/tf_messages.c").read_text()
     names = dict(re.findall(r"MESSAGE\((\w+), \"([^\"]+)\"\)", source))
     tables = {}
     for name, body in re.findall(r"heft_proto_field (\w+)_fields\[\] = \{(.*?)\};", source, re.S):
