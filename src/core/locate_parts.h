@@ -36,8 +36,8 @@ HEFT_CHECKED bool heft_folder_judge(const struct heft_folder *folder, struct hef
 bool heft_candidate_has(const struct heft_candidate *set, const char *name, uint32_t *number);
 /* Whether it is another checkpoint, to be named where `best` was chosen. */
 bool heft_candidate_is_other(const struct heft_candidate *c, const struct heft_candidate *best);
-/* Of the stem "model.fp16": cuts it to "model", and gives "fp16". False where it is no variant of a
- * well-known name. */
+/* Takes the variant off the name of a file: "model.fp16" becomes "model", and *variant is "fp16".
+ * False, and nothing is changed, where what is left would be no well-known name. */
 bool heft_stem_variant(struct heft_str *stem, struct heft_str *variant);
 bool heft_folder_has(const struct heft_folder *folder, const char *name);
 /* Parts of a model that were split by tensor parallelism: "consolidated.00.pth", "mp_rank_00…". */

@@ -4,9 +4,9 @@
  *                              "added_tokens_decoder": {"50257": {"content": "<x>", "special": false}}, …}
  *     added_tokens.json       {"<x>": 50257, …}
  *
- * A tokenizer.json means what the library tokenizers makes of it, which reads neither: there they are
- * noted. A list of merges with its ids means what transformers makes of it: there they are refused,
- * unless they are only about tokens put around a text. */
+ * Beside a tokenizer.json they are noted and not followed: the library "tokenizers", which heft agrees
+ * with there, reads neither. Beside a list of merges heft agrees with transformers, which reads both: what
+ * changes ids is refused for encoding, and what only puts tokens around a text is noted. */
 #include <stdio.h>
 
 #include "tokens/vocab/vocab_parts.h"
