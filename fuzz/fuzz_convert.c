@@ -62,7 +62,7 @@ static void expect_bytes(const struct heft_model *a, const struct heft_row *x,
     heft_reader_release(&two);
 }
 
-static void expect_item(const struct heft_model *before, const struct heft_item *item,
+static void expect_item(const struct heft_model *before, const struct heft_export_item *item,
                         const struct heft_model *after)
 {
     const uint32_t at = heft_model_row(after, item->name);
@@ -83,11 +83,11 @@ static void expect_same(const struct heft_conversion *c, const char *path)
     struct heft_model again;
 
     heft_model_init(&again, open_limits(), &heft_formats);
-    expect(heft_registry_open(&again, &path, 1, NULL, &err) && heft_model_settle(&again, &err));
+    expect(heft_registry_open(&again, &path, 1, NULL, &err) && heft_model_validate(&again, &err));
     if (c->format->one_tensor)
-        expect(again.n_rows == 1 && again.rows[0].bytes == c->cargo.items[0].bytes);
-    for (size_t i = 0; i < c->cargo.n_items && !c->format->one_tensor; i++)
-        expect_item(c->model, &c->cargo.items[i], &again);
+        expect(again.n_rows == 1 && again.rows[0].bytes == c->exports.items[0].bytes);
+    for (size_t i = 0; i < c->exports.n_items && !c->format->one_tensor; i++)
+        expect_item(c->model, &c->exports.items[i], &again);
     heft_model_release(&again);
 }
 

@@ -18,16 +18,16 @@ static void plan_again(const struct heft_model *model)
     struct heft_arena mem = {0};
     struct heft_error err = {0};
     struct heft_plan plan = {.model = model, .mem = &mem};
-    struct heft_cargo cargo = {0};
+    struct heft_export_list exports = {0};
     uint32_t file;
 
-    if (heft_cargo_load(&cargo, model, &options, &mem, &err) &&
+    if (heft_export_load(&exports, model, &options, &mem, &err) &&
         heft_plan_file_begin(&plan, "out", &file, &err) &&
-        heft_format_ptd.plan(&plan, file, &cargo, &err))
+        heft_format_ptd.plan(&plan, file, &exports, &err))
         expect(heft_plan_check(&plan, &err));
     else
         expect(err.text[0]);
-    heft_cargo_release(&cargo);
+    heft_export_release(&exports);
     heft_plan_release(&plan);
     heft_arena_release(&mem);
 }
@@ -40,7 +40,7 @@ static void draw(struct heft_bytes bytes)
     heft_model_init(&model, NULL, &heft_formats);
     if (open_bytes(&model, heft_format_ptd.name, bytes)) {
         plan_again(&model);
-        expect(heft_format_ptd.draw(&model, 0, &err));
+        expect(heft_format_ptd.annotate(&model, 0, &err));
         expect_map(&model);
     }
     heft_model_release(&model);

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_model_init(&model, open_limits(), &heft_formats);
     if (add(&model, &heft_format_pte, (struct heft_bytes){data + 4, n}, &err) &&
         add(&model, &heft_format_ptd, (struct heft_bytes){data + 4 + n, size - 4 - n}, &err) &&
-        heft_model_settle(&model, &err)) {
+        heft_model_validate(&model, &err)) {
         verify_all(&heft_format_pte, &model);
         verify_all(&heft_format_ptd, &model);
     } else {

@@ -23,7 +23,7 @@ static bool open_bytes(struct heft_model *model, struct heft_bytes bytes, struct
     heft_model_init(model, NULL, &heft_formats);
     heft_source_open_memory(&source, bytes, "input");
     return heft_model_add_file(model, &source, "input", &index, err) &&
-           heft_format_safetensors.open(model, index, err) && heft_model_settle(model, err);
+           heft_format_safetensors.open(model, index, err) && heft_model_validate(model, err);
 }
 
 static struct heft_bytes run_plan(const struct heft_plan *plan, const struct heft_model *model)
@@ -72,21 +72,21 @@ static void write_again(const struct heft_model *model)
     struct heft_arena mem = {0};
     struct heft_error err = {0};
     struct heft_plan plan = {.model = model, .mem = &mem};
-    struct heft_cargo cargo = {.model = model, .mem = &mem, .n_items = model->n_rows};
+    struct heft_export_list exports = {.model = model, .mem = &mem, .n_items = model->n_rows};
     struct heft_model again;
     struct heft_bytes bytes;
     uint32_t file;
     bool ok;
 
-    cargo.items = heft_arena_zero(&mem, model->n_rows, sizeof *cargo.items, &err);
+    exports.items = heft_arena_zero(&mem, model->n_rows, sizeof *exports.items, &err);
     for (size_t i = 0; i < model->n_rows; i++) {
         const struct heft_row *row = &model->rows[i];
 
-        cargo.items[i] = (struct heft_item){
+        exports.items[i] = (struct heft_export_item){
             .row = row, .name = row->name, .as = row->dtype, .bytes = row->bytes};
     }
     ok = heft_plan_file_begin(&plan, "out", &file, &err) &&
-         heft_format_safetensors.plan(&plan, file, &cargo, &err) && heft_plan_check(&plan, &err);
+         heft_format_safetensors.plan(&plan, file, &exports, &err) && heft_plan_check(&plan, &err);
     assert(ok);
     bytes = run_plan(&plan, model);
     ok = open_bytes(&again, bytes, &err);

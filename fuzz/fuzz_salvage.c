@@ -21,8 +21,8 @@ static void read_kept(const struct heft_conversion *c)
     struct heft_reader reader = {0};
 
     expect(heft_reader_init(&reader, c->model, false, &err));
-    for (size_t i = 0; i < c->cargo.n_items && i < 64; i++) {
-        const struct heft_row *row = c->cargo.items[i].row;
+    for (size_t i = 0; i < c->exports.n_items && i < 64; i++) {
+        const struct heft_row *row = c->exports.items[i].row;
 
         if (row->bytes <= sizeof out)
             expect(heft_reader_row(&reader, row, 0, out, (size_t)row->bytes, &err));

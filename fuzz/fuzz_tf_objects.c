@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         expect(heft_tf_put_string(stored, &mem, &stored, &crc, &err));
     if (add(&model, HEFT_STR(KEY), HEFT_F32, HEFT_STR("1234"), &err) &&
         add(&model, HEFT_STR(GRAPH), HEFT_STRING, stored, &err) &&
-        heft_model_settle(&model, &err)) {
+        heft_model_validate(&model, &err)) {
         rename_all(&model);
         look_up(&model);
     }

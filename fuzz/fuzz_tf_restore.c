@@ -51,7 +51,7 @@ static bool add_bundle(struct heft_model *model, struct heft_error *err)
     return add_tensor(model, source, "a", HEFT_F32, 0, 4, err) &&
            add_tensor(model, source, "b", HEFT_F32, 4, 4, err) &&
            add_tensor(model, source, HEFT_TF_OBJECT_KEY, HEFT_STRING, 8, sizeof bundle - 8, err) &&
-           heft_model_settle(model, err);
+           heft_model_validate(model, err);
 }
 
 static void check(const struct heft_tf_restore *r)

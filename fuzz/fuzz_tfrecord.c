@@ -39,7 +39,7 @@ static void read_file(struct heft_bytes file)
     heft_model_init(&model, NULL, &heft_formats);
     heft_source_open_memory(&source, file, "fuzz");
     expect(heft_model_add_file(&model, &source, "fuzz", &index, &err));
-    expect(heft_tf_warmup(&s, index) && model.about);
+    expect(heft_tf_warmup(&s, index) && model.file_info);
     expect_values(&model);
     heft_model_release(&model);
 }

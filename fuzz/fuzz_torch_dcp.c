@@ -90,7 +90,7 @@ static void settle(struct heft_model *model, const struct heft_dcp *dcp)
     for (uint32_t i = 0; i < dcp->n_entries; i++)
         if (dcp->entries[i].is_tensor && dcp->entries[i].dtype < HEFT_DTYPE_COUNT)
             expect(add_row(model, &dcp->entries[i], &err));
-    if (heft_model_settle(model, &err))
+    if (heft_model_validate(model, &err))
         read_rows(model);
     else
         expect(err.code != HEFT_OK && err.text[0]);

@@ -52,8 +52,8 @@ static inline void expect_values(const struct heft_model *model)
 
     if (model->values)
         stack[n++] = model->values;
-    if (model->about)
-        stack[n++] = &model->about->value;
+    if (model->file_info)
+        stack[n++] = &model->file_info->value;
     while (n) {
         const struct heft_value *v = stack[--n];
 
@@ -91,7 +91,7 @@ static inline void expect_text(void *ctx, enum heft_severity severity, uint32_t 
 
 static inline void verify_all(const struct heft_format *format, const struct heft_model *model)
 {
-    const struct heft_listener listener = {expect_text, NULL};
+    const struct heft_reporter listener = {expect_text, NULL};
     struct heft_error err = {0};
 
     for (uint32_t i = 0; format->verify && i < model->n_sources; i++)
@@ -118,7 +118,7 @@ static inline bool open_bytes(struct heft_model *model, const char *format, stru
 
     heft_source_open_memory(&source, file, "input");
     ok = heft_model_add_file(model, &source, "input", &index, &err) &&
-         heft_registry_open_source(model, index, format, &err) && heft_model_settle(model, &err);
+         heft_registry_open_source(model, index, format, &err) && heft_model_validate(model, &err);
     expect(ok ? err.code == HEFT_OK : err.code != HEFT_OK && err.text[0]);
     return ok;
 }

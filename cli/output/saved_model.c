@@ -18,7 +18,7 @@
  *             Argument #1
  *               a: TensorSpec(shape=(), dtype=tf.float32, name='a')
  *
- * Everything comes from the tree that the library gives of the file (heft_about). What Python shows as
+ * Everything comes from the tree that the library gives of the file (heft_file_info). What Python shows as
  * a set is sorted here. */
 #include "output/saved_model.h"
 

@@ -15,7 +15,7 @@
 bool is_signature(const struct heft_checkpoint *c, const char *name)
 {
     return strncmp(name, PREFIX, sizeof PREFIX - 1) == 0 &&
-           value_member(heft_about(c), "metagraphs") != NULL;
+           value_member(heft_file_info(c), "metagraphs") != NULL;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -249,7 +249,7 @@ bool get_signature(struct out *out, const struct heft_checkpoint *c, const char 
     const char *const key = name + sizeof PREFIX - 1;
     size_t n;
     const struct heft_value *const found =
-        find_signature(value_member(heft_about(c), "metagraphs"), key, options->tag_set, &n);
+        find_signature(value_member(heft_file_info(c), "metagraphs"), key, options->tag_set, &n);
 
     if (n == 0)
         return usage_error(err, "no signature is called %s%s%s", key,

@@ -206,7 +206,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
                       const struct rule_report *rules)
 {
     const struct heft_value *const values = heft_values(c);
-    const struct heft_value *const about = heft_about(c);
+    const struct heft_value *const about = heft_file_info(c);
     bool fine = true;
 
     json_open(out, '{');
@@ -435,7 +435,7 @@ static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool a
 }
 
 /* What a file says of itself; `as_tool`: as TensorFlow's own tool shows it. */
-static bool print_about(struct out *out, const struct heft_value *about, bool as_tool, bool all)
+static bool print_file_info(struct out *out, const struct heft_value *about, bool as_tool, bool all)
 {
     if (as_tool)
         return saved_model_show(out, about);
@@ -456,7 +456,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
                       bool all)
 {
     const struct heft_value *const values = heft_values(c);
-    const struct heft_value *const about = heft_about(c);
+    const struct heft_value *const about = heft_file_info(c);
     print_files(out, c, all);
     print_totals(out, c, s);
     print_dtypes(out, s);
@@ -469,7 +469,7 @@ static bool info_text(struct out *out, const struct heft_checkpoint *c, const st
     print_differing(out, c, "differing", LABEL_WIDTH, all);
     print_blobs(out, c, all);
     print_unread(out, c, all);
-    if (about && !print_about(out, about, all && !strcmp(heft_format(c), "saved-model"), all))
+    if (about && !print_file_info(out, about, all && !strcmp(heft_format(c), "saved-model"), all))
         return false;
     if (!values || !values->first_child)
         return true;

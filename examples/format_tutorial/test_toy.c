@@ -36,7 +36,7 @@ static bool open_bytes(struct heft_model *model, const uint8_t *bytes, size_t n,
     heft_model_init(model, NULL, &formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, n}, "memory");
     return heft_model_add_file(model, &source, "memory", &index, err) &&
-           heft_registry_open_source(model, index, NULL, err) && heft_model_settle(model, err);
+           heft_registry_open_source(model, index, NULL, err) && heft_model_validate(model, err);
 }
 
 static void convert(const struct heft_model *model, const char *output)
@@ -57,7 +57,7 @@ static void open_path(struct heft_model *model, const char *path)
     struct heft_error err = {0};
 
     heft_model_init(model, NULL, &formats);
-    if (!heft_registry_open(model, &path, 1, NULL, &err) || !heft_model_settle(model, &err))
+    if (!heft_registry_open(model, &path, 1, NULL, &err) || !heft_model_validate(model, &err))
         fail_msg("%s", err.text);
 }
 

@@ -47,7 +47,7 @@ static bool read_shape(struct reader *r, struct heft_cur *cur, struct heft_row *
     return shape != NULL;
 }
 
-/* Whether it lies inside of the file is not asked here: heft_model_settle does that for all formats. */
+/* Whether it lies inside of the file is not asked here: heft_model_validate does that for all formats. */
 static bool read_tensor(struct reader *r, struct heft_cur *cur)
 {
     const uint64_t where = heft_cur_where(cur);
@@ -121,7 +121,8 @@ static bool open_toy(struct heft_model *model, uint32_t source, struct heft_erro
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static bool put_tensor(struct heft_buf *buf, const struct heft_item *item, struct heft_error *err)
+static bool put_tensor(struct heft_buf *buf, const struct heft_export_item *item,
+                       struct heft_error *err)
 {
     uint8_t number = 0, word[8];
 
@@ -143,7 +144,7 @@ static bool put_tensor(struct heft_buf *buf, const struct heft_item *item, struc
 
 /* Says what the file will hold, and writes nothing: a header of ours, then each tensor's bytes, wherever
  * they come from. That the plan covers the file is proved by heft_plan_check for all formats. */
-static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                      struct heft_error *err)
 {
     struct heft_buf buf = {0};
@@ -151,9 +152,9 @@ static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_ca
     bool ok = true;
 
     heft_buf_put(&buf, "TOY\n\0\0\0\0", PREFIX);
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        ok = put_tensor(&buf, &cargo->items[i], err) ||
-             heft_error_about(err, "tensor", cargo->items[i].name);
+    for (size_t i = 0; ok && i < exports->n_items; i++)
+        ok = put_tensor(&buf, &exports->items[i], err) ||
+             heft_error_about(err, "tensor", exports->items[i].name);
     ok = ok && heft_buf_ok(&buf, err) &&
          (buf.n - PREFIX <= MOST_HEADER ||
           heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a header of more than 16 MiB"));
@@ -162,9 +163,9 @@ static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_ca
     ok = ok && heft_buf_take(&buf, plan->mem, &header, err) &&
          heft_plan_put(plan, file, header, err);
     heft_buf_release(&buf);
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        ok = heft_plan_item(plan, file, &cargo->items[i], err);
-    return ok && heft_plan_leave_metadata(plan, cargo, "toy files", err);
+    for (size_t i = 0; ok && i < exports->n_items; i++)
+        ok = heft_plan_item(plan, file, &exports->items[i], err);
+    return ok && heft_plan_leave_metadata(plan, exports, "toy files", err);
 }
 
 static bool holds(enum heft_dtype dtype)
@@ -182,5 +183,5 @@ const struct heft_format heft_format_toy = {
     .open = open_toy,
     .plan = plan_toy,
     .extensions = extensions,
-    .holds = holds,
+    .supports_dtype = holds,
 };

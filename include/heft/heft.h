@@ -233,8 +233,8 @@ HEFT_API bool heft_difference_at(const struct heft_checkpoint *c, size_t index,
 HEFT_API const struct heft_value *heft_values(const struct heft_checkpoint *c);
 /* What the files say of themselves beside tensors, metadata and values, or NULL: the header of a
  * bundle, the signatures of a SavedModel. A dict, as in `heft info --json`. */
-HEFT_API const struct heft_value *heft_about(const struct heft_checkpoint *c);
-/* The value at a dotted path ("optimizer.param_groups.0.lr"), or NULL. Also of heft_about, where
+HEFT_API const struct heft_value *heft_file_info(const struct heft_checkpoint *c);
+/* The value at a dotted path ("optimizer.param_groups.0.lr"), or NULL. Also of heft_file_info, where
  * the values have none such. */
 HEFT_API const struct heft_value *heft_value_find(const struct heft_checkpoint *c,
                                                   const char *path);
@@ -784,7 +784,7 @@ HEFT_API bool heft_format_at(size_t index, struct heft_format_info *out);
 HEFT_API bool heft_format_find(const char *name, struct heft_format_info *out);
 /* Whether the format of that name can be written with tensors of that dtype: doc/conversions.md is
  * made of it. False also for a format that is unknown or not written. */
-HEFT_API bool heft_format_holds(const char *format, enum heft_dtype dtype);
+HEFT_API bool heft_format_supports_dtype(const char *format, enum heft_dtype dtype);
 /* The dtype to cast those to that it cannot hold, as the error of a conversion names it. False where
  * nothing would do, and for such formats. */
 HEFT_API bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out);

@@ -30,11 +30,11 @@ struct heft_place heft_checkpoint_place(const struct heft_checkpoint *c, uint32_
 const struct heft_row *heft_checkpoint_row(const struct heft_checkpoint *c, size_t index,
                                            struct heft_error *err);
 
-struct heft_trail;
-/* heft_open_many, which asks the readers for a trail (core/trail.h) where `trail` is not NULL. */
+struct heft_provenance;
+/* heft_open_many, which asks the readers for a provenance (core/provenance.h) where `provenance` is not NULL. */
 HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                                           const struct heft_open_options *options,
-                                                          struct heft_trail *trail,
+                                                          struct heft_provenance *provenance,
                                                           struct heft_error *err);
 
 #endif

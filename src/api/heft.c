@@ -1,7 +1,7 @@
 /* heft.c: the other side of the door: opening, what a checkpoint holds, reading tensors. */
 #include "heft/heft.h"
 
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "format/formats.h"
@@ -31,7 +31,7 @@ static bool find_shared(struct heft_checkpoint *c, struct heft_error *err)
     uint32_t *rows;
     uint32_t next = 0;
 
-    if (model->apart)
+    if (model->no_shared_storage)
         return true;
     rows = heft_arena_zero(&model->mem, model->n_storages + 1, sizeof *rows, err);
     if (!rows)
@@ -58,25 +58,26 @@ static bool list_files(struct heft_checkpoint *c, struct heft_error *err)
 
 struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_paths,
                                              const struct heft_open_options *options,
-                                             struct heft_trail *trail, struct heft_error *err)
+                                             struct heft_provenance *provenance,
+                                             struct heft_error *err)
 {
     static const struct heft_open_options usual = {0};
     const struct heft_open_options *o = options ? options : &usual;
     struct heft_checkpoint *c =
-        heft_given_paths(paths, n_paths, err) ? heft_calloc(1, sizeof *c, err) : NULL;
+        heft_require_paths(paths, n_paths, err) ? heft_calloc(1, sizeof *c, err) : NULL;
 
     if (!c)
         return NULL;
     heft_error_begin(err);
     heft_model_init(&c->model, o->limits, &heft_formats);
-    c->model.trail = trail;
+    c->model.provenance = provenance;
     c->model.salvage = o->salvage;
     c->model.step = o->step;
     c->model.object_names = o->object_names;
     c->model.constants = o->constants;
     c->model.standard_input = o->standard_input;
     if (heft_registry_open(&c->model, paths, n_paths, o->format, err) &&
-        heft_model_settle(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
+        heft_model_validate(&c->model, err) && find_shared(c, err) && list_files(c, err) &&
         (c->lock = heft_lock_new(err)) && heft_reader_init(&c->reader, &c->model, false, err))
         return c;
     if (n_paths == 1)
@@ -302,7 +303,7 @@ bool heft_tensor_find(const struct heft_checkpoint *c, const char *name, size_t 
 bool heft_storage_use(const struct heft_checkpoint *c, uint64_t *stored, uint64_t *used,
                       struct heft_error *err)
 {
-    if (!heft_given(c && stored && used, "an argument", err))
+    if (!heft_require_arg(c && stored && used, "an argument", err))
         return false;
     return heft_model_usage(&c->model, stored, used, err);
 }
@@ -391,11 +392,11 @@ const struct heft_value *heft_values(const struct heft_checkpoint *c)
     return c->model.values;
 }
 
-const struct heft_value *heft_about(const struct heft_checkpoint *c)
+const struct heft_value *heft_file_info(const struct heft_checkpoint *c)
 {
     if (!c)
         return NULL;
-    return c->model.about ? &c->model.about->value : NULL;
+    return c->model.file_info ? &c->model.file_info->value : NULL;
 }
 
 const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const char *path)
@@ -404,13 +405,13 @@ const struct heft_value *heft_value_find(const struct heft_checkpoint *c, const 
         return NULL;
     const struct heft_value *value = heft_value_below(c->model.values, path);
 
-    return value ? value : heft_value_below(heft_about(c), path);
+    return value ? value : heft_value_below(heft_file_info(c), path);
 }
 
 bool heft_select(const struct heft_checkpoint *c, const char *root, const struct heft_rule *rules,
                  size_t n_rules, bool *selected, struct heft_error *err)
 {
-    if (!heft_given(c && (rules || n_rules == 0) && selected, "an argument", err))
+    if (!heft_require_arg(c && (rules || n_rules == 0) && selected, "an argument", err))
         return false;
     return heft_select_rows(&c->model, root, rules, n_rules, selected, err);
 }
@@ -419,7 +420,7 @@ bool heft_rule_matches(const struct heft_checkpoint *c, const char *root,
                        const struct heft_rule *rules, size_t n_rules, struct heft_rule_use *uses,
                        struct heft_error *err)
 {
-    if (!heft_given(c && ((rules && uses) || n_rules == 0), "an argument", err))
+    if (!heft_require_arg(c && ((rules && uses) || n_rules == 0), "an argument", err))
         return false;
     return heft_rules_count(&c->model, root, rules, n_rules, uses, err);
 }
@@ -449,7 +450,7 @@ static bool read_row(struct heft_checkpoint *c, const struct heft_row *row, void
 bool heft_tensor_read(struct heft_checkpoint *c, size_t index, void *dst, size_t size,
                       struct heft_error *err)
 {
-    if (!heft_given(c && (dst || size == 0), "an argument", err))
+    if (!heft_require_arg(c && (dst || size == 0), "an argument", err))
         return false;
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
 
@@ -474,7 +475,7 @@ bool heft_tensor_read_slice(struct heft_checkpoint *c, size_t index,
                             const struct heft_range *ranges, size_t n_ranges, void *dst,
                             size_t size, struct heft_error *err)
 {
-    if (!heft_given(c && (ranges || n_ranges == 0) && (dst || size == 0), "an argument", err))
+    if (!heft_require_arg(c && (ranges || n_ranges == 0) && (dst || size == 0), "an argument", err))
         return false;
     struct heft_arena mem = {0};
     struct heft_row row;
@@ -489,7 +490,8 @@ bool heft_slice_shape(const struct heft_checkpoint *c, size_t index,
                       const struct heft_range *ranges, size_t n_ranges, uint64_t *shape,
                       unsigned *rank, uint64_t *bytes, struct heft_error *err)
 {
-    if (!heft_given(c && (ranges || n_ranges == 0) && shape && rank && bytes, "an argument", err))
+    if (!heft_require_arg(c && (ranges || n_ranges == 0) && shape && rank && bytes, "an argument",
+                          err))
         return false;
     struct heft_arena mem = {0};
     struct heft_row row;
@@ -509,7 +511,7 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
                         size_t n_ranges, bool (*each)(void *ctx, const void *piece, size_t n),
                         void *ctx, struct heft_error *err)
 {
-    if (!heft_given(c && (ranges || n_ranges == 0) && each, "an argument", err))
+    if (!heft_require_arg(c && (ranges || n_ranges == 0) && each, "an argument", err))
         return false;
     struct heft_arena mem = {0};
     struct heft_row row;
@@ -551,7 +553,7 @@ bool heft_tensor_strings(struct heft_checkpoint *c, size_t index,
                          bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
                          struct heft_error *err)
 {
-    if (!heft_given(c && each, "an argument", err))
+    if (!heft_require_arg(c && each, "an argument", err))
         return false;
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
     struct listener l = {each, ctx, false};
@@ -620,7 +622,7 @@ static bool parse_range(const char **text, uint64_t dim, struct heft_range *out)
 bool heft_slice_parse(const struct heft_checkpoint *c, size_t index, const char *text,
                       struct heft_range *ranges, size_t *n_ranges, struct heft_error *err)
 {
-    if (!heft_given(c && text && ranges && n_ranges, "an argument", err))
+    if (!heft_require_arg(c && text && ranges && n_ranges, "an argument", err))
         return false;
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
     const char *p = text;

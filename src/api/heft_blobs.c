@@ -1,5 +1,5 @@
 /* heft_blobs.c: behind the door: blobs, bytes with a name that are no tensor. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 
 #define STREAM_PIECE (4u << 20)
@@ -69,7 +69,7 @@ bool heft_blob_stream(struct heft_checkpoint *c, size_t index,
                       bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                       struct heft_error *err)
 {
-    if (!heft_given(c && each, "an argument", err))
+    if (!heft_require_arg(c && each, "an argument", err))
         return false;
     const struct heft_model_blob *blob;
     uint8_t *piece;

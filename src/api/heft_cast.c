@@ -1,5 +1,5 @@
 /* heft_cast.c: behind the door: tensors read as another dtype. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/cast.h"
 
@@ -72,7 +72,7 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
                            bool (*each)(void *ctx, const void *piece, size_t n), void *ctx,
                            uint64_t *overflowed, struct heft_error *err)
 {
-    if (!heft_given(c && (ranges || n_ranges == 0) && each, "an argument", err))
+    if (!heft_require_arg(c && (ranges || n_ranges == 0) && each, "an argument", err))
         return false;
     struct caster k = {.to = as, .each = each, .ctx = ctx};
     bool ok;

@@ -1,7 +1,7 @@
 /* heft_check.c: behind the door: the map of every byte, verifying. */
 #include <stdio.h>
 
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "format/formats.h"
@@ -37,7 +37,7 @@ static bool draw_formats(struct heft_model *view, struct heft_error *err)
     for (uint32_t i = 0; i < view->n_sources; i++) { /* sources are numbered by u32 */
         const struct heft_format *format = view->sources[i].format;
 
-        if (format && format->draw && !format->draw(view, i, err))
+        if (format && format->annotate && !format->annotate(view, i, err))
             return heft_error_file(err, view->sources[i].path);
     }
     return true;
@@ -46,7 +46,7 @@ static bool draw_formats(struct heft_model *view, struct heft_error *err)
 static bool is_drawn(const struct heft_model *model)
 {
     for (size_t i = 0; i < model->n_sources; i++)
-        if (model->sources[i].format && model->sources[i].format->draw)
+        if (model->sources[i].format && model->sources[i].format->annotate)
             return true;
     return false;
 }
@@ -68,7 +68,7 @@ static bool make_map(const struct heft_model *model, struct heft_map *map, struc
 
 struct heft_map *heft_map_new(struct heft_checkpoint *c, struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
     struct heft_map *map = heft_calloc(1, sizeof *map, err);
 
@@ -211,7 +211,7 @@ static void tell(void *ctx, enum heft_severity severity, uint32_t source, uint64
 static bool report_formats(struct verifier *v, struct heft_error *err)
 {
     const struct heft_model *model = &v->c->model;
-    const struct heft_listener to = {tell, v};
+    const struct heft_reporter to = {tell, v};
 
     for (uint32_t i = 0; i < model->n_sources; i++) { /* sources are numbered by u32 */
         const struct heft_format *format = model->sources[i].format;
@@ -291,7 +291,7 @@ bool heft_verify(struct heft_checkpoint *c, const struct heft_verify_options *op
                  void (*each)(void *ctx, const struct heft_finding *finding), void *ctx,
                  struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return false;
     struct verifier v = {c, each, ctx};
     struct heft_exec_options exec = {0};
@@ -333,7 +333,7 @@ static bool check_sources(struct heft_checkpoint *c, struct heft_error *err)
 
 bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return false;
     const struct heft_exec_options exec = {0};
     const struct heft_row *row;
@@ -348,7 +348,7 @@ bool heft_tensor_check(struct heft_checkpoint *c, size_t index, struct heft_erro
 
 bool heft_blob_check(struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return false;
     const struct heft_exec_options exec = {0};
     const struct heft_model_blob *blob;
@@ -463,13 +463,13 @@ static const struct heft_format *writer_of(const char *name, enum heft_dtype dty
                                                                                       : NULL;
 }
 
-bool heft_format_holds(const char *format, enum heft_dtype dtype)
+bool heft_format_supports_dtype(const char *format, enum heft_dtype dtype)
 {
     if (!format)
         return false;
     const struct heft_format *writer = writer_of(format, dtype);
 
-    return writer && heft_registry_holds(writer, dtype);
+    return writer && heft_registry_supports_dtype(writer, dtype);
 }
 
 bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out)
@@ -487,14 +487,14 @@ bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dt
 
 bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err)
 {
-    if (!heft_given(text && out, "an argument", err))
+    if (!heft_require_arg(text && out, "an argument", err))
         return false;
     return heft_parse_size(heft_str_of(text), out, err);
 }
 
 bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err)
 {
-    if (!heft_given(text && out, "an argument", err))
+    if (!heft_require_arg(text && out, "an argument", err))
         return false;
     return heft_parse_number(heft_str_of(text), out, err);
 }

@@ -1,5 +1,5 @@
 /* heft_convert.c: behind the door: conversions. The handle is core's struct heft_conversion. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/convert.h"
 #include "io/sink.h"
@@ -20,7 +20,7 @@ struct heft_conversion *heft_convert_plan(struct heft_checkpoint *c,
                                           const struct heft_convert_options *options,
                                           struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
     struct heft_conversion *conversion =
         check_options(options, err) ? heft_calloc(1, sizeof *conversion, err) : NULL;
@@ -41,10 +41,10 @@ void heft_convert_summary(const struct heft_conversion *conversion, struct heft_
 
     *out = (struct heft_planned){
         .files = plan->n_files,
-        .tensors = conversion->cargo.n_items,
+        .tensors = conversion->exports.n_items,
         .ops = plan->n_ops,
-        .total_size = conversion->cargo.total_size,
-        .is_sharded = conversion->cargo.n_shards > 1,
+        .total_size = conversion->exports.total_size,
+        .is_sharded = conversion->exports.n_shards > 1,
     };
     for (size_t i = 0; i < plan->n_files; i++)
         out->bytes += plan->files[i].size;
@@ -67,11 +67,11 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
 {
     if (!(conversion && out))
         return false;
-    const struct heft_item *item;
+    const struct heft_export_item *item;
 
-    if (index >= conversion->cargo.n_items)
+    if (index >= conversion->exports.n_items)
         return false;
-    item = &conversion->cargo.items[index];
+    item = &conversion->exports.items[index];
     *out = (struct heft_planned_tensor){
         .name = item->name.p,
         .source_name = item->row->name.p,
@@ -111,7 +111,7 @@ bool heft_convert_lost_at(const struct heft_conversion *conversion, size_t index
 bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
                       struct heft_error *err)
 {
-    if (!heft_given(conversion, "a conversion", err))
+    if (!heft_require_arg(conversion, "a conversion", err))
         return false;
     uint64_t ignored;
 
@@ -120,7 +120,7 @@ bool heft_convert_run(struct heft_conversion *conversion, uint64_t *overflowed,
 
 bool heft_convert_check(struct heft_conversion *conversion, struct heft_error *err)
 {
-    if (!heft_given(conversion, "a conversion", err))
+    if (!heft_require_arg(conversion, "a conversion", err))
         return false;
     return heft_exec_compare(&conversion->plan, &conversion->exec, err) &&
            heft_conversion_reread(conversion, err);

@@ -1,5 +1,5 @@
 /* heft_split.c: the hub's split over the caller's own items, with names of files. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "base/map.h"
 #include "heft/heft.h"
 
@@ -116,7 +116,7 @@ struct heft_split_plan *heft_split_with(const struct heft_split_items *items,
                                         uint64_t max_shard_size, const char *filename_pattern,
                                         struct heft_error *err)
 {
-    if (!heft_given(items && filename_pattern, "an argument", err))
+    if (!heft_require_arg(items && filename_pattern, "an argument", err))
         return NULL;
     struct heft_split_plan *plan = heft_calloc(1, sizeof *plan, err);
     struct heft_strmap seen = {0};

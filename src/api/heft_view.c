@@ -2,7 +2,7 @@
  *
  * A file is mapped whole on first use, so that a thousand tensors are one mapping. Where it is larger
  * than a part of the address space (32 bits), or the system refuses, each tensor's pages are mapped. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "heft/heft.h"
 
@@ -53,7 +53,7 @@ static bool find_view(struct heft_checkpoint *c, size_t index, uint32_t source, 
 bool heft_tensor_map(struct heft_checkpoint *c, size_t index, const void **data,
                      struct heft_error *err)
 {
-    if (!heft_given(c && data, "an argument", err))
+    if (!heft_require_arg(c && data, "an argument", err))
         return false;
     const struct heft_row *row = heft_checkpoint_row(c, index, err);
     const struct heft_storage *storage;

@@ -44,7 +44,7 @@ static bool blame_blob(const struct heft_model *model, const struct heft_model_b
     return false;
 }
 
-bool heft_model_settle_blobs(struct heft_model *model, struct heft_error *err)
+bool heft_model_validate_blobs(struct heft_model *model, struct heft_error *err)
 {
     for (uint32_t i = 0; i < model->n_blobs; i++) {
         const struct heft_model_blob *blob = &model->blobs[i];

@@ -1,4 +1,4 @@
-/* convert.c: wish → format and file names → cargo → plan. Nothing here touches an output. */
+/* convert.c: wish → format and file names → exports → plan. Nothing here touches an output. */
 #include "core/convert.h"
 
 #include "core/locate_parts.h"
@@ -168,10 +168,10 @@ static const char *in_folder(struct heft_conversion *c, const char *name, struct
 
 static const char *shard_name(struct heft_conversion *c, uint32_t shard, struct heft_error *err)
 {
-    if (c->cargo.n_shards == 1)
+    if (c->exports.n_shards == 1)
         return heft_arena_printf(&c->mem, err, "%s%s", c->prefix, c->suffix);
     return heft_arena_printf(&c->mem, err, "%s-%05" PRIu32 "-of-%05" PRIu32 "%s", c->prefix,
-                             shard + 1, c->cargo.n_shards, c->suffix);
+                             shard + 1, c->exports.n_shards, c->suffix);
 }
 
 /* ---- notes ------------------------------------------------------------------------------- */
@@ -184,20 +184,20 @@ bool heft_conversion_note(struct heft_conversion *c, const char *note, struct he
     return true;
 }
 
-/* ---- cargo ------------------------------------------------------------------------------- */
+/* ---- exports ------------------------------------------------------------------------------- */
 
 /* Where there are no elements, a dimension may say what most readers cannot count to. */
 static bool refuse_extents(const struct heft_conversion *c, struct heft_error *err)
 {
-    for (size_t i = 0; i < c->cargo.n_items && !c->format->wide_extents; i++) {
-        const struct heft_row *row = c->cargo.items[i].row;
+    for (size_t i = 0; i < c->exports.n_items && !c->format->wide_extents; i++) {
+        const struct heft_row *row = c->exports.items[i].row;
 
         for (unsigned d = 0; d < row->rank; d++)
             if (row->shape[d] > INT64_MAX) {
                 heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                           "dimension %u is %" PRIu64 ", %s has them below 2^63", d, row->shape[d],
                           c->format->name);
-                return heft_error_about(err, "tensor", c->cargo.items[i].name);
+                return heft_error_about(err, "tensor", c->exports.items[i].name);
             }
     }
     return true;
@@ -208,11 +208,11 @@ static bool refuse_extents(const struct heft_conversion *c, struct heft_error *e
 static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size_t *n)
 {
     *n = 0;
-    for (size_t i = 0; i < c->cargo.n_items; i++) {
-        const enum heft_dtype as = (enum heft_dtype)c->cargo.items[i].as;
+    for (size_t i = 0; i < c->exports.n_items; i++) {
+        const enum heft_dtype as = (enum heft_dtype)c->exports.items[i].as;
         const bool is_float = heft_dtype_info(as)->kind == HEFT_KIND_FLOAT;
 
-        if (!heft_registry_holds(c->format, as)) {
+        if (!heft_registry_supports_dtype(c->format, as)) {
             ++*n;
             if (heft_registry_instead(c->format, as) != to)
                 return false;
@@ -223,7 +223,7 @@ static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size
     return heft_dtype_info(to)->kind == HEFT_KIND_FLOAT && *n > 1;
 }
 
-static bool offer_cast(const struct heft_conversion *c, const struct heft_item *item,
+static bool offer_cast(const struct heft_conversion *c, const struct heft_export_item *item,
                        enum heft_dtype to, struct heft_error *err)
 {
     const char *has_not = heft_dtype_name((enum heft_dtype)item->as);
@@ -240,12 +240,12 @@ static bool offer_cast(const struct heft_conversion *c, const struct heft_item *
 
 static bool refuse_dtypes(const struct heft_conversion *c, struct heft_error *err)
 {
-    for (size_t i = 0; i < c->cargo.n_items; i++) {
-        const struct heft_item *item = &c->cargo.items[i];
+    for (size_t i = 0; i < c->exports.n_items; i++) {
+        const struct heft_export_item *item = &c->exports.items[i];
         const enum heft_dtype as = (enum heft_dtype)item->as;
         enum heft_dtype to;
 
-        if (heft_registry_holds(c->format, as))
+        if (heft_registry_supports_dtype(c->format, as))
             continue;
         to = heft_registry_instead(c->format, as);
         if (to == HEFT_DTYPE_COUNT)
@@ -270,17 +270,17 @@ static const char *varying_kind(size_t n, size_t n_variants)
  * nothing else, they are refused like any other dtype. */
 static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_error *err)
 {
-    struct heft_cargo *const cargo = &c->cargo;
+    struct heft_export_list *const exports = &c->exports;
     struct heft_buf text = {0};
     struct heft_str out;
     size_t kept = 0, n = 0, n_variants = 0;
 
-    for (size_t i = 0; i < cargo->n_items && !strict; i++) {
-        const struct heft_item item = cargo->items[i];
+    for (size_t i = 0; i < exports->n_items && !strict; i++) {
+        const struct heft_export_item item = exports->items[i];
 
         if (heft_dtype_bits((enum heft_dtype)item.as) > 0 ||
-            heft_registry_holds(c->format, (enum heft_dtype)item.as)) {
-            cargo->items[kept++] = item;
+            heft_registry_supports_dtype(c->format, (enum heft_dtype)item.as)) {
+            exports->items[kept++] = item;
             continue;
         }
         if (n < NAMES_SHOWN)
@@ -288,11 +288,11 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
         n_variants += item.as == HEFT_VARIANT;
         n++;
     }
-    if (strict || n == 0 || n == cargo->n_items) {
+    if (strict || n == 0 || n == exports->n_items) {
         heft_buf_release(&text);
         return true;
     }
-    cargo->n_items = kept;
+    exports->n_items = kept;
     if (n > NAMES_SHOWN)
         heft_buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
     return heft_buf_take(&text, &c->mem, &out, err) &&
@@ -306,13 +306,13 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
 static bool slice_one(struct heft_conversion *c, const struct heft_convert_options *options,
                       struct heft_error *err)
 {
-    struct heft_item *item = c->cargo.items;
+    struct heft_export_item *item = c->exports.items;
 
     if (!options->n_ranges)
         return true;
-    if (c->cargo.n_items != 1)
+    if (c->exports.n_items != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "a slice is of one tensor, %zu are taken",
-                         c->cargo.n_items);
+                         c->exports.n_items);
     if (!heft_row_slice(item->row, options->ranges, options->n_ranges, &c->mem, &c->slice, err))
         return heft_error_about(err, "tensor", item->name);
     item->row = &c->slice;
@@ -327,23 +327,23 @@ static bool take_tensors(struct heft_conversion *c, const struct heft_convert_op
 {
     if (options->salvage && !heft_conversion_lose_unreadable(c, options, err))
         return false;
-    return heft_cargo_load(&c->cargo, c->model, options, &c->mem, err) &&
+    return heft_export_load(&c->exports, c->model, options, &c->mem, err) &&
            (!options->salvage || heft_conversion_lose_damaged(c, err)) &&
-           ((c->format->one_tensor && c->cargo.n_items > 0) ||
-            heft_cargo_retie(&c->cargo, options, err));
+           ((c->format->one_tensor && c->exports.n_items > 0) ||
+            heft_export_retie(&c->exports, options, err));
 }
 
 /* One file into one file of the same kind keeps its tree; shards are flat, as their index is. What
  * the format has no dtype for may be no tensor there, its writer knows. */
 static bool keeps_tree(struct heft_conversion *c, const struct heft_convert_options *options)
 {
-    c->cargo.keeps_tree = c->format->keeps_tree && c->model->has_tree && c->model->n_files == 1 &&
-                          c->cargo.n_shards == 1 && !options->salvage && !options->n_ranges;
-    return c->cargo.keeps_tree;
+    c->exports.keeps_tree = c->format->keeps_tree && c->model->has_tree && c->model->n_files == 1 &&
+                            c->exports.n_shards == 1 && !options->salvage && !options->n_ranges;
+    return c->exports.keeps_tree;
 }
 
-static bool load_cargo(struct heft_conversion *c, const struct heft_convert_options *options,
-                       struct heft_error *err)
+static bool load_exports(struct heft_conversion *c, const struct heft_convert_options *options,
+                         struct heft_error *err)
 {
     const uint64_t limit = c->format->plan_set ? UINT64_MAX
                            : options->sharded  ? options->max_shard_size
@@ -353,16 +353,16 @@ static bool load_cargo(struct heft_conversion *c, const struct heft_convert_opti
 
     if (!take_tensors(c, options, err) || !leave_varying(c, options->strict, err))
         return false;
-    all = c->cargo.n_items;
-    c->cargo.weigh = c->format->weigh;
+    all = c->exports.n_items;
+    c->exports.weigh = c->format->weigh;
     if (!heft_conversion_refuse_nothing(c, options, err))
         return false;
     if (c->format->one_tensor && all != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s holds one tensor, %zu are taken",
                          c->format->name, all);
-    return (!c->format->no_ties || heft_cargo_untie(&c->cargo, options, err)) &&
+    return (!c->format->no_ties || heft_export_untie(&c->exports, options, err)) &&
            heft_conversion_note_ties(c, err) && slice_one(c, options, err) &&
-           refuse_extents(c, err) && heft_cargo_split(&c->cargo, limit, err) &&
+           refuse_extents(c, err) && heft_export_split(&c->exports, limit, err) &&
            (keeps_tree(c, options) || refuse_dtypes(c, err));
 }
 
@@ -380,7 +380,7 @@ static bool plan_index(struct heft_conversion *c, struct heft_error *err)
     if (!path || !heft_plan_file_begin(&c->plan, path, &file, err))
         return false;
     c->plan.files[file].is_index = true;
-    return index->plan(&c->plan, file, &c->cargo, err);
+    return index->plan(&c->plan, file, &c->exports, err);
 }
 
 /* The folder and the beginning of the names that the format chose. */
@@ -396,9 +396,9 @@ static bool name_set(struct heft_conversion *c, struct heft_error *err)
 static bool plan_files(struct heft_conversion *c, const char *output, struct heft_error *err)
 {
     if (c->format->plan_set)
-        return c->format->plan_set(&c->plan, output, &c->cargo, err) && name_set(c, err);
-    for (uint32_t shard = 0; shard < c->cargo.n_shards; shard++) {
-        const struct heft_cargo part = heft_cargo_shard(&c->cargo, shard);
+        return c->format->plan_set(&c->plan, output, &c->exports, err) && name_set(c, err);
+    for (uint32_t shard = 0; shard < c->exports.n_shards; shard++) {
+        const struct heft_export_list part = heft_export_shard(&c->exports, shard);
         const char *name = c->prefix ? shard_name(c, shard, err) : NULL;
         const char *path = !c->prefix ? output : name ? in_folder(c, name, err) : NULL;
         uint32_t file;
@@ -407,7 +407,7 @@ static bool plan_files(struct heft_conversion *c, const char *output, struct hef
             !c->format->plan(&c->plan, file, &part, err))
             return false;
     }
-    return c->cargo.n_shards == 1 || plan_index(c, err);
+    return c->exports.n_shards == 1 || plan_index(c, err);
 }
 
 /* What the format had to say. */
@@ -452,7 +452,7 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
     if (!choose_format(c, options, in_folder, err) || !refuse_lacks(c, err) ||
         !check_layout(c, options->layout, err) ||
         !check_alignment(c, options->segment_alignment, err) ||
-        !choose_names(c, options, in_folder, err) || !load_cargo(c, options, err) ||
+        !choose_names(c, options, in_folder, err) || !load_exports(c, options, err) ||
         !heft_conversion_leave_values(c, options, err) || !plan_files(c, options->output, err))
         return false;
     c->plan.options = NULL; /* the caller's */
@@ -552,7 +552,7 @@ bool heft_conversion_run(struct heft_conversion *c, uint64_t *overflowed, struct
 
 void heft_conversion_release(struct heft_conversion *c)
 {
-    heft_cargo_release(&c->cargo);
+    heft_export_release(&c->exports);
     heft_plan_release(&c->plan);
     heft_free(c->notes);
     heft_free(c->lost);

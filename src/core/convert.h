@@ -10,7 +10,7 @@ struct heft_conversion {
     const struct heft_model *model;
     struct heft_arena mem;
     const struct heft_format *format;
-    struct heft_cargo cargo; /* sorted by shard once it is split */
+    struct heft_export_list exports; /* sorted by shard once it is split */
     struct heft_plan plan;
     struct heft_row slice; /* --slice: the one row that is written */
     struct heft_exec_options exec;
@@ -32,13 +32,13 @@ HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64
  * its dtype, shape and elements, each tied name, and no other tensor. HEFT_MISMATCH where not. */
 HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,
                                          struct heft_error *err);
-/* lost.c. Before the cargo is loaded: what is selected and cannot be read. */
+/* salvage_report.c. Before the exports is loaded: what is selected and cannot be read. */
 HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                                   const struct heft_convert_options *options,
                                                   struct heft_error *err);
-/* … and after it: takes out of the cargo what lies on storages whose checksums are wrong. */
+/* … and after it: takes out of the exports what lies on storages whose checksums are wrong. */
 HEFT_CHECKED bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *err);
-/* left_out.c: notes of what is no tensor and is left out; where the format refuses that, HEFT_UNSUPPORTED
+/* excluded_values.c: notes of what is no tensor and is left out; where the format refuses that, HEFT_UNSUPPORTED
  * unless the user said so. */
 HEFT_CHECKED bool heft_conversion_leave_values(struct heft_conversion *c,
                                                const struct heft_convert_options *options,

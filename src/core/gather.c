@@ -25,8 +25,8 @@ struct gather {
     uint32_t storage;
     uint32_t each; /* bytes of an element */
     unsigned rank;
-    struct heft_dim dims[HEFT_BOX_DIMS]; /* in the view's order */
-    uint64_t base;                       /* of the view's first element, in the storage */
+    struct heft_dim dims[HEFT_ND_VIEW_DIMS]; /* in the view's order */
+    uint64_t base;                           /* of the view's first element, in the storage */
     uint8_t *dst;
     uint8_t *scratch;
     uint64_t room; /* of the scratch: the whole view's span, or WINDOW */
@@ -49,7 +49,7 @@ static void sort_by_stride(struct heft_dim *dims, unsigned n)
 /* The largest box that begins at element `first` and has at most `count`: some indexes of one
  * dimension, all of the later ones, in the view's order. Gives the number of its elements. */
 static uint64_t cut_box(const struct gather *g, uint64_t first, uint64_t count,
-                        struct heft_box *box)
+                        struct heft_nd_view *box)
 {
     uint64_t inner = 1, size = 1, index = first;
     unsigned k = g->rank;
@@ -84,7 +84,7 @@ static uint64_t cut_box(const struct gather *g, uint64_t first, uint64_t count,
 
 /* Takes out the innermost dimension where it lies in the storage as in the destination and is long,
  * or all there is. */
-static void find_run(struct heft_box *box, uint32_t each)
+static void find_run(struct heft_nd_view *box, uint32_t each)
 {
     const struct heft_dim *const d = box->n ? &box->dims[box->n - 1] : NULL;
 
@@ -98,7 +98,7 @@ static void find_run(struct heft_box *box, uint32_t each)
 }
 
 /* The cheapest way: each more dimension with what is inside of it, or a read for each index. */
-static void find_unit(struct heft_box *box, uint32_t each)
+static void find_unit(struct heft_nd_view *box, uint32_t each)
 {
     uint64_t cost = READ + each;
 
@@ -115,7 +115,7 @@ static void find_unit(struct heft_box *box, uint32_t each)
     }
 }
 
-static void prepare_box(struct heft_box *box, uint32_t each)
+static void prepare_box(struct heft_nd_view *box, uint32_t each)
 {
     find_run(box, each);
     sort_by_stride(box->dims, box->n);
@@ -124,7 +124,7 @@ static void prepare_box(struct heft_box *box, uint32_t each)
 
 /* The next box of a call that has `left` more elements from `first` on. */
 static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
-                         struct heft_box *box)
+                         struct heft_nd_view *box)
 {
     const uint64_t size = cut_box(g, first, left, box);
 
@@ -132,7 +132,7 @@ static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
     return size;
 }
 
-static bool is_swept(const struct gather *g, const struct heft_box *box)
+static bool is_swept(const struct gather *g, const struct heft_nd_view *box)
 {
     return box->run == 0 && box->last[box->unit] + g->each > WINDOW;
 }
@@ -145,7 +145,8 @@ static bool read_bytes(const struct gather *g, uint64_t from, uint8_t *dst, uint
     return heft_reader_storage(g->reader, g->storage, from, dst, (size_t)n, err);
 }
 
-static bool read_direct(const struct gather *g, const struct heft_box *box, struct heft_error *err)
+static bool read_direct(const struct gather *g, const struct heft_nd_view *box,
+                        struct heft_error *err)
 {
     uint8_t *const dst = g->dst + box->to;
     struct heft_walk walk;
@@ -159,7 +160,7 @@ static bool read_direct(const struct gather *g, const struct heft_box *box, stru
 }
 
 /* One filling of the scratch, a unit for each index of the dims from there to n. */
-static bool fill(const struct gather *g, const struct heft_box *box, unsigned n, uint64_t from,
+static bool fill(const struct gather *g, const struct heft_nd_view *box, unsigned n, uint64_t from,
                  uint64_t to, struct heft_error *err)
 {
     const uint64_t bytes = box->last[box->unit] + g->each;
@@ -170,13 +171,13 @@ static bool fill(const struct gather *g, const struct heft_box *box, unsigned n,
         if (!read_bytes(g, from + walk.from, g->scratch + walk.at, bytes, err))
             return false;
     } while (heft_walk_next(&walk, box->dims, box->unit, n));
-    heft_box_scatter(g->dst + to, g->scratch, box->dims, n, g->each);
+    heft_nd_view_scatter(g->dst + to, g->scratch, box->dims, n, g->each);
     return true;
 }
 
 /* Gives the dims their places in the scratch. Returns the first dimension that does not fit, and in
  * *chunk how many of its indexes do; or n. */
-static unsigned pack(const struct gather *g, struct heft_box *box, uint64_t *chunk)
+static unsigned pack(const struct gather *g, struct heft_nd_view *box, uint64_t *chunk)
 {
     uint64_t used = box->last[box->unit] + g->each;
 
@@ -196,7 +197,7 @@ static unsigned pack(const struct gather *g, struct heft_box *box, uint64_t *chu
 }
 
 /* Chunks of the split dimension, for each index of those after it. */
-static bool read_packed(const struct gather *g, struct heft_box *box, struct heft_error *err)
+static bool read_packed(const struct gather *g, struct heft_nd_view *box, struct heft_error *err)
 {
     uint64_t chunk = 1;
     const unsigned split = pack(g, box, &chunk);
@@ -226,7 +227,7 @@ struct span {
     uint64_t begin, end;
 };
 
-static void span_add(struct span *span, const struct heft_box *box, uint32_t each)
+static void span_add(struct span *span, const struct heft_nd_view *box, uint32_t each)
 {
     const uint64_t end = box->from + box->last[box->n] + each;
 
@@ -239,14 +240,14 @@ static uint64_t serve_window(const struct gather *g, const struct heft_window *w
                              uint64_t first, uint64_t count)
 {
     uint64_t next = UINT64_MAX;
-    struct heft_box box;
+    struct heft_nd_view box;
 
     for (uint64_t at = 0; at < count;) {
         const uint64_t size = next_box(g, first + at, count - at, &box);
 
         box.to = at * g->each;
         if (is_swept(g, &box))
-            next = heft_min_u64(next, heft_box_sweep(g->dst, window, &box, g->each));
+            next = heft_min_u64(next, heft_windowed_gather(g->dst, window, &box, g->each));
         at += size;
     }
     return next;
@@ -268,7 +269,7 @@ static bool sweep_span(const struct gather *g, struct span span, uint64_t first,
 
 /* ---- one box ----------------------------------------------------------------------------- */
 
-static bool sweep_box(const struct gather *g, struct heft_box *box, struct heft_error *err)
+static bool sweep_box(const struct gather *g, struct heft_nd_view *box, struct heft_error *err)
 {
     const uint64_t end = box->from + box->last[box->n] + g->each;
     uint64_t begin = box->from;
@@ -278,13 +279,13 @@ static bool sweep_box(const struct gather *g, struct heft_box *box, struct heft_
 
         if (!read_bytes(g, begin, g->scratch, window.n, err))
             return false;
-        begin = heft_box_sweep(g->dst, &window, box, g->each);
+        begin = heft_windowed_gather(g->dst, &window, box, g->each);
     }
     return true;
 }
 
 bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each,
-                     struct heft_box *box, uint8_t *dst, struct heft_error *err)
+                     struct heft_nd_view *box, uint8_t *dst, struct heft_error *err)
 {
     struct gather g = {.reader = reader, .storage = storage, .each = each, .dst = dst};
     bool ok;
@@ -332,7 +333,7 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
                        .each = heft_dtype_bytes((enum heft_dtype)row->dtype),
                        .dst = dst};
     struct span swept = {0};
-    struct heft_box box;
+    struct heft_nd_view box;
     bool ok = true;
 
     load_view(&g, row);

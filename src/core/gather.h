@@ -3,7 +3,7 @@
 #ifndef HEFT_GATHER_H
 #define HEFT_GATHER_H
 
-#include "core/box.h"
+#include "core/nd_view.h"
 #include "core/reader.h"
 
 /* Elements [first, first+count) of a settled row that has strides, as they are stored. */
@@ -17,6 +17,6 @@ HEFT_CHECKED bool heft_gather_parts(struct heft_reader *reader, const struct hef
 /* One box of a storage to its places: dims in the destination's order with n, from and to; begins
  * from and to. */
 HEFT_CHECKED bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each,
-                                  struct heft_box *box, uint8_t *dst, struct heft_error *err);
+                                  struct heft_nd_view *box, uint8_t *dst, struct heft_error *err);
 
 #endif

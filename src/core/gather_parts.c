@@ -62,7 +62,7 @@ static uint32_t first_part(const struct heft_parts *parts, uint64_t element)
     return lo;
 }
 
-static void add_dim(struct heft_box *box, const struct heft_dim *d)
+static void add_dim(struct heft_nd_view *box, const struct heft_dim *d)
 {
     struct heft_dim *const last = box->n ? &box->dims[box->n - 1] : NULL;
 
@@ -79,7 +79,7 @@ static void add_dim(struct heft_box *box, const struct heft_dim *d)
 
 /* What the block has of the part; false where that is nothing. */
 static bool cut_box(const struct parted *g, const struct block *block, const struct heft_part *part,
-                    struct heft_box *box)
+                    struct heft_nd_view *box)
 {
     uint64_t from[HEFT_ROW_DIMS], element = 0, step = 1;
 
@@ -103,7 +103,7 @@ static bool cut_box(const struct parted *g, const struct block *block, const str
 }
 
 /* Stretches of the destination that a box filled, to their values. */
-static void resolve_box(const struct parted *g, const struct heft_box *box, unsigned flags)
+static void resolve_box(const struct parted *g, const struct heft_nd_view *box, unsigned flags)
 {
     const enum heft_dtype dtype = (enum heft_dtype)g->row->dtype;
     const struct heft_dim *const last = box->n ? &box->dims[box->n - 1] : NULL;
@@ -121,7 +121,7 @@ static void resolve_box(const struct parted *g, const struct heft_box *box, unsi
 static bool gather_part(const struct parted *g, const struct block *block,
                         const struct heft_part *part, struct heft_error *err)
 {
-    struct heft_box box;
+    struct heft_nd_view box;
 
     if (!cut_box(g, block, part, &box))
         return true;

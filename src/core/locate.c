@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "core/locate_parts.h"
-#include "core/strangers.h"
+#include "core/unsupported_signatures.h"
 #include "io/source.h"
 
 enum {
@@ -316,7 +316,7 @@ static bool choose(struct locating *l, bool *found)
     if (!heft_folder_judge(&l->folder, l->mem, &all, l->err))
         return false;
     if (!(all.best && all.well_known) &&
-        heft_stranger_refuse_folder(l->folder.names, l->folder.n, l->err))
+        heft_unsupported_refuse_folder(l->folder.names, l->folder.n, l->err))
         return false;
     if (all.several)
         return refuse_several(l, &all);

@@ -382,11 +382,11 @@ bool heft_model_add_metadata(struct heft_model *model, const struct heft_pair *p
     return add_pair(model, &model->metadata, &model->n_metadata, &model->cap_metadata, pair, err);
 }
 
-struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err)
+struct heft_node *heft_model_file_info(struct heft_model *model, struct heft_error *err)
 {
-    if (!model->about)
-        model->about = heft_tree_dict(&model->mem, NULL, HEFT_STR(""), err);
-    return model->about;
+    if (!model->file_info)
+        model->file_info = heft_tree_dict(&model->mem, NULL, HEFT_STR(""), err);
+    return model->file_info;
 }
 
 bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,

@@ -2,7 +2,7 @@
  * notes.
  *
  *     format's open() appends through the functions below             hostile: checks return errors
- *     heft_model_settle() checks every row once                       the customs house
+ *     heft_model_validate() checks every row once                       the customs house
  *     after it the model is read-only, may be shared by threads, and code may assert that rows are
  * true
  *
@@ -82,11 +82,12 @@ struct heft_parts {
 };
 
 struct heft_row {
-    struct heft_str name;     /* NUL-terminated; UTF-8 and unique after settle */
-    const uint64_t *shape;    /* rank numbers */
-    const uint64_t *stride;   /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
+    struct heft_str name;   /* NUL-terminated; UTF-8 and unique after settle */
+    const uint64_t *shape;  /* rank numbers */
+    const uint64_t *stride; /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
                                where it is so */
-    const uint64_t *given;    /* the file's own strides, also where settle takes them for row-major
+    const uint64_t
+        *original_strides;    /* the file's own strides, also where settle takes them for row-major
                                  (of dimensions of extent 1 they may be anything); NULL: none */
     const uint8_t *order;     /* rank numbers: which dimension is stored outermost, which next, …,
                                  where the file says so beside its strides (.ptd); else NULL */
@@ -268,14 +269,15 @@ struct heft_model {
     const struct heft_value
         *values;                   /* root, a HEFT_VALUE_DICT; or NULL. While a file is opened, its
                                   own; after settle, of all files */
-    struct heft_node *about;       /* what the files say of themselves beside all this: a dict whose
-                                  members are members of info --json (core/tree.h). heft_model_about
+    struct heft_node *file_info;   /* what the files say of themselves beside all this: a dict whose
+                                  members are members of info --json (core/tree.h). heft_model_file_info
                                   makes it; NULL: nothing */
     struct heft_tree_taker *taker; /* set before opening, by the writer that wants the graph of the
                                       object's pickle (format/torch/pickle/torch_walk.h); NULL: nobody asks */
     bool has_tree; /* the object is more than a flat dictionary of tensors, and a writer of its kind
                       can have it again */
-    struct heft_trail *trail; /* to be filled while opening; NULL: nobody asks (core/trail.h) */
+    struct heft_provenance
+        *provenance; /* to be filled while opening; NULL: nobody asks (core/provenance.h) */
     struct heft_model_blob *blobs;
     struct heft_model_layer *layers;
     size_t n_layers, cap_layers;
@@ -289,9 +291,9 @@ struct heft_model {
     struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names;  /* dropped name → index of ties, after settle */
     struct heft_strmap blob_names; /* → index of blobs, after settle */
-    bool inside_index;    /* hf_index: shards are being opened, none of which may be an index */
-    bool has_deflated;    /* a storage is */
-    bool apart;           /* no two rows share a storage: row i has storage i */
+    bool inside_index;      /* hf_index: shards are being opened, none of which may be an index */
+    bool has_deflated;      /* a storage is */
+    bool no_shared_storage; /* no two rows share a storage: row i has storage i */
     bool names_ascend;    /* rows come by name, as writers that sort put them: no table is needed */
     const char **choices; /* what was chosen of inputs that are folders, for people */
     size_t n_choices;
@@ -367,7 +369,8 @@ HEFT_CHECKED bool heft_model_claim_of(struct heft_model *model, uint32_t source,
 HEFT_CHECKED bool heft_model_add_metadata(struct heft_model *model, const struct heft_pair *pair,
                                           struct heft_error *err);
 /* The root of `about`, made on first use. */
-HEFT_CHECKED struct heft_node *heft_model_about(struct heft_model *model, struct heft_error *err);
+HEFT_CHECKED struct heft_node *heft_model_file_info(struct heft_model *model,
+                                                    struct heft_error *err);
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
 HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,
                                      struct heft_error *err);
@@ -414,7 +417,7 @@ HEFT_CHECKED bool heft_model_add_blob(struct heft_model *model, struct heft_str 
 HEFT_CHECKED bool heft_model_weigh_name(struct heft_model *model, struct heft_str name,
                                         unsigned rank, struct heft_error *err);
 /* For settling: names are UTF-8 and unique, storages are there. */
-HEFT_CHECKED bool heft_model_settle_blobs(struct heft_model *model, struct heft_error *err);
+HEFT_CHECKED bool heft_model_validate_blobs(struct heft_model *model, struct heft_error *err);
 /* The blob of that name, or HEFT_NONE. After settle. */
 uint32_t heft_model_blob(const struct heft_model *model, struct heft_str name);
 
@@ -457,7 +460,7 @@ HEFT_CHECKED bool heft_model_merge(struct heft_model *model, struct heft_error *
 /* How many of n_differing are in the list. */
 size_t heft_model_listed_differing(const struct heft_model *model);
 
-HEFT_CHECKED bool heft_model_settle(struct heft_model *model, struct heft_error *err);
+HEFT_CHECKED bool heft_model_validate(struct heft_model *model, struct heft_error *err);
 /* Whether a row, or a storage, is what settling asks for. */
 HEFT_CHECKED bool heft_model_check_row(struct heft_model *model, struct heft_row *row,
                                        struct heft_error *err);

@@ -39,9 +39,9 @@ static bool note_dropped(struct heft_conversion *c, bool is_recorded, struct hef
 {
     struct list list = {0};
 
-    for (size_t i = 0; i < c->cargo.n_tied; i++)
-        if (c->cargo.tied[i].is_recorded == is_recorded)
-            add_tie(&list, c->cargo.tied[i].dropped, c->cargo.tied[i].kept);
+    for (size_t i = 0; i < c->exports.n_tied; i++)
+        if (c->exports.tied[i].is_recorded == is_recorded)
+            add_tie(&list, c->exports.tied[i].dropped, c->exports.tied[i].kept);
     if (is_recorded)
         return note_list(c, &list, "tied name dropped and recorded in the metadata",
                          "tied names dropped and recorded in the metadata", err);
@@ -54,9 +54,9 @@ static bool note_returned(struct heft_conversion *c, struct heft_error *err)
 {
     struct list list = {0};
 
-    for (size_t i = 0; i < c->cargo.n_items; i++)
-        if (c->cargo.items[i].is_apart)
-            add_tie(&list, c->cargo.items[i].from, c->cargo.items[i].row->name);
+    for (size_t i = 0; i < c->exports.n_items; i++)
+        if (c->exports.items[i].is_apart)
+            add_tie(&list, c->exports.items[i].from, c->exports.items[i].row->name);
     return note_list(c, &list, "tied name comes back, as the metadata records it",
                      "tied names come back, as the metadata records them", err);
 }

@@ -48,8 +48,8 @@ bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
                                     const struct heft_convert_options *options,
                                     struct heft_error *err)
 {
-    if (c->cargo.n_items > 0 || options->allow_empty || c->n_lost > 0 ||
-        (c->format->keeps_blobs && c->cargo.n_blobs > 0))
+    if (c->exports.n_items > 0 || options->allow_empty || c->n_lost > 0 ||
+        (c->format->keeps_blobs && c->exports.n_blobs > 0))
         return true;
     if (c->model->n_rows == 0 && is_damaged(c->model))
         return true;

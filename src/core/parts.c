@@ -238,7 +238,7 @@ static bool check_part(const struct heft_model *model, struct heft_row *row, str
     return true;
 }
 
-bool heft_parts_settle(struct heft_model *model, struct heft_row *row, struct heft_error *err)
+bool heft_parts_validate(struct heft_model *model, struct heft_row *row, struct heft_error *err)
 {
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     const uint32_t n = row->parts->n;

@@ -7,8 +7,8 @@
 /* Checks a row with parts: each inside its storage and inside the tensor, and together they hold
  * each element once. HEFT_MALFORMED names the first element that none or that two of them hold.
  * Afterwards the parts are sorted; a row of one part has become a whole one. */
-HEFT_CHECKED bool heft_parts_settle(struct heft_model *model, struct heft_row *row,
-                                    struct heft_error *err);
+HEFT_CHECKED bool heft_parts_validate(struct heft_model *model, struct heft_row *row,
+                                      struct heft_error *err);
 /* Whether parts that lie inside the tensor, which has elements, hold each of them once. Fails as
  * settling would; their storages are there. */
 HEFT_CHECKED bool heft_parts_tile(const struct heft_model *model, const struct heft_row *row,

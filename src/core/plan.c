@@ -106,7 +106,7 @@ static bool is_chain(const struct heft_plan *plan, const struct heft_row *row)
     return true;
 }
 
-static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_item *item,
+static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_export_item *item,
                       struct heft_error *err)
 {
     const struct heft_row *row = item->row;
@@ -144,7 +144,7 @@ static bool is_there(const struct heft_plan *plan, const struct heft_row *row,
     return true;
 }
 
-bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
+bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_export_item *item,
                     struct heft_error *err)
 {
     const struct heft_row *row = item->row;

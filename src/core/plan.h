@@ -5,7 +5,7 @@
 #ifndef HEFT_PLAN_H
 #define HEFT_PLAN_H
 
-#include "core/cargo.h"
+#include "core/export_list.h"
 
 enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
@@ -116,8 +116,8 @@ HEFT_CHECKED bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t
                                  uint64_t from, uint64_t n, struct heft_error *err);
 /* Sets item->at. A row: becomes COPY where its bytes can be taken as they are (a COPY a part, where
  * the parts follow each other), else ROW. */
-HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_item *item,
-                                 struct heft_error *err);
+HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file,
+                                 struct heft_export_item *item, struct heft_error *err);
 /* A range of a RAW storage, which is there, for the tensor of that name. */
 HEFT_CHECKED bool heft_plan_copy(struct heft_plan *plan, uint32_t file, uint32_t storage,
                                  uint64_t from, uint64_t n, struct heft_str name,
@@ -133,10 +133,11 @@ uint32_t heft_plan_sum_begin(struct heft_plan *plan);
 void heft_plan_sum_end(struct heft_plan *plan);
 /* A line for people, in plan->mem or static. */
 HEFT_CHECKED bool heft_plan_note(struct heft_plan *plan, const char *note, struct heft_error *err);
-/* The note of a file that has no place for the cargo's metadata, where that has any; `what`: "NumPy
+/* The note of a file that has no place for the exports's metadata, where that has any; `what`: "NumPy
  * files". Of many files the index has it. */
-HEFT_CHECKED bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
-                                           const char *what, struct heft_error *err);
+HEFT_CHECKED bool heft_plan_leave_metadata(struct heft_plan *plan,
+                                           const struct heft_export_list *exports, const char *what,
+                                           struct heft_error *err);
 HEFT_CHECKED bool heft_plan_check(const struct heft_plan *plan, struct heft_error *err);
 void heft_plan_release(struct heft_plan *plan); /* the arrays; the arena is the caller's */
 

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "core/locate.h"
-#include "core/strangers.h"
+#include "core/unsupported_signatures.h"
 
 #define SURE 95 /* of 100: no other format is asked */
 
@@ -55,13 +55,14 @@ static bool read_probe(struct heft_model_source *file, uint8_t *head, struct hef
 }
 
 /* The format of which no probe saw the mark; *best stays NULL where there is none. */
-static bool seek(const struct heft_formats *formats, const struct heft_source *source,
-                 const struct heft_format **best, struct heft_error *err)
+static bool find_signature(const struct heft_formats *formats, const struct heft_source *source,
+                           const struct heft_format **best, struct heft_error *err)
 {
     bool is_it = false;
 
     for (size_t i = 0; i < formats->n && !is_it; i++) {
-        if (formats->list[i]->seek && !formats->list[i]->seek(source, &is_it, err))
+        if (formats->list[i]->find_signature &&
+            !formats->list[i]->find_signature(source, &is_it, err))
             return false;
         *best = is_it ? formats->list[i] : NULL;
     }
@@ -91,8 +92,8 @@ static const struct heft_format *probe(const struct heft_formats *formats,
         }
         if (score < SURE && heft_looks_coreml(&sample)) /* a protobuf much like a SavedModel */
             best = NULL;
-        if (!best && seek(formats, &file->source, &best, err) && !best)
-            heft_stranger_refuse(&sample, err);
+        if (!best && find_signature(formats, &file->source, &best, err) && !best)
+            heft_unsupported_refuse(&sample, err);
     }
     return best;
 }
@@ -256,8 +257,8 @@ static bool weigh(struct heft_model *model, uint32_t source, const char *name, u
     return true;
 }
 
-bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source, const char *suffix,
-                                  uint64_t *bytes, struct heft_error *err)
+bool heft_registry_add_sibling_bytes(struct heft_model *model, uint32_t source, const char *suffix,
+                                     uint64_t *bytes, struct heft_error *err)
 {
     const char *folder = join_folder(model, model->sources[source].path, HEFT_STR("."), err);
     struct heft_error found = {0};

@@ -21,13 +21,13 @@ struct heft_probe {
 #define HEFT_MAX_ALIGNMENT (1u << 20) /* of segments: more than any page */
 
 struct heft_plan;
-struct heft_cargo;
-struct heft_item;
+struct heft_export_list;
+struct heft_export_item;
 
 /* Whom a format tells what it finds while verifying. `text` is the listener's to copy. */
-struct heft_listener {
-    void (*tell)(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
-                 const char *text);
+struct heft_reporter {
+    void (*report)(void *ctx, enum heft_severity severity, uint32_t source, uint64_t offset,
+                   const char *text);
     void *ctx;
 };
 
@@ -37,28 +37,28 @@ struct heft_format {
     int (*probe)(
         const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
     /* Reads on, in few places, where no format's probe said yes. NULL: its mark is in the head. */
-    bool (*seek)(const struct heft_source *source, bool *is_it, struct heft_error *err);
+    bool (*find_signature)(const struct heft_source *source, bool *is_it, struct heft_error *err);
     /* Appends sources[source]'s rows, values, claims to the model. NULL: cannot be read. */
     bool (*open)(struct heft_model *model, uint32_t source, struct heft_error *err);
     /* Of all inputs, once they are open and before they are settled: makes one of what belongs
      * together. NULL: nothing does. */
     bool (*join)(struct heft_model *model, struct heft_error *err);
     /* Reads of sources[source] what opening leaves alone, for verify. NULL: there is no such. */
-    bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
+    bool (*verify)(const struct heft_model *model, uint32_t source, const struct heft_reporter *to,
                    struct heft_error *err);
     /* Judges a stored checksum of sources[source] that covers more than one storage, of all weights
      * together. HEFT_MISMATCH: they are not what the file says. NULL: each storage has its own. */
     bool (*check)(const struct heft_model *model, uint32_t source, struct heft_error *err);
     /* Adds the claims of sources[source] to a copy of the model that only the map sees: where they
      * are too many to be kept, or cost reading. NULL: opening made them all. */
-    bool (*draw)(struct heft_model *view, uint32_t source, struct heft_error *err);
-    /* Adds the ops of one output file that holds the cargo's rows. NULL: cannot be written. Pure.
+    bool (*annotate)(struct heft_model *view, uint32_t source, struct heft_error *err);
+    /* Adds the ops of one output file that holds the exports's rows. NULL: cannot be written. Pure.
      */
-    bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+    bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                  struct heft_error *err);
-    /* Instead of plan: names all output files, splits the cargo among them and adds their ops, in
-     * one go. `output` is what the user gave; sets plan->prefix and cargo->n_shards. */
-    bool (*plan_set)(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
+    /* Instead of plan: names all output files, splits the exports among them and adds their ops, in
+     * one go. `output` is what the user gave; sets plan->prefix and exports->n_shards. */
+    bool (*plan_set)(struct heft_plan *plan, const char *output, struct heft_export_list *exports,
                      struct heft_error *err);
     bool
         has_messages; /* what is decoded from its files stands in protobuf messages, not in pickles */
@@ -67,7 +67,7 @@ struct heft_format {
                                       first is the usual one */
     /* Where splits count otherwise than by storages: the bytes that an item counts, each for itself.
      * NULL: as huggingface_hub counts tensors of torch. */
-    uint64_t (*weigh)(const struct heft_item *item);
+    uint64_t (*weigh)(const struct heft_export_item *item);
     /* What a shard calls the tensor that the index calls so, where these differ; a part of it. */
     struct heft_str (*shard_name)(struct heft_str name);
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
@@ -82,7 +82,8 @@ struct heft_format {
     enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
     const char *const *layouts; /* versions of the layout that it can write, the usual one first,
                                    NULL-terminated; NULL: there is but one */
-    bool (*holds)(enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
+    bool (*supports_dtype)(
+        enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };
 
 /* The formats there are, those with strong magics first. */
@@ -97,8 +98,8 @@ static inline bool heft_format_writes(const struct heft_format *format)
     return format->plan_set || (format->plan && format->extensions[0]);
 }
 
-/* holds.c: whether tensors of that dtype can be written so. */
-bool heft_registry_holds(const struct heft_format *format, enum heft_dtype dtype);
+/* supports_dtype.c: whether tensors of that dtype can be written so. */
+bool heft_registry_supports_dtype(const struct heft_format *format, enum heft_dtype dtype);
 /* What else to cast them to, that can: integers to the smallest integers that have every value.
  * HEFT_DTYPE_COUNT where there is no such. */
 enum heft_dtype heft_registry_instead(const struct heft_format *format, enum heft_dtype dtype);
@@ -146,8 +147,8 @@ HEFT_CHECKED bool heft_registry_add_sibling(struct heft_model *model, uint32_t s
                                             struct heft_error *err);
 /* Adds to *bytes those of the files beside sources[source] whose names end so: what limits may grow
  * with before such files are opened. What cannot be seen counts nothing. */
-HEFT_CHECKED bool heft_registry_weigh_siblings(struct heft_model *model, uint32_t source,
-                                               const char *suffix, uint64_t *bytes,
-                                               struct heft_error *err);
+HEFT_CHECKED bool heft_registry_add_sibling_bytes(struct heft_model *model, uint32_t source,
+                                                  const char *suffix, uint64_t *bytes,
+                                                  struct heft_error *err);
 
 #endif

@@ -49,7 +49,7 @@ static bool open_written(struct rereading *r)
     heft_model_init(&r->written, &r->c->model->limits, r->c->model->formats);
     paths = list_inputs(r, &mem, &n);
     ok = paths && heft_registry_open(&r->written, paths, n, NULL, r->err) &&
-         heft_model_settle(&r->written, r->err) &&
+         heft_model_validate(&r->written, r->err) &&
          heft_reader_init(&r->before, r->c->model, true, r->err) &&
          heft_reader_init(&r->after, &r->written, true, r->err);
     heft_arena_release(&mem);
@@ -58,7 +58,7 @@ static bool open_written(struct rereading *r)
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-static bool differs(const struct heft_item *item, struct heft_error *err, const char *what)
+static bool differs(const struct heft_export_item *item, struct heft_error *err, const char *what)
 {
     heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "what was written has %s", what);
     return heft_error_about(err, "tensor", item->name);
@@ -72,7 +72,7 @@ static bool has_shape(const struct heft_row *a, const struct heft_row *b)
     return a->rank == b->rank;
 }
 
-static bool compare_piece(struct rereading *r, const struct heft_item *item,
+static bool compare_piece(struct rereading *r, const struct heft_export_item *item,
                           const struct heft_row *row, uint64_t first, size_t n)
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
@@ -92,7 +92,7 @@ static bool compare_piece(struct rereading *r, const struct heft_item *item,
 }
 
 /* What varies in length is encoded anew by each format: its bytes are not compared. */
-static bool compare_elements(struct rereading *r, const struct heft_item *item,
+static bool compare_elements(struct rereading *r, const struct heft_export_item *item,
                              const struct heft_row *row)
 {
     const unsigned bits = heft_dtype_bits((enum heft_dtype)item->row->dtype);
@@ -114,13 +114,13 @@ static uint32_t find_row(const struct rereading *r, struct heft_str name)
 
 /* As it is to be written, or, where it is an array of numpy in a tree, as it was: that is no cast,
  * and a note has said so. */
-static bool has_dtype(const struct rereading *r, const struct heft_item *item,
+static bool has_dtype(const struct rereading *r, const struct heft_export_item *item,
                       const struct heft_row *row)
 {
-    return row->dtype == item->as || (r->c->cargo.keeps_tree && row->dtype == item->row->dtype);
+    return row->dtype == item->as || (r->c->exports.keeps_tree && row->dtype == item->row->dtype);
 }
 
-static bool compare_item(struct rereading *r, const struct heft_item *item)
+static bool compare_item(struct rereading *r, const struct heft_export_item *item)
 {
     const uint32_t at = find_row(r, item->name);
     const struct heft_row *row;
@@ -138,10 +138,10 @@ static bool compare_item(struct rereading *r, const struct heft_item *item)
 /* Names that were dropped for the sake of another one must lead to it. */
 static bool compare_ties(struct rereading *r)
 {
-    const struct heft_cargo *cargo = &r->c->cargo;
+    const struct heft_export_list *exports = &r->c->exports;
 
-    for (size_t i = 0; i < cargo->n_tied; i++) {
-        const struct heft_tied *tied = &cargo->tied[i];
+    for (size_t i = 0; i < exports->n_tied; i++) {
+        const struct heft_tied *tied = &exports->tied[i];
         const uint32_t kept = heft_model_row(&r->written, tied->kept);
 
         if (!tied->is_recorded ||
@@ -158,21 +158,21 @@ static bool compare_ties(struct rereading *r)
  * get the counter and the graph that its objects need. */
 static bool compare_count(struct rereading *r)
 {
-    const struct heft_cargo *cargo = &r->c->cargo;
+    const struct heft_export_list *exports = &r->c->exports;
 
-    return cargo->keeps_tree || r->c->format->plan_set || r->written.n_rows == cargo->n_items ||
+    return exports->keeps_tree || r->c->format->plan_set || r->written.n_rows == exports->n_items ||
            heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
                      "what was written has %zu tensors instead of %zu", r->written.n_rows,
-                     cargo->n_items);
+                     exports->n_items);
 }
 
 static bool compare_all(struct rereading *r)
 {
-    const struct heft_cargo *cargo = &r->c->cargo;
+    const struct heft_export_list *exports = &r->c->exports;
     bool ok = true;
 
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        ok = compare_item(r, &cargo->items[i]);
+    for (size_t i = 0; ok && i < exports->n_items; i++)
+        ok = compare_item(r, &exports->items[i]);
     return ok && compare_ties(r) && compare_count(r);
 }
 

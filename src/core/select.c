@@ -3,7 +3,7 @@
 #include "core/select.h"
 
 #include "base/text.h"
-#include "core/cargo.h"
+#include "core/export_list.h"
 #include "core/regexes.h"
 
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest)
@@ -222,7 +222,7 @@ static bool leaves_alone(const struct heft_rule *cast, enum heft_dtype dtype)
 {
     enum heft_dtype to;
 
-    return heft_dtype_named(cast->right, &to) && !heft_cargo_cast_applies(dtype, to, cast->left);
+    return heft_dtype_named(cast->right, &to) && !heft_export_cast_applies(dtype, to, cast->left);
 }
 
 /* Casts and ties see the name before it is renamed, partitions behind it; dtype: of the tensor. */

@@ -109,7 +109,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     stride = shape + row->rank;
     slice.rank = (uint8_t)cut(row, ranges, n_ranges, shape, stride, &moved);
     slice.shape = shape;
-    slice.given = NULL;
+    slice.original_strides = NULL;
     slice.order = NULL;
     slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
     slice.offset += moved * heft_dtype_bytes((enum heft_dtype)row->dtype);

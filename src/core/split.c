@@ -4,7 +4,7 @@
  *
  * A shard is known by a ticket while the walk goes on: an oversize item's shard is closed, and so
  * numbered, before the open one. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "base/mem.h"
 #include "core/model.h"
 
@@ -131,8 +131,9 @@ bool heft_split(size_t n, const uint64_t *sizes, const uint64_t *storages, uint6
                 uint32_t *shards, size_t *order, uint32_t *n_shards, uint64_t *total_size,
                 struct heft_error *err)
 {
-    if (!heft_given((n == 0 || (sizes && storages && shards && order)) && n_shards && total_size,
-                    "an argument", err))
+    if (!heft_require_arg((n == 0 || (sizes && storages && shards && order)) && n_shards &&
+                              total_size,
+                          "an argument", err))
         return false;
     struct splitter s = {
         .sizes = sizes, .limit = max_shard_size, .shards = shards, .open = HEFT_NONE};

@@ -97,7 +97,7 @@ bool heft_model_usage(const struct heft_model *model, uint64_t *stored, uint64_t
             spans[n++] = span_of(&model->rows[i], k);
     for (size_t i = 0; i < model->n_blobs; i++)
         spans[n++] = span_of_blob(model, &model->blobs[i]);
-    if (!model->apart || model->n_blobs)
+    if (!model->no_shared_storage || model->n_blobs)
         qsort(spans, n, sizeof *spans, by_place);
     *used = sum_union(spans, n);
     *stored = 0;

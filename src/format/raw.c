@@ -2,13 +2,13 @@
 #include "core/plan.h"
 #include "core/registry.h"
 
-static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                       struct heft_error *err)
 {
-    if (cargo->n_items != 1)
+    if (exports->n_items != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "raw holds one tensor, %zu were chosen",
-                         cargo->n_items);
-    return heft_plan_item(plan, file, cargo->items, err);
+                         exports->n_items);
+    return heft_plan_item(plan, file, exports->items, err);
 }
 
 /* Also what varies in length: as it is stored. */
@@ -27,5 +27,5 @@ const struct heft_format heft_format_raw = {
     .extensions = extensions,
     .one_tensor = true,
     .wide_extents = true,
-    .holds = holds,
+    .supports_dtype = holds,
 };

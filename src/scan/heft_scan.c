@@ -7,7 +7,7 @@
  *                                           └─ anything else            unread
  *
  * Memory holds the names of the directories on the way down, and a key of each file and directory. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "base/map.h"
 #include "scan/scan.h"
 #include "heft/heft.h"
@@ -34,7 +34,7 @@ bool heft_scan(const char *path, const struct heft_limits *limits,
                void (*each)(void *ctx, const struct heft_scan_item *item), void *ctx,
                bool *complete, struct heft_error *err)
 {
-    if (!heft_given(path && each && complete, "an argument", err))
+    if (!heft_require_arg(path && each && complete, "an argument", err))
         return false;
     const struct heft_limits whole = heft_limits_complete(limits);
     struct heft_source source;
@@ -348,7 +348,7 @@ static bool scan_input(struct walk *w, const char *path, struct heft_error *err)
 bool heft_scan_tree(const char *path, const struct heft_limits *limits,
                     const struct heft_scan_visitor *visitor, struct heft_error *err)
 {
-    if (!heft_given(path && visitor, "an argument", err))
+    if (!heft_require_arg(path && visitor, "an argument", err))
         return false;
     struct walk w = {.visitor = visitor, .limits = heft_limits_complete(limits)};
     bool ok;

@@ -88,7 +88,7 @@ static bool tell_others(struct heft_scan *s, const struct heft_scan_place *place
 
 bool heft_scan_is_h5(const struct heft_scan_place *place, bool *is_it, struct heft_error *err)
 {
-    return heft_registry_find(&heft_formats, "h5")->seek(place->src, is_it, err);
+    return heft_registry_find(&heft_formats, "h5")->find_signature(place->src, is_it, err);
 }
 
 bool heft_scan_h5(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)

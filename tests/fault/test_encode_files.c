@@ -10,7 +10,7 @@
 #include "base/endian.h"
 #include "base/inflate.h"
 #include "fault_os.h"
-#include "io/line.h"
+#include "io/ordered_pipeline.h"
 #include "scratch.h"
 #include "tokens/input/input_pattern.h"
 #include "tokens/output/token_deflate.h"
@@ -166,22 +166,22 @@ static bool count_take(void *ctx, unsigned slot, struct heft_error *err)
 static void run_line(unsigned threads, uint64_t fail_at)
 {
     struct counting c = {.fail_at = fail_at};
-    const struct heft_line_work how = {count_work, count_take, &c, threads, SLOTS};
+    const struct heft_pipeline_work how = {count_work, count_take, &c, threads, SLOTS};
     struct heft_error err = {0};
-    struct heft_line *line = heft_line_new(&how, &err);
+    struct heft_pipeline *line = heft_pipeline_new(&how, &err);
     bool ok = line != NULL;
 
     for (uint64_t i = 0; ok && i < JOBS; i++) {
         unsigned slot;
 
-        ok = heft_line_slot(line, &slot, &err);
+        ok = heft_pipeline_slot(line, &slot, &err);
         if (ok) {
             c.given[slot] = i;
-            ok = heft_line_submit(line, waits(i), &err);
+            ok = heft_pipeline_submit(line, waits(i), &err);
         }
     }
-    ok = ok && heft_line_finish(line, &err);
-    heft_line_free(line);
+    ok = ok && heft_pipeline_finish(line, &err);
+    heft_pipeline_free(line);
     assert_int_equal(c.too_early, 0);
     assert_int_equal(c.together, 0);
     assert_int_equal(ok, fail_at > JOBS);

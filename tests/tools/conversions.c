@@ -23,7 +23,7 @@ static void print_cell(const char *format, enum heft_dtype dtype)
 {
     enum heft_dtype to;
 
-    if (heft_format_holds(format, dtype))
+    if (heft_format_supports_dtype(format, dtype))
         printf(" yes |");
     else if (heft_format_instead(format, dtype, &to))
         printf(" %s |", heft_dtype_name(to));

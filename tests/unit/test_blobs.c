@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "api/checkpoint.h"
-#include "core/cargo.h"
+#include "core/export_list.h"
 #include "format/formats.h"
 #include "core/usage.h"
 
@@ -69,7 +69,7 @@ static void blobs_are_listed_found_and_streamed(void **state)
     open_yard(&y);
     assert_true(add(&y, HEFT_STR("a.b"), 1));
     assert_true(add(&y, HEFT_STR("both"), 0));
-    assert_true(heft_model_settle(&y.c.model, &y.err));
+    assert_true(heft_model_validate(&y.c.model, &y.err));
     assert_true(heft_reader_init(&y.c.reader, &y.c.model, false, &y.err));
     assert_int_equal(heft_blob_count(&y.c), 2);
     assert_false(heft_blob_at(&y.c, 2, &blob));
@@ -94,7 +94,7 @@ static void expect_refused(struct heft_str name, uint32_t storage, const char *t
     open_yard(&y);
     assert_true(add(&y, HEFT_STR("a"), 1));
     assert_true(add(&y, name, storage));
-    assert_false(heft_model_settle(&y.c.model, &y.err));
+    assert_false(heft_model_validate(&y.c.model, &y.err));
     assert_int_equal(y.err.code, HEFT_MALFORMED);
     assert_non_null(strstr(y.err.text, text));
     close_yard(&y);
@@ -118,7 +118,7 @@ static void blobs_count_as_used_bytes_and_are_named_in_the_map(void **state)
     (void)state;
     open_yard(&y);
     assert_true(add(&y, HEFT_STR("a"), 1));
-    assert_true(heft_model_settle(&y.c.model, &y.err));
+    assert_true(heft_model_validate(&y.c.model, &y.err));
     assert_true(heft_model_usage(&y.c.model, &stored, &used, &y.err));
     assert_int_equal(stored, 16);
     assert_int_equal(used, 12);
@@ -134,19 +134,19 @@ static void conversions_select_and_rename_them(void **state)
 {
     const struct heft_rule rules[] = {{HEFT_RULE_GLOB, "!b*", NULL}, {HEFT_RULE_RENAME, "^a", "z"}};
     const struct heft_convert_options options = {.rules = rules, .n_rules = 2};
-    struct heft_cargo cargo;
+    struct heft_export_list exports;
     struct yard y;
 
     (void)state;
     open_yard(&y);
     assert_true(add(&y, HEFT_STR("a1"), 1));
     assert_true(add(&y, HEFT_STR("b1"), 1));
-    assert_true(heft_model_settle(&y.c.model, &y.err));
-    assert_true(heft_cargo_load(&cargo, &y.c.model, &options, &y.c.model.mem, &y.err));
-    assert_int_equal(cargo.n_blobs, 1);
-    assert_string_equal(cargo.blobs[0].name.p, "z1");
-    assert_int_equal(cargo.blobs[0].storage, 1);
-    heft_cargo_release(&cargo);
+    assert_true(heft_model_validate(&y.c.model, &y.err));
+    assert_true(heft_export_load(&exports, &y.c.model, &options, &y.c.model.mem, &y.err));
+    assert_int_equal(exports.n_blobs, 1);
+    assert_string_equal(exports.blobs[0].name.p, "z1");
+    assert_int_equal(exports.blobs[0].storage, 1);
+    heft_export_release(&exports);
     close_yard(&y);
 }
 
@@ -162,7 +162,7 @@ static void a_cut_blob_is_lost_where_salvage_is_asked(void **state)
     assert_true(heft_model_add_storage(&y.c.model, &long_one, &index, &y.err));
     assert_true(add(&y, HEFT_STR("a"), index));
     assert_true(add(&y, HEFT_STR("b"), 1));
-    assert_true(heft_model_settle(&y.c.model, &y.err));
+    assert_true(heft_model_validate(&y.c.model, &y.err));
     assert_int_equal(y.c.model.n_blobs, 1);
     assert_string_equal(y.c.model.blobs[0].name.p, "b");
     assert_int_equal(y.c.model.n_unreadable, 1);

@@ -87,7 +87,7 @@ static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, boo
 
 static void item(struct bench *b, const struct heft_row *row, enum heft_dtype as)
 {
-    struct heft_item i = {.row = row, .name = row->name, .as = (uint8_t)as};
+    struct heft_export_item i = {.row = row, .name = row->name, .as = (uint8_t)as};
 
     i.bytes = *row->shape * heft_dtype_bytes(as);
     assert_true(heft_plan_item(&b->plan, 0, &i, &b->err));

@@ -139,7 +139,7 @@ struct made {
     struct heft_model model;
     struct heft_arena mem;
     struct heft_plan plan;
-    struct heft_cargo cargo;
+    struct heft_export_list exports;
     uint8_t data[64];
 };
 
@@ -170,15 +170,16 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
     }
     m->plan = (struct heft_plan){.model = &m->model, .mem = &m->mem};
     const struct heft_convert_options options = {.output = "out", .segment_alignment = alignment};
-    return heft_model_settle(&m->model, &err) &&
-           heft_cargo_load(&m->cargo, &m->model, &options, &m->mem, &err) &&
+    return heft_model_validate(&m->model, &err) &&
+           heft_export_load(&m->exports, &m->model, &options, &m->mem, &err) &&
            heft_plan_file_begin(&m->plan, "out", &file, &err) &&
-           heft_format_ptd.plan(&m->plan, file, &m->cargo, &err) && heft_plan_check(&m->plan, &err);
+           heft_format_ptd.plan(&m->plan, file, &m->exports, &err) &&
+           heft_plan_check(&m->plan, &err);
 }
 
 static void release(struct made *m)
 {
-    heft_cargo_release(&m->cargo);
+    heft_export_release(&m->exports);
     heft_plan_release(&m->plan);
     heft_arena_release(&m->mem);
     heft_model_release(&m->model);
@@ -249,9 +250,9 @@ static void equal_bytes_share_a_segment(void **state)
     (void)state;
     assert_true(plan_entries(&m, same, 4, 0));
     assert_int_equal(count_copies(&m), 3);
-    assert_int_equal(m.cargo.items[0].at, m.cargo.items[1].at);
-    assert_int_not_equal(m.cargo.items[0].at, m.cargo.items[2].at);
-    assert_int_not_equal(m.cargo.items[0].at, m.cargo.items[3].at);
+    assert_int_equal(m.exports.items[0].at, m.exports.items[1].at);
+    assert_int_not_equal(m.exports.items[0].at, m.exports.items[2].at);
+    assert_int_not_equal(m.exports.items[0].at, m.exports.items[3].at);
     release(&m);
 }
 
@@ -300,7 +301,7 @@ static void planning_survives_each_failure_of_memory(void **state)
 static bool open_path(const char *path, struct heft_model *model)
 {
     heft_model_init(model, NULL, &heft_formats);
-    return heft_registry_open(model, &path, 1, NULL, &err) && heft_model_settle(model, &err);
+    return heft_registry_open(model, &path, 1, NULL, &err) && heft_model_validate(model, &err);
 }
 
 static void expect_each_failure(const char *path)
@@ -314,7 +315,7 @@ static void expect_each_failure(const char *path)
         heft_alloc_fail_at(nth);
         ok = open_path(path, &model);
         if (ok)
-            ok = heft_format_ptd.draw(&model, 0, &err);
+            ok = heft_format_ptd.annotate(&model, 0, &err);
         heft_alloc_fail_at(0);
         assert_true(ok || err.code == HEFT_NOMEM);
         heft_model_release(&model);

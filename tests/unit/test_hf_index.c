@@ -83,7 +83,7 @@ static bool open_index(struct folder *f, const char *text)
     f->err = (struct heft_error){0};
     paths[0] = in_folder(f, "index");
     return heft_registry_open(&f->model, paths, 1, NULL, &f->err) &&
-           heft_model_settle(&f->model, &f->err);
+           heft_model_validate(&f->model, &f->err);
 }
 
 static void expect_open(struct folder *f, const char *text)
@@ -270,21 +270,22 @@ static void expect_written(struct heft_pair *metadata, size_t n_metadata, const 
     struct heft_arena mem = {0};
     struct heft_error err = {0};
     struct heft_plan plan = {.mem = &mem};
-    struct heft_item items[] = {{.name = HEFT_STR("b"), .shard = 0},
-                                {.name = HEFT_STR("\xc3\xa9\x7f\"\xf0\x9f\x98\x80"), .shard = 1}};
-    const struct heft_cargo cargo = {.mem = &mem,
-                                     .items = items,
-                                     .n_items = HEFT_COUNT(items),
-                                     .metadata = metadata,
-                                     .n_metadata = n_metadata,
-                                     .n_shards = 2,
-                                     .total_size = 40};
+    struct heft_export_item items[] = {
+        {.name = HEFT_STR("b"), .shard = 0},
+        {.name = HEFT_STR("\xc3\xa9\x7f\"\xf0\x9f\x98\x80"), .shard = 1}};
+    const struct heft_export_list exports = {.mem = &mem,
+                                             .items = items,
+                                             .n_items = HEFT_COUNT(items),
+                                             .metadata = metadata,
+                                             .n_metadata = n_metadata,
+                                             .n_shards = 2,
+                                             .total_size = 40};
     uint32_t file;
 
     assert_true(heft_plan_file_begin(&plan, "out/m-00001-of-00002.bin", &file, &err));
     assert_true(heft_plan_file_begin(&plan, "m-00002-of-00002.bin", &file, &err));
     assert_true(heft_plan_file_begin(&plan, "out/m.bin.index.json", &file, &err));
-    assert_true(heft_format_hf_index.plan(&plan, file, &cargo, &err));
+    assert_true(heft_format_hf_index.plan(&plan, file, &exports, &err));
     assert_int_equal(plan.n_ops, 1);
     assert_int_equal(plan.ops[0].len, strlen(text));
     assert_memory_equal(plan.ops[0].u.bytes, text, strlen(text));

@@ -60,7 +60,7 @@ static void expect_refused(enum heft_dtype dtype, unsigned rank, const uint64_t 
 
     open_yard(&y);
     add(&y, "t", dtype, rank, shape, stride, offset);
-    assert_false(heft_model_settle(&y.model, &y.err));
+    assert_false(heft_model_validate(&y.model, &y.err));
     assert_int_equal(y.err.code, code);
     assert_non_null(strstr(y.err.text, "tensor t: "));
     assert_string_equal(y.err.file, "yard");
@@ -152,13 +152,13 @@ static void names_must_be_unique_and_utf8(void **state)
     open_yard(&y);
     add(&y, "t", HEFT_U8, 0, NULL, NULL, 0);
     add(&y, "t", HEFT_U8, 0, NULL, NULL, 1);
-    assert_false(heft_model_settle(&y.model, &y.err));
+    assert_false(heft_model_validate(&y.model, &y.err));
     assert_int_equal(y.err.code, HEFT_MALFORMED);
     heft_model_release(&y.model);
 
     open_yard(&y);
     add(&y, "\xff", HEFT_U8, 0, NULL, NULL, 0);
-    assert_false(heft_model_settle(&y.model, &y.err));
+    assert_false(heft_model_validate(&y.model, &y.err));
     assert_int_equal(y.err.code, HEFT_MALFORMED);
     heft_model_release(&y.model);
 }
@@ -173,9 +173,9 @@ static void names_are_found_in_any_order(void **state)
         open_yard(&y);
         for (size_t i = 0; i < HEFT_COUNT(orders[k]); i++)
             add(&y, orders[k][i], HEFT_U8, 0, NULL, NULL, 0);
-        assert_true(heft_model_settle(&y.model, &y.err));
+        assert_true(heft_model_validate(&y.model, &y.err));
         assert_int_equal(y.model.names_ascend, k == 0);
-        assert_false(y.model.apart);
+        assert_false(y.model.no_shared_storage);
         for (size_t i = 0; i < HEFT_COUNT(orders[k]); i++)
             assert_int_equal(heft_model_find(&y.model, heft_str_of(orders[k][i])), i);
         assert_int_equal(heft_model_find(&y.model, HEFT_STR("")), HEFT_NONE);
@@ -195,7 +195,7 @@ static void row_major_strides_are_forgotten(void **state)
     add(&y, "b", HEFT_F32, 3, DIMS(2, 1, 3), DIMS(3, 99, 1), 0);
     add(&y, "c", HEFT_F32, 2, DIMS(3, 2), DIMS(1, 3), 0);
     add(&y, "d", HEFT_F32, 2, DIMS(0, 7), DIMS(1, 3), 0);
-    assert_true(heft_model_settle(&y.model, &y.err));
+    assert_true(heft_model_validate(&y.model, &y.err));
     assert_null(y.model.rows[0].stride);
     assert_null(y.model.rows[1].stride);
     assert_non_null(y.model.rows[2].stride);
@@ -218,7 +218,7 @@ static void the_map_has_no_holes(void **state)
     open_yard(&y);
     add(&y, "a", HEFT_U8, 1, DIMS(64), NULL, 0);
     assert_true(heft_model_claim(&y.model, 0, 100, 20, "middle", &y.err));
-    assert_true(heft_model_settle(&y.model, &y.err));
+    assert_true(heft_model_validate(&y.model, &y.err));
     assert_true(heft_model_map(&y.model, &y.model.mem, &segments, &count, &y.err));
     assert_int_equal(count, 4);
     for (size_t i = 0; i < count; i++) {
@@ -244,7 +244,7 @@ static void tensors_that_overlap_are_drawn(void **state)
     open_yard(&y);
     add(&y, "a", HEFT_U8, 1, DIMS(64), NULL, 0);
     assert_true(heft_model_add_storage(&y.model, &second, &index, &y.err));
-    assert_true(heft_model_settle(&y.model, &y.err));
+    assert_true(heft_model_validate(&y.model, &y.err));
     assert_true(heft_model_map(&y.model, &y.model.mem, &segments, &count, &y.err));
     assert_int_equal(count, 3);
     assert_false(segments[0].overlaps);
@@ -264,7 +264,7 @@ static void overlapping_claims_are_an_error(void **state)
     (void)state;
     open_yard(&y);
     assert_true(heft_model_claim(&y.model, 0, 60, 20, "header", &y.err));
-    assert_true(heft_model_settle(&y.model, &y.err));
+    assert_true(heft_model_validate(&y.model, &y.err));
     assert_false(heft_model_map(&y.model, &y.model.mem, &segments, &count, &y.err));
     assert_int_equal(y.err.code, HEFT_MALFORMED);
     assert_int_equal(y.err.offset, 60);

@@ -83,7 +83,7 @@ static bool open_file(struct fixture *f, const char *path, const struct heft_lim
     *f = (struct fixture){0};
     heft_model_init(&f->model, limits, &heft_formats);
     return heft_registry_open(&f->model, &path, 1, NULL, &f->err) &&
-           heft_model_settle(&f->model, &f->err);
+           heft_model_validate(&f->model, &f->err);
 }
 
 static void close_file(struct fixture *f)

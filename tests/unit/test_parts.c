@@ -231,7 +231,7 @@ static void index_of(uint64_t element, const uint64_t *shape, unsigned rank, uin
 
 static void settle(struct bench *b)
 {
-    if (!heft_model_settle(&b->model, &b->err))
+    if (!heft_model_validate(&b->model, &b->err))
         fail_msg("%s", b->err.text);
 }
 
@@ -420,7 +420,7 @@ static void finds_the_first_wrong_element(void **state)
             n = spoil(b, n, rank);
         load_row(b, rank, n);
         wrong = first_wrong(b, n, rank, at, &found);
-        assert_int_equal(heft_model_settle(&b->model, &b->err), !wrong);
+        assert_int_equal(heft_model_validate(&b->model, &b->err), !wrong);
         if (!wrong)
             continue;
         refused++;
@@ -446,7 +446,7 @@ static void takes_a_pinwheel(void **state)
         for (uint32_t k = 0; k < 5; k++)
             b->parts[k] = new_part(b, spoiled && k == 4 ? starts[0] : starts[k], extents[k], 2);
         load_row(b, 2, 5);
-        assert_int_equal(heft_model_settle(&b->model, &b->err), !spoiled);
+        assert_int_equal(heft_model_validate(&b->model, &b->err), !spoiled);
     }
     assert_string_equal(b->err.text, "tensor w: 2 of its parts hold element [0,0]");
 }
@@ -472,7 +472,7 @@ static void refuses_what_is_no_part(void **state)
         b->row.dtype = HEFT_U8;
         b->parts[0] = cases[i].part;
         load_row(b, 1, 1);
-        assert_false(heft_model_settle(&b->model, &b->err));
+        assert_false(heft_model_validate(&b->model, &b->err));
         assert_int_equal(b->err.code, HEFT_MALFORMED);
         if (!strstr(b->err.text, cases[i].text))
             fail_msg("%s", b->err.text);

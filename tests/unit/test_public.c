@@ -79,7 +79,7 @@ static void files_and_values(void **state)
     assert_true(value->as.number == 0.01);
     assert_null(heft_value_find(c, "optimizer.nothing"));
     assert_non_null(heft_values(c));
-    assert_null(heft_about(c));
+    assert_null(heft_file_info(c));
     assert_true(heft_storage_use(c, &stored, &used, &err));
     assert_true(used > 0 && used <= stored);
     heft_close(c);
@@ -91,10 +91,10 @@ static void what_a_model_says_of_itself(void **state)
 
     (void)state;
     assert_null(heft_values(c));
-    assert_non_null(heft_about(c));
-    assert_int_equal(heft_about(c)->kind, HEFT_VALUE_DICT);
-    assert_ptr_equal(heft_value_find(c, heft_about(c)->first_child->key),
-                     heft_about(c)->first_child);
+    assert_non_null(heft_file_info(c));
+    assert_int_equal(heft_file_info(c)->kind, HEFT_VALUE_DICT);
+    assert_ptr_equal(heft_value_find(c, heft_file_info(c)->first_child->key),
+                     heft_file_info(c)->first_child);
     heft_close(c);
 }
 

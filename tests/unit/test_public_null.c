@@ -91,7 +91,7 @@ static void without_a_handle(void **state)
     assert_int_equal(heft_difference_count(NULL), 0);
     assert_false(heft_difference_at(NULL, 0, &difference));
     assert_null(heft_values(NULL));
-    assert_null(heft_about(NULL));
+    assert_null(heft_file_info(NULL));
     assert_null(heft_value_find(NULL, "a"));
     assert_false(heft_missing_at(NULL, 0, &expected, &at_least));
     assert_false(heft_damage_at(NULL, 0, &finding));
@@ -263,7 +263,7 @@ static void without_a_path(void **state)
     assert_false(heft_format_at(0, NULL));
     assert_false(heft_format_find(NULL, &info));
     assert_false(heft_format_find("torch", NULL));
-    assert_false(heft_format_holds(NULL, HEFT_F32));
+    assert_false(heft_format_supports_dtype(NULL, HEFT_F32));
     assert_false(heft_format_instead(NULL, HEFT_F32, &dtype));
     assert_false(heft_format_instead("npy", HEFT_BF16, NULL));
     assert_false(heft_dtype_parse(NULL, &dtype));

@@ -48,7 +48,7 @@ static void fill(struct bench *b, const char *name, const struct heft_convert_op
 
         assert_true(heft_model_add_row(&b->model, &row, &b->err));
     }
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     how.output = b->output;
     how.no_sync = true;
     assert_true(heft_conversion_plan(&b->conversion, &b->model, &how, &b->err) &&
@@ -91,12 +91,12 @@ static void names_dtypes_shapes_and_elements(void **state)
     static const uint64_t longer[] = {3};
     const struct heft_convert_options options = {0};
     struct heft_row row;
-    struct heft_item *item;
+    struct heft_export_item *item;
     struct bench b;
 
     (void)state;
     fill(&b, "x.safetensors", &options);
-    item = &b.conversion.cargo.items[1];
+    item = &b.conversion.exports.items[1];
     assert_string_equal(item->name.p, "b");
     item->name = HEFT_STR("c");
     refused(&b, "none of that name");
@@ -122,13 +122,13 @@ static void ties_and_numbers(void **state)
 
     (void)state;
     fill(&b, "x.safetensors", &options);
-    assert_int_equal(b.conversion.cargo.n_tied, 1);
-    b.conversion.cargo.tied[0].dropped = HEFT_STR("u");
+    assert_int_equal(b.conversion.exports.n_tied, 1);
+    b.conversion.exports.tied[0].dropped = HEFT_STR("u");
     refused(&b, "does not say that it is a");
-    b.conversion.cargo.tied[0].dropped = HEFT_STR("t");
-    b.conversion.cargo.n_items--;
+    b.conversion.exports.tied[0].dropped = HEFT_STR("t");
+    b.conversion.exports.n_items--;
     refused(&b, "2 tensors instead of 1");
-    b.conversion.cargo.n_items++;
+    b.conversion.exports.n_items++;
     assert_true(heft_conversion_reread(&b.conversion, &b.err));
     empty(&b);
 }
@@ -145,7 +145,7 @@ static void casts_and_shards(void **state)
     fill(&b, "x.safetensors", &options);
     assert_int_equal(b.conversion.plan.n_files, 3);
     assert_true(heft_conversion_reread(&b.conversion, &b.err));
-    b.conversion.cargo.items[0].row = &b.model.rows[1];
+    b.conversion.exports.items[0].row = &b.model.rows[1];
     refused(&b, "other elements");
     empty(&b);
 }

@@ -39,7 +39,7 @@ static bool open_file(struct file *f, const char *header, size_t data)
     heft_source_open_memory(&source, (struct heft_bytes){f->bytes, f->n}, "file");
     return heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
            heft_format_safetensors.open(&f->model, index, &f->err) &&
-           heft_model_settle(&f->model, &f->err);
+           heft_model_validate(&f->model, &f->err);
 }
 
 static void close_file(struct file *f)
@@ -435,9 +435,9 @@ static void content_is_recognised(void **state)
 struct packing {
     struct file from;
     struct heft_arena mem;
-    struct heft_item items[8];
+    struct heft_export_item items[8];
     struct heft_pair metadata[4];
-    struct heft_cargo cargo;
+    struct heft_export_list exports;
     struct heft_plan plan;
 };
 
@@ -446,16 +446,16 @@ static void pack(struct packing *p, const char *header, size_t data)
 {
     *p = (struct packing){0};
     expect_open(&p->from, header, data);
-    p->cargo = (struct heft_cargo){.model = &p->from.model,
-                                   .mem = &p->mem,
-                                   .items = p->items,
-                                   .n_items = p->from.model.n_rows,
-                                   .metadata = p->metadata,
-                                   .n_shards = 1};
-    for (size_t i = 0; i < p->cargo.n_items; i++) {
+    p->exports = (struct heft_export_list){.model = &p->from.model,
+                                           .mem = &p->mem,
+                                           .items = p->items,
+                                           .n_items = p->from.model.n_rows,
+                                           .metadata = p->metadata,
+                                           .n_shards = 1};
+    for (size_t i = 0; i < p->exports.n_items; i++) {
         const struct heft_row *row = &p->from.model.rows[i];
 
-        p->items[i] = (struct heft_item){
+        p->items[i] = (struct heft_export_item){
             .row = row, .name = row->name, .as = row->dtype, .bytes = row->bytes};
     }
     p->plan = (struct heft_plan){.model = &p->from.model, .mem = &p->mem};
@@ -467,7 +467,7 @@ static bool make_plan(struct packing *p)
 
     if (!heft_plan_file_begin(&p->plan, "out", &file, &p->from.err))
         return false;
-    return heft_format_safetensors.plan(&p->plan, file, &p->cargo, &p->from.err);
+    return heft_format_safetensors.plan(&p->plan, file, &p->exports, &p->from.err);
 }
 
 static void unpack(struct packing *p)
@@ -522,7 +522,7 @@ static void metadata_is_sorted_and_says_pt(void **state)
     pack(&p, "{}", 0);
     p.metadata[0] = (struct heft_pair){HEFT_STR("z"), HEFT_STR("1"), 0, false};
     p.metadata[1] = (struct heft_pair){HEFT_STR("a"), HEFT_STR("\n\x01\""), 0, false};
-    p.cargo.n_metadata = 2;
+    p.exports.n_metadata = 2;
     assert_true(make_plan(&p));
     expect_header(&p,
                   "{\"__metadata__\":{\"a\":\"\\n\\u0001\\\"\",\"format\":\"pt\",\"z\":\"1\"}}");
@@ -537,7 +537,7 @@ static void the_users_own_format_is_kept(void **state)
     pack(&p, "{}", 0);
     p.metadata[0] = (struct heft_pair){HEFT_STR("zz"), HEFT_STR("1"), 0, false};
     p.metadata[1] = (struct heft_pair){HEFT_STR("format"), HEFT_STR("np"), 0, false};
-    p.cargo.n_metadata = 2;
+    p.exports.n_metadata = 2;
     assert_true(make_plan(&p));
     expect_header(&p, "{\"__metadata__\":{\"format\":\"np\",\"zz\":\"1\"}}");
     unpack(&p);
@@ -550,8 +550,8 @@ static void one_shard_of_several_says_pt_only(void **state)
     (void)state;
     pack(&p, "{}", 0);
     p.metadata[0] = (struct heft_pair){HEFT_STR("k"), HEFT_STR("v"), 0, false};
-    p.cargo.n_metadata = 1;
-    p.cargo.n_shards = 2;
+    p.exports.n_metadata = 1;
+    p.exports.n_shards = 2;
     assert_true(make_plan(&p));
     expect_header(&p, "{\"__metadata__\":{\"format\":\"pt\"}}");
     unpack(&p);

@@ -66,7 +66,7 @@ static void begin(struct attempt *a, const struct file *f, size_t n, bool salvag
     heft_source_open_memory(&source, (struct heft_bytes){f->bytes, n}, "file");
     a->opened = heft_model_add_file(&a->model, &source, "file", &index, &a->err) &&
                 f->format->open(&a->model, index, &a->err) &&
-                heft_model_settle(&a->model, &a->err) &&
+                heft_model_validate(&a->model, &a->err) &&
                 heft_reader_init(&a->reader, &a->model, false, &a->err);
     a->planned = a->opened && heft_conversion_plan(&a->conversion, &a->model, &how, &a->err);
 }
@@ -103,28 +103,28 @@ static bool is_accounted(const struct attempt *a, struct heft_str name)
 {
     const struct heft_conversion *c = &a->conversion;
 
-    for (size_t i = 0; i < c->cargo.n_items; i++)
-        if (heft_str_eq(c->cargo.items[i].name, name))
+    for (size_t i = 0; i < c->exports.n_items; i++)
+        if (heft_str_eq(c->exports.items[i].name, name))
             return true;
     for (size_t i = 0; i < c->n_lost; i++)
         if (strcmp(name.p, c->lost[i].name) == 0)
             return true;
-    return heft_strmap_get(&c->cargo.keys, name) != HEFT_MAP_NONE; /* dropped as tied */
+    return heft_strmap_get(&c->exports.keys, name) != HEFT_MAP_NONE; /* dropped as tied */
 }
 
 /* Everything that is kept is true … */
 static void expect_kept(struct attempt *good, struct attempt *a, const char *what, size_t at)
 {
-    const struct heft_cargo *cargo = &a->conversion.cargo;
+    const struct heft_export_list *exports = &a->conversion.exports;
 
     if (!a->planned)
         fail_msg("%s at %zu: %s", what, at, a->err.text);
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const uint32_t row = heft_model_row(&good->model, cargo->items[i].row->name);
+    for (size_t i = 0; i < exports->n_items; i++) {
+        const uint32_t row = heft_model_row(&good->model, exports->items[i].row->name);
 
         if (row == HEFT_NONE ||
-            !has_same_bytes(a, cargo->items[i].row, good, &good->model.rows[row]))
-            fail_msg("%s at %zu: %s is not what it was", what, at, cargo->items[i].name.p);
+            !has_same_bytes(a, exports->items[i].row, good, &good->model.rows[row]))
+            fail_msg("%s at %zu: %s is not what it was", what, at, exports->items[i].name.p);
     }
 }
 
@@ -192,10 +192,10 @@ static void cut_everywhere(const char *name)
             expect_truth(&good, &a, name, n);
             assert_true(!is_damaged(&a.model) ||
                         (n >= parts.byteorder->data && n < parts.byteorder->end));
-            if (a.conversion.cargo.n_items < kept)
+            if (a.conversion.exports.n_items < kept)
                 fail_msg("%s: %zu bytes keep less than one byte less", name, n);
-            more += a.conversion.cargo.n_items > kept;
-            kept = a.conversion.cargo.n_items;
+            more += a.conversion.exports.n_items > kept;
+            kept = a.conversion.exports.n_items;
         } else if (a.opened) { /* names may be missing, and that is said */
             if (!is_damaged(&a.model))
                 fail_msg("%s at %zu: no word of the damage", name, n);
@@ -205,7 +205,7 @@ static void cut_everywhere(const char *name)
     }
     assert_true(more > 0);
     if (good.planned) /* what cannot be read at all is refused where nothing is salvaged */
-        assert_int_equal(kept, good.conversion.cargo.n_items);
+        assert_int_equal(kept, good.conversion.exports.n_items);
     end(&good);
     heft_arena_release(&parts.mem);
 }
@@ -488,7 +488,7 @@ static void what_is_whole_loses_nothing(void **state)
     begin(&a, &f, f.n, true);
     expect_truth(&good, &a, f.path, f.n);
     assert_int_equal(a.conversion.n_lost, 0);
-    assert_int_equal(a.conversion.cargo.n_items, good.conversion.cargo.n_items);
+    assert_int_equal(a.conversion.exports.n_items, good.conversion.exports.n_items);
     assert_int_equal(a.model.sources[0].expected, 0);
     assert_false(is_damaged(&a.model));
     end(&a);

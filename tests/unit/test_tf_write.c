@@ -147,7 +147,7 @@ static void renaming_changes_the_graph(void **state)
     put_attribute(&graph, "bias", HEFT_STR("dense/bias" ATTRIBUTE));
     put_attribute(&graph, "other", HEFT_STR("elsewhere" ATTRIBUTE));
     add_graph(b, (struct heft_str){graph.p, graph.n});
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     assert_true(plan(b, &options, &c));
     text = literals(b, &c);
     assert_true(holds(text, "dense/long_name_instead" ATTRIBUTE));
@@ -167,7 +167,7 @@ static void a_broken_graph_is_refused(void **state)
     struct heft_conversion c;
 
     add_graph(b, HEFT_STR("\x0a\x05\x12\x03\x1a\x7f"));
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     assert_false(plan(b, &options, &c));
     assert_int_equal(b->err.code, HEFT_MALFORMED);
     assert_non_null(strstr(b->err.text, GRAPH));
@@ -187,7 +187,7 @@ static void a_cut_string_is_refused(void **state)
         HEFT_STR("\x30"
                  "1234"
                  "\x0a"));
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     assert_false(plan(b, &options, &c));
     assert_int_equal(b->err.code, HEFT_MALFORMED);
     heft_conversion_release(&c);
@@ -200,7 +200,7 @@ static void objects_have_slots(void **state)
     struct heft_conversion c;
     struct heft_str text;
 
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     assert_true(plan(b, &options, &c));
     text = literals(b, &c);
     assert_true(holds(text, "dense/kernel" ATTRIBUTE));
@@ -214,7 +214,7 @@ static void one_thing_after_the_other(void **state, const struct heft_convert_op
     struct bench *b = *state;
     bool done = false;
 
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     for (uint64_t n = 1; !done; n++) {
         struct heft_conversion c;
 
@@ -259,7 +259,7 @@ static void names_of_a_graph(void **state)
     put_attribute(&graph, "twice", HEFT_STR("dense/bias" ATTRIBUTE));
     put_attribute(&graph, "twice", HEFT_STR("dense/kernel"));
     add_graph(b, (struct heft_str){graph.p, graph.n});
-    assert_true(heft_model_settle(&b->model, &b->err));
+    assert_true(heft_model_validate(&b->model, &b->err));
     assert_true(heft_tf_names_load(&names, &b->model, &b->err));
     assert_int_equal(heft_tf_names_find(&names, HEFT_STR("dense/bias" ATTRIBUTE)), 1);
     assert_int_equal(heft_tf_names_find(&names, HEFT_STR("layer/bias")), 1);

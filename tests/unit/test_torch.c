@@ -44,7 +44,7 @@ static void open_with(struct fixture *f, const struct heft_limits *limits, const
                             "zip");
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
                 heft_format_torch.open(&f->model, index, &f->err) &&
-                heft_model_settle(&f->model, &f->err);
+                heft_model_validate(&f->model, &f->err);
 }
 
 static void close_fixture(struct fixture *f)
@@ -271,7 +271,7 @@ static void lack_of_memory_is_an_error(void **state)
         heft_alloc_fail_at(n);
         f.opened = heft_model_add_file(&f.model, &source, "zip", &index, &f.err) &&
                    heft_format_torch.open(&f.model, index, &f.err) &&
-                   heft_model_settle(&f.model, &f.err);
+                   heft_model_validate(&f.model, &f.err);
         heft_alloc_fail_at(0);
         if (!f.opened)
             assert_int_equal(f.err.code, HEFT_NOMEM);

@@ -61,7 +61,7 @@ static void open_with(struct fixture *f, const char *weights, const char *other,
     heft_alloc_fail_at(fail_at);
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
                 heft_format_torch_export.open(&f->model, index, &f->err) &&
-                heft_model_settle(&f->model, &f->err);
+                heft_model_validate(&f->model, &f->err);
     heft_alloc_fail_at(0);
 }
 

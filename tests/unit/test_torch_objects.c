@@ -48,7 +48,7 @@ static void open_memory(struct fixture *f, struct heft_bytes zip)
     heft_source_open_memory(&source, zip, "zip");
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
                 heft_format_torch.open(&f->model, index, &f->err) &&
-                heft_model_settle(&f->model, &f->err);
+                heft_model_validate(&f->model, &f->err);
 }
 
 static void open_pickle(struct fixture *f, const char *pickle, size_t n)

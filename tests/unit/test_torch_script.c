@@ -87,7 +87,7 @@ static void open_with(struct fixture *f, const struct heft_format *format, const
                             "zip");
     heft_alloc_fail_at(fail_at);
     f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
-                format->open(&f->model, index, &f->err) && heft_model_settle(&f->model, &f->err);
+                format->open(&f->model, index, &f->err) && heft_model_validate(&f->model, &f->err);
     heft_alloc_fail_at(0);
 }
 

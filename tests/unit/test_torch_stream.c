@@ -43,7 +43,7 @@ static void open_bytes(struct fixture *f, const struct heft_format *format, cons
     heft_model_init(&f->model, limits, &heft_formats);
     heft_source_open_memory(&source, (struct heft_bytes){bytes, n}, "file");
     f->opened = heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
-                format->open(&f->model, index, &f->err) && heft_model_settle(&f->model, &f->err);
+                format->open(&f->model, index, &f->err) && heft_model_validate(&f->model, &f->err);
 }
 
 #define OPEN(f, format, text) open_bytes(f, format, text, sizeof(text) - 1, NULL)

@@ -127,7 +127,7 @@ static void fill(unsigned n_rows)
 
         assert_true(heft_model_add_row(&bench.model, &row, &bench.err));
     }
-    assert_true(heft_model_settle(&bench.model, &bench.err));
+    assert_true(heft_model_validate(&bench.model, &bench.err));
 }
 
 static void empty(void)
@@ -185,13 +185,13 @@ static void plans_are_deterministic_and_items_in_their_places(void **state)
     assert_true(plan("torch", NULL));
     size = bench.conversion.plan.files[0].size;
     for (unsigned i = 0; i < 60; i++)
-        first[i] = bench.conversion.cargo.items[i].at;
+        first[i] = bench.conversion.exports.items[i].at;
     heft_conversion_release(&bench.conversion);
     assert_true(plan("torch", NULL));
     assert_int_equal(bench.conversion.plan.files[0].size, size);
     for (unsigned i = 0; i < 60; i++) {
-        assert_int_equal(bench.conversion.cargo.items[i].at, first[i]);
-        assert_true(first[i] + bench.conversion.cargo.items[i].bytes < size);
+        assert_int_equal(bench.conversion.exports.items[i].at, first[i]);
+        assert_true(first[i] + bench.conversion.exports.items[i].bytes < size);
     }
     assert_int_equal(bench.conversion.n_notes, 1);
     empty();
@@ -217,13 +217,13 @@ static void a_tensor_in_parts_is_put_together(void **state)
         bench.data[i] = (uint8_t)i;
     assert_true(heft_model_add_row(&bench.model, &row, &bench.err));
     heft_strmap_release(&bench.model.names);
-    assert_true(heft_model_settle(&bench.model, &bench.err));
+    assert_true(heft_model_validate(&bench.model, &bench.err));
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.pth", folder);
     assert_true(heft_conversion_plan(&bench.conversion, &bench.model, &options, &bench.err));
     assert_true(heft_conversion_run(&bench.conversion, &overflowed, &bench.err));
     f = fopen(path, "rb");
-    assert_int_equal(fseek(f, (long)bench.conversion.cargo.items[3].at, SEEK_SET), 0);
+    assert_int_equal(fseek(f, (long)bench.conversion.exports.items[3].at, SEEK_SET), 0);
     assert_int_equal(fread(got, 1, 32, f), 32);
     fclose(f);
     assert_memory_equal(got, bench.data + 32, 16);
@@ -235,29 +235,29 @@ static void a_tensor_in_parts_is_put_together(void **state)
 
 /* ---- hulls ------------------------------------------------------------------------------- */
 
-static void a_hull_reaches_from_the_first_to_the_last_byte(void **state)
+static void a_byte_range_reaches_from_the_first_to_the_last_byte(void **state)
 {
     static const uint64_t shape[] = {3, 2}, stride[] = {10, 1}, none[] = {3, 0}, same[] = {0, 0};
     struct heft_row row = {.shape = shape, .rank = 2, .dtype = HEFT_F32, .offset = 8, .bytes = 24};
-    struct heft_hull hull = heft_hull_of(&row), all = {0};
+    struct heft_byte_range range = heft_byte_range_of(&row), all = {0};
 
     (void)state;
-    assert_int_equal(hull.begin, 8);
-    assert_int_equal(hull.end, 32);
+    assert_int_equal(range.begin, 8);
+    assert_int_equal(range.end, 32);
     row.stride = stride;
-    hull = heft_hull_of(&row);
-    assert_int_equal(hull.begin, 8);
-    assert_int_equal(hull.end, 8 + 4 * 22);
-    heft_hull_add(&all, hull);
+    range = heft_byte_range_of(&row);
+    assert_int_equal(range.begin, 8);
+    assert_int_equal(range.end, 8 + 4 * 22);
+    heft_byte_range_add(&all, range);
     row.stride = same;
     row.offset = 0;
-    hull = heft_hull_of(&row);
-    assert_int_equal(hull.end, 4);
-    heft_hull_add(&all, hull);
+    range = heft_byte_range_of(&row);
+    assert_int_equal(range.end, 4);
+    heft_byte_range_add(&all, range);
     row.shape = none;
     row.bytes = 0;
     row.offset = 4000;
-    heft_hull_add(&all, heft_hull_of(&row));
+    heft_byte_range_add(&all, heft_byte_range_of(&row));
     assert_int_equal(all.begin, 0);
     assert_int_equal(all.end, 96);
 }
@@ -270,7 +270,7 @@ int main(void)
         cmocka_unit_test(any_failing_allocation_of_a_plan),
         cmocka_unit_test(plans_are_deterministic_and_items_in_their_places),
         cmocka_unit_test(a_tensor_in_parts_is_put_together),
-        cmocka_unit_test(a_hull_reaches_from_the_first_to_the_last_byte),
+        cmocka_unit_test(a_byte_range_reaches_from_the_first_to_the_last_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void expect_count(struct fixture *f)
 {
     uint64_t stored, used, count = 0;
 
-    assert_true(heft_model_settle(&f->model, &f->err));
+    assert_true(heft_model_validate(&f->model, &f->err));
     assert_true(heft_model_usage(&f->model, &stored, &used, &f->err));
     for (size_t i = 0; i < sizeof f->seen; i++)
         count += f->seen[i];
@@ -126,7 +126,7 @@ static void a_failing_allocation_is_reported(void **state)
     (void)state;
     begin(&f, 1);
     add(&f, 0, 0, (const uint64_t[]){1, 1, 0, 0});
-    assert_true(heft_model_settle(&f.model, &f.err));
+    assert_true(heft_model_validate(&f.model, &f.err));
     heft_alloc_fail_at(1);
     assert_false(heft_model_usage(&f.model, &stored, &used, &f.err));
     heft_alloc_fail_at(0);

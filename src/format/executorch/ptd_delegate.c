@@ -20,7 +20,7 @@ enum { KEY_WEIGHT = 96 }; /* as WANTED_WEIGHT of ptd_program_values.c */
 static bool tell_wish(struct heft_pte *p, const struct heft_pte_wish *wish, struct heft_error *err)
 {
     struct heft_arena *const mem = &p->model->mem;
-    struct heft_node *about = heft_model_about(p->model, err), *item;
+    struct heft_node *about = heft_model_file_info(p->model, err), *item;
 
     if (about && !p->delegate_data)
         p->delegate_data =

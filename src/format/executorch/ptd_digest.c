@@ -46,7 +46,7 @@ static bool hash(const struct heft_source *file, const struct heft_storage *stor
     return true;
 }
 
-static void tell(const struct heft_listener *to, uint32_t source, uint64_t offset,
+static void tell(const struct heft_reporter *to, uint32_t source, uint64_t offset,
                  struct heft_str key)
 {
     struct heft_error text = {0};
@@ -55,11 +55,11 @@ static void tell(const struct heft_listener *to, uint32_t source, uint64_t offse
               "the bytes of %.*s have another SHA-256 than the key says: they are not those of the "
               "export",
               (int)key.n, key.p);
-    to->tell(to->ctx, HEFT_NOTE, source, offset, text.text);
+    to->report(to->ctx, HEFT_NOTE, source, offset, text.text);
 }
 
 bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
-                         const struct heft_listener *to, struct heft_error *err)
+                         const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_source *const file = &model->sources[source].source;
     uint8_t digest[HEFT_SHA256_BYTES], *piece = heft_alloc(PIECE, err);
@@ -73,8 +73,8 @@ bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
         if (storage->source != source || storage->is_missing || !is_digest(blob->name))
             continue;
         if (storage->len > left) {
-            to->tell(to->ctx, HEFT_FINDING, source, storage->off,
-                     "keys that are digests have more bytes than the file: one is wrong");
+            to->report(to->ctx, HEFT_FINDING, source, storage->off,
+                       "keys that are digests have more bytes than the file: one is wrong");
             break;
         }
         left -= storage->len;

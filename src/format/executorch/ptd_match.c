@@ -11,7 +11,7 @@
 
 struct matching {
     const struct heft_model *model;
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint32_t source;       /* the program */
     struct heft_strmap by; /* keys that a program wants */
     struct heft_error *err;
@@ -27,7 +27,7 @@ static void tell(const struct matching *m, enum heft_severity severity, const ch
     va_start(args, format);
     heft_fail_args(&text, HEFT_OK, HEFT_NO_OFFSET, format, args);
     va_end(args);
-    m->to->tell(m->to->ctx, severity, m->source, HEFT_NO_OFFSET, text.text);
+    m->to->report(m->to->ctx, severity, m->source, HEFT_NO_OFFSET, text.text);
 }
 
 static bool is_of(const struct heft_model *model, uint32_t source, const char *format)
@@ -226,7 +226,7 @@ static bool is_last_program(const struct heft_model *model, uint32_t source)
 }
 
 bool heft_pte_verify(const struct heft_model *model, uint32_t source,
-                     const struct heft_listener *to, struct heft_error *err)
+                     const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_pte_wishes *const wishes = model->sources[source].kept;
     struct matching m = {.model = model, .to = to, .source = source, .err = err};

@@ -1,5 +1,5 @@
 /* ptd_parts.h: what the parts of ptd share: ptd.c opens, ptd_tables.c reads tables, ptd_rows.c makes rows
- * of them, ptd_draw.c draws and verifies, ptd_write.c plans; no other file includes it. */
+ * of them, ptd_annotate.c draws and verifies, ptd_write.c plans; no other file includes it. */
 #ifndef HEFT_PTD_PARTS_H
 #define HEFT_PTD_PARTS_H
 
@@ -76,16 +76,17 @@ HEFT_CHECKED bool heft_ptd_add_all(struct heft_model *model, uint32_t source, st
                                    struct heft_error *err);
 
 /* As struct heft_format has them. */
-HEFT_CHECKED bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct heft_error *err);
+HEFT_CHECKED bool heft_ptd_annotate(struct heft_model *view, uint32_t source,
+                                    struct heft_error *err);
 HEFT_CHECKED bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
-                                  const struct heft_listener *to, struct heft_error *err);
+                                  const struct heft_reporter *to, struct heft_error *err);
 
 /* ---- ptd_digest.c ---- */
 /* Notes on blobs of that source, a .ptd or .pte, whose keys are digests of other bytes. */
 HEFT_CHECKED bool heft_ptd_check_keys(const struct heft_model *model, uint32_t source,
-                                      const struct heft_listener *to, struct heft_error *err);
+                                      const struct heft_reporter *to, struct heft_error *err);
 
 HEFT_CHECKED bool heft_ptd_plan(struct heft_plan *plan, uint32_t file,
-                                const struct heft_cargo *cargo, struct heft_error *err);
+                                const struct heft_export_list *exports, struct heft_error *err);
 
 #endif

@@ -314,10 +314,10 @@ static bool read_all_named(struct heft_pte *p, struct heft_error *err)
 /* ---- open ------------------------------------------------------------------------------------ */
 
 /* "program": what it runs; "external": what it wants from a .ptd. Several programs share them. */
-static bool begin_about(struct heft_pte *p, struct heft_error *err)
+static bool begin_file_info(struct heft_pte *p, struct heft_error *err)
 {
     struct heft_arena *mem = &p->model->mem;
-    struct heft_node *about = heft_model_about(p->model, err), *program;
+    struct heft_node *about = heft_model_file_info(p->model, err), *program;
 
     program =
         about ? heft_tree_shared(mem, about, HEFT_STR("program"), HEFT_VALUE_DICT, err) : NULL;
@@ -338,7 +338,7 @@ static bool read_program(struct heft_pte *p, struct heft_error *err)
     if (version != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, p->root.at,
                          "Program version %" PRIu32 "; known is 0", version);
-    return begin_about(p, err) && read_segments(p, err) && read_constants(p, err) &&
+    return begin_file_info(p, err) && read_segments(p, err) && read_constants(p, err) &&
            read_initial(p, err) && heft_pte_read_plans(p, err) && read_all_named(p, err) &&
            heft_model_claim(p->model, p->source, 0, p->program, "program", err);
 }

@@ -71,7 +71,7 @@ HEFT_CHECKED bool heft_pte_read_payload(struct heft_pte *p, struct heft_str back
                                         uint32_t storage, struct heft_error *err);
 /* As struct heft_format has it. */
 HEFT_CHECKED bool heft_pte_verify(const struct heft_model *model, uint32_t source,
-                                  const struct heft_listener *to, struct heft_error *err);
+                                  const struct heft_reporter *to, struct heft_error *err);
 /* Each execution plan: its tensors as rows, its delegates as blobs, what it is in about. */
 HEFT_CHECKED bool heft_pte_read_plans(struct heft_pte *p, struct heft_error *err);
 

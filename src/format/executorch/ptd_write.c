@@ -17,14 +17,14 @@
 
 /* What the tables say of a content. */
 struct entry {
-    struct heft_item *item; /* NULL: a blob */
+    struct heft_export_item *item; /* NULL: a blob */
     struct heft_str name;
     const uint8_t *order; /* dim_order; NULL: as the dimensions come */
 };
 
 struct out {
     struct heft_plan *plan;
-    const struct heft_cargo *cargo;
+    const struct heft_export_list *exports;
     struct heft_arena scratch;
     struct heft_flat_out flat;
     struct heft_ptd_content *contents;
@@ -74,7 +74,7 @@ static bool find_order(struct out *o, const struct heft_row *row, const uint8_t 
                        struct heft_error *err)
 {
     static const uint8_t last[][5] = {{0, 2, 3, 1}, {0, 2, 3, 4, 1}}, plain[] = {0, 1, 2, 3, 4};
-    const uint64_t *stride = row->stride ? row->stride : row->given;
+    const uint64_t *stride = row->stride ? row->stride : row->original_strides;
     uint8_t *sorted;
 
     *order = row->order;
@@ -100,7 +100,7 @@ static const struct heft_row *physical(struct out *o, const struct heft_row *row
     for (unsigned i = 0; i < row->rank; i++)
         shape[i] = row->shape[order[i]];
     copy->shape = shape;
-    copy->stride = copy->given = NULL;
+    copy->stride = copy->original_strides = NULL;
     copy->order = NULL;
     return copy;
 }
@@ -114,7 +114,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
     return heft_error_about(err, "tensor", name);
 }
 
-static bool check_dims(const struct heft_item *item, struct heft_error *err)
+static bool check_dims(const struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     bool fits = row->rank <= HEFT_PTD_RANK;
@@ -128,7 +128,7 @@ static bool check_dims(const struct heft_item *item, struct heft_error *err)
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool add_item(struct out *o, struct heft_item *item, struct heft_error *err)
+static bool add_item(struct out *o, struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     const uint8_t *order;
@@ -144,7 +144,7 @@ static bool add_item(struct out *o, struct heft_item *item, struct heft_error *e
 /* A blob as a row of bytes. */
 static bool add_blob(struct out *o, const struct heft_model_blob *blob, struct heft_error *err)
 {
-    const uint64_t len = o->cargo->model->storages[blob->storage].len;
+    const uint64_t len = o->exports->model->storages[blob->storage].len;
     uint64_t *shape = heft_arena_u64(o->plan->mem, 1, err);
     struct heft_row *row = shape ? heft_arena_zero(o->plan->mem, 1, sizeof *row, err) : NULL;
 
@@ -169,7 +169,7 @@ static bool check_unique(struct out *o, struct heft_error *err)
     uint32_t other = HEFT_MAP_NONE;
     bool ok = true;
 
-    for (uint32_t i = 0; ok && o->cargo->n_blobs && i < o->n; i++) {
+    for (uint32_t i = 0; ok && o->exports->n_blobs && i < o->n; i++) {
         ok = heft_strmap_add(&seen, o->entries[i].name, i, &other, err);
         if (ok && other != HEFT_MAP_NONE)
             ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
@@ -181,35 +181,36 @@ static bool check_unique(struct out *o, struct heft_error *err)
 }
 
 /* How many rows of the source stand before an item. */
-static size_t rows_before(const struct heft_cargo *cargo, const struct heft_item *item)
+static size_t rows_before(const struct heft_export_list *exports,
+                          const struct heft_export_item *item)
 {
-    return item->is_apart ? cargo->model->n_rows : (size_t)(item->row - cargo->model->rows);
+    return item->is_apart ? exports->model->n_rows : (size_t)(item->row - exports->model->rows);
 }
 
 /* Each blob where it stands among the rows of its source. */
 static bool collect_in_order(struct out *o, struct heft_error *err)
 {
-    const struct heft_cargo *cargo = o->cargo;
+    const struct heft_export_list *exports = o->exports;
     size_t k = 0;
 
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const size_t before = rows_before(cargo, &cargo->items[i]);
+    for (size_t i = 0; i < exports->n_items; i++) {
+        const size_t before = rows_before(exports, &exports->items[i]);
 
-        for (; k < cargo->n_blobs && cargo->blobs[k].behind <= before; k++)
-            if (!add_blob(o, &cargo->blobs[k], err))
+        for (; k < exports->n_blobs && exports->blobs[k].behind <= before; k++)
+            if (!add_blob(o, &exports->blobs[k], err))
                 return false;
-        if (!add_item(o, &cargo->items[i], err))
+        if (!add_item(o, &exports->items[i], err))
             return false;
     }
-    for (; k < cargo->n_blobs; k++)
-        if (!add_blob(o, &cargo->blobs[k], err))
+    for (; k < exports->n_blobs; k++)
+        if (!add_blob(o, &exports->blobs[k], err))
             return false;
     return true;
 }
 
 static bool collect(struct out *o, struct heft_error *err)
 {
-    const size_t n = o->cargo->n_items + o->cargo->n_blobs;
+    const size_t n = o->exports->n_items + o->exports->n_blobs;
 
     o->contents = heft_arena_zero(&o->scratch, n, sizeof *o->contents, err);
     o->entries = heft_arena_zero(&o->scratch, n, sizeof *o->entries, err);
@@ -267,7 +268,7 @@ static uint32_t put_segments(struct out *o)
 
 static uint32_t put_layout(struct out *o, size_t i)
 {
-    const struct heft_item *item = o->entries[i].item;
+    const struct heft_export_item *item = o->entries[i].item;
     const struct heft_row *row = item->row;
     uint64_t order[HEFT_PTD_RANK];
     uint32_t sizes, dim_order;
@@ -347,7 +348,7 @@ static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct he
     for (uint32_t i = 0; zeros && i < o->n_segments; i++) {
         const uint32_t k = o->stored[i];
         const struct heft_ptd_content *c = &o->contents[k];
-        struct heft_item item = {
+        struct heft_export_item item = {
             .row = c->row, .name = o->entries[k].name, .bytes = c->bytes, .as = c->as};
         const uint64_t pad = base + o->offsets[i] - o->plan->files[file].size;
 
@@ -365,18 +366,19 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
 {
     struct heft_str head;
 
-    return collect(o, err) && heft_ptd_share(o->cargo->model, o->contents, o->n, o->first, err) &&
+    return collect(o, err) && heft_ptd_share(o->exports->model, o->contents, o->n, o->first, err) &&
            place_segments(o, err) && put_head(o, &head, err) &&
            heft_plan_put(o->plan, file, head, err) && plan_segments(o, file, head.n, err) &&
            (o->n > 0 ||
             heft_plan_note(o->plan, "a .ptd without entries: no runtime loads it", err));
 }
 
-bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                    struct heft_error *err)
 {
-    struct out o = {
-        .plan = plan, .cargo = cargo, .alignment = cargo->alignment ? cargo->alignment : ALIGNMENT};
+    struct out o = {.plan = plan,
+                    .exports = exports,
+                    .alignment = exports->alignment ? exports->alignment : ALIGNMENT};
     const bool ok = plan_file(&o, file, err);
 
     heft_flat_release(&o.flat);

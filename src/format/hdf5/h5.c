@@ -118,7 +118,7 @@ static int probe(const struct heft_probe *sample)
 }
 
 /* Behind a longer user block. */
-static bool seek(const struct heft_source *source, bool *is_it, struct heft_error *err)
+static bool find_signature(const struct heft_source *source, bool *is_it, struct heft_error *err)
 {
     uint64_t base;
 
@@ -137,7 +137,7 @@ static bool holds(enum heft_dtype dtype)
 }
 
 /* As huggingface_hub counts tensors of TensorFlow: an element of bool has one bit. */
-static uint64_t weigh(const struct heft_item *item)
+static uint64_t weigh(const struct heft_export_item *item)
 {
     return item->as == HEFT_BOOL ? item->bytes / 8 + (item->bytes % 8 != 0) : item->bytes;
 }
@@ -149,7 +149,7 @@ const struct heft_format heft_format_h5 = {
     .name = "h5",
     .summary = "HDF5 weights, as Keras and h5py write them (.h5, .weights.h5)",
     .probe = probe,
-    .seek = seek,
+    .find_signature = find_signature,
     .open = open_h5,
     .verify = heft_h5_verify,
     .plan = heft_h5_plan,
@@ -157,5 +157,5 @@ const struct heft_format heft_format_h5 = {
     .shard_name = heft_h5_shard_name,
     .extensions = extensions,
     .pattern = "tf_model{suffix}.h5",
-    .holds = holds,
+    .supports_dtype = holds,
 };

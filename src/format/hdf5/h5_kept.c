@@ -28,32 +28,32 @@ static bool join(struct heft_arena *mem, struct heft_h5_place *place, struct hef
 }
 
 /* *found: the item has the name that its layer knows it by. */
-static bool find_place(const struct heft_cargo *cargo, const struct heft_strmap *map, size_t i,
-                       struct heft_h5_place *place, bool *found, struct heft_error *err)
+static bool find_place(const struct heft_export_list *exports, const struct heft_strmap *map,
+                       size_t i, struct heft_h5_place *place, bool *found, struct heft_error *err)
 {
-    const struct heft_item *item = &cargo->items[i];
+    const struct heft_export_item *item = &exports->items[i];
     const uint32_t at = heft_strmap_get(map, item->row->name);
     const struct heft_model_layer *layer;
 
     *found = at != HEFT_MAP_NONE && heft_str_eq(item->name, item->row->name);
     if (!*found)
         return true;
-    layer = &cargo->model->layers[at];
+    layer = &exports->model->layers[at];
     *place = (struct heft_h5_place){
         .layer = layer->layer, .weight = layer->weight, .is_listed = layer->is_listed};
-    return join(cargo->mem, place, err);
+    return join(exports->mem, place, err);
 }
 
-bool heft_h5_keep(const struct heft_cargo *cargo, const struct heft_h5_place **kept, bool *lost,
-                  struct heft_error *err)
+bool heft_h5_keep(const struct heft_export_list *exports, const struct heft_h5_place **kept,
+                  bool *lost, struct heft_error *err)
 {
-    const size_t n = cargo->model->n_layers ? cargo->n_items : 0;
-    struct heft_h5_place *places = heft_arena_zero(cargo->mem, n, sizeof *places, err);
+    const size_t n = exports->model->n_layers ? exports->n_items : 0;
+    struct heft_h5_place *places = heft_arena_zero(exports->mem, n, sizeof *places, err);
     struct heft_strmap map = {0};
-    bool ok = places && map_layers(cargo->model, &map, err), all = n > 0;
+    bool ok = places && map_layers(exports->model, &map, err), all = n > 0;
 
     for (size_t i = 0; ok && all && i < n; i++)
-        ok = find_place(cargo, &map, i, &places[i], &all, err);
+        ok = find_place(exports, &map, i, &places[i], &all, err);
     heft_strmap_release(&map);
     *kept = all ? places : NULL;
     *lost = n > 0 && !all;

@@ -268,7 +268,7 @@ static bool check_keras(const struct heft_model *model, uint32_t source, struct 
 }
 
 static bool verify_keras(const struct heft_model *model, uint32_t source,
-                         const struct heft_listener *to, struct heft_error *err)
+                         const struct heft_reporter *to, struct heft_error *err)
 {
     struct heft_error found = {0};
 
@@ -277,7 +277,7 @@ static bool verify_keras(const struct heft_model *model, uint32_t source,
             *err = found;
             return false;
         }
-        to->tell(to->ctx, HEFT_FINDING, source, found.offset, found.text);
+        to->report(to->ctx, HEFT_FINDING, source, found.offset, found.text);
     }
     return heft_h5_verify(model, source, to, err);
 }

@@ -87,7 +87,7 @@ struct layer {
 };
 
 struct layers {
-    const struct heft_cargo *cargo;
+    const struct heft_export_list *exports;
     const struct heft_h5_place *kept;
     struct heft_strmap map;
     struct layer *list;
@@ -108,18 +108,18 @@ static struct heft_str leading(struct heft_str name, unsigned components)
 
 /* Keras 3 puts the model's name in front of all of a Sequential's names, and no ":0" behind. Of a
  * Functional's it puts none, so that the first parts differ. */
-static unsigned layer_components(const struct heft_cargo *cargo)
+static unsigned layer_components(const struct heft_export_list *exports)
 {
-    for (size_t i = 0; i < cargo->n_items; i++)
-        if (heft_str_ends(cargo->items[i].name, ":0") ||
-            !heft_str_eq(leading(cargo->items[i].name, 1), leading(cargo->items[0].name, 1)))
+    for (size_t i = 0; i < exports->n_items; i++)
+        if (heft_str_ends(exports->items[i].name, ":0") ||
+            !heft_str_eq(leading(exports->items[i].name, 1), leading(exports->items[0].name, 1)))
             return 1;
     return 2;
 }
 
 static struct heft_str layer_of(const struct layers *l, size_t i)
 {
-    const struct heft_str name = l->cargo->items[i].name;
+    const struct heft_str name = l->exports->items[i].name;
     const struct heft_str layer = l->kept ? l->kept[i].layer : leading(name, l->components);
 
     return layer.n || l->kept ? layer : leading(name, 1);
@@ -145,13 +145,13 @@ static bool find_layer(struct layers *l, size_t i, uint32_t *at, struct heft_err
 /* The layers in the order of their first items, and how many weights each has. */
 static bool count_layers(struct layers *l, struct heft_error *err)
 {
-    const struct heft_cargo *cargo = l->cargo;
+    const struct heft_export_list *exports = l->exports;
     size_t first = 0;
 
-    l->of = heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->of, err);
+    l->of = heft_arena_zero(exports->mem, exports->n_items, sizeof *l->of, err);
     l->weights =
-        l->of ? heft_arena_zero(cargo->mem, cargo->n_items, sizeof *l->weights, err) : NULL;
-    for (size_t i = 0; l->weights && i < cargo->n_items; i++) {
+        l->of ? heft_arena_zero(exports->mem, exports->n_items, sizeof *l->weights, err) : NULL;
+    for (size_t i = 0; l->weights && i < exports->n_items; i++) {
         if (!find_layer(l, i, &l->of[i], err))
             return false;
         l->list[l->of[i]].n++;
@@ -166,8 +166,8 @@ static bool count_layers(struct layers *l, struct heft_error *err)
 
 static void fill_weights(struct layers *l)
 {
-    for (size_t i = 0; i < l->cargo->n_items; i++) {
-        const struct heft_str name = l->cargo->items[i].name;
+    for (size_t i = 0; i < l->exports->n_items; i++) {
+        const struct heft_str name = l->exports->items[i].name;
         struct layer *layer = &l->list[l->of[i]];
         const size_t skip = layer->path.n ? layer->path.n + 1 : 0;
 
@@ -181,7 +181,7 @@ static void fill_weights(struct layers *l)
 
 static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct heft_error *err)
 {
-    struct heft_arena *mem = l->cargo->mem;
+    struct heft_arena *mem = l->exports->mem;
     struct heft_h5_text *names = heft_arena_zero(mem, l->n, sizeof *names, err);
     size_t n = 0;
 
@@ -205,12 +205,12 @@ static bool put_layers(struct layers *l, struct heft_h5_attributes *out, struct 
 
 /* keras_version: what lies in layers is as Keras 2 has it; without it, readers turn kernels as those
  * of Keras 1. */
-bool heft_h5_layers(const struct heft_cargo *cargo, const struct heft_h5_place *kept,
+bool heft_h5_layers(const struct heft_export_list *exports, const struct heft_h5_place *kept,
                     struct heft_h5_attributes *out, struct heft_error *err)
 {
-    struct layers l = {.cargo = cargo, .kept = kept, .components = layer_components(cargo)};
-    bool ok = (kept || heft_h5_add_text(out, HEFT_H5_NAMES, HEFT_H5_PATHS, cargo->mem, err)) &&
-              heft_h5_add_text(out, HEFT_H5_KERAS, "2", cargo->mem, err) && count_layers(&l, err);
+    struct layers l = {.exports = exports, .kept = kept, .components = layer_components(exports)};
+    bool ok = (kept || heft_h5_add_text(out, HEFT_H5_NAMES, HEFT_H5_PATHS, exports->mem, err)) &&
+              heft_h5_add_text(out, HEFT_H5_KERAS, "2", exports->mem, err) && count_layers(&l, err);
 
     if (ok) {
         fill_weights(&l);

@@ -128,11 +128,11 @@ size_t heft_h5_plain(struct heft_str name, char *out, size_t room);
 HEFT_CHECKED bool heft_h5_add_rows(struct heft_h5_reader *r, struct heft_error *err);
 /* Reads all that is unpacked by libhdf5. */
 HEFT_CHECKED bool heft_h5_verify(const struct heft_model *model, uint32_t source,
-                                 const struct heft_listener *to, struct heft_error *err);
+                                 const struct heft_reporter *to, struct heft_error *err);
 
 /* ---- h5_write.c, h5_layers.c ---- */
 HEFT_CHECKED bool heft_h5_plan(struct heft_plan *plan, uint32_t file,
-                               const struct heft_cargo *cargo, struct heft_error *err);
+                               const struct heft_export_list *exports, struct heft_error *err);
 struct heft_h5_attributes {
     struct heft_h5_names *list;
     size_t n, cap;
@@ -145,12 +145,14 @@ struct heft_h5_place {
 };
 /* layer_names and weight_names of a single file. kept: as the source has them, an item each; NULL:
  * by the items' names. */
-HEFT_CHECKED bool heft_h5_layers(const struct heft_cargo *cargo, const struct heft_h5_place *kept,
-                                 struct heft_h5_attributes *out, struct heft_error *err);
+HEFT_CHECKED bool heft_h5_layers(const struct heft_export_list *exports,
+                                 const struct heft_h5_place *kept, struct heft_h5_attributes *out,
+                                 struct heft_error *err);
 /* h5_kept.c: the places that the source has, where it has one for each item; else *kept is NULL, and
  * *lost tells whether there were some. */
-HEFT_CHECKED bool heft_h5_keep(const struct heft_cargo *cargo, const struct heft_h5_place **kept,
-                               bool *lost, struct heft_error *err);
+HEFT_CHECKED bool heft_h5_keep(const struct heft_export_list *exports,
+                               const struct heft_h5_place **kept, bool *lost,
+                               struct heft_error *err);
 /* h5_order.c: a layer's weights that are sorted by name, as Keras orders them. */
 void heft_h5_order(struct heft_h5_text *names, size_t n);
 /* An attribute that lists names, in pieces where it would be too long. */

@@ -365,18 +365,18 @@ static bool read_all(const struct heft_source *source, uint64_t off, uint64_t n,
 }
 
 /* What the system refuses is no finding. */
-static bool tell_or_fail(const struct heft_listener *to, uint32_t source,
+static bool tell_or_fail(const struct heft_reporter *to, uint32_t source,
                          const struct heft_error *found, struct heft_error *err)
 {
     if (found->code == HEFT_NOMEM || found->code == HEFT_IO) {
         *err = *found;
         return false;
     }
-    to->tell(to->ctx, HEFT_FINDING, source, HEFT_NO_OFFSET, found->text);
+    to->report(to->ctx, HEFT_FINDING, source, HEFT_NO_OFFSET, found->text);
     return true;
 }
 
-bool heft_h5_verify(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
+bool heft_h5_verify(const struct heft_model *model, uint32_t source, const struct heft_reporter *to,
                     struct heft_error *err)
 {
     uint8_t *piece = heft_alloc(PIECE, err);

@@ -17,7 +17,7 @@
 
 struct writer {
     struct heft_plan *plan;
-    const struct heft_cargo *cargo;
+    const struct heft_export_list *exports;
     const struct heft_h5_module *module;
     struct heft_error *err;
     uint32_t *order; /* items, by name */
@@ -48,7 +48,7 @@ struct heft_str heft_h5_shard_name(struct heft_str name)
 
 static struct heft_str item_name(const struct writer *w, size_t k)
 {
-    return w->cargo->items[w->order[k]].name;
+    return w->exports->items[w->order[k]].name;
 }
 
 /* Parts that libhdf5 would take for something else, or for nothing. */
@@ -104,7 +104,7 @@ static bool check_dataset(const struct writer *w, size_t k)
 
 static bool check_datasets(struct writer *w)
 {
-    for (size_t k = 0; k < w->cargo->n_items; k++)
+    for (size_t k = 0; k < w->exports->n_items; k++)
         if (!check_dataset(w, k))
             return heft_error_about(w->err, "tensor", item_name(w, k));
     heft_strmap_release(&w->paths); /* libhdf5 needs the memory next */
@@ -127,7 +127,7 @@ static bool check_groups(const struct writer *w)
 {
     size_t groups = 0;
 
-    for (size_t k = 1; k < w->cargo->n_items; k++)
+    for (size_t k = 1; k < w->exports->n_items; k++)
         groups += count_new_groups(w->datasets[k].path, w->datasets[k - 1].path);
     return groups <= MOST_GROUPS ||
            heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
@@ -148,23 +148,24 @@ static int by_name(const void *a, const void *b)
 
 static bool sort_items(struct writer *w)
 {
-    const struct heft_cargo *cargo = w->cargo;
-    struct name_key *keys = heft_arena_zero(cargo->mem, cargo->n_items, sizeof *keys, w->err);
+    const struct heft_export_list *exports = w->exports;
+    struct name_key *keys = heft_arena_zero(exports->mem, exports->n_items, sizeof *keys, w->err);
 
-    w->order = keys ? heft_arena_zero(cargo->mem, cargo->n_items, sizeof *w->order, w->err) : NULL;
+    w->order =
+        keys ? heft_arena_zero(exports->mem, exports->n_items, sizeof *w->order, w->err) : NULL;
     if (!w->order)
         return false;
-    for (uint32_t i = 0; i < cargo->n_items; i++)
-        keys[i] = (struct name_key){cargo->items[i].name, i};
-    qsort(keys, cargo->n_items, sizeof *keys, by_name);
-    for (size_t i = 0; i < cargo->n_items; i++)
+    for (uint32_t i = 0; i < exports->n_items; i++)
+        keys[i] = (struct name_key){exports->items[i].name, i};
+    qsort(keys, exports->n_items, sizeof *keys, by_name);
+    for (size_t i = 0; i < exports->n_items; i++)
         w->order[i] = keys[i].item;
     return true;
 }
 
 static bool add_dataset(struct writer *w, size_t k)
 {
-    const struct heft_item *item = &w->cargo->items[w->order[k]];
+    const struct heft_export_item *item = &w->exports->items[w->order[k]];
     const struct heft_str path = w->is_shard ? heft_h5_shard_name(item->name)
                                  : w->kept   ? w->kept[w->order[k]].path
                                              : item->name;
@@ -187,9 +188,9 @@ static bool add_dataset(struct writer *w, size_t k)
 
 static bool add_datasets(struct writer *w)
 {
-    const size_t n = w->cargo->n_items;
+    const size_t n = w->exports->n_items;
 
-    w->datasets = heft_arena_zero(w->cargo->mem, n, sizeof *w->datasets, w->err);
+    w->datasets = heft_arena_zero(w->exports->mem, n, sizeof *w->datasets, w->err);
     if (!w->datasets)
         return false;
     for (size_t k = 0; k < n; k++)
@@ -203,14 +204,14 @@ static bool add_datasets(struct writer *w)
 /* A shard lists its datasets, in the order of the tensors' whole names. */
 static bool list_shard(struct writer *w)
 {
-    const size_t n = w->cargo->n_items;
-    struct heft_h5_text *names = heft_arena_zero(w->cargo->mem, n, sizeof *names, w->err);
+    const size_t n = w->exports->n_items;
+    struct heft_h5_text *names = heft_arena_zero(w->exports->mem, n, sizeof *names, w->err);
 
     if (!names)
         return false;
     for (size_t k = 0; k < n; k++)
         names[k] = w->datasets[k].path;
-    return heft_h5_add_list(&w->attributes, HEFT_STR(""), HEFT_H5_LAYERS, names, n, w->cargo->mem,
+    return heft_h5_add_list(&w->attributes, HEFT_STR(""), HEFT_H5_LAYERS, names, n, w->exports->mem,
                             w->err);
 }
 
@@ -239,10 +240,10 @@ static bool lay_out(struct writer *w)
     struct laid *laid = heft_arena_alloc(w->plan->mem, sizeof *laid, w->err);
     struct heft_error found = {0};
 
-    if (!laid ||
-        !(w->is_shard ? list_shard(w) : heft_h5_layers(w->cargo, w->kept, &w->attributes, w->err)))
+    if (!laid || !(w->is_shard ? list_shard(w)
+                               : heft_h5_layers(w->exports, w->kept, &w->attributes, w->err)))
         return false;
-    w->image = w->module->lay_out(w->datasets, w->cargo->n_items, w->attributes.list,
+    w->image = w->module->lay_out(w->datasets, w->exports->n_items, w->attributes.list,
                                   w->attributes.n, &found);
     if (!w->image)
         return heft_h5_blame(w->err, &found);
@@ -277,7 +278,7 @@ static bool make_up_to(struct writer *w, uint64_t end)
 
 static bool add_item(struct writer *w, const struct place_key *place)
 {
-    struct heft_item *item = &w->cargo->items[w->order[place->k]];
+    struct heft_export_item *item = &w->exports->items[w->order[place->k]];
 
     if (item->bytes == 0)
         return heft_plan_item(w->plan, w->file, item, w->err);
@@ -289,8 +290,8 @@ static bool add_item(struct writer *w, const struct place_key *place)
 
 static bool add_ops(struct writer *w)
 {
-    const size_t n = w->cargo->n_items;
-    struct place_key *places = heft_arena_zero(w->cargo->mem, n, sizeof *places, w->err);
+    const size_t n = w->exports->n_items;
+    struct place_key *places = heft_arena_zero(w->exports->mem, n, sizeof *places, w->err);
 
     if (!places)
         return false;
@@ -309,24 +310,27 @@ static bool keep_layers(struct writer *w)
     bool lost = false;
 
     return w->is_shard ||
-           (heft_h5_keep(w->cargo, &w->kept, &lost, w->err) &&
+           (heft_h5_keep(w->exports, &w->kept, &lost, w->err) &&
             (!lost || heft_plan_note(w->plan,
                                      "layers are told by names, not as the source has them: not "
                                      "all tensors are in its lists, or some are renamed",
                                      w->err)));
 }
 
-bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+bool heft_h5_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                   struct heft_error *err)
 {
-    struct writer w = {
-        .plan = plan, .cargo = cargo, .err = err, .file = file, .is_shard = cargo->n_shards > 1};
+    struct writer w = {.plan = plan,
+                       .exports = exports,
+                       .err = err,
+                       .file = file,
+                       .is_shard = exports->n_shards > 1};
     bool ok;
 
     w.module = heft_h5_load(err);
     ok = w.module && sort_items(&w) && keep_layers(&w) && add_datasets(&w) && check_datasets(&w) &&
          check_groups(&w) && lay_out(&w) && add_ops(&w) &&
-         heft_plan_leave_metadata(plan, cargo, "written HDF5 files", err);
+         heft_plan_leave_metadata(plan, exports, "written HDF5 files", err);
     heft_strmap_release(&w.paths);
     heft_free(w.attributes.list);
     return ok;

@@ -98,18 +98,18 @@ static bool open_npy(struct heft_model *model, uint32_t source, struct heft_erro
     return ok;
 }
 
-static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                       struct heft_error *err)
 {
     struct heft_str header;
 
-    if (cargo->n_items != 1)
+    if (exports->n_items != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "npy holds one tensor, %zu were chosen",
-                         cargo->n_items);
-    return heft_numpy_header(plan, cargo->items, &header, err) &&
+                         exports->n_items);
+    return heft_numpy_header(plan, exports->items, &header, err) &&
            heft_plan_put(plan, file, header, err) &&
-           heft_plan_item(plan, file, cargo->items, err) &&
-           heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
+           heft_plan_item(plan, file, exports->items, err) &&
+           heft_plan_leave_metadata(plan, exports, "NumPy files", err);
 }
 
 static const char *const extensions[] = {"npy", NULL};
@@ -123,5 +123,5 @@ const struct heft_format heft_format_npy = {
     .plan = plan_file,
     .extensions = extensions,
     .one_tensor = true,
-    .holds = heft_numpy_holds,
+    .supports_dtype = heft_numpy_supports_dtype,
 };

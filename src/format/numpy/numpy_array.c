@@ -120,8 +120,8 @@ static bool add_texts(struct heft_model *model, const struct heft_numpy_array *a
 }
 
 /* Type and shape of what is but bytes otherwise. */
-static bool tell_about(struct heft_model *model, const struct heft_numpy_array *array,
-                       struct heft_numpy_texts *texts, struct heft_error *err)
+static bool report_file_info(struct heft_model *model, const struct heft_numpy_array *array,
+                             struct heft_numpy_texts *texts, struct heft_error *err)
 {
     const struct heft_npy *npy = &array->npy;
     struct heft_node *about, *arrays, *shape;
@@ -135,7 +135,7 @@ static bool tell_about(struct heft_model *model, const struct heft_numpy_array *
         return heft_model_note(model, HEFT_NOTE, array->storage.source, array->where, err,
                                "from here on, types and shapes of dates and void are not listed");
     }
-    about = heft_model_about(model, err);
+    about = heft_model_file_info(model, err);
     if (!about)
         return false;
     arrays = about->last && strcmp(about->last->value.key, "arrays") == 0
@@ -186,7 +186,7 @@ static bool add_blob(struct heft_model *model, const struct heft_numpy_array *ar
         return false;
     }
     return heft_model_add_blob(model, array->name, storage, kind, err) &&
-           tell_about(model, array, texts, err);
+           report_file_info(model, array, texts, err);
 }
 
 /* ---- any array ------------------------------------------------------------------------------- */
@@ -226,12 +226,12 @@ bool heft_numpy_add(struct heft_model *model, const struct heft_numpy_array *arr
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-bool heft_numpy_holds(enum heft_dtype dtype)
+bool heft_numpy_supports_dtype(enum heft_dtype dtype)
 {
     return heft_npy_descr(dtype) != NULL;
 }
 
-bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
+bool heft_numpy_header(struct heft_plan *plan, const struct heft_export_item *item,
                        struct heft_str *header, struct heft_error *err)
 {
     const char *descr = heft_npy_descr((enum heft_dtype)item->as);

@@ -255,7 +255,7 @@ static struct heft_zip_limits limits_of(const struct heft_model *model)
 }
 
 struct telling {
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint32_t source;
 };
 
@@ -263,10 +263,10 @@ static void tell(void *ctx, uint64_t offset, const char *text)
 {
     const struct telling *t = ctx;
 
-    t->to->tell(t->to->ctx, HEFT_FINDING, t->source, offset, text);
+    t->to->report(t->to->ctx, HEFT_FINDING, t->source, offset, text);
 }
 
-static bool verify(const struct heft_model *model, uint32_t source, const struct heft_listener *to,
+static bool verify(const struct heft_model *model, uint32_t source, const struct heft_reporter *to,
                    struct heft_error *err)
 {
     const struct heft_zip_limits limits = limits_of(model);
@@ -355,5 +355,5 @@ const struct heft_format heft_format_npz = {
     .plan = heft_npz_plan,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32,
-    .holds = heft_numpy_holds,
+    .supports_dtype = heft_numpy_supports_dtype,
 };

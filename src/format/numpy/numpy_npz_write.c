@@ -93,7 +93,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
                      "a name of %zu bytes, in a zip at most %d fit with .npy", name.n, MOST - 4);
 }
 
-static bool add_member(struct heft_plan *plan, uint32_t file, struct heft_item *item,
+static bool add_member(struct heft_plan *plan, uint32_t file, struct heft_export_item *item,
                        struct member *m, struct heft_error *err)
 {
     const struct heft_late local = {fill_local, m};
@@ -194,17 +194,17 @@ static bool add_blocks(struct heft_plan *plan, uint32_t file, const struct membe
     return blocks != NULL;
 }
 
-bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                    struct heft_error *err)
 {
-    const size_t n = cargo->n_items;
+    const size_t n = exports->n_items;
     struct member *members = heft_arena_zero(plan->mem, n + 1, sizeof *members, err);
     uint8_t *bytes = members ? heft_arena_alloc(plan->mem, HEFT_ZIP_ENDS, err) : NULL;
     struct heft_zip_ends ends = {.n = n, .maker = VERSION, .needed = VERSION};
     size_t length;
 
     for (size_t i = 0; bytes && i < n; i++)
-        if (!add_member(plan, file, &cargo->items[i], &members[i], err))
+        if (!add_member(plan, file, &exports->items[i], &members[i], err))
             return false;
     ends.begin = plan->files[file].size;
     if (!bytes || !add_blocks(plan, file, members, n, err))
@@ -213,5 +213,5 @@ bool heft_npz_plan(struct heft_plan *plan, uint32_t file, const struct heft_carg
     ends.wide = n > MOST || ends.begin > WIDE || ends.end - ends.begin > WIDE;
     length = heft_zip_put_ends(bytes, &ends);
     return heft_plan_put(plan, file, (struct heft_str){(char *)bytes, length}, err) &&
-           heft_plan_leave_metadata(plan, cargo, "NumPy files", err);
+           heft_plan_leave_metadata(plan, exports, "NumPy files", err);
 }

@@ -41,9 +41,9 @@ HEFT_CHECKED bool heft_numpy_fetch(const struct heft_model *model,
                                    const struct heft_numpy_array *array, struct heft_arena *mem,
                                    struct heft_bytes *out, struct heft_error *err);
 /* The header of an item as it is written, in the plan's memory. */
-HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_item *item,
+HEFT_CHECKED bool heft_numpy_header(struct heft_plan *plan, const struct heft_export_item *item,
                                     struct heft_str *header, struct heft_error *err);
-bool heft_numpy_holds(enum heft_dtype dtype);
+bool heft_numpy_supports_dtype(enum heft_dtype dtype);
 
 /* ---- numpy_texts.c ---- */
 
@@ -58,6 +58,6 @@ void heft_numpy_give_texts(struct heft_model *model, const struct heft_numpy_tex
 /* ---- numpy_npz_write.c ---- */
 
 HEFT_CHECKED bool heft_npz_plan(struct heft_plan *plan, uint32_t file,
-                                const struct heft_cargo *cargo, struct heft_error *err);
+                                const struct heft_export_list *exports, struct heft_error *err);
 
 #endif

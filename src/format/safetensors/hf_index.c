@@ -559,7 +559,7 @@ static uint64_t weigh_row(const struct reader *r, const struct heft_row *row, ui
 {
     const struct heft_format *format =
         r->model->sources[r->model->storages[row->storage].source].format;
-    const struct heft_item item = {.row = row, .as = row->dtype, .bytes = bytes};
+    const struct heft_export_item item = {.row = row, .as = row->dtype, .bytes = bytes};
 
     return format && format->weigh ? format->weigh(&item) : bytes;
 }
@@ -695,53 +695,53 @@ static struct heft_str base_name(const char *path)
 
 /* total_size first, then the user's keys and the ties; a user's own total_size takes its place, as
  * it does in Python's dict. */
-static void put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo)
+static void put_metadata(struct heft_buf *buf, const struct heft_export_list *exports)
 {
     const struct heft_pair *own_total = NULL;
 
-    for (size_t i = 0; i < cargo->n_metadata; i++)
-        if (heft_str_is(cargo->metadata[i].key, "total_size"))
-            own_total = &cargo->metadata[i];
+    for (size_t i = 0; i < exports->n_metadata; i++)
+        if (heft_str_is(exports->metadata[i].key, "total_size"))
+            own_total = &exports->metadata[i];
     heft_buf_text(buf, "  \"metadata\": {\n    \"total_size\": ");
     if (own_total)
         heft_buf_json(buf, own_total->value, true);
     else
-        heft_buf_u64(buf, cargo->total_size);
-    for (size_t i = 0; i < cargo->n_metadata; i++) {
-        if (&cargo->metadata[i] == own_total)
+        heft_buf_u64(buf, exports->total_size);
+    for (size_t i = 0; i < exports->n_metadata; i++) {
+        if (&exports->metadata[i] == own_total)
             continue;
         heft_buf_text(buf, ",\n    ");
-        heft_buf_json(buf, cargo->metadata[i].key, true);
+        heft_buf_json(buf, exports->metadata[i].key, true);
         heft_buf_text(buf, ": ");
-        if (cargo->metadata[i].is_json)
-            heft_buf_str(buf, cargo->metadata[i].value);
+        if (exports->metadata[i].is_json)
+            heft_buf_str(buf, exports->metadata[i].value);
         else
-            heft_buf_json(buf, cargo->metadata[i].value, true);
+            heft_buf_json(buf, exports->metadata[i].value, true);
     }
     heft_buf_text(buf, "\n  },\n");
 }
 
-/* As json.dump(index, f, indent=2) writes it: ASCII only, no newline at the end. The whole cargo,
+/* As json.dump(index, f, indent=2) writes it: ASCII only, no newline at the end. The whole exports,
  * whose shards are the plan's first files. */
-static bool plan_index(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
-                       struct heft_error *err)
+static bool plan_index(struct heft_plan *plan, uint32_t file,
+                       const struct heft_export_list *exports, struct heft_error *err)
 {
     struct heft_buf buf = {0};
     struct heft_str text;
     bool ok;
 
     heft_buf_text(&buf, "{\n");
-    put_metadata(&buf, cargo);
+    put_metadata(&buf, exports);
     heft_buf_text(&buf, "  \"weight_map\": {");
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_item *item = &cargo->items[i];
+    for (size_t i = 0; i < exports->n_items; i++) {
+        const struct heft_export_item *item = &exports->items[i];
 
         heft_buf_text(&buf, i ? ",\n    " : "\n    ");
         heft_buf_json(&buf, item->name, true);
         heft_buf_text(&buf, ": ");
         heft_buf_json(&buf, base_name(plan->files[item->shard].path), true);
     }
-    heft_buf_text(&buf, cargo->n_items ? "\n  }\n}" : "}\n}");
+    heft_buf_text(&buf, exports->n_items ? "\n  }\n}" : "}\n}");
     ok = heft_buf_ok(&buf, err) && heft_buf_take(&buf, plan->mem, &text, err) &&
          heft_plan_put(plan, file, text, err);
     heft_buf_release(&buf);

@@ -790,5 +790,5 @@ const struct heft_format heft_format_safetensors = {
     .pattern = "model{suffix}.safetensors",
     .no_ties = true,
     .wide_extents = true,
-    .holds = holds,
+    .supports_dtype = holds,
 };

@@ -22,7 +22,7 @@ HEFT_CHECKED bool heft_safetensors_read_boxes(struct heft_model *model, uint32_t
                                               size_t first_row, size_t first_metadata,
                                               struct heft_error *err);
 HEFT_CHECKED bool heft_safetensors_join(struct heft_model *model, struct heft_error *err);
-bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
-                           struct heft_error *err);
+bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
+                           const struct heft_export_list *exports, struct heft_error *err);
 
 #endif

@@ -55,7 +55,7 @@ uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
  * aligned), then names by bytes. */
 static bool item_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    const struct heft_item *items = ctx;
+    const struct heft_export_item *items = ctx;
 
     if (items[a].as != items[b].as)
         return items[a].as < items[b].as;
@@ -78,19 +78,20 @@ static void put_pair(struct heft_buf *buf, struct heft_str key, struct heft_str 
 
 /* What the hub puts into a file: format=pt, and the rest where there is but one file (else the
  * index has it). The reference writes keys in random order, we sort them. */
-static bool put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo,
+static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *exports,
                          struct heft_error *err)
 {
     const struct heft_str format = HEFT_STR("format"), pt = HEFT_STR("pt");
-    const size_t n = cargo->n_shards > 1 ? 0 : cargo->n_metadata;
-    const uint32_t *order = heft_safetensors_sort(n, pair_after, cargo->metadata, cargo->mem, err);
+    const size_t n = exports->n_shards > 1 ? 0 : exports->n_metadata;
+    const uint32_t *order =
+        heft_safetensors_sort(n, pair_after, exports->metadata, exports->mem, err);
     bool done = false;
 
     if (!order)
         return false;
     heft_buf_text(buf, "\"" METADATA "\":{");
     for (size_t i = 0; i < n; i++) {
-        const struct heft_pair *pair = &cargo->metadata[order[i]];
+        const struct heft_pair *pair = &exports->metadata[order[i]];
         const int where = heft_str_cmp(pair->key, format);
 
         if (!done && where > 0) {
@@ -107,7 +108,7 @@ static bool put_metadata(struct heft_buf *buf, const struct heft_cargo *cargo,
     return true;
 }
 
-static bool put_entry(struct heft_buf *buf, const struct heft_item *item, uint64_t *at,
+static bool put_entry(struct heft_buf *buf, const struct heft_export_item *item, uint64_t *at,
                       struct heft_error *err)
 {
     const struct heft_row *row = item->row;
@@ -138,16 +139,16 @@ static bool put_entry(struct heft_buf *buf, const struct heft_item *item, uint64
 }
 
 /* Length, header, spaces up to a multiple of 8. */
-static bool put_header(struct heft_buf *buf, const struct heft_cargo *cargo, const uint32_t *order,
-                       struct heft_error *err)
+static bool put_header(struct heft_buf *buf, const struct heft_export_list *exports,
+                       const uint32_t *order, struct heft_error *err)
 {
     uint64_t at = 0;
 
     heft_buf_put(buf, "\0\0\0\0\0\0\0\0{", PREFIX + 1);
-    if (!put_metadata(buf, cargo, err))
+    if (!put_metadata(buf, exports, err))
         return false;
-    for (size_t i = 0; i < cargo->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
-        if (!put_entry(buf, &cargo->items[order[i]], &at, err))
+    for (size_t i = 0; i < exports->n_items && buf->n <= PREFIX + MAX_HEADER; i++)
+        if (!put_entry(buf, &exports->items[order[i]], &at, err))
             return false;
     heft_buf_char(buf, '}');
     while (!buf->failed && buf->n % 8 != 0)
@@ -163,19 +164,19 @@ static bool put_header(struct heft_buf *buf, const struct heft_cargo *cargo, con
     return true;
 }
 
-bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
-                           struct heft_error *err)
+bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
+                           const struct heft_export_list *exports, struct heft_error *err)
 {
     const uint32_t *order =
-        heft_safetensors_sort(cargo->n_items, item_after, cargo->items, cargo->mem, err);
+        heft_safetensors_sort(exports->n_items, item_after, exports->items, exports->mem, err);
     struct heft_buf buf = {0};
     struct heft_str header;
-    bool ok = order && put_header(&buf, cargo, order, err) &&
+    bool ok = order && put_header(&buf, exports, order, err) &&
               heft_buf_take(&buf, plan->mem, &header, err) &&
               heft_plan_put(plan, file, header, err);
 
     heft_buf_release(&buf);
-    for (size_t i = 0; ok && i < cargo->n_items; i++)
-        ok = heft_plan_item(plan, file, &cargo->items[order[i]], err);
+    for (size_t i = 0; ok && i < exports->n_items; i++)
+        ok = heft_plan_item(plan, file, &exports->items[order[i]], err);
     return ok;
 }

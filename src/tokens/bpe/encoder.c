@@ -11,7 +11,7 @@
 
 #include "base/endian.h"
 #include "base/text.h"
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "tokens/bpe/pattern.h"
 #include "tokens/unicode/utf8.h"
 #include "tokens/bpe/word_scan.h"
@@ -346,7 +346,8 @@ static bool widen(void *ctx, const void *ids, size_t count)
 
 static bool given(const struct heft_encoder *e, const void *text, size_t n, struct heft_error *err)
 {
-    return heft_given(e != NULL, "an encoder", err) && heft_given(text || n == 0, "a text", err);
+    return heft_require_arg(e != NULL, "an encoder", err) &&
+           heft_require_arg(text || n == 0, "a text", err);
 }
 
 bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft_ids_fn *each,
@@ -354,7 +355,7 @@ bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n, heft
 {
     struct widening w = {each, ctx, 0};
 
-    if (!given(e, piece, n, err) || !heft_given(each != NULL, "a function", err))
+    if (!given(e, piece, n, err) || !heft_require_arg(each != NULL, "a function", err))
         return false;
     w.width = heft_encoder_width(e);
     return heft_encoder_put(e, piece, n, &(struct heft_taker){.take = widen, .ctx = &w}, err);
@@ -365,7 +366,7 @@ bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, void *ctx,
 {
     struct widening w = {each, ctx, 0};
 
-    if (!given(e, NULL, 0, err) || !heft_given(each != NULL, "a function", err))
+    if (!given(e, NULL, 0, err) || !heft_require_arg(each != NULL, "a function", err))
         return false;
     w.width = heft_encoder_width(e);
     return heft_encoder_end(e, &(struct heft_taker){.take = widen, .ctx = &w}, err);
@@ -397,7 +398,7 @@ bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *i
     const struct heft_taker taker = {.take = collect, .ctx = &c};
 
     if (!given(e, text, n, err) ||
-        !heft_given((ids || room == 0) && count, "a place for the answer", err))
+        !heft_require_arg((ids || room == 0) && count, "a place for the answer", err))
         return false;
     c.width = heft_encoder_width(e);
     begin_again(e);
@@ -444,7 +445,7 @@ struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
                                       const struct heft_encoder_options *options,
                                       struct heft_error *err)
 {
-    return heft_given(v != NULL, "a vocabulary", err)
+    return heft_require_arg(v != NULL, "a vocabulary", err)
                ? heft_encoder_of_width(v, options, 1U << heft_vocab_width(v), err)
                : NULL;
 }

@@ -1,7 +1,7 @@
 /* explain.c: a text's words and, of each, the merges in the order in which they happen: the plain way,
  * one pair at a time, for those who want to see it. */
 #include "base/text.h"
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "tokens/bpe/pattern.h"
 #include "tokens/bpe/vocab.h"
 
@@ -84,8 +84,9 @@ bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const ch
     size_t bad;
     bool ok;
 
-    if (!heft_given(v != NULL, "a vocabulary", err) || !heft_given(text || n == 0, "a text", err) ||
-        !heft_given(each != NULL, "a function", err) || !heft_vocab_can_encode(v, err))
+    if (!heft_require_arg(v != NULL, "a vocabulary", err) ||
+        !heft_require_arg(text || n == 0, "a text", err) ||
+        !heft_require_arg(each != NULL, "a function", err) || !heft_vocab_can_encode(v, err))
         return false;
     bad = n > 0 ? heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n}) : 0;
     e = heft_calloc(1, sizeof *e, err);

@@ -6,7 +6,7 @@
 #include "tokens/decode/decode.h"
 
 #include "base/text.h"
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "tokens/bpe/vocab.h"
 
 #define ROOM ((size_t)1 << 16) /* bytes that are gathered before they are handed out */
@@ -17,9 +17,9 @@ bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void
     uint8_t *to = out;
     size_t total = 0;
 
-    if (!heft_given(v != NULL, "a vocabulary", err) ||
-        !heft_given(ids || n == 0, "a list of ids", err) ||
-        !heft_given((out || room == 0) && bytes, "a place for the answer", err))
+    if (!heft_require_arg(v != NULL, "a vocabulary", err) ||
+        !heft_require_arg(ids || n == 0, "a list of ids", err) ||
+        !heft_require_arg((out || room == 0) && bytes, "a place for the answer", err))
         return false;
     for (size_t i = 0; i < n; i++) {
         size_t length;
@@ -49,7 +49,7 @@ struct heft_decoder {
 struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err)
 {
     struct heft_decoder *d =
-        heft_given(v != NULL, "a vocabulary", err) ? heft_calloc(1, sizeof *d, err) : NULL;
+        heft_require_arg(v != NULL, "a vocabulary", err) ? heft_calloc(1, sizeof *d, err) : NULL;
 
     if (d)
         d->v = v;
@@ -157,7 +157,8 @@ static void begin_again(struct heft_decoder *d)
 
 static bool given(const struct heft_decoder *d, heft_text_fn *each, struct heft_error *err)
 {
-    return heft_given(d != NULL, "a decoder", err) && heft_given(each != NULL, "a function", err);
+    return heft_require_arg(d != NULL, "a decoder", err) &&
+           heft_require_arg(each != NULL, "a function", err);
 }
 
 bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, heft_text_fn *each,
@@ -165,7 +166,7 @@ bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, size_t n, he
 {
     bool ok;
 
-    if (!given(d, each, err) || !heft_given(ids || n == 0, "a list of ids", err))
+    if (!given(d, each, err) || !heft_require_arg(ids || n == 0, "a list of ids", err))
         return false;
     ok = feed(d, ids, n, each, ctx, err);
     if (!ok)
@@ -245,8 +246,8 @@ bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths
 {
     const unsigned width = options ? options->width : 0;
     struct heft_decoder *d = heft_decoder_new(v, err);
-    bool ok = d && heft_given(each != NULL, "a function", err) && heft_given_paths(paths, n, err) &&
-              check_width(width, err);
+    bool ok = d && heft_require_arg(each != NULL, "a function", err) &&
+              heft_require_paths(paths, n, err) && check_width(width, err);
 
     for (size_t i = 0; ok && i < n; i++)
         ok = decode_path(d, paths[i], width_of(v, width), each, ctx, err);

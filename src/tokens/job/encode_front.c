@@ -21,7 +21,7 @@ struct base {
 
 struct front {
     struct heft_encoding *plan;
-    struct heft_encode_line *line;
+    struct heft_encode_pipeline *line;
     uint64_t characters; /* of the unit that is open, separators included */
     uint64_t before;     /* bytes of inputs that are done */
     size_t item;
@@ -392,7 +392,7 @@ static bool take_inputs(struct front *f, struct heft_error *err)
     return true;
 }
 
-bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
+bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_pipeline *l,
                         struct heft_error *err)
 {
     struct front f = {.plan = plan, .line = l};

@@ -2,14 +2,14 @@
  *
  *     encode_plan.c    options, inputs → a plan; the public door
  *     encode_front.c   texts in order → jobs with marks: what separates documents, where arrays end
- *     encode_line.c    jobs → threads → ids in order → the output
+ *     encode_pipeline.c    jobs → threads → ids in order → the output
  *     encode_resume.c  how far that is, in a journal, and a run that goes on from there
  */
 #ifndef HEFT_ENCODE_FRONT_H
 #define HEFT_ENCODE_FRONT_H
 
 #include "io/journal.h"
-#include "io/line.h"
+#include "io/ordered_pipeline.h"
 #include "tokens/bpe/cut.h"
 #include "tokens/input/input_list.h"
 #include "tokens/input/input_text.h"
@@ -55,12 +55,12 @@ static inline bool heft_encode_streams(const struct heft_encoding *e)
     return e->options.output && e->options.output[0] == '-' && e->options.output[1] == '\0';
 }
 
-/* ---- encode_line.c -------------------------------------------------------------------------- */
+/* ---- encode_pipeline.c -------------------------------------------------------------------------- */
 
-struct heft_encode_line {
+struct heft_encode_pipeline {
     struct heft_encoding *plan;
     struct heft_classes classes;
-    struct heft_line *line;
+    struct heft_pipeline *line;
     struct heft_job *jobs;
     struct heft_encoder **encoders; /* a worker's; the last: of texts that go on from job to job */
     unsigned n_slots, n_workers;
@@ -71,20 +71,20 @@ struct heft_encode_line {
     bool is_fresh; /* heft_encode_room began the job: nothing is in it but the text behind a cut */
 };
 
-HEFT_CHECKED bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *plan,
-                                        struct heft_error *err);
-void heft_encode_line_release(struct heft_encode_line *l);
+HEFT_CHECKED bool heft_encode_pipeline_init(struct heft_encode_pipeline *l,
+                                            struct heft_encoding *plan, struct heft_error *err);
+void heft_encode_pipeline_release(struct heft_encode_pipeline *l);
 /* Room for at least HEFT_TEXT_ROOM bytes of text at the end of l->job; what is put there is added
  * to job->n. */
-HEFT_CHECKED bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
+HEFT_CHECKED bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room,
                                    struct heft_error *err);
-HEFT_CHECKED bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind,
+HEFT_CHECKED bool heft_encode_mark(struct heft_encode_pipeline *l, enum heft_mark_kind kind,
                                    uint64_t value, struct heft_error *err);
 /* What a fresh job begins with, into a place; and back, before anything else. */
-void heft_encode_save_rest(const struct heft_encode_line *l, struct heft_buf *place);
-HEFT_CHECKED bool heft_encode_load_rest(struct heft_encode_line *l, struct heft_cur *place,
+void heft_encode_save_rest(const struct heft_encode_pipeline *l, struct heft_buf *place);
+HEFT_CHECKED bool heft_encode_load_rest(struct heft_encode_pipeline *l, struct heft_cur *place,
                                         struct heft_error *err);
-HEFT_CHECKED bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err);
+HEFT_CHECKED bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err);
 
 /* ---- encode_resume.c ------------------------------------------------------------------------ */
 
@@ -101,7 +101,7 @@ void heft_encode_resume_release(struct heft_encode_resume *r, bool keep);
 /* Its arrays are passed on: by the name alone, as in the original, which takes ".npz" itself, too. */
 bool heft_encode_is_npz(const char *path);
 /* All inputs through the line. */
-HEFT_CHECKED bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_line *l,
+HEFT_CHECKED bool heft_encode_inputs(struct heft_encoding *plan, struct heft_encode_pipeline *l,
                                      struct heft_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* encode_plan.c: what is to be encoded, and how; the public door. */
 #include "tokens/job/encode_front.h"
 
-#include "base/given.h"
+#include "base/require_arg.h"
 
 #define CHECKPOINT ((uint64_t)256 << 20)
 
@@ -209,8 +209,8 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
                                        size_t n, const struct heft_encode_options *options,
                                        struct heft_error *err)
 {
-    struct heft_encoding *e = heft_given(v != NULL, "a vocabulary", err) &&
-                                      heft_given_paths(inputs, n, err) &&
+    struct heft_encoding *e = heft_require_arg(v != NULL, "a vocabulary", err) &&
+                                      heft_require_paths(inputs, n, err) &&
                                       heft_vocab_can_encode(v, err)
                                   ? heft_calloc(1, sizeof *e, err)
                                   : NULL;
@@ -232,15 +232,15 @@ struct heft_encoding *heft_encode_plan(const struct heft_vocab *v, const char *c
 
 bool heft_encode_run(struct heft_encoding *e, struct heft_error *err)
 {
-    struct heft_encode_line line;
+    struct heft_encode_pipeline line;
     bool ok;
 
-    if (!heft_given(e != NULL, "an encoding", err))
+    if (!heft_require_arg(e != NULL, "an encoding", err))
         return false;
-    ok = heft_encode_line_init(&line, e, err) && (!e->format || heft_encode_begin(e, err)) &&
+    ok = heft_encode_pipeline_init(&line, e, err) && (!e->format || heft_encode_begin(e, err)) &&
          (e->resume.is_over || heft_encode_inputs(e, &line, err));
 
-    heft_encode_line_release(&line); /* before the output: workers may use it */
+    heft_encode_pipeline_release(&line); /* before the output: workers may use it */
     return ok && (!e->out || heft_encode_commit(e, err));
 }
 

@@ -7,7 +7,7 @@
  * So the last window of an array is never drawn, nor the last two places of all. */
 #include "tokens/sampler/sampler.h"
 
-#include "base/given.h"
+#include "base/require_arg.h"
 
 /* Whether any draw can be accepted. */
 static bool has_window(const struct heft_sampler *s, uint64_t length)
@@ -55,8 +55,8 @@ bool heft_sampler_next(struct heft_sampler *s, size_t length, uint32_t *ids, uin
     uint64_t index;
     size_t i;
 
-    if (!heft_given(s != NULL, "a sampler", err) ||
-        !heft_given(ids != NULL, "a place for ids", err))
+    if (!heft_require_arg(s != NULL, "a sampler", err) ||
+        !heft_require_arg(ids != NULL, "a place for ids", err))
         return false;
     if (!check_length(s, length, err))
         return false;
@@ -93,7 +93,7 @@ struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
 {
     struct heft_sampler *s = heft_calloc(1, sizeof *s, err);
     const unsigned width = options && options->width ? options->width : 2;
-    bool ok = s && heft_given_paths(paths, n, err);
+    bool ok = s && heft_require_paths(paths, n, err);
 
     if (ok && width != 2 && width != 4)
         ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "ids of %u bytes; 2 or 4 are allowed",

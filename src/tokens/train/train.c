@@ -1,5 +1,5 @@
 /* train.c: the public door to training: words and their counts → cells → merges → files. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "tokens/train/train.h"
 #include "tokens/bpe/vocab.h"
 
@@ -96,7 +96,8 @@ bool heft_train(const char *const *paths, size_t n, const char *output,
     struct heft_train_report unseen = {0};
     struct training t = {0};
     const bool ok =
-        heft_given_paths(paths, n, err) && heft_given(output != NULL, "a name to write to", err) &&
+        heft_require_paths(paths, n, err) &&
+        heft_require_arg(output != NULL, "a name to write to", err) &&
         train(&t, paths, n, output, options ? options : &usual, report ? report : &unseen, err);
 
     heft_train_cells_release(&t.task.cells);

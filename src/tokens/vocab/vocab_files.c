@@ -59,7 +59,7 @@ static bool judge_merges(struct heft_vocab_reading *r, bool has_ids)
 
 static bool settle(struct heft_vocab_reading *r, struct heft_str lines)
 {
-    if (heft_vocab_settle(r))
+    if (heft_vocab_validate(r))
         return true;
     if (r->err->code == HEFT_MALFORMED)
         r->err->offset = heft_vocab_merge_at(lines, r->v->n_merges);

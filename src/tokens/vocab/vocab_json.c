@@ -478,7 +478,7 @@ static bool settle(struct walk *w, struct heft_buf *line)
     struct heft_error spare = {0};
     struct heft_json json;
 
-    if (heft_vocab_settle(w->r))
+    if (heft_vocab_validate(w->r))
         return true;
     if (w->r->err->code != HEFT_MALFORMED)
         return false;

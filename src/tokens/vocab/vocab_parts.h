@@ -66,7 +66,7 @@ HEFT_CHECKED bool heft_vocab_merge(struct heft_vocab_reading *r, struct heft_str
                                    uint64_t where, bool has_ids);
 /* All words were looked for: the tables of pairs. Where a merge stands there twice, v->n_merges is
  * how many come before it. */
-HEFT_CHECKED bool heft_vocab_settle(struct heft_vocab_reading *r);
+HEFT_CHECKED bool heft_vocab_validate(struct heft_vocab_reading *r);
 /* The id of what a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);

@@ -244,7 +244,7 @@ static bool read_ranks(struct heft_vocab_reading *r, struct heft_bytes text,
             return false;
     if (known && known->ends_behind_last)
         place_end(v);
-    return heft_vocab_settle(r) && heft_vocab_judge(r, HEFT_FORM_RANKS, known);
+    return heft_vocab_validate(r) && heft_vocab_judge(r, HEFT_FORM_RANKS, known);
 }
 
 bool heft_vocab_read_ranks(struct heft_vocab_reading *r, struct heft_bytes text)

@@ -24,7 +24,7 @@ bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text)
     return bad == text.n || heft_vocab_fail(r, bad, "no UTF-8");
 }
 
-bool heft_vocab_settle(struct heft_vocab_reading *r)
+bool heft_vocab_validate(struct heft_vocab_reading *r)
 {
     return heft_vocab_pairs(r->v, heft_vocab_ids_spare(&r->ids), r->err) &&
            heft_closed_find(r->v, r->err);

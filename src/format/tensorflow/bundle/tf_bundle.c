@@ -153,7 +153,7 @@ static bool describe(const struct heft_tf_bundle *b)
 {
     const struct heft_tf_header *h = &b->header;
     struct heft_model *model = b->model;
-    struct heft_node *root = heft_model_about(model, b->err);
+    struct heft_node *root = heft_model_file_info(model, b->err);
     struct heft_node *node;
 
     if (!model->format)

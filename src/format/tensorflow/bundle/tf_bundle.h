@@ -71,7 +71,7 @@ HEFT_CHECKED bool heft_tf_note_missing(const struct heft_tf_bundle *b);
 HEFT_CHECKED bool heft_tf_note_rest(struct heft_tf_bundle *b);
 /* Looks at data files that no entry names. */
 bool heft_tf_verify_data(const struct heft_model *model, uint32_t source,
-                         const struct heft_listener *to, struct heft_error *err);
+                         const struct heft_reporter *to, struct heft_error *err);
 /* The index's name without ".index". */
 struct heft_str heft_tf_base(const char *path);
 

@@ -239,7 +239,7 @@ static bool is_data_name(struct heft_str name, struct heft_str base, uint64_t *n
 
 struct looker {
     const struct heft_model *model;
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint32_t source;
     struct heft_str base;
     uint64_t num_shards;
@@ -261,7 +261,7 @@ static bool look_into(struct looker *l, const char *path, struct heft_error *err
             : "";
 
     if (text && !zeros)
-        l->to->tell(l->to->ctx, HEFT_FINDING, l->source, HEFT_NO_OFFSET, text);
+        l->to->report(l->to->ctx, HEFT_FINDING, l->source, HEFT_NO_OFFSET, text);
     heft_source_close(&file);
     return ok && text;
 }
@@ -280,7 +280,7 @@ static bool look_at(struct looker *l, const char *folder, const char *name, stru
         return look_into(l, path, err);
     text = heft_arena_printf(&l->mem, err, "%s is a data file of another index", path);
     if (text)
-        l->to->tell(l->to->ctx, HEFT_NOTE, l->source, HEFT_NO_OFFSET, text);
+        l->to->report(l->to->ctx, HEFT_NOTE, l->source, HEFT_NO_OFFSET, text);
     return text != NULL;
 }
 
@@ -304,10 +304,10 @@ static bool look_around(struct looker *l, struct heft_error *err)
 }
 
 bool heft_tf_verify_data(const struct heft_model *model, uint32_t source,
-                         const struct heft_listener *to, struct heft_error *err)
+                         const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_value *shards =
-        model->about ? heft_value_below(&model->about->value, "header.num_shards") : NULL;
+        model->file_info ? heft_value_below(&model->file_info->value, "header.num_shards") : NULL;
     struct looker l = {.model = model,
                        .to = to,
                        .source = source,

@@ -298,7 +298,7 @@ static bool tell_twins(const struct graph *g)
 static bool describe(const struct graph *g)
 {
     struct heft_arena *mem = &g->b->model->mem;
-    struct heft_node *root = heft_model_about(g->b->model, g->err);
+    struct heft_node *root = heft_model_file_info(g->b->model, g->err);
     const bool is_first = root && !heft_value_below(&root->value, "objects");
     struct heft_node *node = /* of several bundles, the first is shown */
         root ? heft_tree_dict(mem, is_first ? root : NULL, HEFT_STR("objects"), g->err) : NULL;

@@ -68,7 +68,7 @@ static bool read_events(struct reader *r, struct heft_proto *p)
 static bool read_state(struct reader *r)
 {
     const struct heft_source src = r->model->sources[r->source].source;
-    struct heft_node *root = heft_model_about(r->model, r->err);
+    struct heft_node *root = heft_model_file_info(r->model, r->err);
     const bool is_first = root && !heft_value_below(&root->value, "checkpoint");
     struct heft_node *node = /* of several folders, the first is shown */
         root

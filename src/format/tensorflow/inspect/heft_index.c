@@ -1,6 +1,6 @@
 /* heft_index.c: the other side of the door: walking through the index of a TensorFlow checkpoint. What
  * entries say is of format/tf_tell. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/locate.h"
 #include "core/registry.h"
@@ -114,7 +114,7 @@ static bool walk_table(struct walk *w, heft_index_fn *each, void *ctx, struct he
 bool heft_index_walk(const char *path, const struct heft_open_options *options, heft_index_fn *each,
                      void *ctx, bool *is_index, struct heft_error *err)
 {
-    if (!heft_given(path && each && is_index, "an argument", err))
+    if (!heft_require_arg(path && each && is_index, "an argument", err))
         return false;
     struct walk w = {0};
     const char *table = find_table(&w, path, options, err);

@@ -1,7 +1,7 @@
 /* heft_restore.c: the other side of the door: the way of restoring a SavedModel, and from its
  * variables to their bytes. The steps are of format/tf_restore; the bytes are those of the opened
  * checkpoint. */
-#include "base/given.h"
+#include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/restore/tf_restore.h"
@@ -208,7 +208,7 @@ struct heft_restore *heft_restore_new(struct heft_checkpoint *c,
                                       const struct heft_restore_options *options,
                                       struct heft_error *err)
 {
-    if (!heft_given(c, "a checkpoint", err))
+    if (!heft_require_arg(c, "a checkpoint", err))
         return NULL;
     struct heft_restore *const r = heft_calloc(1, sizeof *r, err);
 

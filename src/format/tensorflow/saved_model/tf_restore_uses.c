@@ -14,7 +14,7 @@ static bool is_fault(const struct heft_error *err)
 struct verifying {
     const struct heft_model *model;
     const struct heft_tf_saved *saved;
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint8_t *used;
     uint32_t source;
     struct heft_error *err;
@@ -24,8 +24,8 @@ struct verifying {
 static void tell_all(const struct verifying *v, const struct heft_tf_restore *r)
 {
     for (size_t i = 0; i < r->n_findings; i++)
-        v->to->tell(v->to->ctx, r->findings[i].severity, r->findings[i].source,
-                    r->findings[i].where, r->findings[i].text);
+        v->to->report(v->to->ctx, r->findings[i].severity, r->findings[i].source,
+                      r->findings[i].where, r->findings[i].text);
 }
 
 static bool verify_graph(struct verifying *v, size_t number)
@@ -46,12 +46,12 @@ static bool verify_graph(struct verifying *v, size_t number)
         return false;
     }
     v->is_whole = false;
-    v->to->tell(v->to->ctx, HEFT_FINDING, v->source, found.offset, found.text);
+    v->to->report(v->to->ctx, HEFT_FINDING, v->source, found.offset, found.text);
     return true;
 }
 
 bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
-                            const struct heft_listener *to, struct heft_error *err)
+                            const struct heft_reporter *to, struct heft_error *err)
 {
     struct heft_arena mem = {0};
     struct heft_tf_saved saved = {0};
@@ -162,8 +162,8 @@ static bool add_shape(struct heft_tf_saving *s, struct heft_node *in,
 {
     const struct heft_tf_shape unknown = {.unknown_rank = true};
 
-    return heft_tf_about_shape(&s->model->mem, in, target->has_shape ? &target->shape : &unknown,
-                               s->err);
+    return heft_tf_file_info_shape(&s->model->mem, in,
+                                   target->has_shape ? &target->shape : &unknown, s->err);
 }
 
 static bool add_text(struct heft_tf_saving *s, struct heft_node *in, struct heft_str key,
@@ -184,10 +184,10 @@ static bool add_variable(struct heft_tf_saving *s, struct heft_node *list,
             add_text(s, in, HEFT_STR("role"), heft_str_of(target->role))) &&
            add_text(s, in, HEFT_STR("key"), target->name->key) &&
            add_text(s, in, HEFT_STR("slice"), target->name->spec) &&
-           heft_tf_about_dtype(mem, in, dtype, s->err) && add_shape(s, in, target);
+           heft_tf_file_info_dtype(mem, in, dtype, s->err) && add_shape(s, in, target);
 }
 
-bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number, struct heft_node *in)
+bool heft_tf_restore_file_info(struct heft_tf_saving *s, size_t number, struct heft_node *in)
 {
     struct heft_node *const list =
         heft_tree_list(&s->model->mem, in, HEFT_STR("variables"), s->err);

@@ -37,10 +37,10 @@ void heft_tf_wants_release(struct heft_tf_wants *wants);
 
 /* For heft_format.verify of a SavedModel: all metagraphs. */
 HEFT_CHECKED bool heft_tf_restore_verify(const struct heft_model *model, uint32_t source,
-                                         const struct heft_listener *to, struct heft_error *err);
+                                         const struct heft_reporter *to, struct heft_error *err);
 /* Adds "variables" to what is said of a metagraph: an empty list where its restore op cannot be
  * followed. */
-HEFT_CHECKED bool heft_tf_restore_about(struct heft_tf_saving *s, size_t number,
-                                        struct heft_node *in);
+HEFT_CHECKED bool heft_tf_restore_file_info(struct heft_tf_saving *s, size_t number,
+                                            struct heft_node *in);
 
 #endif

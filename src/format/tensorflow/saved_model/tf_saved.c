@@ -80,7 +80,7 @@ static bool open_document(struct heft_tf_saving *s)
 {
     const bool has_variables = s->saved->form.kind == HEFT_TF_SAVED_MODEL || s->checkpoint;
 
-    return set_version(s) && note_unknown(s) && note_tags(s) && heft_tf_saved_about(s) &&
+    return set_version(s) && note_unknown(s) && note_tags(s) && heft_tf_saved_file_info(s) &&
            ((has_variables && !s->model->constants) || heft_tf_constants(s)) &&
            heft_tf_saved_claims(s);
 }

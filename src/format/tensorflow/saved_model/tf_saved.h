@@ -17,18 +17,20 @@ struct heft_tf_saving {
     uint64_t n_names;            /* of the restore ops, that of the object graph included */
     bool is_unfollowed;          /* a restore op could not be followed */
 };
-/* What info says of each meta graph (tf_saved_about.c). */
-HEFT_CHECKED bool heft_tf_saved_about(struct heft_tf_saving *s);
+/* What info says of each meta graph (tf_saved_file_info.c). */
+HEFT_CHECKED bool heft_tf_saved_file_info(struct heft_tf_saving *s);
 /* A key or text of a file, as a tree can hold it: UTF-8. */
 HEFT_CHECKED bool heft_tf_key(struct heft_arena *mem, struct heft_str raw, struct heft_str *out,
                               struct heft_error *err);
-HEFT_CHECKED bool heft_tf_about_dtype(struct heft_arena *mem, struct heft_node *in, uint32_t dtype,
-                                      struct heft_error *err);
-HEFT_CHECKED bool heft_tf_about_shape(struct heft_arena *mem, struct heft_node *in,
-                                      const struct heft_tf_shape *shape, struct heft_error *err);
+HEFT_CHECKED bool heft_tf_file_info_dtype(struct heft_arena *mem, struct heft_node *in,
+                                          uint32_t dtype, struct heft_error *err);
+HEFT_CHECKED bool heft_tf_file_info_shape(struct heft_arena *mem, struct heft_node *in,
+                                          const struct heft_tf_shape *shape,
+                                          struct heft_error *err);
 /* The functions that the root object has, and what they are called with (tf_saved_functions.c). */
-HEFT_CHECKED bool heft_tf_about_functions(struct heft_tf_saving *s,
-                                          const struct heft_tf_graph *graph, struct heft_node *in);
+HEFT_CHECKED bool heft_tf_file_info_functions(struct heft_tf_saving *s,
+                                              const struct heft_tf_graph *graph,
+                                              struct heft_node *in);
 /* The files beside it: variables, assets, fingerprint, warm-up requests (tf_saved_files.c). */
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
 /* Finds the checkpoint that was saved with a .meta: sets s->checkpoint. */

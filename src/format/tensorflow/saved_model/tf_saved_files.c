@@ -204,7 +204,7 @@ static bool read_fingerprint(struct heft_tf_saving *s, struct heft_proto *p, str
 /* TensorFlow only logs it: what is wrong with it is a finding. */
 static bool add_fingerprint(struct heft_tf_saving *s)
 {
-    struct heft_node *const root = heft_model_about(s->model, s->err);
+    struct heft_node *const root = heft_model_file_info(s->model, s->err);
     struct heft_node *node = NULL;
     struct heft_error found = {0};
     struct heft_proto_doc doc = {0};

@@ -146,8 +146,8 @@ static bool put_spec(struct builder *b, struct heft_proto *p, const struct item 
     }
     return ok && !p->failed && heft_tree_text(mem, node, KEY("spec"), heft_str_of(kind), p->err) &&
            heft_tree_text(mem, node, KEY("name"), name, p->err) &&
-           heft_tf_about_dtype(mem, node, dtype, p->err) &&
-           heft_tf_about_shape(mem, node, &shape, p->err);
+           heft_tf_file_info_dtype(mem, node, dtype, p->err) &&
+           heft_tf_file_info_shape(mem, node, &shape, p->err);
 }
 
 /* {"spec": "RaggedTensorSpec", "state": […]}: what it is made of. */
@@ -191,8 +191,8 @@ static bool put_shape_or_dtype(struct builder *b, struct heft_proto *p, const st
                         number == STRUCT_DTYPE ? KEY("DType") : KEY("TensorShape"), p->err))
         return false;
     if (number == STRUCT_DTYPE)
-        return heft_tf_about_dtype(mem, node, heft_tf_base_dtype(p->u64), p->err);
-    return heft_tf_shape_read(p, mem, &shape) && heft_tf_about_shape(mem, node, &shape, p->err);
+        return heft_tf_file_info_dtype(mem, node, heft_tf_base_dtype(p->u64), p->err);
+    return heft_tf_shape_read(p, mem, &shape) && heft_tf_file_info_shape(mem, node, &shape, p->err);
 }
 
 static struct heft_node *new_list(struct builder *b, const struct item *item, bool is_tuple)
@@ -417,8 +417,8 @@ static bool is_callable(const struct heft_tf_graph *g, const struct heft_tf_chil
            g->objects[child->node].kind == HEFT_TF_BARE_FUNCTION;
 }
 
-bool heft_tf_about_functions(struct heft_tf_saving *s, const struct heft_tf_graph *g,
-                             struct heft_node *in)
+bool heft_tf_file_info_functions(struct heft_tf_saving *s, const struct heft_tf_graph *g,
+                                 struct heft_node *in)
 {
     struct builder b = {.s = s, .graph = g};
     struct heft_node *const all = heft_tree_dict(&s->model->mem, in, KEY("callables"), s->err);

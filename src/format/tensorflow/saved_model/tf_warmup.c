@@ -87,8 +87,8 @@ static bool read_input(struct reader *r, struct heft_proto *p, struct heft_node 
                                  : heft_tf_tensor_head(p, r->mem, &tensor);
     return ok && !p->failed && heft_tf_key(r->mem, key, &key, p->err) &&
            (node = heft_tree_dict(r->mem, inputs, key, p->err)) &&
-           heft_tf_about_dtype(r->mem, node, tensor.dtype, p->err) &&
-           heft_tf_about_shape(r->mem, node, &tensor.shape, p->err);
+           heft_tf_file_info_dtype(r->mem, node, tensor.dtype, p->err) &&
+           heft_tf_file_info_shape(r->mem, node, &tensor.shape, p->err);
 }
 
 /* tf.Examples: how many there are. */
@@ -287,7 +287,7 @@ static bool read_records(struct reader *r, struct heft_node *list, int64_t *n)
 bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source)
 {
     struct reader r = {.s = s, .mem = &s->model->mem, .source = source};
-    struct heft_node *const root = heft_model_about(s->model, s->err);
+    struct heft_node *const root = heft_model_file_info(s->model, s->err);
     struct heft_node *const dict = root ? heft_tree_dict(r.mem, root, KEY("warmup"), s->err) : NULL;
     struct heft_node *count, *list;
     int64_t n = 0;

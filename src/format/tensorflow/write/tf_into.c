@@ -24,9 +24,9 @@ struct into {
     const char *graph;  /* its saved_model.pb, or .pbtxt */
     struct heft_model old;
     struct heft_tf_names names;
-    bool *is_given;                  /* a row of the old bundle */
-    bool *is_twin;                   /* … by its twin's item */
-    const struct heft_item **by_row; /* the item that is it; NULL: none */
+    bool *is_given;                         /* a row of the old bundle */
+    bool *is_twin;                          /* … by its twin's item */
+    const struct heft_export_item **by_row; /* the item that is it; NULL: none */
     struct heft_error *err;
 };
 
@@ -74,7 +74,7 @@ static void put_shape(struct heft_buf *buf, const struct heft_row *row)
     heft_buf_char(buf, ']');
 }
 
-static bool refuse_shape(const struct heft_item *item, const struct heft_row *old,
+static bool refuse_shape(const struct heft_export_item *item, const struct heft_row *old,
                          struct heft_error *err)
 {
     struct heft_buf found = {0}, wanted = {0};
@@ -93,7 +93,7 @@ static bool refuse_shape(const struct heft_item *item, const struct heft_row *ol
 }
 
 /* What RestoreV2 and the assignments of the model ask for. */
-static bool check_fit(const struct heft_item *item, const struct heft_row *old,
+static bool check_fit(const struct heft_export_item *item, const struct heft_row *old,
                       struct heft_error *err)
 {
     const struct heft_row *row = item->row;
@@ -112,7 +112,7 @@ static bool check_fit(const struct heft_item *item, const struct heft_row *old,
     return true;
 }
 
-static bool refuse_twice(struct into *in, const struct heft_item *item, struct heft_str key)
+static bool refuse_twice(struct into *in, const struct heft_export_item *item, struct heft_str key)
 {
     heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "is another tensor for %.*s",
               (int)heft_min_u64(key.n, 200), key.p);
@@ -128,7 +128,7 @@ static bool gives_way(const struct into *in, uint32_t row)
     return twin != HEFT_NONE && heft_tf_is_copy(in->old.rows[row].name) && in->by_row[twin];
 }
 
-static void take_data(struct heft_item *item, const struct heft_item *from)
+static void take_data(struct heft_export_item *item, const struct heft_export_item *from)
 {
     item->row = from->row;
     item->bytes = from->bytes;
@@ -138,14 +138,14 @@ static void take_data(struct heft_item *item, const struct heft_item *from)
 /* Which row each item is; what has none goes into `extra`. */
 static void find_rows(struct into *in, uint32_t *row, struct list *extra)
 {
-    const struct heft_cargo *cargo = in->out->cargo;
+    const struct heft_export_list *exports = in->out->exports;
 
-    for (uint32_t i = 0; i < cargo->n_items; i++) {
-        row[i] = heft_tf_names_find(&in->names, cargo->items[i].name);
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        row[i] = heft_tf_names_find(&in->names, exports->items[i].name);
         if (row[i] == HEFT_NONE)
-            add_name(extra, cargo->items[i].name);
+            add_name(extra, exports->items[i].name);
         else
-            in->by_row[row[i]] = &cargo->items[i];
+            in->by_row[row[i]] = &exports->items[i];
     }
 }
 
@@ -186,16 +186,16 @@ static const char *describe_unknown(const struct into *in)
 /* Gives each item the key it has in the model. */
 static bool match_items(struct into *in)
 {
-    const struct heft_cargo *cargo = in->out->cargo;
-    uint32_t *const row = heft_arena_zero(&in->old.mem, cargo->n_items + 1, sizeof *row, in->err);
+    const struct heft_export_list *exports = in->out->exports;
+    uint32_t *const row = heft_arena_zero(&in->old.mem, exports->n_items + 1, sizeof *row, in->err);
     const char *what = "";
     struct list extra = {0};
     bool ok = row != NULL;
 
     if (ok)
         find_rows(in, row, &extra);
-    for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
-        struct heft_item *item = &cargo->items[i];
+    for (uint32_t i = 0; ok && i < exports->n_items; i++) {
+        struct heft_export_item *item = &exports->items[i];
         const uint32_t k = row[i];
 
         if (k == HEFT_NONE)
@@ -220,10 +220,10 @@ static bool match_items(struct into *in)
 
 static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
 {
-    const struct heft_cargo *cargo = in->out->cargo;
+    const struct heft_export_list *exports = in->out->exports;
 
-    for (uint32_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_item *item = &cargo->items[i];
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        const struct heft_export_item *item = &exports->items[i];
 
         if (!heft_tf_restore_fits(wants, item->name, (enum heft_dtype)item->as, item->row->rank,
                                   item->row->shape, in->err)) {
@@ -260,7 +260,7 @@ static bool open_model(const struct into *in, struct heft_model *model)
     const char *path = in->graph;
 
     return heft_registry_open(model, &path, 1, "saved-model", in->err) &&
-           heft_model_settle(model, in->err) && refuse_damage(in, model);
+           heft_model_validate(model, in->err) && refuse_damage(in, model);
 }
 
 /* Items have their keys. A key may have been right in the old bundle and wrong in the graph. */
@@ -376,7 +376,7 @@ static bool open_old(struct into *in)
 
     heft_model_init(&in->old, NULL, in->out->plan->model->formats);
     if (!path || !heft_registry_open(&in->old, &path, 1, "tf-bundle", in->err) ||
-        !heft_model_settle(&in->old, in->err))
+        !heft_model_validate(&in->old, in->err))
         return false;
     if (in->old.n_unreadable) {
         heft_fail(in->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s", in->old.unreadable[0].reason);
@@ -390,7 +390,7 @@ static bool open_old(struct into *in)
 }
 
 /* The other place of the item's variable. */
-static bool add_twin(struct into *in, const struct heft_item *item)
+static bool add_twin(struct into *in, const struct heft_export_item *item)
 {
     const uint32_t k = heft_model_row(&in->old, item->name);
     const uint32_t twin = k == HEFT_NONE ? HEFT_NONE : in->names.twin[k];
@@ -407,8 +407,8 @@ static bool add_items(struct into *in)
 {
     struct heft_tf_out *out = in->out;
 
-    for (uint32_t i = 0; i < out->cargo->n_items; i++) {
-        struct heft_item *item = &out->cargo->items[i];
+    for (uint32_t i = 0; i < out->exports->n_items; i++) {
+        struct heft_export_item *item = &out->exports->items[i];
 
         item->name.p = heft_arena_text(out->plan->mem, item->name, in->err); /* the old model's */
         if (!item->name.p || !heft_tf_out_item(out, i, in->err) || !add_twin(in, item))

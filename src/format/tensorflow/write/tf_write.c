@@ -106,9 +106,9 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
         *objects = false; /* the model has its own graph; names may be those of its variables */
         return true;
     }
-    if (names || (keys = heft_tf_count_keys(out->cargo)) == 0)
+    if (names || (keys = heft_tf_count_keys(out->exports)) == 0)
         return true;
-    *objects = keys == out->cargo->n_items;
+    *objects = keys == out->exports->n_items;
     if (*objects)
         note = "names are keys of tf.train.Checkpoint: the graph of objects that it restores by is "
                "written, too (option names keys leaves it out)";
@@ -118,14 +118,14 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
                               "%zu of %u names are keys of tf.train.Checkpoint, which restores "
                               "none of them without a graph of objects; option names objects makes "
                               "one of all names",
-                              keys, (unsigned)out->cargo->n_items);
+                              keys, (unsigned)out->exports->n_items);
     return note && heft_plan_note(out->plan, note, err);
 }
 
 /* The name is TensorFlow's: whoever restores the bundle reads a string there. */
 static bool check_graph(const struct heft_tf_piece *piece, struct heft_error *err)
 {
-    const struct heft_item *item = &piece->item;
+    const struct heft_export_item *item = &piece->item;
 
     if (piece->put.p || (item->as == HEFT_STRING && item->row->rank == 0))
         return true;
@@ -142,7 +142,7 @@ static bool make_pieces(struct heft_tf_out *out, struct heft_error *err)
         return false;
     if (out->into ? !heft_tf_into_pieces(out, err) : objects && !heft_tf_out_objects(out, err))
         return false;
-    for (uint32_t i = 0; i < out->cargo->n_items && !out->into && !objects; i++)
+    for (uint32_t i = 0; i < out->exports->n_items && !out->into && !objects; i++)
         if (!heft_tf_out_item(out, i, err))
             return false;
     for (size_t i = 0; i < out->n_pieces; i++) {
@@ -201,11 +201,11 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
 static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
 {
     const bool is_first = piece == out->pieces || piece[-1].of != piece->of;
-    struct heft_item *item;
+    struct heft_export_item *item;
 
     if (piece->of == HEFT_NONE || !is_first)
         return;
-    item = &out->cargo->items[piece->of];
+    item = &out->exports->items[piece->of];
     item->shard = piece->shard;
     item->at = piece->item.at;
     item->name = piece->item.name;
@@ -281,7 +281,7 @@ static bool plan_data(struct heft_tf_out *out, struct heft_error *err)
 static bool add_whole(struct heft_tf_out *out, size_t i, uint32_t n, struct heft_error *err)
 {
     const struct heft_tf_piece *const first = &out->pieces[i];
-    const struct heft_row *row = out->cargo->items[first->of].row;
+    const struct heft_row *row = out->exports->items[first->of].row;
     struct heft_slice_dim *dims =
         heft_arena_alloc(out->plan->mem, ((size_t)n * row->rank + 1) * sizeof *dims, err);
     const struct heft_tf_line line = {
@@ -361,14 +361,14 @@ static const char *folder_of(const char *path, struct heft_arena *mem, struct he
 }
 
 /* The graph of objects is of the keys of the bundle it is in: the model's own stays. */
-static void leave_graph(struct heft_cargo *cargo)
+static void leave_graph(struct heft_export_list *exports)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < cargo->n_items; i++)
-        if (!heft_str_is(cargo->items[i].row->name, GRAPH))
-            cargo->items[kept++] = cargo->items[i];
-    cargo->n_items = kept;
+    for (size_t i = 0; i < exports->n_items; i++)
+        if (!heft_str_is(exports->items[i].row->name, GRAPH))
+            exports->items[kept++] = exports->items[i];
+    exports->n_items = kept;
 }
 
 /* The bundle, then what is copied with it, all in a new folder. */
@@ -384,14 +384,14 @@ static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_e
     return out->prefix && plan_bundle(out, err) && heft_tf_into_files(out, err);
 }
 
-static bool plan_set(struct heft_plan *plan, const char *output, struct heft_cargo *cargo,
+static bool plan_set(struct heft_plan *plan, const char *output, struct heft_export_list *exports,
                      struct heft_error *err)
 {
-    struct heft_tf_out out = {.plan = plan, .cargo = cargo, .options = plan->options};
-    bool ok = heft_plan_leave_metadata(plan, cargo, "TensorFlow bundles", err);
+    struct heft_tf_out out = {.plan = plan, .exports = exports, .options = plan->options};
+    bool ok = heft_plan_leave_metadata(plan, exports, "TensorFlow bundles", err);
 
     if (plan->options->into)
-        leave_graph(cargo);
+        leave_graph(exports);
     if (ok && plan->options->into)
         ok = plan_into(&out, output, err);
     else if (ok)
@@ -399,7 +399,7 @@ static bool plan_set(struct heft_plan *plan, const char *output, struct heft_car
     plan->prefix = out.prefix;
     plan->in_set = heft_tf_in_set;
     plan->may_link = true;
-    cargo->n_shards = out.n_shards;
+    exports->n_shards = out.n_shards;
     heft_free(out.pieces);
     heft_free(out.lines);
     return ok;
@@ -419,5 +419,5 @@ const struct heft_format heft_format_tf = {
     .plan_set = plan_set,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32C,
-    .holds = holds,
+    .supports_dtype = holds,
 };

@@ -16,13 +16,13 @@
 /* Bytes of a data file that have one entry: a tensor, or a slice of one. They are those of the item's
  * row; or of a file, for a row that is none of the model's; or were made here, a scalar. */
 struct heft_tf_piece {
-    struct heft_item item;             /* the name is the tensor's */
+    struct heft_export_item item;      /* the name is the tensor's */
     const char *file;                  /* NULL: of no file */
     uint64_t from;                     /* in the file */
     struct heft_str put;               /* p is NULL: not made here */
     uint8_t put_as;                    /* dtype of what was made here, where there is no row */
     const struct heft_slice_dim *dims; /* of a slice, one a dimension; NULL: of a whole tensor */
-    uint32_t of;                       /* number of the item among the cargo's, or HEFT_NONE */
+    uint32_t of;                       /* number of the item among the exports's, or HEFT_NONE */
     uint32_t crc;                      /* masked, where has_crc; else it is a sum of the plan */
     uint32_t shard;
     bool has_crc;
@@ -45,7 +45,7 @@ struct heft_tf_line {
 
 struct heft_tf_out {
     struct heft_plan *plan;
-    const struct heft_cargo *cargo;
+    const struct heft_export_list *exports;
     const struct heft_convert_options *options;
     const char *prefix;
     const char *into; /* folder of the SavedModel whose bundle it is to be; NULL: of none */
@@ -61,7 +61,7 @@ struct heft_tf_out {
 
 HEFT_CHECKED bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
                                     struct heft_error *err);
-/* First of all: puts the cargo's items into the order in which they are written. */
+/* First of all: puts the exports's items into the order in which they are written. */
 HEFT_CHECKED bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err);
 /* Once all pieces are there: sets order, n_shards and each piece's shard. */
 HEFT_CHECKED bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err);
@@ -88,7 +88,7 @@ HEFT_CHECKED bool heft_tf_put_string(struct heft_str text, struct heft_arena *me
 HEFT_CHECKED bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err);
 /* How many names are keys of variables as tf.train.Checkpoint makes them; 0 where the graph of
  * objects is among them. */
-size_t heft_tf_count_keys(const struct heft_cargo *cargo);
+size_t heft_tf_count_keys(const struct heft_export_list *exports);
 /* The bytes of the graph of objects in `row`, a string, and where they are in their file. */
 HEFT_CHECKED bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *row,
                                      struct heft_arena *mem, struct heft_bytes *out,

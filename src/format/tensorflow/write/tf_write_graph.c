@@ -19,25 +19,25 @@ struct rewriter {
     struct heft_error *err;
 };
 
-static bool is_renamed(const struct heft_item *item)
+static bool is_renamed(const struct heft_export_item *item)
 {
     return !heft_str_eq(item->name, item->row->name);
 }
 
-static bool renames(const struct heft_cargo *cargo)
+static bool renames(const struct heft_export_list *exports)
 {
-    for (size_t i = 0; i < cargo->n_items; i++)
-        if (is_renamed(&cargo->items[i]))
+    for (size_t i = 0; i < exports->n_items; i++)
+        if (is_renamed(&exports->items[i]))
             return true;
     return false;
 }
 
 static bool map_names(struct rewriter *r)
 {
-    const struct heft_cargo *cargo = r->out->cargo;
+    const struct heft_export_list *exports = r->out->exports;
 
-    for (uint32_t i = 0; i < cargo->n_items; i++)
-        if (!heft_strmap_set(&r->names, cargo->items[i].row->name, i, r->err))
+    for (uint32_t i = 0; i < exports->n_items; i++)
+        if (!heft_strmap_set(&r->names, exports->items[i].row->name, i, r->err))
             return false;
     return true;
 }
@@ -63,7 +63,7 @@ static bool rewrite_attribute(struct rewriter *r, struct heft_cur cur)
         if (i == HEFT_MAP_NONE)
             copy_field(r, &item, &cur);
         else
-            heft_proto_put_bytes(&r->text, ATTRIBUTE_KEY, r->out->cargo->items[i].name);
+            heft_proto_put_bytes(&r->text, ATTRIBUTE_KEY, r->out->exports->items[i].name);
     }
     heft_proto_put_end(&r->text, mark);
     return !cur.bad;
@@ -134,7 +134,7 @@ bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece, str
     uint64_t where;
     bool ok;
 
-    if (piece->put.p || !renames(out->cargo))
+    if (piece->put.p || !renames(out->exports))
         return true;
     ok = heft_tf_read_graph(out->plan->model, piece->item.row, &scratch, &graph, &where, err) &&
          map_names(&r) && rewrite(&r, heft_cur_of(graph, where)) &&

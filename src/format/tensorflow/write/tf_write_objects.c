@@ -230,7 +230,7 @@ static bool make_key(struct graph *g, struct heft_str name, struct heft_str *key
 }
 
 /* Gives the item its key and the graph a node for it. */
-static bool add_variable(struct graph *g, struct heft_item *item)
+static bool add_variable(struct graph *g, struct heft_export_item *item)
 {
     const struct heft_str name = item->name;
     struct heft_str path = name, key = name;
@@ -351,22 +351,22 @@ static bool add_counter(struct heft_tf_out *out, struct graph *g)
     return heft_tf_out_piece(out, &piece, g->err);
 }
 
-size_t heft_tf_count_keys(const struct heft_cargo *cargo)
+size_t heft_tf_count_keys(const struct heft_export_list *exports)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        if (heft_str_is(cargo->items[i].name, GRAPH))
+    for (size_t i = 0; i < exports->n_items; i++) {
+        if (heft_str_is(exports->items[i].name, GRAPH))
             return 0;
-        n += heft_str_ends(cargo->items[i].name, ATTRIBUTE);
+        n += heft_str_ends(exports->items[i].name, ATTRIBUTE);
     }
     return n;
 }
 
-static char choose_separator(const struct heft_cargo *cargo)
+static char choose_separator(const struct heft_export_list *exports)
 {
-    for (size_t i = 0; i < cargo->n_items; i++)
-        if (memchr(cargo->items[i].name.p, '/', cargo->items[i].name.n))
+    for (size_t i = 0; i < exports->n_items; i++)
+        if (memchr(exports->items[i].name.p, '/', exports->items[i].name.n))
             return '/';
     return '.';
 }
@@ -378,8 +378,8 @@ static bool add_variables(struct heft_tf_out *out, struct graph *g)
 
     if (!new_node(g, HEFT_STR(""), &root))
         return false;
-    for (uint32_t i = 0; i < out->cargo->n_items; i++) {
-        struct heft_item *const item = &out->cargo->items[i];
+    for (uint32_t i = 0; i < out->exports->n_items; i++) {
+        struct heft_export_item *const item = &out->exports->items[i];
 
         if (!heft_str_is(item->name, GRAPH) &&
             (!add_variable(g, item) || !heft_tf_out_item(out, i, g->err)))
@@ -390,7 +390,8 @@ static bool add_variables(struct heft_tf_out *out, struct graph *g)
 
 bool heft_tf_out_objects(struct heft_tf_out *out, struct heft_error *err)
 {
-    struct graph g = {.mem = out->plan->mem, .separator = choose_separator(out->cargo), .err = err};
+    struct graph g = {
+        .mem = out->plan->mem, .separator = choose_separator(out->exports), .err = err};
     const bool ok =
         add_variables(out, &g) && add_counter(out, &g) && number_nodes(&g) && add_graph(out, &g);
 

@@ -136,7 +136,7 @@ static bool stays_apart(enum heft_dtype dtype)
     return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_bits(dtype) == 8;
 }
 
-static bool note_apart(struct heft_tf_out *out, const struct heft_item *item,
+static bool note_apart(struct heft_tf_out *out, const struct heft_export_item *item,
                        struct heft_error *err)
 {
     struct heft_plan *plan = out->plan;
@@ -181,7 +181,7 @@ static bool keep_one(struct heft_tf_out *out, const struct heft_tf_piece *whole,
         dims[d] = (struct heft_slice_dim){(int64_t)part->start[d], (int64_t)part->extent[d]};
     row.parts = NULL;
     row.shape = part->extent;
-    row.stride = row.given = part->stride;
+    row.stride = row.original_strides = part->stride;
     row.offset = part->offset;
     row.storage = part->storage;
     row.flags = part->flags;
@@ -201,7 +201,7 @@ static bool keep(struct heft_tf_out *out, const struct heft_tf_piece *whole, str
 
 bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error *err)
 {
-    const struct heft_item *item = &out->cargo->items[index];
+    const struct heft_export_item *item = &out->exports->items[index];
     const struct heft_tf_piece whole = {.item = *item, .of = index};
     struct wish wish;
 

@@ -97,9 +97,9 @@ static bool rank_files(struct heft_tf_out *out, struct heft_error *err)
 
 bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err)
 {
-    const size_t n = out->cargo->n_items;
+    const size_t n = out->exports->n_items;
     struct place *places;
-    struct heft_item *items;
+    struct heft_export_item *items;
 
     if (!rank_files(out, err))
         return false;
@@ -111,11 +111,11 @@ bool heft_tf_out_begin(struct heft_tf_out *out, struct heft_error *err)
     if (!places || !items)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        places[i] = place_of_row(out, out->cargo->items[i].row, i);
+        places[i] = place_of_row(out, out->exports->items[i].row, i);
     qsort(places, n, sizeof *places, by_place);
     for (size_t i = 0; i < n; i++)
-        items[i] = out->cargo->items[places[i].index];
-    memcpy(out->cargo->items, items, n * sizeof *items);
+        items[i] = out->exports->items[places[i].index];
+    memcpy(out->exports->items, items, n * sizeof *items);
     return true;
 }
 

@@ -362,7 +362,7 @@ static bool read_metadata(struct reader *r)
     if (size > cap)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
                          "a pickle of %" PRIu64 " bytes, the limit is %" PRIu64, size, cap);
-    ok = heft_registry_weigh_siblings(r->model, r->source, ".distcp", &in.bytes, r->err) &&
+    ok = heft_registry_add_sibling_bytes(r->model, r->source, ".distcp", &in.bytes, r->err) &&
          heft_source_fetch(source, 0, size, &graph, &in.data, r->err) &&
          heft_dcp_read(&r->dcp, &in, r->err);
     heft_arena_release(&graph);

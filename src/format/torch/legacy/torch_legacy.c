@@ -64,5 +64,5 @@ const struct heft_format heft_format_torch_legacy = {
     .pattern = "pytorch_model{suffix}.bin",
     .keeps_tree = true,
     .keeps_strides = true,
-    .holds = heft_torch_legacy_holds,
+    .supports_dtype = heft_torch_legacy_supports_dtype,
 };

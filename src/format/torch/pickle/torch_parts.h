@@ -8,7 +8,7 @@
  *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_module.c,
  *                      torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
- *     torch_trail.c    which opcodes made a row, for those who ask
+ *     torch_provenance.c    which opcodes made a row, for those who ask
  *     torch_plain.c    whether its rows are all that it says
  *     torch_damage.c   what of it is lost, for those who salvage
  *
@@ -41,8 +41,8 @@ struct heft_torch_storage {
     const char *lost; /* salvaging: why; all else but key, type and bytes is unknown then, and those
                          where type is NULL */
     uint32_t id;      /* the PERSID that was met first, from 1 on; 0: there is none */
-    uint32_t trail;   /* its number in the model's trail, from 1 on; 0: none */
-    bool used;        /* by a row */
+    uint32_t provenance; /* its number in the model's provenance, from 1 on; 0: none */
+    bool used;           /* by a row */
 };
 
 /* Bytes of a numpy array or a nested stream that stand verbatim in the pickle. */
@@ -257,12 +257,13 @@ bool heft_torch_modules_fit(const struct heft_value *modules);
  * torch_write_pickle.c writes as it was. */
 bool heft_torch_is_plain(const struct heft_torch *t);
 
-/* ---- torch_trail.c ---- */
+/* ---- torch_provenance.c ---- */
 
 /* The row that was just added was made by `node`, under `key` (no node's number: it has none). Only
- * where model->trail is set. */
-HEFT_CHECKED bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
-                                        const struct heft_torch_made *made, struct heft_error *err);
+ * where model->provenance is set. */
+HEFT_CHECKED bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
+                                             const struct heft_torch_made *made,
+                                             struct heft_error *err);
 
 /* Whether a node is a PERSID that stands for a storage: storages[meanings[node]]. */
 static inline bool heft_torch_is_storage(const struct heft_torch *t, uint32_t node)

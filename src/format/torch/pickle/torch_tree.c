@@ -116,11 +116,12 @@ static const struct heft_tree_taker *taker_of(const struct heft_torch_walk *w)
 }
 
 /* For those who ask: which opcodes made the row that was just added. */
-static bool keep_trail(struct heft_torch_walk *w, uint32_t node, const struct heft_torch_made *made)
+static bool keep_provenance(struct heft_torch_walk *w, uint32_t node,
+                            const struct heft_torch_made *made)
 {
     const uint32_t key = w->entries[top_frame(w)->next - 1].key;
 
-    return !w->t->model->trail || heft_torch_keep_trail(w->t, key, node, made, w->err);
+    return !w->t->model->provenance || heft_torch_keep_provenance(w->t, key, node, made, w->err);
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */
@@ -264,7 +265,7 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
         return refer(w, at, name);
     }
     if (made->found == HEFT_TORCH_ROW &&
-        (!heft_torch_add_row(w, at->node, made, &name) || !keep_trail(w, at->node, made) ||
+        (!heft_torch_add_row(w, at->node, made, &name) || !keep_provenance(w, at->node, made) ||
          !heft_torch_remember_row(w->t, at->node, w->err)))
         return false;
     if (taker_of(w) && made->found != HEFT_TORCH_PARTS &&

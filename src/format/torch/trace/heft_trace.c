@@ -1,11 +1,11 @@
 /* heft_trace.c: the other side of the door: walking through a pickle, and from its tensors to their
  * bytes. The steps are of format/torch_trace; the tensors are those of the opened file, each with
- * the trail that the reader kept of it. */
-#include "base/given.h"
+ * the provenance that the reader kept of it. */
+#include "base/require_arg.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "core/registry.h"
-#include "core/trail.h"
+#include "core/provenance.h"
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
 
@@ -15,18 +15,18 @@
 struct tensors {
     struct heft_tracer *tr;
     struct heft_checkpoint *c;
-    struct heft_trail trail;
+    struct heft_provenance provenance;
     struct heft_buf id, record;
 };
 
 /* ("storage", BFloat16Storage, "0", "cpu", 64): as the reader understood it. */
 static bool put_id(struct tensors *t, uint32_t number, struct heft_error *err)
 {
-    const struct heft_trail_storage *s;
+    const struct heft_provenance_storage *s;
 
     t->id.n = 0;
     if (number != HEFT_NONE) {
-        s = &t->trail.storages[number];
+        s = &t->provenance.storages[number];
         heft_buf_text(&t->id, "(\"storage\", ");
         heft_buf_text(&t->id, s->type);
         heft_buf_text(&t->id, ", \"");
@@ -59,7 +59,8 @@ static bool put_record(struct tensors *t, const struct heft_storage *storage,
     return heft_buf_ok(&t->record, err);
 }
 
-static bool each_tensor(struct tensors *t, const struct heft_trail_row *row, struct heft_error *err)
+static bool each_tensor(struct tensors *t, const struct heft_provenance_row *row,
+                        struct heft_error *err)
 {
     const struct heft_model *model = &t->c->model;
     struct heft_trace_tensor tensor = {.has_key = row->key_at != HEFT_NONE,
@@ -81,8 +82,9 @@ static bool each_tensor(struct tensors *t, const struct heft_trail_row *row, str
 /* The tensors that pickles of the walk made. */
 static bool hand_out(struct tensors *t, struct heft_error *err)
 {
-    for (size_t i = 0; i < t->trail.n_rows && !t->tr->is_stopped; i++)
-        if (t->trail.rows[i].pickle_at == t->tr->at && !each_tensor(t, &t->trail.rows[i], err))
+    for (size_t i = 0; i < t->provenance.n_rows && !t->tr->is_stopped; i++)
+        if (t->provenance.rows[i].pickle_at == t->tr->at &&
+            !each_tensor(t, &t->provenance.rows[i], err))
             return false;
     return true;
 }
@@ -97,12 +99,12 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
     struct heft_error why = {0};
     bool ok;
 
-    t.c = heft_checkpoint_open(&path, 1, &how, &t.trail, &why);
+    t.c = heft_checkpoint_open(&path, 1, &how, &t.provenance, &why);
     ok = t.c ? hand_out(&t, err) : tr->options->record && why.code == HEFT_UNSUPPORTED;
     if (!t.c && !ok)
         *err = why;
     heft_close(t.c);
-    heft_trail_release(&t.trail);
+    heft_provenance_release(&t.provenance);
     heft_buf_release(&t.id);
     heft_buf_release(&t.record);
     return ok;
@@ -115,15 +117,15 @@ static bool find_places(struct heft_tracer *tr, const char *path)
     const struct heft_open_options how = {.format = tr->options->format,
                                           .limits = tr->options->limits};
     struct heft_error ignored = {0}; /* the walk shows where it breaks off */
-    struct heft_trail trail = {0};
-    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &trail, &ignored);
+    struct heft_provenance provenance = {0};
+    struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &provenance, &ignored);
     bool ok = true;
 
     if (c && strcmp(heft_format(c), "pickle") != 0 && strncmp(heft_format(c), "torch", 5) != 0)
         ok = heft_fail(tr->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                        "a %s file has no pickle to walk through", heft_format(c));
-    for (size_t i = 0; c && ok && i < trail.n_storages; i++) {
-        const struct heft_trail_storage *s = &trail.storages[i];
+    for (size_t i = 0; c && ok && i < provenance.n_storages; i++) {
+        const struct heft_provenance_storage *s = &provenance.storages[i];
         const struct heft_storage *storage = &c->model.storages[s->storage];
         const struct heft_trace_place place = {storage->off, storage->packed, false};
         const char *key = heft_arena_text(&tr->mem, s->key, tr->err);
@@ -131,7 +133,7 @@ static bool find_places(struct heft_tracer *tr, const char *path)
         ok = key && heft_tracer_place(tr, (struct heft_str){key, s->key.n}, &place);
     }
     heft_close(c);
-    heft_trail_release(&trail);
+    heft_provenance_release(&provenance);
     return ok;
 }
 
@@ -147,7 +149,7 @@ bool heft_trace(const char *path, const struct heft_trace_options *options,
                 const struct heft_trace_watcher *watcher, struct heft_trace_total *total,
                 struct heft_error *err)
 {
-    if (!heft_given(path && watcher && total, "an argument", err))
+    if (!heft_require_arg(path && watcher && total, "an argument", err))
         return false;
     static const struct heft_trace_options usual = {0};
     struct heft_source source;

@@ -64,22 +64,22 @@ static bool same_rows(const struct heft_model *a, const struct heft_model *b,
 
 static bool map_rows(struct heft_keep *k, struct heft_error *err)
 {
-    const struct heft_cargo *cargo = k->out->cargo;
-    const size_t n = cargo->model->n_rows;
+    const struct heft_export_list *exports = k->out->exports;
+    const size_t n = exports->model->n_rows;
 
     k->item_of_row = heft_arena_alloc(&k->scratch, (n + 1) * sizeof *k->item_of_row, err);
     if (!k->item_of_row)
         return false;
     memset(k->item_of_row, 0xff, (n + 1) * sizeof *k->item_of_row); /* HEFT_NONE */
-    for (uint32_t i = 0; i < cargo->n_items; i++)
-        k->item_of_row[cargo->items[i].row - cargo->model->rows] = i;
+    for (uint32_t i = 0; i < exports->n_items; i++)
+        k->item_of_row[exports->items[i].row - exports->model->rows] = i;
     return true;
 }
 
 /* The file once more, by the source that is open: what is read is what was read. */
 static bool read_again(struct heft_keep *k, struct heft_error *err)
 {
-    const struct heft_model *model = k->out->cargo->model;
+    const struct heft_model *model = k->out->exports->model;
     const struct heft_model_source *from = &model->sources[0];
     struct heft_source source;
     struct heft_model again;

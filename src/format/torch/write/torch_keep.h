@@ -73,7 +73,7 @@ struct heft_keep {
     struct heft_keep_view *views;
     size_t n_views, cap_views;
     struct heft_u32map view_of; /* tuple, call or id → views */
-    struct heft_u32map item_of; /* innermost call of a tensor → item of the cargo */
+    struct heft_u32map item_of; /* innermost call of a tensor → item of the exports */
     struct heft_buf uncast;     /* names of arrays that a cast would have touched */
     size_t n_uncast;
     size_t n_nested; /* tensors that torch does not load from a stream, which is written */

@@ -131,7 +131,7 @@ bool heft_keep_tensor(struct heft_torch_walk *w, uint32_t row)
     if (item == HEFT_NONE || !k->renames)
         return true;
     return rename_entry(w, w->n_frames - 1, current(w), path_below(w, w->path.n),
-                        k->out->cargo->items[item].name);
+                        k->out->exports->items[item].name);
 }
 
 static bool judge(struct heft_torch_walk *w, size_t path, uint8_t *fate)

@@ -128,17 +128,17 @@ static bool innermost(struct heft_torch *t, uint32_t node, uint32_t *inner, stru
 
 static struct heft_str name_of(const struct heft_torch_out *out, uint32_t item)
 {
-    return out->cargo->items[item].name;
+    return out->exports->items[item].name;
 }
 
-/* Which item of the cargo a call is, by the node that its row was made from. */
+/* Which item of the exports a call is, by the node that its row was made from. */
 static bool map_items(struct search *s)
 {
     struct heft_keep *k = s->k;
-    const struct heft_cargo *cargo = k->out->cargo;
+    const struct heft_export_list *exports = k->out->exports;
 
-    for (uint32_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_row *row = cargo->items[i].row;
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        const struct heft_row *row = exports->items[i].row;
         uint32_t node, known;
 
         if (row->object == 0 || row->object > s->t->pickle.count)
@@ -148,12 +148,12 @@ static bool map_items(struct search *s)
         known = heft_u32map_get(&k->item_of, node);
         if (known == HEFT_MAP_NONE && !heft_u32map_set(&k->item_of, node, i, s->err))
             return false;
-        if (known != HEFT_MAP_NONE && cargo->items[known].as != cargo->items[i].as)
+        if (known != HEFT_MAP_NONE && exports->items[known].as != exports->items[i].as)
             return heft_fail(s->err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "%.200s and %.200s are one tensor, and would be cast to %s and %s",
                              name_of(k->out, known).p, name_of(k->out, i).p,
-                             heft_dtype_name((enum heft_dtype)cargo->items[known].as),
-                             heft_dtype_name((enum heft_dtype)cargo->items[i].as));
+                             heft_dtype_name((enum heft_dtype)exports->items[known].as),
+                             heft_dtype_name((enum heft_dtype)exports->items[i].as));
     }
     return true;
 }
@@ -170,7 +170,7 @@ static const uint64_t *copy_numbers(struct heft_keep *k, const uint64_t *numbers
 
 /* A tensor that is no item: an attribute of a module, say. Its row outlives this reading. */
 static bool add_unnamed(struct search *s, const struct heft_torch_made *made,
-                        struct heft_item *item)
+                        struct heft_export_item *item)
 {
     struct heft_row *row = heft_arena_zero(s->k->out->plan->mem, 1, sizeof *row, s->err);
 
@@ -179,13 +179,13 @@ static bool add_unnamed(struct search *s, const struct heft_torch_made *made,
     *row = made->row;
     row->name = HEFT_STR("a tensor among the values");
     row->shape = copy_numbers(s->k, made->row.shape, row->rank, s->err);
-    row->given = row->stride =
+    row->original_strides = row->stride =
         made->row.stride ? copy_numbers(s->k, made->row.stride, row->rank, s->err) : NULL;
     if (!row->shape || (made->row.stride && !row->stride) ||
         !heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
         return false;
-    *item =
-        (struct heft_item){.row = row, .name = row->name, .bytes = row->bytes, .as = row->dtype};
+    *item = (struct heft_export_item){
+        .row = row, .name = row->name, .bytes = row->bytes, .as = row->dtype};
     return true;
 }
 
@@ -200,15 +200,15 @@ static bool read_view(struct search *s, uint32_t node, struct heft_torch_made *m
                      made->found == HEFT_TORCH_UNREAD ? made->reason : "of an unknown kind");
 }
 
-static bool refuse_dtype(const struct search *s, const struct heft_item *item)
+static bool refuse_dtype(const struct search *s, const struct heft_export_item *item)
 {
     const bool is_zip = s->k->style == HEFT_TORCH_ZIP;
     const struct heft_format *format =
-        heft_registry_find(s->k->out->cargo->model->formats, is_zip ? "torch" : "torch-legacy");
+        heft_registry_find(s->k->out->exports->model->formats, is_zip ? "torch" : "torch-legacy");
     const enum heft_dtype as = (enum heft_dtype)item->as;
     enum heft_dtype to;
 
-    if (heft_registry_holds(format, as))
+    if (heft_registry_supports_dtype(format, as))
         return true;
     to = heft_registry_instead(format, as);
     if (to == HEFT_DTYPE_COUNT)
@@ -222,7 +222,7 @@ static bool refuse_dtype(const struct search *s, const struct heft_item *item)
 }
 
 /* Conjugated and negated views are copied as such: their bytes stay as they are stored. */
-static bool drop_flags(struct search *s, struct heft_item *item)
+static bool drop_flags(struct search *s, struct heft_export_item *item)
 {
     struct heft_row *row;
 
@@ -243,7 +243,7 @@ static bool add_item(struct search *s, uint32_t node, uint32_t *number, bool *is
     struct heft_torch_out *out = k->out;
     const uint32_t known = heft_u32map_get(&k->item_of, node);
     struct heft_torch_made made;
-    struct heft_item item;
+    struct heft_export_item item;
 
     if (!read_view(s, node, &made) ||
         !heft_grow(&out->items, &out->cap_items, out->n_items, 1, sizeof item, s->err) ||
@@ -251,7 +251,7 @@ static bool add_item(struct search *s, uint32_t node, uint32_t *number, bool *is
         !heft_grow(&out->alone, &out->cap_alone, out->n_items, 1, sizeof *out->alone, s->err))
         return false;
     if (known != HEFT_MAP_NONE)
-        item = out->cargo->items[known];
+        item = out->exports->items[known];
     else if (!add_unnamed(s, &made, &item))
         return false;
     *is_plain = item.as == item.row->dtype;
@@ -276,7 +276,7 @@ static bool add_view(struct search *s, uint32_t key, struct heft_keep_view view)
     return heft_u32map_set(&k->view_of, key, (uint32_t)k->n_views++, s->err);
 }
 
-static bool cannot_cast(struct search *s, const struct heft_item *item, const char *what)
+static bool cannot_cast(struct search *s, const struct heft_export_item *item, const char *what)
 {
     heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
               "it is %s, of which a torch file cannot have a cast copy", what);
@@ -310,7 +310,7 @@ static bool add_bare(struct search *s, uint32_t node, bool is_tensor)
     struct heft_keep_view view = {
         .args = HEFT_PICKLE_NIL, .id = node, .how = is_tensor ? HEFT_KEEP_MADE : HEFT_KEEP_BARE};
     const struct heft_storage *storage;
-    const struct heft_item *item;
+    const struct heft_export_item *item;
     bool is_plain;
 
     if (!add_item(s, node, &view.item, &is_plain))
@@ -356,11 +356,11 @@ static bool note_array(struct search *s, uint32_t node)
 {
     struct heft_keep *k = s->k;
     const uint32_t item = heft_u32map_get(&k->item_of, node);
-    const struct heft_item *taken;
+    const struct heft_export_item *taken;
 
     if (item == HEFT_MAP_NONE)
         return true;
-    taken = &k->out->cargo->items[item];
+    taken = &k->out->exports->items[item];
     if (taken->as == taken->row->dtype || k->n_uncast++ >= NAMES_SHOWN)
         return true;
     heft_buf_text(&k->uncast, ", ");

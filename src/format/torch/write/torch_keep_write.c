@@ -462,7 +462,7 @@ static bool step_whole(struct writer *w, struct level *l, bool is_tuple)
         if (view && i == 0)
             return put_storage(w, view);
         if (view && i == 1) {
-            const struct heft_item *item = &w->k->out->items[view->item];
+            const struct heft_export_item *item = &w->k->out->items[view->item];
 
             heft_pickler_unsigned(
                 &w->p,

@@ -106,11 +106,11 @@ static bool add_pickles(struct heft_torch_out *out, struct heft_error *err)
     return ok;
 }
 
-bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
-                            struct heft_error *err)
+bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
+                            const struct heft_export_list *exports, struct heft_error *err)
 {
     struct heft_torch_out out;
-    const bool ok = heft_torch_out_init(&out, plan, file, cargo, HEFT_TORCH_STREAM, err) &&
+    const bool ok = heft_torch_out_init(&out, plan, file, exports, HEFT_TORCH_STREAM, err) &&
                     add_pickles(&out, err) && add_storages(&out, err);
 
     if (ok)
@@ -121,7 +121,7 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file, const struct 
 
 /* What torch has only since there are zip files: it writes them into streams, but cannot read them
  * there. */
-bool heft_torch_legacy_holds(enum heft_dtype dtype)
+bool heft_torch_legacy_supports_dtype(enum heft_dtype dtype)
 {
     static const enum heft_dtype later[] = {
         HEFT_U16,         HEFT_U32, HEFT_U64,         HEFT_F8_E4M3, HEFT_F8_E5M2,
@@ -130,5 +130,5 @@ bool heft_torch_legacy_holds(enum heft_dtype dtype)
     for (size_t i = 0; i < HEFT_COUNT(later); i++)
         if (dtype == later[i])
             return false;
-    return heft_torch_holds(dtype);
+    return heft_torch_supports_dtype(dtype);
 }

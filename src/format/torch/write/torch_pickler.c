@@ -44,7 +44,7 @@ static const struct {
     [HEFT_F4] = {NULL, "float4_e2m1fn_x2"},
 };
 
-bool heft_torch_holds(enum heft_dtype dtype)
+bool heft_torch_supports_dtype(enum heft_dtype dtype)
 {
     return names[dtype].storage || names[dtype].dtype;
 }
@@ -309,7 +309,7 @@ static void put_row_major(struct heft_pickler *p, const struct heft_row *row)
 }
 
 /* Of F4, torch counts bytes, two elements each. */
-static void put_dims(struct heft_pickler *p, const struct heft_item *item)
+static void put_dims(struct heft_pickler *p, const struct heft_export_item *item)
 {
     uint64_t shape[UINT8_MAX];
     struct heft_row row = *item->row;
@@ -320,13 +320,13 @@ static void put_dims(struct heft_pickler *p, const struct heft_item *item)
         row.shape = shape;
     }
     put_tuple(p, row.shape, row.rank);
-    if (row.given || row.stride)
-        put_tuple(p, row.given ? row.given : row.stride, row.rank);
+    if (row.original_strides || row.stride)
+        put_tuple(p, row.original_strides ? row.original_strides : row.stride, row.rank);
     else
         put_row_major(p, &row);
 }
 
-void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t key,
+void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *item, uint32_t key,
                          uint32_t piece, struct heft_str location, bool requires_grad)
 {
     const char *dtype = names[item->as].dtype;

@@ -77,7 +77,7 @@ void heft_pickler_key(struct heft_pickler *p, uint32_t piece);
 void heft_pickler_class(struct heft_pickler *p, enum heft_dtype dtype);
 /* An item that looks into that piece, rebuilt: no gradient unless asked for, no hooks. `key` is the
  * piece's number in the file. */
-void heft_pickler_tensor(struct heft_pickler *p, const struct heft_item *item, uint32_t key,
+void heft_pickler_tensor(struct heft_pickler *p, const struct heft_export_item *item, uint32_t key,
                          uint32_t piece, struct heft_str location, bool requires_grad);
 
 #endif

@@ -445,14 +445,17 @@ static bool add_archive(struct archive *a)
     return a->dir->records && add_records(a);
 }
 
-bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_cargo *cargo,
+bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                      struct heft_error *err)
 {
     struct heft_torch_out out;
-    struct archive a = {
-        .out = &out, .plan = plan, .file = file, .layout = find_layout(cargo->layout), .err = err};
+    struct archive a = {.out = &out,
+                        .plan = plan,
+                        .file = file,
+                        .layout = find_layout(exports->layout),
+                        .err = err};
     const bool ok =
-        heft_torch_out_init(&out, plan, file, cargo, HEFT_TORCH_ZIP, err) && add_archive(&a);
+        heft_torch_out_init(&out, plan, file, exports, HEFT_TORCH_ZIP, err) && add_archive(&a);
 
     if (ok)
         heft_torch_out_place(&out);

@@ -1,6 +1,6 @@
 /* torch_write.h: the inside of the torch writers, shared by the torch_*write*.c files only.
  *
- *     cargo ─► torch_keep.c          the tree of the source, where it has one
+ *     exports ─► torch_keep.c          the tree of the source, where it has one
  *           ─► torch_write_rows.c    which storages the file gets, and where items look into them
  *           ─► torch_write_pickle.c  the pickle of the state dict
  *           ─► torch_write.c         the zip of torch.save since 1.6
@@ -9,15 +9,15 @@
 #ifndef HEFT_TORCH_WRITE_H
 #define HEFT_TORCH_WRITE_H
 
-#include "core/hull.h"
+#include "core/byte_range.h"
 #include "core/plan.h"
 
 /* ---- torch_write_rows.c ---- */
 
-/* A storage of the output: the hull of the items that share it. */
+/* A storage of the output: the range of the items that share it. */
 struct heft_torch_piece {
     const struct heft_row *like; /* one of their rows: source, dtype, flags; or in parts, and all */
-    struct heft_hull hull;
+    struct heft_byte_range range;
     uint64_t at;    /* in the output file, once it is planned */
     uint32_t next;  /* another one that is cut from the same storage; HEFT_NONE */
     uint32_t items; /* that share it */
@@ -25,15 +25,16 @@ struct heft_torch_piece {
 };
 
 struct heft_torch_out {
-    const struct heft_cargo *cargo;
+    const struct heft_export_list *exports;
     struct heft_plan *plan;
     uint32_t file;
     struct heft_arena scratch;
     struct heft_torch_piece *pieces; /* in the order in which items first name them */
     size_t n_pieces;
-    struct heft_item *items; /* what looks into them: the cargo's, or where the tree is kept … */
+    struct heft_export_item
+        *items; /* what looks into them: the exports's, or where the tree is kept … */
     size_t n_items, cap_items; /* … all tensors of the tree, those without a name, too */
-    uint32_t *origin; /* an item → the cargo's, or HEFT_NONE; NULL where they are the cargo's */
+    uint32_t *origin; /* an item → the exports's, or HEFT_NONE; NULL where they are the exports's */
     bool *alone; /* an item: its storage is no other's, as a bare one's that was a view; NULL */
     size_t cap_origin, cap_alone;
     uint32_t *piece_of; /* an item → pieces */
@@ -48,7 +49,7 @@ enum heft_torch_style {
 };
 
 HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan,
-                                      uint32_t file, const struct heft_cargo *cargo,
+                                      uint32_t file, const struct heft_export_list *exports,
                                       enum heft_torch_style style, struct heft_error *err);
 /* Pieces from items. */
 HEFT_CHECKED bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err);
@@ -57,11 +58,12 @@ void heft_torch_out_release(struct heft_torch_out *out);
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece);
 uint64_t heft_torch_bytes(const struct heft_torch_piece *piece);
 /* Elements from the piece's begin to the item's first one. */
-uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item);
+uint64_t heft_torch_offset(const struct heft_torch_piece *piece,
+                           const struct heft_export_item *item);
 /* Adds the bytes of a piece to the plan. */
 HEFT_CHECKED bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
                                      struct heft_error *err);
-/* Tells the cargo's items where they are; after all pieces. */
+/* Tells the exports's items where they are; after all pieces. */
 void heft_torch_out_place(struct heft_torch_out *out);
 
 /* ---- torch_write_pickle.c ---- */
@@ -105,11 +107,12 @@ uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
 /* ---- formats ---- */
 
 extern const char *const heft_torch_layouts[]; /* of the zip, newest first */
-bool heft_torch_holds(enum heft_dtype dtype);
+bool heft_torch_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
-                                  const struct heft_cargo *cargo, struct heft_error *err);
-bool heft_torch_legacy_holds(enum heft_dtype dtype);
+                                  const struct heft_export_list *exports, struct heft_error *err);
+bool heft_torch_legacy_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
-                                         const struct heft_cargo *cargo, struct heft_error *err);
+                                         const struct heft_export_list *exports,
+                                         struct heft_error *err);
 
 #endif

@@ -26,7 +26,7 @@
  * object each time. */
 static uint32_t object_of(const struct heft_pickler *p, size_t i)
 {
-    const struct heft_item *item = &p->out->cargo->items[i];
+    const struct heft_export_item *item = &p->out->exports->items[i];
 
     if (p->out->pieces[p->out->piece_of[i]].items == 1 || item->as != item->row->dtype)
         return 0;
@@ -38,12 +38,12 @@ static bool put_item(struct heft_pickler *p, size_t i, struct heft_error *err)
     const uint32_t object = object_of(p, i);
     const uint32_t memo = object ? heft_u32map_get(&p->objects, object) : HEFT_MAP_NONE;
 
-    heft_pickler_text(p, p->out->cargo->items[i].name);
+    heft_pickler_text(p, p->out->exports->items[i].name);
     if (memo != HEFT_MAP_NONE) {
         heft_pickler_again(p, memo);
         return true;
     }
-    heft_pickler_tensor(p, &p->out->cargo->items[i], p->out->piece_of[i], p->out->piece_of[i],
+    heft_pickler_tensor(p, &p->out->exports->items[i], p->out->piece_of[i], p->out->piece_of[i],
                         HEFT_STR("cpu"), false);
     return !object || heft_u32map_set(&p->objects, object, p->n_memo - 1, err);
 }
@@ -151,9 +151,10 @@ bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
 
 static bool put_all(struct heft_pickler *p, struct heft_error *err)
 {
-    const struct heft_cargo *cargo = p->out->cargo;
-    const size_t n = cargo->n_items;
-    const bool ordered = cargo->is_ordered && cargo->n_shards == 1; /* a shard is a plain dict */
+    const struct heft_export_list *exports = p->out->exports;
+    const size_t n = exports->n_items;
+    const bool ordered =
+        exports->is_ordered && exports->n_shards == 1; /* a shard is a plain dict */
     const enum heft_pickler_batch batch = ordered ? HEFT_BATCH_PAIRS : HEFT_BATCH_DICT;
 
     heft_buf_put(&p->buf, "\x80\x02", 2);
@@ -183,7 +184,7 @@ bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style s
     struct heft_pickler p = {0};
     bool ok;
 
-    if (out->cargo->keeps_tree)
+    if (out->exports->keeps_tree)
         return heft_torch_flush(out, &out->pickle, err);
     ok = heft_pickler_init(&p, out, style, err) && put_all(&p, err);
 

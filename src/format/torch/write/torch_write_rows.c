@@ -5,9 +5,9 @@
  *     piece 0            [aaaa.bbbbbbbb]           F32, shared by a and b as before
  *     piece 1                              [cc]    F16
  *
- * Only the hull of what is taken is written. Rows of one storage share a piece while they are of one
+ * Only the range of what is taken is written. Rows of one storage share a piece while they are of one
  * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
- * dtype. Strides stay, offsets count from the hull's begin. A row in parts is put together, into a
+ * dtype. Strides stay, offsets count from the range's begin. A row in parts is put together, into a
  * piece of its own; and a row whose storage is another's only because their bytes are equal has its
  * own, as who trains one of them does not mean the other. */
 #include "format/torch/pickle/torch_parts.h"
@@ -47,7 +47,7 @@ static uint64_t skew(const struct heft_row *row)
 }
 
 /* torch has pairs of them, along the last dimension. */
-static bool check_pairs(const struct heft_item *item, struct heft_error *err)
+static bool check_pairs(const struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
 
@@ -59,7 +59,7 @@ static bool check_pairs(const struct heft_item *item, struct heft_error *err)
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool fits(const struct heft_torch_piece *piece, const struct heft_item *item)
+static bool fits(const struct heft_torch_piece *piece, const struct heft_export_item *item)
 {
     const struct heft_row *row = item->row;
 
@@ -68,13 +68,13 @@ static bool fits(const struct heft_torch_piece *piece, const struct heft_item *i
 }
 
 /* The piece that the item looks into: one that there is, or a new one. */
-static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_t *number,
+static bool find_piece(struct grouping *g, const struct heft_export_item *item, uint32_t *number,
                        struct heft_error *err)
 {
     struct heft_torch_out *out = g->out;
     const bool is_alone = out->alone && out->alone[item - out->items];
     const bool shares = !is_alone && !item->row->parts &&
-                        !out->cargo->model->storages[item->row->storage].is_pooled;
+                        !out->exports->model->storages[item->row->storage].is_pooled;
     const uint32_t first = shares ? heft_u32map_get(&g->first, item->row->storage) : HEFT_MAP_NONE;
     struct heft_torch_piece *piece;
 
@@ -100,7 +100,7 @@ static bool find_piece(struct grouping *g, const struct heft_item *item, uint32_
 static bool group(struct grouping *g, struct heft_error *err)
 {
     for (size_t i = 0; i < g->out->n_items; i++) {
-        const struct heft_item *item = &g->out->items[i];
+        const struct heft_export_item *item = &g->out->items[i];
         struct heft_torch_piece *piece;
         uint32_t number;
 
@@ -108,27 +108,28 @@ static bool group(struct grouping *g, struct heft_error *err)
             return false;
         piece = &g->out->pieces[number];
         if (!item->row->parts)
-            heft_hull_add(&piece->hull, heft_hull_of(item->row));
+            heft_byte_range_add(&piece->range, heft_byte_range_of(item->row));
         piece->items++;
         g->out->piece_of[i] = number;
     }
     return true;
 }
 
-uint64_t heft_torch_offset(const struct heft_torch_piece *piece, const struct heft_item *item)
+uint64_t heft_torch_offset(const struct heft_torch_piece *piece,
+                           const struct heft_export_item *item)
 {
     const struct heft_row *row = item->row;
 
-    if (row->parts || row->offset < piece->hull.begin) /* or without elements, outside the hull */
+    if (row->parts || row->offset < piece->range.begin) /* or without elements, outside the range */
         return 0;
     return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)item->as,
-                       row->offset - piece->hull.begin);
+                       row->offset - piece->range.begin);
 }
 
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece)
 {
     const struct heft_row *row = piece->like;
-    const uint64_t bytes = row->parts ? row->bytes : piece->hull.end - piece->hull.begin;
+    const uint64_t bytes = row->parts ? row->bytes : piece->range.end - piece->range.begin;
 
     return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)piece->as, bytes);
 }
@@ -158,13 +159,13 @@ static const struct heft_row *row_of(const struct heft_torch_out *out,
     if (!shape)
         return NULL;
     *shape = elements_of((enum heft_dtype)piece->like->dtype, HEFT_DTYPE_COUNT,
-                         piece->hull.end - piece->hull.begin);
+                         piece->range.end - piece->range.begin);
     *row = *piece->like;
     row->rank = 1;
     row->shape = shape;
-    row->stride = row->given = NULL;
-    row->offset = piece->hull.begin;
-    row->bytes = piece->hull.end - piece->hull.begin;
+    row->stride = row->original_strides = NULL;
+    row->offset = piece->range.begin;
+    row->bytes = piece->range.end - piece->range.begin;
     return row;
 }
 
@@ -190,7 +191,7 @@ static bool note_apart(struct grouping *g, struct heft_error *err)
 static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
 {
     const struct heft_value *modules =
-        out->cargo->is_ordered && out->cargo->n_shards == 1 ? out->cargo->modules : NULL;
+        out->exports->is_ordered && out->exports->n_shards == 1 ? out->exports->modules : NULL;
 
     if (modules && !heft_torch_modules_fit(modules))
         return heft_plan_note(out->plan, "left out: _metadata holds more than module versions",
@@ -218,22 +219,22 @@ bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)
 }
 
 bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan, uint32_t file,
-                         const struct heft_cargo *cargo, enum heft_torch_style style,
+                         const struct heft_export_list *exports, enum heft_torch_style style,
                          struct heft_error *err)
 {
-    *out = (struct heft_torch_out){.cargo = cargo, .plan = plan, .file = file};
-    if (cargo->keeps_tree)
+    *out = (struct heft_torch_out){.exports = exports, .plan = plan, .file = file};
+    if (exports->keeps_tree)
         return heft_keep_plan(out, style, err) &&
-               heft_plan_leave_metadata(plan, cargo, "torch files", err);
-    out->items = cargo->items;
-    out->n_items = cargo->n_items;
+               heft_plan_leave_metadata(plan, exports, "torch files", err);
+    out->items = exports->items;
+    out->n_items = exports->n_items;
     return heft_torch_out_group(out, err) &&
-           heft_plan_leave_metadata(plan, cargo, "torch files", err) && choose_modules(out, err);
+           heft_plan_leave_metadata(plan, exports, "torch files", err) && choose_modules(out, err);
 }
 
 void heft_torch_out_release(struct heft_torch_out *out)
 {
-    if (out->cargo->keeps_tree)
+    if (out->exports->keeps_tree)
         heft_free(out->items);
     heft_free(out->origin);
     heft_free(out->alone);
@@ -245,11 +246,11 @@ bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *pie
                         struct heft_error *err)
 {
     const struct heft_row *like = piece->like;
-    struct heft_item item = {
+    struct heft_export_item item = {
         .row = like, .name = like->name, .as = piece->as, .bytes = heft_torch_bytes(piece)};
 
     piece->at = out->plan->files[out->file].size;
-    if (!like->parts && !like->stride && like->bytes == piece->hull.end - piece->hull.begin)
+    if (!like->parts && !like->stride && like->bytes == piece->range.end - piece->range.begin)
         return heft_plan_item(out->plan, out->file, &item, err); /* the row is all of the piece */
     if (!like->parts)
         item.row = row_of(out, piece, err);
@@ -260,11 +261,11 @@ void heft_torch_out_place(struct heft_torch_out *out)
 {
     for (size_t i = 0; i < out->n_items; i++) {
         const uint32_t origin = out->origin ? out->origin[i] : (uint32_t)i;
-        const struct heft_item *item = &out->items[i];
+        const struct heft_export_item *item = &out->items[i];
         const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
 
         if (origin != HEFT_NONE)
-            out->cargo->items[origin].at =
+            out->exports->items[origin].at =
                 piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
     }
 }

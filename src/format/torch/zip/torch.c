@@ -90,5 +90,5 @@ const struct heft_format heft_format_torch = {
     .keeps_tree = true,
     .keeps_strides = true,
     .layouts = heft_torch_layouts,
-    .holds = heft_torch_holds,
+    .supports_dtype = heft_torch_supports_dtype,
 };

@@ -124,9 +124,9 @@ HEFT_CHECKED bool heft_torch_read_script(struct heft_torch_zip *z, struct heft_e
 
 /* ---- torch_verify.c ---- */
 
-struct heft_listener;
+struct heft_reporter;
 /* Data descriptors: heft_format's verify. */
 HEFT_CHECKED bool heft_torch_verify(const struct heft_model *model, uint32_t source,
-                                    const struct heft_listener *to, struct heft_error *err);
+                                    const struct heft_reporter *to, struct heft_error *err);
 
 #endif

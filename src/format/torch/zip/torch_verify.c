@@ -8,7 +8,7 @@
 #include "format/torch/zip/torch_archive.h"
 
 struct telling {
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint32_t source;
 };
 
@@ -16,11 +16,11 @@ static void tell(void *ctx, uint64_t offset, const char *text)
 {
     const struct telling *t = ctx;
 
-    t->to->tell(t->to->ctx, HEFT_FINDING, t->source, offset, text);
+    t->to->report(t->to->ctx, HEFT_FINDING, t->source, offset, text);
 }
 
 bool heft_torch_verify(const struct heft_model *model, uint32_t source,
-                       const struct heft_listener *to, struct heft_error *err)
+                       const struct heft_reporter *to, struct heft_error *err)
 {
     const struct heft_zip_limits limits = {
         .entries = heft_limit_entries(&model->limits, model->file_bytes),

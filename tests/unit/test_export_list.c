@@ -1,4 +1,4 @@
-/* test_cargo.c: selecting, renaming, casting, and freeing of ties as the hub does it. */
+/* test_export_list.c: selecting, renaming, casting, and freeing of ties as the hub does it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/cargo.h"
+#include "core/export_list.h"
 #include "format/formats.h"
 
 static uint8_t data[4096];
@@ -15,7 +15,7 @@ static uint8_t data[4096];
 struct bench {
     struct heft_model model;
     struct heft_arena mem;
-    struct heft_cargo cargo;
+    struct heft_export_list exports;
     struct heft_error err;
 };
 
@@ -58,13 +58,13 @@ static void row(struct bench *b, const char *name, uint32_t s, uint64_t from, ui
 
 static bool load(struct bench *b, const struct heft_convert_options *options)
 {
-    assert_true(heft_model_settle(&b->model, &b->err));
-    return heft_cargo_load(&b->cargo, &b->model, options, &b->mem, &b->err);
+    assert_true(heft_model_validate(&b->model, &b->err));
+    return heft_export_load(&b->exports, &b->model, options, &b->mem, &b->err);
 }
 
 static void close_bench(struct bench *b)
 {
-    heft_cargo_release(&b->cargo);
+    heft_export_release(&b->exports);
     heft_arena_release(&b->mem);
     heft_model_release(&b->model);
 }
@@ -74,9 +74,9 @@ static void expect_names(const struct bench *b, const char *want)
 {
     char got[512] = "";
 
-    for (size_t i = 0; i < b->cargo.n_items; i++) {
+    for (size_t i = 0; i < b->exports.n_items; i++) {
         strcat(got, i ? " " : "");
-        strcat(got, b->cargo.items[i].name.p);
+        strcat(got, b->exports.items[i].name.p);
     }
     assert_string_equal(got, want);
 }
@@ -86,11 +86,11 @@ static void expect_metadata(const struct bench *b, const char *want)
 {
     char got[512] = "";
 
-    for (size_t i = 0; i < b->cargo.n_metadata; i++) {
+    for (size_t i = 0; i < b->exports.n_metadata; i++) {
         strcat(got, i ? " " : "");
-        strcat(got, b->cargo.metadata[i].key.p);
+        strcat(got, b->exports.metadata[i].key.p);
         strcat(got, ":");
-        strcat(got, b->cargo.metadata[i].value.p);
+        strcat(got, b->exports.metadata[i].value.p);
     }
     assert_string_equal(got, want);
 }
@@ -109,7 +109,7 @@ static void the_first_complete_name_is_kept(void **state)
     row(&b, "a_part", s, 0, 8, HEFT_U8, NULL);
     row(&b, "b", s, 0, 64, HEFT_U8, NULL);
     row(&b, "own", storage(&b, 4), 0, 4, HEFT_U8, NULL);
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "a_part b own");
     expect_metadata(&b, "z:b");
     close_bench(&b);
@@ -127,7 +127,7 @@ static void what_the_hub_refuses_keeps_its_own_bytes(void **state)
     row(&b, "left", halves, 0, 32, HEFT_U8, NULL);
     row(&b, "right", halves, 32, 32, HEFT_U8, NULL);
     row(&b, "slice", slice, 8, 8, HEFT_U8, NULL);
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "left right slice");
     expect_metadata(&b, "");
     close_bench(&b);
@@ -147,7 +147,7 @@ static void another_view_keeps_its_own_bytes(void **state)
     row(&b, "second", every, 0, 32, HEFT_U8, &two);
     row(&b, "whole", one, 0, 64, HEFT_U8, NULL);
     row(&b, "expanded", one, 0, 64, HEFT_U8, &zero);
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "every second whole expanded");
     expect_metadata(&b, "");
     close_bench(&b);
@@ -165,7 +165,7 @@ static void runs_are_cut_where_the_hub_cuts_them(void **state)
     row(&b, "copy", s, 0, 100, HEFT_U8, NULL);
     row(&b, "low", s, 10, 10, HEFT_U8, NULL);
     row(&b, "mid", s, 30, 10, HEFT_U8, NULL); /* begins after low's end: a run of its own */
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "all low mid");
     expect_metadata(&b, "copy:all");
     close_bench(&b);
@@ -184,7 +184,7 @@ static void users_metadata_wins_over_a_tie(void **state)
     s = storage(&b, 8);
     row(&b, "a", s, 0, 8, HEFT_U8, NULL);
     row(&b, "b", s, 0, 8, HEFT_U8, NULL);
-    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    assert_true(load(&b, &options) && heft_export_untie(&b.exports, &options, &b.err));
     expect_names(&b, "a");
     expect_metadata(&b, "b:mine k:v");
     close_bench(&b);
@@ -204,7 +204,7 @@ static void a_tie_that_is_cast_otherwise_is_none(void **state)
     row(&b, "b", s, 0, 2, HEFT_F32, NULL);
     row(&b, "c", s, 0, 2, HEFT_F32, NULL);
     row(&b, "d", s, 0, 2, HEFT_F32, NULL);
-    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    assert_true(load(&b, &options) && heft_export_untie(&b.exports, &options, &b.err));
     expect_names(&b, "a b c");
     expect_metadata(&b, "d:a");
     close_bench(&b);
@@ -227,7 +227,7 @@ static void the_name_that_is_asked_for_stays(void **state)
     row(&b, "a.wte", s, 0, 8, HEFT_U8, NULL);
     row(&b, "part", s, 0, 4, HEFT_U8, NULL);
     row(&b, "top", s, 0, 8, HEFT_U8, NULL);
-    assert_true(load(&b, &options) && heft_cargo_untie(&b.cargo, &options, &b.err));
+    assert_true(load(&b, &options) && heft_export_untie(&b.exports, &options, &b.err));
     expect_names(&b, "a.embed part");
     expect_metadata(&b, "a.head:a.embed top:a.embed heft.ties:a.head\ntop");
     close_bench(&b);
@@ -248,12 +248,12 @@ static void what_would_be_read_otherwise_is_listed(void **state)
     row(&b, "a", s, 0, 8, HEFT_U8, NULL);
     row(&b, "b", s, 0, 8, HEFT_U8, NULL);
     row(&b, "c", s, 0, 8, HEFT_U8, NULL);
-    assert_true(load(&b, &keeping) && heft_cargo_untie(&b.cargo, &keeping, &b.err));
+    assert_true(load(&b, &keeping) && heft_export_untie(&b.exports, &keeping, &b.err));
     expect_metadata(&b, "a:b c:b heft.ties:a\nc");
     close_bench(&b);
     open_bench(&b);
     row(&b, "a", storage(&b, 8), 0, 8, HEFT_U8, NULL);
-    assert_true(load(&b, &noting) && heft_cargo_untie(&b.cargo, &noting, &b.err));
+    assert_true(load(&b, &noting) && heft_export_untie(&b.exports, &noting, &b.err));
     expect_metadata(&b, "key:a heft.ties:");
     close_bench(&b);
 }
@@ -309,18 +309,18 @@ static void a_wildcard_casts_floats_and_a_name_casts_all(void **state)
     row(&b, "count", storage(&b, 32), 0, 4, HEFT_I64, NULL);
     row(&b, "keep", storage(&b, 16), 0, 4, HEFT_F32, NULL);
     assert_true(load(&b, &options));
-    assert_int_equal(b.cargo.items[0].as, HEFT_BF16);
-    assert_int_equal(b.cargo.items[0].bytes, 8);
-    assert_int_equal(b.cargo.items[1].as, HEFT_F32);
-    assert_int_equal(b.cargo.items[2].as, HEFT_I64);
-    assert_int_equal(b.cargo.items[3].as, HEFT_F64);
+    assert_int_equal(b.exports.items[0].as, HEFT_BF16);
+    assert_int_equal(b.exports.items[0].bytes, 8);
+    assert_int_equal(b.exports.items[1].as, HEFT_F32);
+    assert_int_equal(b.exports.items[2].as, HEFT_I64);
+    assert_int_equal(b.exports.items[3].as, HEFT_F64);
     close_bench(&b);
 }
 
 static void empty_storages_stay_together(void **state)
 {
     struct bench b;
-    struct heft_cargo part;
+    struct heft_export_list part;
 
     (void)state;
     open_bench(&b);
@@ -328,11 +328,11 @@ static void empty_storages_stay_together(void **state)
     row(&b, "a", storage(&b, 8), 0, 8, HEFT_U8, NULL);
     row(&b, "b", storage(&b, 8), 0, 8, HEFT_U8, NULL);
     row(&b, "e2", storage(&b, 0), 0, 0, HEFT_F32, NULL);
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
-    assert_true(heft_cargo_split(&b.cargo, 8, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
+    assert_true(heft_export_split(&b.exports, 8, &b.err));
     expect_names(&b, "e1 a e2 b");
-    assert_int_equal(b.cargo.n_shards, 2);
-    part = heft_cargo_shard(&b.cargo, 1);
+    assert_int_equal(b.exports.n_shards, 2);
+    part = heft_export_shard(&b.exports, 1);
     assert_int_equal(part.n_items, 1);
     close_bench(&b);
 }
@@ -350,7 +350,7 @@ static void a_conjugated_name_keeps_its_own_bytes(void **state)
     row(&b, "plain", s, 0, 2, HEFT_C64, NULL);
     row(&b, "tied", s, 0, 2, HEFT_C64, NULL);
     b.model.rows[2].flags = HEFT_ROW_CONJ;
-    assert_true(load(&b, &plain) && heft_cargo_untie(&b.cargo, &plain, &b.err));
+    assert_true(load(&b, &plain) && heft_export_untie(&b.exports, &plain, &b.err));
     expect_names(&b, "conj plain");
     expect_metadata(&b, "tied:conj");
     close_bench(&b);

@@ -1,4 +1,4 @@
-/* cargo_untie.c: of tied names one stays.
+/* export_untie.c: of tied names one stays.
  *
  *     storage   |----------------|     row-major bytes of all of it: complete
  *     embed     |================|     kept: the first complete name
@@ -7,7 +7,7 @@
  *
  * That is what huggingface_hub does, with one exception: the hub drops `rows`, too, and records it
  * in the same way, so that its shape and its place are lost. */
-#include "core/cargo.h"
+#include "core/export_list.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ struct alias {
 };
 
 struct untier {
-    struct heft_cargo *cargo;
+    struct heft_export_list *exports;
     const struct heft_convert_options *options;
     uint32_t *head, *next; /* items of a storage, in order; HEFT_NONE ends */
     struct alias *aliases; /* room for all */
@@ -81,7 +81,7 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
 
     *n = 0;
     for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
-        const struct heft_item *item = &u->cargo->items[i];
+        const struct heft_export_item *item = &u->exports->items[i];
         const struct heft_row *row = item->row;
         const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
         const uint64_t start = row->bytes > 0 ? row->offset : 0;
@@ -91,8 +91,8 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
             plain = plain && flat_extent(row, &last);
             stop = row->offset + last * size + size;
         }
-        u->aliases[(*n)++] = (struct alias){start, stop, item->name, i,
-                                            is_complete(row, &u->cargo->model->storages[storage])};
+        u->aliases[(*n)++] = (struct alias){
+            start, stop, item->name, i, is_complete(row, &u->exports->model->storages[storage])};
     }
     return plain;
 }
@@ -108,7 +108,7 @@ static bool same_strides(const struct heft_row *a, const struct heft_row *b)
     return true;
 }
 
-static bool same_view(const struct heft_item *x, const struct heft_item *y)
+static bool same_view(const struct heft_export_item *x, const struct heft_export_item *y)
 {
     const struct heft_row *a = x->row, *b = y->row;
 
@@ -123,18 +123,19 @@ static bool same_view(const struct heft_item *x, const struct heft_item *y)
 static bool drop(struct untier *u, const struct alias *alias, const struct alias *kept,
                  struct heft_error *err)
 {
-    struct heft_cargo *cargo = u->cargo;
+    struct heft_export_list *exports = u->exports;
     const struct heft_pair record = {.key = alias->name, .value = kept->name};
     struct heft_tied tied = {alias->name, kept->name, false};
 
-    if (!same_view(&cargo->items[alias->item], &cargo->items[kept->item]) ||
+    if (!same_view(&exports->items[alias->item], &exports->items[kept->item]) ||
         heft_tie_is_reserved(alias->name))
         return true;
     u->dropped[alias->item] = true;
-    if (!heft_cargo_add_metadata(cargo, &record, &tied.is_recorded, err) ||
-        !heft_grow(&cargo->tied, &cargo->cap_tied, cargo->n_tied, 1, sizeof *cargo->tied, err))
+    if (!heft_export_add_metadata(exports, &record, &tied.is_recorded, err) ||
+        !heft_grow(&exports->tied, &exports->cap_tied, exports->n_tied, 1, sizeof *exports->tied,
+                   err))
         return false;
-    cargo->tied[cargo->n_tied++] = tied;
+    exports->tied[exports->n_tied++] = tied;
     return true;
 }
 
@@ -143,7 +144,7 @@ static bool drop(struct untier *u, const struct alias *alias, const struct alias
 static size_t rank_of(const struct untier *u, const struct alias *alias)
 {
     const struct heft_convert_options *options = u->options;
-    const struct heft_item *item = &u->cargo->items[alias->item];
+    const struct heft_export_item *item = &u->exports->items[alias->item];
 
     for (size_t i = 0; i < options->n_rules; i++)
         if (options->rules[i].kind == HEFT_RULE_KEEP_TIED &&
@@ -159,7 +160,7 @@ static size_t choose_kept(const struct untier *u, const struct alias *run, size_
 
     for (size_t i = first + 1; i < n; i++)
         if (run[i].complete && rank_of(u, &run[i]) < rank_of(u, &run[best]) &&
-            same_view(&u->cargo->items[run[i].item], &u->cargo->items[run[first].item]))
+            same_view(&u->exports->items[run[i].item], &u->exports->items[run[first].item]))
             best = i;
     return best;
 }
@@ -200,12 +201,12 @@ static bool untie_group(struct untier *u, uint32_t storage, struct heft_error *e
     return true;
 }
 
-static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_arena *scratch,
-                        struct heft_error *err)
+static bool untier_init(struct untier *u, struct heft_export_list *exports,
+                        struct heft_arena *scratch, struct heft_error *err)
 {
-    const size_t storages = cargo->model->n_storages, n = cargo->n_items;
+    const size_t storages = exports->model->n_storages, n = exports->n_items;
 
-    u->cargo = cargo;
+    u->exports = exports;
     u->head = heft_arena_alloc(scratch, (storages + 1) * sizeof *u->head, err);
     u->next = heft_arena_alloc(scratch, (n + 1) * sizeof *u->next, err);
     u->aliases = heft_arena_zero(scratch, n + 1, sizeof *u->aliases, err);
@@ -214,7 +215,7 @@ static bool untier_init(struct untier *u, struct heft_cargo *cargo, struct heft_
         return false;
     memset(u->head, 0xff, (storages + 1) * sizeof *u->head);
     for (uint32_t i = (uint32_t)n; i-- > 0;) {
-        const struct heft_row *const row = cargo->items[i].row;
+        const struct heft_row *const row = exports->items[i].row;
 
         if (row->parts) /* its storages are its own */
             continue;
@@ -233,21 +234,21 @@ static bool has_ties(const struct heft_storage *storage)
 /* Storages in the order in which the items first name them. */
 static bool untie_all(struct untier *u, struct heft_error *err)
 {
-    struct heft_cargo *cargo = u->cargo;
+    struct heft_export_list *exports = u->exports;
     size_t kept = 0;
 
-    for (uint32_t i = 0; i < cargo->n_items; i++) {
-        const uint32_t storage = cargo->items[i].row->storage;
+    for (uint32_t i = 0; i < exports->n_items; i++) {
+        const uint32_t storage = exports->items[i].row->storage;
 
-        if (u->head[storage] == i && has_ties(&cargo->model->storages[storage]) &&
+        if (u->head[storage] == i && has_ties(&exports->model->storages[storage]) &&
             !untie_group(u, storage, err))
             return false;
     }
-    for (uint32_t i = 0; i < cargo->n_items; i++)
+    for (uint32_t i = 0; i < exports->n_items; i++)
         if (!u->dropped[i])
-            cargo->items[kept++] = cargo->items[i];
-    cargo->n_items = kept;
-    cargo->untied = true;
+            exports->items[kept++] = exports->items[i];
+    exports->n_items = kept;
+    exports->untied = true;
     return true;
 }
 
@@ -259,14 +260,15 @@ static bool has_item(const struct heft_strmap *items, struct heft_str name)
 }
 
 /* Whether the user's own metadata would be read as the record of a tie. */
-static bool looks_tied(const struct heft_cargo *cargo, const struct heft_convert_options *options,
-                       bool *yes, struct heft_error *err)
+static bool looks_tied(const struct heft_export_list *exports,
+                       const struct heft_convert_options *options, bool *yes,
+                       struct heft_error *err)
 {
     struct heft_strmap items = {0};
     bool ok = true;
 
-    for (uint32_t i = 0; ok && i < cargo->n_items; i++)
-        ok = heft_strmap_set(&items, cargo->items[i].name, i, err);
+    for (uint32_t i = 0; ok && i < exports->n_items; i++)
+        ok = heft_strmap_set(&items, exports->items[i].name, i, err);
     *yes = false;
     for (size_t i = 0; ok && i < options->n_rules; i++)
         *yes = *yes || (options->rules[i].kind == HEFT_RULE_METADATA &&
@@ -285,17 +287,17 @@ static bool has_metadata_rule(const struct heft_convert_options *options)
 }
 
 /* Lists the ties where the records alone would be read otherwise. */
-static bool vouch(struct heft_cargo *cargo, const struct heft_convert_options *options,
+static bool vouch(struct heft_export_list *exports, const struct heft_convert_options *options,
                   struct heft_error *err)
 {
     struct heft_pair all = {.key = HEFT_STR(HEFT_TIES_KEY)};
     struct heft_buf lines = {0};
     bool is_wanted = false, is_new;
 
-    if (has_metadata_rule(options) && !looks_tied(cargo, options, &is_wanted, err))
+    if (has_metadata_rule(options) && !looks_tied(exports, options, &is_wanted, err))
         return false;
-    for (size_t i = 0; i < cargo->n_tied; i++) {
-        const struct heft_tied *tied = &cargo->tied[i];
+    for (size_t i = 0; i < exports->n_tied; i++) {
+        const struct heft_tied *tied = &exports->tied[i];
 
         if (!tied->is_recorded)
             continue;
@@ -307,17 +309,17 @@ static bool vouch(struct heft_cargo *cargo, const struct heft_convert_options *o
         heft_buf_release(&lines);
         return true;
     }
-    return heft_buf_take(&lines, cargo->mem, &all.value, err) &&
-           heft_cargo_add_metadata(cargo, &all, &is_new, err);
+    return heft_buf_take(&lines, exports->mem, &all.value, err) &&
+           heft_export_add_metadata(exports, &all, &is_new, err);
 }
 
-bool heft_cargo_untie(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                      struct heft_error *err)
+bool heft_export_untie(struct heft_export_list *exports, const struct heft_convert_options *options,
+                       struct heft_error *err)
 {
     struct heft_arena scratch = {0};
     struct untier u = {.options = options};
-    const bool ok =
-        untier_init(&u, cargo, &scratch, err) && untie_all(&u, err) && vouch(cargo, options, err);
+    const bool ok = untier_init(&u, exports, &scratch, err) && untie_all(&u, err) &&
+                    vouch(exports, options, err);
 
     heft_arena_release(&scratch);
     return ok;

@@ -1,7 +1,7 @@
-/* strangers.c: files and folders that are none of ours, and known: what they are, and what to do. The
+/* unsupported_signatures.c: files and folders that are none of ours, and known: what they are, and what to do. The
  * one place for them. A wrong name would be worse than none, so that marks are sure ones: a magic
  * number of four bytes or more, or a structure that was followed. */
-#include "core/strangers.h"
+#include "core/unsupported_signatures.h"
 
 #include <stdio.h>
 
@@ -176,7 +176,7 @@ static bool refuse_unknown(const struct heft_probe *probe, struct heft_error *er
                      begin);
 }
 
-bool heft_stranger_refuse(const struct heft_probe *probe, struct heft_error *err)
+bool heft_unsupported_refuse(const struct heft_probe *probe, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(magics); i++)
         if (heft_within(magics[i].at, magics[i].n, probe->head.n) &&
@@ -219,7 +219,7 @@ static bool has_name(const char *const *names, size_t n, const char *glob)
     return false;
 }
 
-bool heft_stranger_refuse_folder(const char *const *names, size_t n, struct heft_error *err)
+bool heft_unsupported_refuse_folder(const char *const *names, size_t n, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(folders); i++)
         if (has_name(names, n, folders[i].first) &&

@@ -1,4 +1,4 @@
-/* tf_saved_about.c: what info says of a SavedModel: a tree, the same for the binary and the text form.
+/* tf_saved_file_info.c: what info says of a SavedModel: a tree, the same for the binary and the text form.
  *
  *     "schema_version": 1,
  *     "metagraphs": [{"tags": […], "tensorflow_version": …,
@@ -27,8 +27,8 @@ bool heft_tf_key(struct heft_arena *mem, struct heft_str raw, struct heft_str *o
     return heft_buf_take(&escaped, mem, out, err);
 }
 
-bool heft_tf_about_dtype(struct heft_arena *mem, struct heft_node *in, uint32_t dtype,
-                         struct heft_error *err)
+bool heft_tf_file_info_dtype(struct heft_arena *mem, struct heft_node *in, uint32_t dtype,
+                             struct heft_error *err)
 {
     const struct heft_tf_dtype *const known = heft_tf_dtype(dtype);
     const char *name = dtype ? "UNKNOWN" : "INVALID";
@@ -40,8 +40,8 @@ bool heft_tf_about_dtype(struct heft_arena *mem, struct heft_node *in, uint32_t 
     return heft_tree_text(mem, in, KEY("dtype"), heft_str_of(name), err);
 }
 
-bool heft_tf_about_shape(struct heft_arena *mem, struct heft_node *in,
-                         const struct heft_tf_shape *shape, struct heft_error *err)
+bool heft_tf_file_info_shape(struct heft_arena *mem, struct heft_node *in,
+                             const struct heft_tf_shape *shape, struct heft_error *err)
 {
     struct heft_node *list;
     bool ok;
@@ -84,9 +84,9 @@ static bool put_info(struct heft_tf_saving *s, const struct heft_tf_graph *g, st
         return false;
     dict = heft_tree_dict(mem, in, key, s->err);
     return dict && heft_tree_text(mem, dict, KEY("tensor"), info->tensor, s->err) &&
-           heft_tf_about_dtype(mem, dict, info->dtype, s->err) &&
+           heft_tf_file_info_dtype(mem, dict, info->dtype, s->err) &&
            (!info->is_ref || heft_tree_bool(mem, dict, KEY("ref"), true, s->err)) &&
-           heft_tf_about_shape(mem, dict, &info->shape, s->err) &&
+           heft_tf_file_info_shape(mem, dict, &info->shape, s->err) &&
            ((!info->is_sparse && !info->is_composite) ||
             heft_tree_text(mem, dict, KEY("form"), heft_str_of(form_of(info)), s->err));
 }
@@ -234,18 +234,18 @@ static bool put_graph(struct heft_tf_saving *s, const struct heft_tf_graph *g,
 
     return dict && put_texts(s, dict, KEY("tags"), g->tags, g->n_tags) &&
            put_signatures(s, g, dict) &&
-           heft_tf_restore_about(s, (size_t)(g - s->saved->graphs), dict) &&
+           heft_tf_restore_file_info(s, (size_t)(g - s->saved->graphs), dict) &&
            put_assets(s, g, dict) && put_saver(s, g, dict) && put_collections(s, g, dict) &&
            put_versions(s, g, dict) &&
            heft_tree_number(mem, dict, KEY("nodes"), (int64_t)g->n_nodes, s->err) &&
            put_functions(s, g, dict) && put_ops(s, g, dict) &&
-           (!g->has_objects || heft_tf_about_functions(s, g, dict));
+           (!g->has_objects || heft_tf_file_info_functions(s, g, dict));
 }
 
-bool heft_tf_saved_about(struct heft_tf_saving *s)
+bool heft_tf_saved_file_info(struct heft_tf_saving *s)
 {
     struct heft_arena *const mem = &s->model->mem;
-    struct heft_node *const root = heft_model_about(s->model, s->err);
+    struct heft_node *const root = heft_model_file_info(s->model, s->err);
     struct heft_node *list = NULL;
     bool ok =
         root &&

@@ -1,4 +1,4 @@
-/* left_out.c: what a conversion leaves out because it is no tensor: values, blobs, metadata. Most
+/* excluded_values.c: what a conversion leaves out because it is no tensor: values, blobs, metadata. Most
  * formats leave it with a note; one without any place for it is not to lose it in silence. */
 #include "core/convert.h"
 #include "core/select.h"
@@ -227,9 +227,9 @@ static bool note_orders(struct heft_conversion *c, struct heft_error *err)
 {
     struct left_out left = {0};
 
-    for (size_t i = 0; !c->format->keeps_strides && i < c->cargo.n_items; i++)
-        if (c->cargo.items[i].row->order)
-            leave_out(&left, c->cargo.items[i].name);
+    for (size_t i = 0; !c->format->keeps_strides && i < c->exports.n_items; i++)
+        if (c->exports.items[i].row->order)
+            leave_out(&left, c->exports.items[i].name);
     return note_names(c, &left, "made row-major, dim_order is lost (torch would keep it)", err);
 }
 
@@ -281,7 +281,7 @@ static bool note_told(struct heft_conversion *c, struct heft_error *err)
     return true;
 }
 
-static bool is_kernel(const struct heft_item *item)
+static bool is_kernel(const struct heft_export_item *item)
 {
     return (heft_str_ends(item->from, "/kernel") || heft_str_ends(item->from, ".kernel")) &&
            heft_str_ends(item->name, "weight") && item->row->rank > 1;
@@ -292,9 +292,9 @@ static bool note_kernels(struct heft_conversion *c, struct heft_error *err)
 {
     struct left_out left = {0};
 
-    for (size_t i = 0; i < c->cargo.n_items; i++)
-        if (is_kernel(&c->cargo.items[i]))
-            leave_out(&left, c->cargo.items[i].name);
+    for (size_t i = 0; i < c->exports.n_items; i++)
+        if (is_kernel(&c->exports.items[i]))
+            leave_out(&left, c->exports.items[i].name);
     return note_names(c, &left,
                       "renamed, not transposed: kernels of TensorFlow are [in, out], weights of "
                       "torch [out, in]",
@@ -310,32 +310,32 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     const bool refuses = c->format->refuses_values;
     struct left_out left = {0};
 
-    if (from && !c->cargo.keeps_tree && !leave_values(c->model, root, from, &left, err)) {
+    if (from && !c->exports.keeps_tree && !leave_values(c->model, root, from, &left, err)) {
         heft_buf_release(&left.names);
         return false;
     }
-    for (size_t i = 0; refuses && i < c->cargo.n_metadata; i++)
-        leave_out(&left, c->cargo.metadata[i].key);
+    for (size_t i = 0; refuses && i < c->exports.n_metadata; i++)
+        leave_out(&left, c->exports.metadata[i].key);
     if (refuses && left.n && !options->drop_metadata)
         return refuse(c, &left, err);
-    for (size_t i = 0; !c->format->keeps_blobs && i < c->cargo.n_blobs; i++)
-        leave_out(&left, c->cargo.blobs[i].name);
+    for (size_t i = 0; !c->format->keeps_blobs && i < c->exports.n_blobs; i++)
+        leave_out(&left, c->exports.blobs[i].name);
     return note_told(c, err) && note_differing(c, options, err) && note_kernels(c, err) &&
            note_left(c, options->strict, err) && note_wanted(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);
 }
 
-bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_cargo *cargo,
+bool heft_plan_leave_metadata(struct heft_plan *plan, const struct heft_export_list *exports,
                               const char *what, struct heft_error *err)
 {
     struct left_out left = {0};
     const char *names;
 
-    if (cargo->n_metadata == 0 || cargo->n_shards > 1)
+    if (exports->n_metadata == 0 || exports->n_shards > 1)
         return true;
-    for (size_t i = 0; i < cargo->n_metadata; i++)
-        leave_out(&left, cargo->metadata[i].key);
+    for (size_t i = 0; i < exports->n_metadata; i++)
+        leave_out(&left, exports->metadata[i].key);
     return take_names(&left, plan->mem, &names, err) &&
            heft_plan_note(
                plan,

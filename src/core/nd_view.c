@@ -1,5 +1,5 @@
-/* box.c: elements from the scratch to their places. */
-#include "core/box.h"
+/* nd_view.c: elements from the scratch to their places. */
+#include "core/nd_view.h"
 
 enum { TILE = 64 }; /* elements: a tile of a transposition stays in the first-level cache */
 
@@ -72,10 +72,10 @@ static struct heft_dim take_smallest(struct heft_dim *dims, unsigned *n, bool in
 
 /* The inner loop runs along the destination, the next
  * along the scratch, and in tiles where these are different dimensions. */
-void heft_box_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims, unsigned n,
-                      uint32_t each)
+void heft_nd_view_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims,
+                          unsigned n, uint32_t each)
 {
-    struct heft_dim rest[HEFT_BOX_DIMS];
+    struct heft_dim rest[HEFT_ND_VIEW_DIMS];
     struct heft_dim a, b;
     struct heft_walk walk;
 

@@ -1,4 +1,4 @@
-/* lost.c: conversions of what is left: tensors that are lost are named and left out. */
+/* salvage_report.c: conversions of what is left: tensors that are lost are named and left out. */
 #include "core/convert.h"
 #include "core/select.h"
 
@@ -35,7 +35,7 @@ bool heft_conversion_lose_unreadable(struct heft_conversion *c,
 
 struct check {
     struct heft_conversion *c;
-    bool *wanted;         /* storages of the cargo */
+    bool *wanted;         /* storages of the exports */
     const char **reasons; /* a storage: why what lies on it is lost, or NULL */
 };
 
@@ -94,19 +94,19 @@ static const char *reason_of(const struct check *check, const struct heft_row *r
 
 static bool take_out(const struct check *check, struct heft_error *err)
 {
-    struct heft_cargo *cargo = &check->c->cargo;
+    struct heft_export_list *exports = &check->c->exports;
     size_t kept = 0;
 
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        const struct heft_item item = cargo->items[i];
+    for (size_t i = 0; i < exports->n_items; i++) {
+        const struct heft_export_item item = exports->items[i];
         const char *reason = reason_of(check, item.row);
 
         if (!reason)
-            cargo->items[kept++] = item;
+            exports->items[kept++] = item;
         else if (!add_lost(check->c, item.row->name.p, reason, err))
             return false;
     }
-    cargo->n_items = kept;
+    exports->n_items = kept;
     return true;
 }
 
@@ -141,9 +141,9 @@ bool heft_conversion_lose_damaged(struct heft_conversion *c, struct heft_error *
         return false;
     check.wanted = heft_calloc(n, sizeof *check.wanted, err);
     check.reasons = check.wanted ? heft_calloc(n, sizeof *check.reasons, err) : NULL;
-    for (size_t i = 0; check.reasons && i < c->cargo.n_items; i++)
-        for (uint32_t k = 0; k < heft_row_pieces(c->cargo.items[i].row); k++)
-            check.wanted[heft_row_storage(c->cargo.items[i].row, k)] = true;
+    for (size_t i = 0; check.reasons && i < c->exports.n_items; i++)
+        for (uint32_t k = 0; k < heft_row_pieces(c->exports.items[i].row); k++)
+            check.wanted[heft_row_storage(c->exports.items[i].row, k)] = true;
     how.wanted = check.wanted;
     ok = check.reasons && heft_exec_verify(c->model, NULL, &how, note_bad, &check, err) &&
          try_all_unpacked(&check, err) && take_out(&check, err);

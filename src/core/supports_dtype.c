@@ -1,10 +1,10 @@
-/* holds.c: which dtypes a format can be written with, and what to cast the others to. */
+/* supports_dtype.c: which dtypes a format can be written with, and what to cast the others to. */
 #include "core/cast.h"
 #include "core/registry.h"
 
-bool heft_registry_holds(const struct heft_format *format, enum heft_dtype dtype)
+bool heft_registry_supports_dtype(const struct heft_format *format, enum heft_dtype dtype)
 {
-    return format->holds ? format->holds(dtype) : heft_dtype_bits(dtype) > 0;
+    return format->supports_dtype ? format->supports_dtype(dtype) : heft_dtype_bits(dtype) > 0;
 }
 
 /* In which order casts are looked for: of integers those that keep every value, the smallest first. */
@@ -35,7 +35,7 @@ enum heft_dtype heft_registry_instead(const struct heft_format *format, enum hef
     const enum heft_dtype *to = candidates_for(dtype);
 
     while (*to < HEFT_DTYPE_COUNT &&
-           (!heft_registry_holds(format, *to) || !heft_cast_known(dtype, *to)))
+           (!heft_registry_supports_dtype(format, *to) || !heft_cast_known(dtype, *to)))
         to++;
     return *to;
 }

@@ -1,15 +1,15 @@
-/* strangers.h: files and folders of other formats, known by sure marks, and what to do with them. */
-#ifndef HEFT_STRANGERS_H
-#define HEFT_STRANGERS_H
+/* unsupported_signatures.h: files and folders of other formats, known by sure marks, and what to do with them. */
+#ifndef HEFT_UNSUPPORTED_SIGNATURES_H
+#define HEFT_UNSUPPORTED_SIGNATURES_H
 
 #include "core/registry.h"
 
 /* Why a file that no format takes is none of ours. Always false. */
-bool heft_stranger_refuse(const struct heft_probe *probe, struct heft_error *err);
+bool heft_unsupported_refuse(const struct heft_probe *probe, struct heft_error *err);
 /* True, with *err filled, where the names in a folder are those of a stranger. */
-bool heft_stranger_refuse_folder(const char *const *names, size_t n, struct heft_error *err);
+bool heft_unsupported_refuse_folder(const char *const *names, size_t n, struct heft_error *err);
 
-/* ---- stranger_marks.c: whether the structure of a file's head is that of … ---- */
+/* ---- unsupported_marks.c: whether the structure of a file's head is that of … ---- */
 bool heft_looks_onnx(const struct heft_probe *probe);
 bool heft_looks_coreml(const struct heft_probe *probe);
 bool heft_looks_sentencepiece(const struct heft_probe *probe);

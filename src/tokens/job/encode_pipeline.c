@@ -1,4 +1,4 @@
-/* encode_line.c: text is filled into jobs of a quarter of a megabyte, cut where ids do not depend on
+/* encode_pipeline.c: text is filled into jobs of a quarter of a megabyte, cut where ids do not depend on
  * what is on the other side; workers encode them; ids are taken in order. A text without such a place
  * goes on from job to job through one encoder of its own. */
 #include "tokens/job/encode_front.h"
@@ -22,7 +22,7 @@
  * The words that a worker meets become fewer more slowly than its share of the text becomes less: of
  * 100 MB of code two workers learn 313 000 short words with 4 MiB of lines each, 277 000 with 8, and
  * one alone 232 000. */
-static size_t cache_of(const struct heft_encode_line *l, unsigned i)
+static size_t cache_of(const struct heft_encode_pipeline *l, unsigned i)
 {
     const uint64_t size = heft_input_list_bytes(l->plan->list),
                    bytes = size > 0 ? size : UINT64_MAX;
@@ -35,7 +35,7 @@ static size_t cache_of(const struct heft_encode_line *l, unsigned i)
 
 /* Made by the thread that needs it first, so that threads do so side by side. The text was checked
  * when it was read. */
-static struct heft_encoder *encoder_of(const struct heft_encode_line *l, unsigned i,
+static struct heft_encoder *encoder_of(const struct heft_encode_pipeline *l, unsigned i,
                                        struct heft_error *err)
 {
     const struct heft_encoder_options how = {l->plan->options.unicode, cache_of(l, i)};
@@ -48,7 +48,7 @@ static struct heft_encoder *encoder_of(const struct heft_encode_line *l, unsigne
 
 static bool work(void *ctx, unsigned worker, unsigned slot, struct heft_error *err)
 {
-    const struct heft_encode_line *l = ctx;
+    const struct heft_encode_pipeline *l = ctx;
     struct heft_job *job = &l->jobs[slot];
     const bool is_part = job->is_next || job->is_open;
     struct heft_encoder *e = encoder_of(l, is_part ? l->n_workers : worker, err);
@@ -57,7 +57,7 @@ static bool work(void *ctx, unsigned worker, unsigned slot, struct heft_error *e
            (!l->plan->out || heft_token_out_pack(l->plan->out, job, err));
 }
 
-static bool take_arrays(struct heft_encode_line *l, uint64_t item, struct heft_error *err)
+static bool take_arrays(struct heft_encode_pipeline *l, uint64_t item, struct heft_error *err)
 {
     struct heft_encoding *plan = l->plan;
     struct heft_input_item from;
@@ -73,7 +73,7 @@ static bool take_arrays(struct heft_encode_line *l, uint64_t item, struct heft_e
 
 static bool take(void *ctx, unsigned slot, struct heft_error *err)
 {
-    struct heft_encode_line *l = ctx;
+    struct heft_encode_pipeline *l = ctx;
     struct heft_encoding *plan = l->plan;
     struct heft_token_out *out = plan->out;
     struct heft_job *job = &l->jobs[slot];
@@ -111,11 +111,11 @@ static bool take(void *ctx, unsigned slot, struct heft_error *err)
 /* ---- filling -------------------------------------------------------------------------------- */
 
 /* The next job, with what is left of the one before. */
-static bool begin_job(struct heft_encode_line *l, struct heft_error *err)
+static bool begin_job(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     unsigned slot;
 
-    if (!heft_line_slot(l->line, &slot, err))
+    if (!heft_pipeline_slot(l->line, &slot, err))
         return false;
     l->job = &l->jobs[slot];
     heft_job_clear(l->job);
@@ -141,7 +141,7 @@ static bool is_broken(const struct heft_job *job)
 }
 
 /* Where the job is cut, at most at JOB, and not before its last mark; *is_open: where no cut is. */
-static size_t cut_of(const struct heft_encode_line *l, bool *is_open)
+static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
 {
     const struct heft_job *job = l->job;
     const size_t begin = job->n_marks ? job->marks[job->n_marks - 1].at : 0;
@@ -160,7 +160,7 @@ static size_t cut_of(const struct heft_encode_line *l, bool *is_open)
 }
 
 /* Hands the job in, up to a place where it may be cut. */
-static bool ship(struct heft_encode_line *l, struct heft_error *err)
+static bool ship(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     struct heft_job *job = l->job;
     const size_t cut = cut_of(l, &job->is_open);
@@ -172,10 +172,10 @@ static bool ship(struct heft_encode_line *l, struct heft_error *err)
     l->goes_on = job->is_open;
     l->job = NULL;
     /* The encoder of texts that go on is one: a text begins when the one before has ended. */
-    return heft_line_submit(l->line, job->is_next || job->is_open, err);
+    return heft_pipeline_submit(l->line, job->is_next || job->is_open, err);
 }
 
-static bool turn(struct heft_encode_line *l, size_t most_marks, struct heft_error *err)
+static bool turn(struct heft_encode_pipeline *l, size_t most_marks, struct heft_error *err)
 {
     l->is_fresh = false;
     while (l->job && (l->job->n >= FULL || l->job->n_marks >= most_marks)) {
@@ -186,7 +186,7 @@ static bool turn(struct heft_encode_line *l, size_t most_marks, struct heft_erro
     return l->job || begin_job(l, err);
 }
 
-bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
+bool heft_encode_room(struct heft_encode_pipeline *l, uint8_t **to, size_t *room,
                       struct heft_error *err)
 {
     if (!turn(l, MARKS, err))
@@ -197,19 +197,19 @@ bool heft_encode_room(struct heft_encode_line *l, uint8_t **to, size_t *room,
     return true;
 }
 
-bool heft_encode_mark(struct heft_encode_line *l, enum heft_mark_kind kind, uint64_t value,
+bool heft_encode_mark(struct heft_encode_pipeline *l, enum heft_mark_kind kind, uint64_t value,
                       struct heft_error *err)
 {
     /* Room is where a run can be gone on from: it gets to see most jobs end. */
     return turn(l, 2 * MARKS, err) && heft_job_mark(l->job, kind, value, err);
 }
 
-void heft_encode_save_rest(const struct heft_encode_line *l, struct heft_buf *place)
+void heft_encode_save_rest(const struct heft_encode_pipeline *l, struct heft_buf *place)
 {
     heft_journal_bytes(place, l->job->text, l->job->n);
 }
 
-bool heft_encode_load_rest(struct heft_encode_line *l, struct heft_cur *place,
+bool heft_encode_load_rest(struct heft_encode_pipeline *l, struct heft_cur *place,
                            struct heft_error *err)
 {
     const struct heft_bytes rest = heft_journal_take(place);
@@ -222,23 +222,23 @@ bool heft_encode_load_rest(struct heft_encode_line *l, struct heft_cur *place,
     return begin_job(l, err);
 }
 
-bool heft_encode_finish(struct heft_encode_line *l, struct heft_error *err)
+bool heft_encode_finish(struct heft_encode_pipeline *l, struct heft_error *err)
 {
     while (l->job)
         if (!ship(l, err) || (l->n_rest > 0 && !begin_job(l, err)))
             return false;
-    return heft_line_finish(l->line, err);
+    return heft_pipeline_finish(l->line, err);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *plan,
-                           struct heft_error *err)
+bool heft_encode_pipeline_init(struct heft_encode_pipeline *l, struct heft_encoding *plan,
+                               struct heft_error *err)
 {
-    struct heft_line_work how = {.work = work, .take = take, .ctx = l};
+    struct heft_pipeline_work how = {.work = work, .take = take, .ctx = l};
     const uint64_t bytes = heft_input_list_bytes(plan->list), shares = bytes / SHARE + 1;
 
-    *l = (struct heft_encode_line){.plan = plan};
+    *l = (struct heft_encode_pipeline){.plan = plan};
     l->n_workers = heft_pool_threads(plan->options.threads, bytes > 0 ? shares : UINT64_MAX);
     l->n_slots = l->n_workers > 1 ? 2 * l->n_workers + 1 : 1;
     how.threads = l->n_workers;
@@ -250,13 +250,13 @@ bool heft_encode_line_init(struct heft_encode_line *l, struct heft_encoding *pla
         return false;
     for (unsigned i = 0; i < l->n_slots; i++)
         l->jobs[i].count_only = !plan->format;
-    l->line = heft_line_new(&how, err);
+    l->line = heft_pipeline_new(&how, err);
     return l->line != NULL;
 }
 
-void heft_encode_line_release(struct heft_encode_line *l)
+void heft_encode_pipeline_release(struct heft_encode_pipeline *l)
 {
-    heft_line_free(l->line);
+    heft_pipeline_free(l->line);
     for (unsigned i = 0; l->encoders && i <= l->n_workers; i++)
         heft_encoder_free(l->encoders[i]);
     for (unsigned i = 0; l->jobs && i < l->n_slots; i++)

@@ -1,8 +1,8 @@
-/* torch_trail.c: remembers which opcodes made a row, where somebody asked (core/trail.h).
+/* torch_provenance.c: remembers which opcodes made a row, where somebody asked (core/provenance.h).
  *
  *     X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
- *     key_at                            └─ the trail's storage ─┘     made_at */
-#include "core/trail.h"
+ *     key_at                            └─ the provenance's storage ─┘     made_at */
+#include "core/provenance.h"
 #include "format/torch/pickle/torch_parts.h"
 
 #define LOCATION 64 /* bytes kept of "cuda:0" */
@@ -51,7 +51,7 @@ static struct heft_str text_of(const struct heft_torch *t, uint32_t node, struct
 
 /* The five fields, those of the id where it is a tuple. */
 static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
-                 struct heft_trail_storage *out, struct heft_error *err)
+                 struct heft_provenance_storage *out, struct heft_error *err)
 {
     const bool is_tuple = heft_torch_is(t, args, HEFT_PICKLE_TUPLE);
     const uint32_t elements = is_tuple ? heft_torch_item(t, args, 4) : HEFT_PICKLE_NIL;
@@ -68,48 +68,49 @@ static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, ui
            keep(t, location, &out->location, err);
 }
 
-/* The trail's number of a storage: the first row that looks into it enters it. */
+/* The provenance's number of a storage: the first row that looks into it enters it. */
 static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made, uint32_t *number,
                        struct heft_error *err)
 {
-    struct heft_trail *trail = t->model->trail;
+    struct heft_provenance *provenance = t->model->provenance;
     const uint32_t args = id_of(t, made);
     struct heft_torch_storage *from;
-    struct heft_trail_storage *s;
+    struct heft_provenance_storage *s;
 
     if (args == HEFT_PICKLE_NIL)
         return true;
     from = &t->storages[made->from - 1];
-    if (from->trail == 0) {
-        if (!heft_grow(&trail->storages, &trail->cap_storages, trail->n_storages, 1, sizeof *s,
-                       err))
+    if (from->provenance == 0) {
+        if (!heft_grow(&provenance->storages, &provenance->cap_storages, provenance->n_storages, 1,
+                       sizeof *s, err))
             return false;
-        s = &trail->storages[trail->n_storages];
+        s = &provenance->storages[provenance->n_storages];
         s->storage = made->row.storage;
         if (!fill(t, from, args, s, err))
             return false;
-        from->trail = (uint32_t)++trail->n_storages; /* fewer than nodes */
+        from->provenance = (uint32_t)++provenance->n_storages; /* fewer than nodes */
     }
-    *number = from->trail - 1;
+    *number = from->provenance - 1;
     return true;
 }
 
-bool heft_torch_keep_trail(struct heft_torch *t, uint32_t key, uint32_t node,
-                           const struct heft_torch_made *made, struct heft_error *err)
+bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
+                                const struct heft_torch_made *made, struct heft_error *err)
 {
-    struct heft_trail *trail = t->model->trail;
-    struct heft_trail_row row = {.pickle_at = t->pickle_at,
-                                 .row = (uint32_t)t->model->n_rows - 1, /* at most 2^32 */
-                                 .storage = HEFT_NONE,
-                                 .key_at = HEFT_NONE,
-                                 .made_at = heft_torch_node(t, node)->at};
+    struct heft_provenance *provenance = t->model->provenance;
+    struct heft_provenance_row row = {.pickle_at = t->pickle_at,
+                                      .row = (uint32_t)t->model->n_rows - 1, /* at most 2^32 */
+                                      .storage = HEFT_NONE,
+                                      .key_at = HEFT_NONE,
+                                      .made_at = heft_torch_node(t, node)->at};
 
     if (key < t->pickle.count)
         row.key_at = heft_torch_node(t, key)->at;
     if (!storage_of(t, made, &row.storage, err))
         return false;
-    if (!heft_grow(&trail->rows, &trail->cap_rows, trail->n_rows, 1, sizeof row, err))
+    if (!heft_grow(&provenance->rows, &provenance->cap_rows, provenance->n_rows, 1, sizeof row,
+                   err))
         return false;
-    trail->rows[trail->n_rows++] = row;
+    provenance->rows[provenance->n_rows++] = row;
     return true;
 }

@@ -1,4 +1,4 @@
-/* settle.c: the customs house: after heft_model_settle every row of a model is true. */
+/* validate.c: the customs house: after heft_model_validate every row of a model is true. */
 #include "base/text.h"
 #include "core/model.h"
 #include "core/parts.h"
@@ -76,7 +76,7 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     const struct heft_storage *const storage = &model->storages[row->storage];
     uint64_t extent;
 
-    row->given = row->stride;
+    row->original_strides = row->stride;
     if (heft_dtype_width((enum heft_dtype)row->dtype) == 0)
         return check_varying(row, storage, err);
     if (!row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
@@ -138,10 +138,10 @@ static inline bool check_row(struct heft_model *model, struct heft_row *row,
         row->name.n)
         return heft_fail(err, HEFT_MALFORMED, storage->off, "the name is not valid UTF-8");
     if (row->parts)
-        return heft_parts_settle(model, row, err);
+        return heft_parts_validate(model, row, err);
     if (!is_alike(row, before, storage))
         return heft_model_check_geometry(model, row, err);
-    row->given = NULL;
+    row->original_strides = NULL;
     row->bytes = before->bytes;
     return true;
 }
@@ -242,7 +242,7 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
         apart = apart && !row->parts && row->storage == i;
     }
     model->names_ascend = ascend;
-    model->apart = apart;
+    model->no_shared_storage = apart;
     return check_storages(model, heft_min_size(model->n_rows, model->n_storages), err);
 }
 
@@ -269,7 +269,7 @@ static bool tell_named_tie(struct heft_model *model, const struct heft_pair *tie
 
 /* A name of which another file has a tensor is no tied name; its record is no metadata, either: it
  * stays in tie_names, where nobody finds it before the tensor. */
-static bool settle_ties(struct heft_model *model, struct heft_error *err)
+static bool validate_ties(struct heft_model *model, struct heft_error *err)
 {
     size_t kept = 0;
 
@@ -287,11 +287,12 @@ static bool settle_ties(struct heft_model *model, struct heft_error *err)
     return true;
 }
 
-bool heft_model_settle(struct heft_model *model, struct heft_error *err)
+bool heft_model_validate(struct heft_model *model, struct heft_error *err)
 {
     if ((model->salvage && !heft_model_drop_lost(model, err)) || !heft_model_merge(model, err))
         return false;
-    if (!check_all(model, err) || !check_unique(model, err) || !heft_model_settle_blobs(model, err))
+    if (!check_all(model, err) || !check_unique(model, err) ||
+        !heft_model_validate_blobs(model, err))
         return false;
-    return settle_ties(model, err);
+    return validate_ties(model, err);
 }

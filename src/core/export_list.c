@@ -1,5 +1,5 @@
-/* cargo.c: rows on their way out: selected, renamed, cast; assigned to shards. */
-#include "core/cargo.h"
+/* export_list.c: rows on their way out: selected, renamed, cast; assigned to shards. */
+#include "core/export_list.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ static bool has_wildcard(const char *glob)
     return false;
 }
 
-bool heft_cargo_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
+bool heft_export_cast_applies(enum heft_dtype from, enum heft_dtype to, const char *glob)
 {
     const uint8_t target = heft_dtype_info(to)->kind, kind = heft_dtype_info(from)->kind;
 
@@ -30,8 +30,8 @@ bool heft_cargo_cast_applies(enum heft_dtype from, enum heft_dtype to, const cha
     return target != HEFT_KIND_FLOAT && target != HEFT_KIND_COMPLEX;
 }
 
-bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
-                             const struct heft_convert_options *options, struct heft_error *err)
+bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str name,
+                              const struct heft_convert_options *options, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
     enum heft_dtype to = from;
@@ -45,7 +45,7 @@ bool heft_cargo_choose_dtype(struct heft_item *item, struct heft_str name,
         if (!heft_dtype_named(rule->right, &asked))
             return heft_dtype_refuse(rule->right, err);
         if (heft_glob_match(heft_str_of(rule->left), name) &&
-            heft_cargo_cast_applies(from, asked, rule->left))
+            heft_export_cast_applies(from, asked, rule->left))
             to = asked;
     }
     item->as = (uint8_t)to;
@@ -85,68 +85,68 @@ static bool refuse_unreadable(const struct heft_model *model,
     return ok;
 }
 
-bool heft_cargo_rename(struct heft_cargo *cargo, size_t first,
-                       const struct heft_convert_options *options, struct heft_error *err)
+bool heft_export_rename(struct heft_export_list *exports, size_t first,
+                        const struct heft_convert_options *options, struct heft_error *err)
 {
-    struct heft_item *items = cargo->items + first;
-    const size_t n = cargo->n_items - first;
+    struct heft_export_item *items = exports->items + first;
+    const size_t n = exports->n_items - first;
     struct heft_str *names = heft_calloc(n + 1, sizeof *names, err);
     bool ok = names != NULL;
 
     for (size_t i = 0; ok && i < n; i++)
         names[i] = items[i].name;
-    ok = ok && heft_rename_all(names, n, options->rules, options->n_rules, cargo->mem, err);
+    ok = ok && heft_rename_all(names, n, options->rules, options->n_rules, exports->mem, err);
     for (size_t i = 0; ok && i < n; i++)
         items[i].name = names[i];
     heft_free(names);
     return ok;
 }
 
-bool heft_cargo_check_names(const struct heft_cargo *cargo, struct heft_error *err)
+bool heft_export_check_names(const struct heft_export_list *exports, struct heft_error *err)
 {
     struct heft_strmap seen = {0};
-    bool ok = heft_strmap_reserve(&seen, cargo->n_items, err);
+    bool ok = heft_strmap_reserve(&seen, exports->n_items, err);
     uint32_t other = HEFT_MAP_NONE;
 
-    for (uint32_t i = 0; ok && i < cargo->n_items; i++) {
-        ok = heft_strmap_add(&seen, cargo->items[i].name, i, &other, err);
+    for (uint32_t i = 0; ok && i < exports->n_items; i++) {
+        ok = heft_strmap_add(&seen, exports->items[i].name, i, &other, err);
         if (ok && other != HEFT_MAP_NONE)
             ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s and %s would both be called %s",
-                           cargo->items[other].from.p, cargo->items[i].from.p,
-                           cargo->items[i].name.p);
+                           exports->items[other].from.p, exports->items[i].from.p,
+                           exports->items[i].name.p);
     }
     heft_strmap_release(&seen);
     return ok;
 }
 
-bool heft_cargo_add_metadata(struct heft_cargo *cargo, const struct heft_pair *pair, bool *is_new,
-                             struct heft_error *err)
+bool heft_export_add_metadata(struct heft_export_list *exports, const struct heft_pair *pair,
+                              bool *is_new, struct heft_error *err)
 {
     uint32_t found;
 
-    if (!heft_strmap_add(&cargo->keys, pair->key, (uint32_t)cargo->n_metadata, &found, err))
+    if (!heft_strmap_add(&exports->keys, pair->key, (uint32_t)exports->n_metadata, &found, err))
         return false;
     *is_new = found == HEFT_MAP_NONE;
     if (!*is_new)
         return true;
-    if (!heft_grow(&cargo->metadata, &cargo->cap_metadata, cargo->n_metadata, 1,
-                   sizeof *cargo->metadata, err))
+    if (!heft_grow(&exports->metadata, &exports->cap_metadata, exports->n_metadata, 1,
+                   sizeof *exports->metadata, err))
         return false;
-    cargo->metadata[cargo->n_metadata++] = *pair;
+    exports->metadata[exports->n_metadata++] = *pair;
     return true;
 }
 
 /* Adds it, or replaces the one that is there. */
-static bool set_metadata(struct heft_cargo *cargo, const char *key, const char *value,
+static bool set_metadata(struct heft_export_list *exports, const char *key, const char *value,
                          struct heft_error *err)
 {
     const struct heft_pair pair = {.key = heft_str_of(key), .value = heft_str_of(value)};
-    const uint32_t found = heft_strmap_get(&cargo->keys, pair.key);
+    const uint32_t found = heft_strmap_get(&exports->keys, pair.key);
     bool is_new;
 
     if (found == HEFT_MAP_NONE)
-        return heft_cargo_add_metadata(cargo, &pair, &is_new, err);
-    cargo->metadata[found] = pair;
+        return heft_export_add_metadata(exports, &pair, &is_new, err);
+    exports->metadata[found] = pair;
     return true;
 }
 
@@ -164,15 +164,15 @@ static bool is_bookkeeping(const struct heft_model *model, struct heft_str key)
 }
 
 /* The source's own metadata, then the user's. */
-static bool collect_metadata(struct heft_cargo *cargo, const struct heft_convert_options *options,
-                             struct heft_error *err)
+static bool collect_metadata(struct heft_export_list *exports,
+                             const struct heft_convert_options *options, struct heft_error *err)
 {
-    const struct heft_model *model = cargo->model;
+    const struct heft_model *model = exports->model;
     bool is_new;
 
     for (size_t i = 0; i < model->n_metadata; i++)
         if (!is_bookkeeping(model, model->metadata[i].key) &&
-            !heft_cargo_add_metadata(cargo, &model->metadata[i], &is_new, err))
+            !heft_export_add_metadata(exports, &model->metadata[i], &is_new, err))
             return false;
     for (size_t i = 0; i < options->n_rules; i++) {
         const struct heft_rule *rule = &options->rules[i];
@@ -181,74 +181,74 @@ static bool collect_metadata(struct heft_cargo *cargo, const struct heft_convert
             continue;
         if (!is_utf8(rule->left) || !is_utf8(rule->right))
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "metadata must be UTF-8");
-        if (!set_metadata(cargo, rule->left, rule->right, err))
+        if (!set_metadata(exports, rule->left, rule->right, err))
             return false;
     }
     return true;
 }
 
-static bool take_rows(struct heft_cargo *cargo, const struct heft_convert_options *options,
+static bool take_rows(struct heft_export_list *exports, const struct heft_convert_options *options,
                       const bool *selected, struct heft_error *err)
 {
-    const struct heft_model *model = cargo->model;
+    const struct heft_model *model = exports->model;
 
     for (size_t i = 0; i < model->n_rows; i++) {
-        struct heft_item *item = &cargo->items[cargo->n_items];
+        struct heft_export_item *item = &exports->items[exports->n_items];
 
         if (!selected[i])
             continue;
-        *item = (struct heft_item){.row = &model->rows[i]};
+        *item = (struct heft_export_item){.row = &model->rows[i]};
         heft_name_below(model->rows[i].name, options->root, &item->name);
         item->from = item->name;
-        if (!heft_cargo_choose_dtype(item, item->name, options, err))
+        if (!heft_export_choose_dtype(item, item->name, options, err))
             return false;
-        cargo->n_items++;
+        exports->n_items++;
     }
     return true;
 }
 
 /* The dictionary that is taken, and what it has beside its items. */
-static void describe_root(struct heft_cargo *cargo, const char *root)
+static void describe_root(struct heft_export_list *exports, const char *root)
 {
-    const struct heft_value *value = heft_value_below(cargo->model->values, root ? root : "");
+    const struct heft_value *value = heft_value_below(exports->model->values, root ? root : "");
     const struct heft_value *child = value ? value->first_child : NULL;
 
-    cargo->is_ordered = heft_model_is_ordered(cargo->model, heft_str_of(root ? root : ""));
+    exports->is_ordered = heft_model_is_ordered(exports->model, heft_str_of(root ? root : ""));
     while (child && strcmp(child->key, "_metadata") != 0)
         child = child->next_sibling;
-    cargo->modules = child;
+    exports->modules = child;
 }
 
-bool heft_cargo_load(struct heft_cargo *out, const struct heft_model *model,
-                     const struct heft_convert_options *options, struct heft_arena *mem,
-                     struct heft_error *err)
+bool heft_export_load(struct heft_export_list *out, const struct heft_model *model,
+                      const struct heft_convert_options *options, struct heft_arena *mem,
+                      struct heft_error *err)
 {
     bool *selected = heft_calloc(model->n_rows + 1, sizeof *selected, err);
     bool ok;
 
-    *out = (struct heft_cargo){.model = model,
-                               .mem = mem,
-                               .n_shards = 1,
-                               .layout = options->layout,
-                               .alignment = options->segment_alignment};
+    *out = (struct heft_export_list){.model = model,
+                                     .mem = mem,
+                                     .n_shards = 1,
+                                     .layout = options->layout,
+                                     .alignment = options->segment_alignment};
     describe_root(out, options->root);
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&
          heft_select_rows(model, options->root, options->rules, options->n_rules, selected, err) &&
          (options->salvage || refuse_unreadable(model, options, err)) &&
-         take_rows(out, options, selected, err) && heft_cargo_rename(out, 0, options, err) &&
-         heft_cargo_check_names(out, err) && heft_cargo_take_blobs(out, options, err) &&
+         take_rows(out, options, selected, err) && heft_export_rename(out, 0, options, err) &&
+         heft_export_check_names(out, err) && heft_export_take_blobs(out, options, err) &&
          collect_metadata(out, options, err);
     heft_free(selected);
     return ok;
 }
 
-void heft_cargo_release(struct heft_cargo *cargo)
+void heft_export_release(struct heft_export_list *exports)
 {
-    heft_free(cargo->metadata);
-    heft_free(cargo->tied);
-    heft_strmap_release(&cargo->keys);
-    *cargo = (struct heft_cargo){0};
+    heft_free(exports->metadata);
+    heft_free(exports->tied);
+    heft_strmap_release(&exports->keys);
+    *exports = (struct heft_export_list){0};
 }
 
 /* ---- shards ------------------------------------------------------------------------------ */
@@ -257,23 +257,24 @@ void heft_cargo_release(struct heft_cargo *cargo)
 
 /* What the hub takes for an item's storage. After untying, a storage that is left with several
  * names is one it refuses, and each of them is written by itself. */
-static uint64_t storage_id(const struct heft_cargo *cargo, const struct heft_item *item)
+static uint64_t storage_id(const struct heft_export_list *exports,
+                           const struct heft_export_item *item)
 {
     const struct heft_storage *storage;
 
     if (item->row->parts)
         return UINT64_MAX;
-    storage = &cargo->model->storages[item->row->storage];
-    if (storage->len == 0 || (cargo->untied && item->bytes == 0))
+    storage = &exports->model->storages[item->row->storage];
+    if (storage->len == 0 || (exports->untied && item->bytes == 0))
         return EMPTY_STORAGE;
-    return cargo->untied || storage->is_pooled ? UINT64_MAX : item->row->storage;
+    return exports->untied || storage->is_pooled ? UINT64_MAX : item->row->storage;
 }
 
 struct split_arrays {
     uint64_t *sizes, *storages;
     uint32_t *shards;
     size_t *order;
-    struct heft_item *sorted;
+    struct heft_export_item *sorted;
 };
 
 static bool split_arrays(struct split_arrays *a, size_t n, struct heft_arena *mem,
@@ -287,12 +288,12 @@ static bool split_arrays(struct split_arrays *a, size_t n, struct heft_arena *me
     return a->sizes && a->storages && a->shards && a->order && a->sorted;
 }
 
-static const size_t *shard_begins(const struct heft_cargo *cargo, struct heft_error *err)
+static const size_t *shard_begins(const struct heft_export_list *exports, struct heft_error *err)
 {
-    size_t *begins = heft_arena_zero(cargo->mem, cargo->n_shards + 1ull, sizeof *begins, err);
+    size_t *begins = heft_arena_zero(exports->mem, exports->n_shards + 1ull, sizeof *begins, err);
 
-    for (size_t i = 0; begins && i < cargo->n_items; i++)
-        begins[cargo->items[i].shard + 1] = i + 1;
+    for (size_t i = 0; begins && i < exports->n_items; i++)
+        begins[exports->items[i].shard + 1] = i + 1;
     return begins;
 }
 
@@ -304,48 +305,49 @@ static void keep_order(const struct split_arrays *a, size_t n)
         a->order[i] = i;
 }
 
-static void sort_by_shard(struct heft_cargo *cargo, const struct split_arrays *a)
+static void sort_by_shard(struct heft_export_list *exports, const struct split_arrays *a)
 {
-    for (size_t i = 0; i < cargo->n_items; i++) {
-        a->sorted[i] = cargo->items[a->order[i]];
+    for (size_t i = 0; i < exports->n_items; i++) {
+        a->sorted[i] = exports->items[a->order[i]];
         a->sorted[i].shard = a->shards[a->order[i]];
     }
-    memcpy(cargo->items, a->sorted, cargo->n_items * sizeof *cargo->items);
+    memcpy(exports->items, a->sorted, exports->n_items * sizeof *exports->items);
 }
 
-bool heft_cargo_split(struct heft_cargo *cargo, uint64_t max_shard_size, struct heft_error *err)
+bool heft_export_split(struct heft_export_list *exports, uint64_t max_shard_size,
+                       struct heft_error *err)
 {
-    const size_t n = cargo->n_items;
+    const size_t n = exports->n_items;
     struct heft_arena scratch = {0};
     struct split_arrays a = {0};
     uint32_t n_shards = 0;
     bool ok = split_arrays(&a, n, &scratch, err);
 
     for (size_t i = 0; ok && i < n; i++) {
-        const struct heft_item *item = &cargo->items[i];
+        const struct heft_export_item *item = &exports->items[i];
 
-        a.sizes[i] = cargo->weigh ? cargo->weigh(item) : item->bytes;
-        a.storages[i] = cargo->weigh ? UINT64_MAX : storage_id(cargo, item);
+        a.sizes[i] = exports->weigh ? exports->weigh(item) : item->bytes;
+        a.storages[i] = exports->weigh ? UINT64_MAX : storage_id(exports, item);
     }
     ok = ok && heft_split(n, a.sizes, a.storages, max_shard_size, a.shards, a.order, &n_shards,
-                          &cargo->total_size, err);
+                          &exports->total_size, err);
     if (ok) {
         if (max_shard_size == UINT64_MAX)
             keep_order(&a, n);
-        sort_by_shard(cargo, &a);
-        cargo->n_shards = n_shards ? n_shards : 1;
-        cargo->begins = shard_begins(cargo, err);
-        ok = cargo->begins != NULL;
+        sort_by_shard(exports, &a);
+        exports->n_shards = n_shards ? n_shards : 1;
+        exports->begins = shard_begins(exports, err);
+        ok = exports->begins != NULL;
     }
     heft_arena_release(&scratch);
     return ok;
 }
 
-struct heft_cargo heft_cargo_shard(const struct heft_cargo *cargo, uint32_t shard)
+struct heft_export_list heft_export_shard(const struct heft_export_list *exports, uint32_t shard)
 {
-    struct heft_cargo part = *cargo;
+    struct heft_export_list part = *exports;
 
-    part.items = cargo->items + cargo->begins[shard];
-    part.n_items = cargo->begins[shard + 1] - cargo->begins[shard];
+    part.items = exports->items + exports->begins[shard];
+    part.n_items = exports->begins[shard + 1] - exports->begins[shard];
     return part;
 }

@@ -1,4 +1,4 @@
-/* ptd_draw.c: what every byte of a .ptd is, and what its padding holds.
+/* ptd_annotate.c: what every byte of a .ptd is, and what its padding holds.
  *
  *     a walk over the tables sees each table, vtable, vector and string ─► a claim each, once
  *     however often they are shared ─► what no walk saw, and what is between segments: padding
@@ -258,7 +258,7 @@ static bool claim_between(void *ctx, uint64_t at, uint64_t len, struct heft_erro
     return heft_model_claim(d->view, d->source, at, len, "padding", err);
 }
 
-bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct heft_error *err)
+bool heft_ptd_annotate(struct heft_model *view, uint32_t source, struct heft_error *err)
 {
     const struct heft_ptd *p = view->sources[source].kept;
     struct drawing d = {.view = view, .ptd = p, .first = view->n_claims, .source = source};
@@ -273,7 +273,7 @@ bool heft_ptd_draw(struct heft_model *view, uint32_t source, struct heft_error *
 
 struct looking {
     const struct heft_model *model;
-    const struct heft_listener *to;
+    const struct heft_reporter *to;
     uint32_t source;
     uint64_t odd, first; /* places that are not zero */
 };
@@ -291,7 +291,7 @@ static void tell_odd(struct looking *l, const char *one, const char *many)
     if (l->odd == 0)
         return;
     heft_fail(&line, HEFT_OK, l->first, "%" PRIu64 " %s", l->odd, l->odd == 1 ? one : many);
-    l->to->tell(l->to->ctx, HEFT_NOTE, l->source, l->first, line.text);
+    l->to->report(l->to->ctx, HEFT_NOTE, l->source, l->first, line.text);
     l->odd = 0;
 }
 
@@ -366,7 +366,7 @@ static bool look(struct looking *l, struct heft_arena *mem, struct heft_error *e
 }
 
 bool heft_ptd_verify(const struct heft_model *model, uint32_t source,
-                     const struct heft_listener *to, struct heft_error *err)
+                     const struct heft_reporter *to, struct heft_error *err)
 {
     struct looking l = {.model = model, .to = to, .source = source};
     struct heft_arena mem = {0};

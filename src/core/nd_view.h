@@ -1,11 +1,11 @@
-/* box.h: elements of a strided view as a box of indexes: where they are, where they go, and the
+/* nd_view.h: elements of a strided view as a box of indexes: where they are, where they go, and the
  * ways there from memory. All strides and positions are in bytes. */
-#ifndef HEFT_BOX_H
-#define HEFT_BOX_H
+#ifndef HEFT_ND_VIEW_H
+#define HEFT_ND_VIEW_H
 
 #include "base/base.h"
 
-enum { HEFT_BOX_DIMS = 64 }; /* of extent 2 and more, and fewer than 2^64 elements */
+enum { HEFT_ND_VIEW_DIMS = 64 }; /* of extent 2 and more, and fewer than 2^64 elements */
 
 /* Strides. */
 struct heft_dim {
@@ -15,9 +15,10 @@ struct heft_dim {
     uint64_t to;   /* in the destination */
 };
 
-struct heft_box {
-    struct heft_dim dims[HEFT_BOX_DIMS]; /* by stride in the storage, smallest first */
-    uint64_t last[HEFT_BOX_DIMS + 1];    /* from the first to the last element of the dims before */
+struct heft_nd_view {
+    struct heft_dim dims[HEFT_ND_VIEW_DIMS]; /* by stride in the storage, smallest first */
+    uint64_t
+        last[HEFT_ND_VIEW_DIMS + 1]; /* from the first to the last element of the dims before */
     unsigned n;
     unsigned unit; /* of the dims, to be read at once */
     uint64_t from; /* the first element, in the storage */
@@ -27,7 +28,7 @@ struct heft_box {
 
 /* Indexes of dims[lo] … dims[hi-1], the first one fastest. */
 struct heft_walk {
-    uint64_t index[HEFT_BOX_DIMS];
+    uint64_t index[HEFT_ND_VIEW_DIMS];
     uint64_t from, at, to; /* bytes: the sums of index × stride */
 };
 
@@ -60,8 +61,8 @@ static inline bool heft_walk_next(struct heft_walk *walk, const struct heft_dim 
 }
 
 /* Elements of n dimensions from where they are in the scratch to their places. */
-void heft_box_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims, unsigned n,
-                      uint32_t each);
+void heft_nd_view_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims,
+                          unsigned n, uint32_t each);
 
 /* Bytes of the storage, in memory. */
 struct heft_window {
@@ -70,7 +71,7 @@ struct heft_window {
 };
 /* The elements of a box that lie in the window, to their places. Gives the place in the storage of
  * the first that ends behind it; UINT64_MAX where none does. */
-uint64_t heft_box_sweep(uint8_t *dst, const struct heft_window *window, struct heft_box *box,
-                        uint32_t each);
+uint64_t heft_windowed_gather(uint8_t *dst, const struct heft_window *window,
+                              struct heft_nd_view *box, uint32_t each);
 
 #endif

@@ -1,4 +1,4 @@
-/* sweep.c: the elements of a box that lie in a window of the storage.
+/* windowed_gather.c: the elements of a box that lie in a window of the storage.
  *
  *     dims by stride    [n-1]  indexes ──────────────────────────────────────────►
  *                              before │ some inside │ all inside │ some │ behind
@@ -10,7 +10,7 @@
  *
  * Where dimensions overlap, an index has elements on both sides of the window; the list keeps the
  * work within a few steps an element even where all extents are 2. */
-#include "core/box.h"
+#include "core/nd_view.h"
 
 enum { LEAVES = 256 };
 
@@ -23,7 +23,7 @@ struct sweep {
     const uint8_t *p;    /* the window */
     uint64_t begin, end; /* where elements begin that lie in it */
     uint64_t next;       /* the first one found behind */
-    struct heft_box *box;
+    struct heft_nd_view *box;
     uint32_t each;
     unsigned listed; /* dims whose elements are in the list */
     size_t n_leaves;
@@ -154,14 +154,14 @@ static void copy_inside(const struct sweep *s, const struct node *node, unsigned
     const uint64_t all = d->n, from = node->from + node->in * d->from;
 
     d->n = node->out - node->in;
-    heft_box_scatter(s->dst + node->to + node->in * d->to, s->p + (from - s->begin), s->box->dims,
-                     level + 1, s->each);
+    heft_nd_view_scatter(s->dst + node->to + node->in * d->to, s->p + (from - s->begin),
+                         s->box->dims, level + 1, s->each);
     d->n = all;
 }
 
 static void sweep_nodes(struct sweep *s)
 {
-    struct node path[HEFT_BOX_DIMS];
+    struct node path[HEFT_ND_VIEW_DIMS];
     unsigned level = s->box->n - 1;
 
     open_node(s, &path[level], level, s->box->from, s->box->to);
@@ -187,8 +187,8 @@ static void sweep_nodes(struct sweep *s)
     }
 }
 
-uint64_t heft_box_sweep(uint8_t *dst, const struct heft_window *window, struct heft_box *box,
-                        uint32_t each)
+uint64_t heft_windowed_gather(uint8_t *dst, const struct heft_window *window,
+                              struct heft_nd_view *box, uint32_t each)
 {
     struct sweep s = {.dst = dst,
                       .p = window->p,

@@ -1,5 +1,5 @@
-/* line.c: jobs worked on side by side, and taken in order. */
-#include "io/line.h"
+/* ordered_pipeline.c: jobs worked on side by side, and taken in order. */
+#include "io/ordered_pipeline.h"
 
 #include "base/mem.h"
 #include "io/thread.h"
@@ -15,14 +15,14 @@ struct slot {
 };
 
 struct hand {
-    struct heft_line *line;
+    struct heft_pipeline *line;
     unsigned worker;
     pthread_t thread;
 };
 
 /* Jobs are counted from 0 and job n lies in slot n % slots. */
-struct heft_line {
-    struct heft_line_work work;
+struct heft_pipeline {
+    struct heft_pipeline_work work;
     struct slot *slots;
     struct hand *hands;
     unsigned n_hands; /* threads that were started */
@@ -34,14 +34,14 @@ struct heft_line {
     struct heft_error first;
 };
 
-static struct slot *slot_of(struct heft_line *line, uint64_t job)
+static struct slot *slot_of(struct heft_pipeline *line, uint64_t job)
 {
     return &line->slots[job % line->work.slots];
 }
 
 /* ---- workers (the mutex is held but within work and take) ---------------------------------- */
 
-static void fail_line(struct heft_line *line, const struct heft_error *err)
+static void fail_line(struct heft_pipeline *line, const struct heft_error *err)
 {
     line->failed = true;
     line->first = *err;
@@ -49,7 +49,7 @@ static void fail_line(struct heft_line *line, const struct heft_error *err)
 }
 
 /* Takes what is worked on and next in order, unless another thread does so now. */
-static void take_ready(struct heft_line *line)
+static void take_ready(struct heft_pipeline *line)
 {
     if (line->taking)
         return;
@@ -75,7 +75,7 @@ static void take_ready(struct heft_line *line)
 }
 
 /* The first that may be worked on, rather one whose slot the worker has had; NULL: there is none. */
-static struct slot *next_for(struct heft_line *line, unsigned worker)
+static struct slot *next_for(struct heft_pipeline *line, unsigned worker)
 {
     struct slot *best = NULL;
     bool all_worked = true;
@@ -92,7 +92,7 @@ static struct slot *next_for(struct heft_line *line, unsigned worker)
     return best;
 }
 
-static bool work_on_next(struct heft_line *line, unsigned worker)
+static bool work_on_next(struct heft_pipeline *line, unsigned worker)
 {
     struct slot *slot = next_for(line, worker);
     struct heft_error err = {0};
@@ -118,7 +118,7 @@ static bool work_on_next(struct heft_line *line, unsigned worker)
 static void *labour(void *ctx)
 {
     const struct hand *hand = ctx;
-    struct heft_line *line = hand->line;
+    struct heft_pipeline *line = hand->line;
 
     pthread_mutex_lock(&line->mutex);
     while (!line->stopping && !line->failed) {
@@ -132,7 +132,7 @@ static void *labour(void *ctx)
 /* ---- the caller ---------------------------------------------------------------------------- */
 
 /* The caller is worker 0. Where a thread cannot be had it goes without. */
-static void start_hands(struct heft_line *line)
+static void start_hands(struct heft_pipeline *line)
 {
     for (unsigned i = 0; i + 1 < line->work.threads; i++) {
         line->hands[i] = (struct hand){.line = line, .worker = i + 1};
@@ -142,9 +142,10 @@ static void start_hands(struct heft_line *line)
     }
 }
 
-struct heft_line *heft_line_new(const struct heft_line_work *work, struct heft_error *err)
+struct heft_pipeline *heft_pipeline_new(const struct heft_pipeline_work *work,
+                                        struct heft_error *err)
 {
-    struct heft_line *line = heft_calloc(1, sizeof *line, err);
+    struct heft_pipeline *line = heft_calloc(1, sizeof *line, err);
 
     if (!line)
         return NULL;
@@ -165,7 +166,7 @@ struct heft_line *heft_line_new(const struct heft_line_work *work, struct heft_e
     return line;
 }
 
-static bool answer(struct heft_line *line, struct heft_error *err)
+static bool answer(struct heft_pipeline *line, struct heft_error *err)
 {
     const bool ok = !line->failed;
 
@@ -176,13 +177,13 @@ static bool answer(struct heft_line *line, struct heft_error *err)
 }
 
 /* Instead of waiting. */
-static void lend_hand(struct heft_line *line)
+static void lend_hand(struct heft_pipeline *line)
 {
     if (!work_on_next(line, 0))
         pthread_cond_wait(&line->freed, &line->mutex);
 }
 
-bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *err)
+bool heft_pipeline_slot(struct heft_pipeline *line, unsigned *slot, struct heft_error *err)
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->submitted - line->taken == line->work.slots)
@@ -191,7 +192,7 @@ bool heft_line_slot(struct heft_line *line, unsigned *slot, struct heft_error *e
     return answer(line, err);
 }
 
-bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *err)
+bool heft_pipeline_submit(struct heft_pipeline *line, bool is_next, struct heft_error *err)
 {
     struct slot *slot;
 
@@ -203,7 +204,7 @@ bool heft_line_submit(struct heft_line *line, bool is_next, struct heft_error *e
     return answer(line, err);
 }
 
-bool heft_line_finish(struct heft_line *line, struct heft_error *err)
+bool heft_pipeline_finish(struct heft_pipeline *line, struct heft_error *err)
 {
     pthread_mutex_lock(&line->mutex);
     while (!line->failed && line->taken < line->submitted)
@@ -211,7 +212,7 @@ bool heft_line_finish(struct heft_line *line, struct heft_error *err)
     return answer(line, err);
 }
 
-void heft_line_free(struct heft_line *line)
+void heft_pipeline_free(struct heft_pipeline *line)
 {
     if (!line)
         return;

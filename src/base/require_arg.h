@@ -1,0 +1,24 @@
+/* require_arg.h: what a caller of the public doors has to hand over; NULL is HEFT_USAGE there. */
+#ifndef HEFT_REQUIRE_ARG_H
+#define HEFT_REQUIRE_ARG_H
+
+#include "base/error.h"
+
+static inline bool heft_require_arg(bool is_there, const char *what, struct heft_error *err)
+{
+    return HEFT_LIKELY(is_there) ||
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "NULL, where %s is wanted", what);
+}
+
+/* n names of files. */
+static inline bool heft_require_paths(const char *const *paths, size_t n, struct heft_error *err)
+{
+    if (!heft_require_arg(paths || n == 0, "a list of paths", err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!heft_require_arg(paths[i] != NULL, "a path", err))
+            return false;
+    return true;
+}
+
+#endif

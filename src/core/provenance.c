@@ -1,0 +1,9 @@
+/* provenance.c: see provenance.h. */
+#include "core/provenance.h"
+
+void heft_provenance_release(struct heft_provenance *provenance)
+{
+    heft_free(provenance->storages);
+    heft_free(provenance->rows);
+    *provenance = (struct heft_provenance){0};
+}
