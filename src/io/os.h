@@ -56,6 +56,9 @@ struct heft_os {
     /* The address of a symbol of a shared object, which then stays for good; NULL where it cannot be
      * linked. */
     const void *(*module)(const char *path, const char *symbol);
+    /* The character that iconv(3) gives for each byte of a single-byte charset; 0 for none. EINVAL: the
+     * C library has no such charset (glibc: or its gconv module is not installed). */
+    int (*charset)(const char *name, uint32_t characters[256]);
 };
 
 extern const struct heft_os

@@ -4,12 +4,14 @@
 #define _GNU_SOURCE /* copy_file_range, fallocate, renameat2, sync_file_range, O_NOATIME, O_TMPFILE */
 #include "io/os.h"
 
+#include "base/endian.h"
 #include "io/pages.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <iconv.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -468,6 +470,32 @@ static const void *os_module(const char *path, const char *symbol)
     return handle ? dlsym(handle, symbol) : NULL;
 }
 
+/* ---- charsets ------------------------------------------------------------------------------- */
+
+/* The character of one byte alone; 0 if it has none. The second call of iconv makes a charset with
+ * combining marks (cp1255) hand over the letter that it holds back. */
+static uint32_t convert_byte(iconv_t cd, uint8_t byte)
+{
+    char in = (char)byte, out[16], *from = &in, *to = out;
+    size_t n = 1, room = sizeof out;
+
+    (void)iconv(cd, NULL, NULL, NULL, NULL);
+    if (iconv(cd, &from, &n, &to, &room) != 0 || iconv(cd, NULL, NULL, &to, &room) != 0)
+        return 0;
+    return room == sizeof out - 4 ? heft_le32((const uint8_t *)out) : 0;
+}
+
+static int os_charset(const char *name, uint32_t characters[256])
+{
+    const iconv_t cd = iconv_open("UCS-4LE", name);
+
+    if (cd == (iconv_t)-1)
+        return -1;
+    for (unsigned byte = 0; byte < 256; byte++)
+        characters[byte] = convert_byte(cd, (uint8_t)byte);
+    return iconv_close(cd);
+}
+
 const struct heft_os heft_os_posix = {
     .open_read = os_open_read,
     .open_stream = os_open_stream,
@@ -500,6 +528,7 @@ const struct heft_os heft_os_posix = {
     .unmap = os_unmap,
     .list_dir = os_list_dir,
     .module = os_module,
+    .charset = os_charset,
 };
 
 const struct heft_os *heft_os = &heft_os_posix;

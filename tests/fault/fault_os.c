@@ -209,6 +209,11 @@ static const void *fault_module(const char *path, const char *symbol)
     return strikes("module") ? NULL : heft_os_posix.module(path, symbol);
 }
 
+static int fault_charset(const char *name, uint32_t characters[256])
+{
+    return strikes("charset") ? -1 : heft_os_posix.charset(name, characters);
+}
+
 static const struct heft_os table = {
     .open_read = fault_open_read,
     .open_stream = fault_open_stream,
@@ -241,6 +246,7 @@ static const struct heft_os table = {
     .unmap = fault_unmap,
     .list_dir = fault_list_dir,
     .module = fault_module,
+    .charset = fault_charset,
 };
 
 void heft_fault_os_install(uint64_t fail_at, int number)

@@ -209,35 +209,11 @@ static bool read_replaced(struct heft_input_text *in, uint8_t *to, size_t room, 
     return true;
 }
 
-static size_t put_character(uint8_t *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (uint8_t)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (uint8_t)(0xC0 | c >> 6);
-        to[1] = (uint8_t)(0x80 | (c & 63));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (uint8_t)(0xE0 | c >> 12);
-        to[1] = (uint8_t)(0x80 | (c >> 6 & 63));
-        to[2] = (uint8_t)(0x80 | (c & 63));
-        return 3;
-    }
-    to[0] = (uint8_t)(0xF0 | c >> 18);
-    to[1] = (uint8_t)(0x80 | (c >> 12 & 63));
-    to[2] = (uint8_t)(0x80 | (c >> 6 & 63));
-    to[3] = (uint8_t)(0x80 | (c & 63));
-    return 4;
-}
-
 #define BAD UINT32_MAX
 
 static uint32_t byte_character(const struct heft_input_text *in, uint8_t byte)
 {
-    const uint32_t c = byte < 0x80 ? byte : heft_charset_character(in->encoding, byte);
+    const uint32_t c = byte < 0x80 ? byte : in->how.encoding.high[byte - 0x80];
 
     return c || byte == 0 ? c : BAD;
 }
@@ -303,7 +279,7 @@ static bool read_others(struct heft_input_text *in, uint8_t *to, size_t room, si
             break;
         if (c == BAD && !in->how.replace)
             return fail_at(in, in->raw + at, bytes, in->offset + at, err);
-        out += put_character(to + out, c == BAD ? 0xFFFD : c);
+        out += heft_utf8_put((char *)to + out, c == BAD ? 0xFFFD : c);
     }
     use_raw(in, at);
     *n = out;
@@ -343,9 +319,9 @@ static bool begin(struct heft_input_text *in, struct heft_error *err)
     const struct order_mark *mark = NULL;
 
     in->begun = true;
-    in->encoding = in->how.encoding;
+    in->encoding = in->how.encoding.charset;
     for (size_t i = 0; i < HEFT_COUNT(MARKS); i++) {
-        if (MARKS[i].encoding != in->how.encoding)
+        if (MARKS[i].encoding != in->how.encoding.charset)
             continue;
         mark = &MARKS[i];
         if (!fill_head(in, mark->n, err))
@@ -402,7 +378,9 @@ struct heft_text_place heft_text_place(const struct heft_input_text *in)
 bool heft_text_seek(struct heft_input_text *in, const struct heft_text_place *place,
                     struct heft_error *err)
 {
-    if ((size_t)place->encoding >= HEFT_CHARSET_BYTES + HEFT_CHARSET_TABLES)
+    const bool is_code_page = place->encoding >= HEFT_CHARSET_BYTES;
+
+    if (is_code_page && place->encoding != in->how.encoding.charset)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "a journal's encoding");
     in->offset = place->offset;
     in->encoding = place->encoding;

@@ -7,7 +7,7 @@
 #include "tokens/input/input_bytes.h"
 
 struct heft_text_how {
-    enum heft_charset encoding;
+    struct heft_charset_table encoding;
     bool replace;       /* U+FFFD for what cannot be decoded, else an error */
     bool keep_newlines; /* for JSON lines */
 };

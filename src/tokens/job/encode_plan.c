@@ -166,7 +166,7 @@ static bool check_options(struct heft_encoding *e, struct heft_error *err)
             err, HEFT_USAGE, HEFT_NO_OFFSET,
             "option skip leaves out lines of JSON: it goes with option jsonl_key, and not "
             "with replace");
-    e->text = (struct heft_text_how){HEFT_CHARSET_UTF8, o->replace, o->jsonl_key != NULL};
+    e->text = (struct heft_text_how){{HEFT_CHARSET_UTF8, {0}}, o->replace, o->jsonl_key != NULL};
     if (o->encoding && !heft_charset_of(o->encoding, &e->text.encoding, err))
         return false;
     return (!o->output || choose_format(e, err)) && choose_separator(e, err) &&

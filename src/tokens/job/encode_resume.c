@@ -64,7 +64,8 @@ static void put_options(const struct heft_encoding *e, struct heft_buf *to)
                     (int)o->eot, o->eot_each, o->eot_before, o->replace + 2 * o->skip);
     heft_buf_printf(to, " width %u end %" PRIu32, e->width, e->v->end);
     heft_buf_printf(to, " encoding %d shard %" PRIu64 " share %s vocabulary %" PRIx64 " words %zu",
-                    (int)e->text.encoding, o->shard_tokens, share, mark_of_vocab(e->v), e->n_words);
+                    (int)e->text.encoding.charset, o->shard_tokens, share, mark_of_vocab(e->v),
+                    e->n_words);
 }
 
 static bool make_who(struct heft_encoding *e, struct heft_error *err)
