@@ -12,16 +12,14 @@ pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
 
 # Tests see the private headers and, through the static library, the hidden symbols.
 add_library(heft_inside INTERFACE)
-target_include_directories(heft_inside INTERFACE src)
+target_include_directories(heft_inside INTERFACE src tests/support)
 target_link_libraries(heft_inside INTERFACE heft_static heft_flags)
 target_sources(heft_inside INTERFACE $<TARGET_OBJECTS:heft_place_tests>)
 
-# What tests share: failing system calls, scratch folders.
-file(GLOB support_sources CONFIGURE_DEPENDS tests/unit/*.c tests/fault/*.c)
-list(FILTER support_sources EXCLUDE REGEX "/test_[^/]*$")
+# Helpers that several test programs share: failing system calls, temporary directories.
+file(GLOB support_sources CONFIGURE_DEPENDS tests/support/*.c)
 add_library(test_support STATIC ${support_sources})
 target_link_libraries(test_support PUBLIC heft_inside)
-target_include_directories(test_support PUBLIC tests tests/fault)
 
 file(GLOB unit_sources CONFIGURE_DEPENDS tests/unit/test_*.c tests/fault/test_*.c)
 foreach(source ${unit_sources})

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../tests/unit/slow_merge.h"
+#include "slow_merge.h"
 #include "base/text.h"
 #include "tokens/bpe/encoder.h"
 #include "tokens/bpe/merge.h"

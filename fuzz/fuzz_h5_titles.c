@@ -4,7 +4,7 @@
  * What must hold: it ends, and no two entries get one name. */
 #include <stdlib.h>
 
-#include "../tests/unit/h5_titled.h"
+#include "h5_titled.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../tests/unit/tf_node_quick.h"
+#include "tf_node_quick.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

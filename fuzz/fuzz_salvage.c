@@ -7,7 +7,7 @@
  * one that is not has a name and a reason. */
 #include <stdint.h>
 
-#include "../tests/unit/torch_zip.h"
+#include "torch_zip.h"
 #include "core/convert.h"
 #include "format/formats.h"
 #include "open_format.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "format/formats.h"
-#include "../tests/unit/torch_zip.h"
+#include "torch_zip.h"
 #include "scan/scan.h"
 #include "open_format.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../tests/unit/torch_zip.h"
+#include "torch_zip.h"
 #include "core/model.h"
 #include "format/formats.h"
 #include "format/torch/trace/torch_trace.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../tests/unit/torch_zip.h"
+#include "torch_zip.h"
 #include "wire/pickle_machine.h"
 #include "wire/zip.h"
 

@@ -5,7 +5,7 @@
 #ifndef OPEN_ARCHIVE_H
 #define OPEN_ARCHIVE_H
 
-#include "../tests/unit/torch_zip.h"
+#include "torch_zip.h"
 #include "open_format.h"
 
 typedef void archive_fn(struct heft_buf *out, struct heft_bytes within);

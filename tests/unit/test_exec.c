@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../fault/fault_os.h"
+#include "fault_os.h"
 #include "base/checksum.h"
 #include "core/exec.h"
 #include "io/os.h"

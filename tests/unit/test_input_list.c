@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "fault/fault_os.h"
-#include "fault/scratch.h"
+#include "fault_os.h"
+#include "scratch.h"
 #include "tokens/input/input_list.h"
 
 #define FILES 3000 /* rows of 32 bytes: more than a page of them */

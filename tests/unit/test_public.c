@@ -12,7 +12,7 @@
 #include <heft/heft.h>
 #include <heft/tokens.h>
 
-#include "fault/scratch.h"
+#include "scratch.h"
 
 static struct heft_checkpoint *open_golden(const char *name, const struct heft_open_options *how)
 {

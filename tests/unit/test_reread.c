@@ -11,7 +11,7 @@
 
 #include "core/convert.h"
 #include "format/formats.h"
-#include "fault/scratch.h"
+#include "scratch.h"
 
 struct bench {
     struct heft_model model;

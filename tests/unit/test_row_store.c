@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fault/fault_os.h"
+#include "fault_os.h"
 #include "io/row_store.h"
 
 #define ROWS 20000 /* of 30 bytes: nine pages and a part */

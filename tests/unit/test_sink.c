@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "fault/fault_os.h"
+#include "fault_os.h"
 #include "io/os.h"
 #include "io/pool.h"
 #include "sink_files.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "fault/fault_os.h"
+#include "fault_os.h"
 #include "sink_files.h"
 
 /* A folder with two more in it, a file in each, and one that is a link where that can be. */

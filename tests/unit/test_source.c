@@ -15,8 +15,8 @@
 #include <isa-l/igzip_lib.h>
 
 #include "base/checksum.h"
-#include "fault/fault_os.h"
-#include "fault/scratch.h"
+#include "fault_os.h"
+#include "scratch.h"
 #include "io/os.h"
 #include "io/source.h"
 

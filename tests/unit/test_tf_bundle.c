@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "fault/scratch.h"
+#include "scratch.h"
 #include "heft/heft.h"
 
 #define GOLDEN "tests/golden/tf-bundle"

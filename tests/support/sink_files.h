@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault/scratch.h"
+#include "scratch.h"
 #include "io/sink.h"
 
 static inline bool add(struct heft_sink *sink, const char *folder, const char *name,
