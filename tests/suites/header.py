@@ -53,10 +53,10 @@ def check_manual(headers):
 def check_nulls(headers):
     """Each function that takes a pointer is called by the tests that pass NULL."""
     tests = "".join((ROOT / "tests/unit" / name).read_text(encoding="utf-8")
-                    for name in ("test_public_null.c", "test_public.c"))
+                    for name in ("test_heft_null.c", "test_heft.c"))
     missing = {name for name in declared_in(headers) if f"{name}(" not in tests}
     if missing - {"heft_version_number"}:
-        raise Fail("neither in test_public_null.c nor in test_public.c: " + ", ".join(sorted(missing)))
+        raise Fail("neither in test_heft_null.c nor in test_heft.c: " + ", ".join(sorted(missing)))
 
 
 def check_exports(ctx, headers):

@@ -1,4 +1,4 @@
-/* test_encode_files.c: encoding where memory or the system fails at every place; jobs in order;
+/* test_encode_plan.c: encoding where memory or the system fails at every place; jobs in order;
  * int64 through the own deflate; patterns. */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* test_sink_whole.c: a folder that appears whole or not at all, and files that are links, whichever
+/* test_sink_commit.c: a folder that appears whole or not at all, and files that are links, whichever
  * call fails. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* test_stdin.c: standard input as bytes by position; each system call of it fails once. */
+/* test_source_stream.c: standard input as bytes by position; each system call of it fails once. */
 #include <errno.h>
 #include <unistd.h>
 

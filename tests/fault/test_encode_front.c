@@ -1,4 +1,4 @@
-/* test_encode_inputs.c: inputs that grow, shrink or vanish while they are read. */
+/* test_encode_front.c: inputs that grow, shrink or vanish while they are read. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

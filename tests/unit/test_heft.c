@@ -1,4 +1,4 @@
-/* test_public.c: what the public headers offer beyond the command's needs, through them alone, on
+/* test_heft.c: what the public headers offer beyond the command's needs, through them alone, on
  * golden files. */
 #include <setjmp.h>
 #include <stdarg.h>

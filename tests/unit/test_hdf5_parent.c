@@ -1,4 +1,4 @@
-/* test_host.c: what the process that runs libhdf5 takes from the program it is part of, and what it
+/* test_hdf5_parent.c: what the process that runs libhdf5 takes from the program it is part of, and what it
  * leaves to it: descriptors, locks, sockets, signals, children. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* test_model.c: the customs house: what settle refuses, and what it makes true. */
+/* test_validate.c: what heft_model_validate refuses, and what it guarantees afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* test_public_null.c: NULL in each place of each function of heft.h: an answer, never a crash; and what
+/* test_heft_null.c: NULL in each place of each function of heft.h: an answer, never a crash; and what
  * functions of the caller that return false come to. */
 #include <setjmp.h>
 #include <stdarg.h>
