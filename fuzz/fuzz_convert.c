@@ -139,12 +139,13 @@ static void convert_all(const struct heft_model *model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    struct heft_error err = {0};
     struct heft_model model;
 
     if (size > 1 << 18)
         return 0;
     heft_model_init(&model, open_limits(), &heft_formats);
-    if (open_bytes(&model, NULL, (struct heft_bytes){data, size}))
+    if (open_bytes(&model, NULL, (struct heft_bytes){data, size}, &err))
         convert_all(&model);
     heft_model_release(&model);
     return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "expect.h"
 #include "slow_merge.h"
 #include "base/text.h"
 #include "tokens/bpe/encoder.h"
@@ -34,12 +35,6 @@ struct state {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool ok)
-{
-    if (!ok)
-        abort();
-}
-
 /* One for all inputs: what an encoder remembers of earlier texts changes nothing. */
 static struct state *set_up(void)
 {
@@ -51,15 +46,16 @@ static struct state *set_up(void)
     if (s.v)
         return &s;
     fd = mkstemp(path);
-    must(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
+    expect(fd >= 0 && write(fd, MERGES, sizeof MERGES - 1) == (ssize_t)sizeof MERGES - 1);
     close(fd);
     snprintf(named, sizeof named, "%s.bpe", path);
-    must(rename(path, named) == 0);
+    expect(rename(path, named) == 0);
     s.v = heft_vocab_open(named, &err);
     unlink(named);
-    must(s.v && heft_pairs_init(&s.pairs, s.v, &err) && heft_classes_init(&s.classes, NULL, &err));
+    expect(s.v && heft_pairs_init(&s.pairs, s.v, &err) &&
+           heft_classes_init(&s.classes, NULL, &err));
     s.e = heft_encoder_new(s.v, NULL, &err);
-    must(s.e != NULL);
+    expect(s.e != NULL);
     return &s;
 }
 
@@ -76,7 +72,8 @@ static void encode_slowly(struct state *s)
         if (end - at <= SLOW)
             count = merge_slowly(s->v, s->text + at, end - at, to);
         else
-            must(heft_merge_word(&s->merger, &s->pairs, s->text + at, end - at, to, &count, &err));
+            expect(
+                heft_merge_word(&s->merger, &s->pairs, s->text + at, end - at, to, &count, &err));
         s->n_wanted += count;
     }
 }
@@ -94,10 +91,10 @@ static void check_kernels(struct state *s)
 
             count = heft_scan_words(&scan, s->text, s->n, at, true, s->starts);
             for (size_t i = 0; i + 1 < count; i++) {
-                must(s->starts[i] == word);
+                expect(s->starts[i] == word);
                 word = heft_split_word(&s->classes, s->text, s->n, word);
             }
-            must(count < 2 || s->starts[count - 1] == word);
+            expect(count < 2 || s->starts[count - 1] == word);
             at = word;
         }
     }
@@ -107,7 +104,7 @@ static bool append(void *ctx, const uint32_t *ids, size_t count)
 {
     struct state *s = ctx;
 
-    must(count <= MOST - s->n_ids);
+    expect(count <= MOST - s->n_ids);
     memcpy(s->ids + s->n_ids, ids, count * sizeof *ids);
     s->n_ids += count;
     return true;
@@ -126,7 +123,7 @@ static bool encode_in_pieces(struct state *s, unsigned cut, struct heft_error *e
         state = state * 1664525u + 1013904223u;
         n = heft_min_u64(s->n - at, 1 + (state >> 8) % most);
         piece = malloc(n); /* of just its size: nothing behind it may be read */
-        must(piece != NULL);
+        expect(piece != NULL);
         memcpy(piece, s->text + at, n);
         ok = heft_encoder_feed(s->e, piece, n, append, s, err);
         free(piece);
@@ -150,13 +147,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(s->text + s->n, 0, HEFT_SPLIT_PAD);
     bad = heft_utf8_check((struct heft_bytes){s->text, s->n});
     if (bad < s->n) {
-        must(!encode_in_pieces(s, data[0] & 0x7F, &err));
-        must(err.code == HEFT_MALFORMED && err.offset == bad);
+        expect(!encode_in_pieces(s, data[0] & 0x7F, &err));
+        expect(err.code == HEFT_MALFORMED && err.offset == bad);
         return 0;
     }
     encode_slowly(s);
     check_kernels(s);
-    must(encode_in_pieces(s, data[0] & 0x7F, &err));
-    must(s->n_ids == s->n_wanted && memcmp(s->ids, s->wanted, s->n_ids * sizeof *s->ids) == 0);
+    expect(encode_in_pieces(s, data[0] & 0x7F, &err));
+    expect(s->n_ids == s->n_wanted && memcmp(s->ids, s->wanted, s->n_ids * sizeof *s->ids) == 0);
     return 0;
 }

@@ -2,17 +2,11 @@
  * before the first NUL is the config, all behind it are lines as h5_titled.h has them.
  *
  * What must hold: it ends, and no two entries get one name. */
-#include <stdlib.h>
 
+#include "expect.h"
 #include "h5_titled.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void expect_names(const struct heft_h5_reader *r)
 {

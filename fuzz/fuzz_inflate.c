@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "expect.h"
 #include "base/inflate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,12 +16,6 @@ struct result {
     size_t n, left;
     bool is_done, is_bad;
 };
-
-static void expect(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* A buffer of exactly that size shows what is read or written beyond. */
 static void *exactly(const uint8_t *p, size_t n)

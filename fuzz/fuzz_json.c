@@ -3,7 +3,6 @@
  * window of any size shows what the whole text shows. */
 #include <assert.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "base/text.h"
 #include "wire/json.h"

@@ -1,17 +1,11 @@
 /* fuzz_pickle.c: the pickle machine on any bytes. Whatever it answers, the graph must hold
  * together: every number names a node, counts are those of the segments, text lies in memory that
  * can be read, and a failure has a code, a place within the pickle and a text. */
-#include <stdlib.h>
 
+#include "expect.h"
 #include "wire/pickle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static bool names_node(const struct heft_pickle *p, uint32_t number)
 {
@@ -25,13 +19,13 @@ static void check_items(const struct heft_pickle *p, uint32_t number)
     uint32_t item, last = HEFT_PICKLE_NIL, n = 0;
 
     for (; heft_pickle_next(&iter, &item); n++) {
-        require(item < p->count);
+        expect(item < p->count);
         last = item;
     }
-    require(n == count);
-    require(heft_pickle_item(p, number, count) == HEFT_PICKLE_NIL);
+    expect(n == count);
+    expect(heft_pickle_item(p, number, count) == HEFT_PICKLE_NIL);
     if (count)
-        require(heft_pickle_item(p, number, count - 1) == last);
+        expect(heft_pickle_item(p, number, count - 1) == last);
 }
 
 static void check_text(const struct heft_pickle *p, uint32_t number)
@@ -47,25 +41,25 @@ static void check_node(const struct heft_pickle *p, uint32_t number)
 {
     const struct heft_pickle_node *node = heft_pickle_at(p, number);
 
-    require(node->kind <= HEFT_PICKLE_PERSID);
-    require(node->at < p->data.n);
-    require(names_node(p, node->state) && names_node(p, node->module));
+    expect(node->kind <= HEFT_PICKLE_PERSID);
+    expect(node->at < p->data.n);
+    expect(names_node(p, node->state) && names_node(p, node->module));
     if (node->kind >= HEFT_PICKLE_BIGINT && node->kind <= HEFT_PICKLE_BYTEARRAY &&
         node->kind != HEFT_PICKLE_FLOAT)
         check_text(p, number);
     if (node->kind == HEFT_PICKLE_GLOBAL) {
         check_text(p, number);
-        require(node->module < p->count);
+        expect(node->module < p->count);
         check_text(p, node->module);
     }
     if (node->kind == HEFT_PICKLE_CALL) {
-        require(node->u.call.callee < p->count && node->u.call.args < p->count);
-        require(heft_pickle_at(p, node->u.call.args)->kind == HEFT_PICKLE_TUPLE);
+        expect(node->u.call.callee < p->count && node->u.call.args < p->count);
+        expect(heft_pickle_at(p, node->u.call.args)->kind == HEFT_PICKLE_TUPLE);
     }
     if (node->kind == HEFT_PICKLE_PERSID)
-        require(node->u.call.args < p->count);
+        expect(node->u.call.args < p->count);
     if (node->kind == HEFT_PICKLE_DICT || node->pairs)
-        require(node->count % 2 == 0);
+        expect(node->count % 2 == 0);
     check_items(p, number);
 }
 
@@ -77,14 +71,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct heft_pickle p;
 
     if (heft_pickle_run(&p, (struct heft_bytes){data, size}, 0, &limits, &arena, &err)) {
-        require(err.code == HEFT_OK);
-        require(p.root < p.count && p.length <= size);
+        expect(err.code == HEFT_OK);
+        expect(p.root < p.count && p.length <= size);
     } else {
-        require(err.code != HEFT_OK && err.text[0] != 0);
-        require(err.offset <= size);
+        expect(err.code != HEFT_OK && err.text[0] != 0);
+        expect(err.offset <= size);
     }
     /* A fixed part of the input, plus what its opcodes may make. */
-    require(arena.total <= (1 << 20) + 400 * size);
+    expect(arena.total <= (1 << 20) + 400 * size);
     for (uint32_t i = 0; i < p.count; i++)
         check_node(&p, i);
     heft_arena_release(&arena);

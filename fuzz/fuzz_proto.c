@@ -4,17 +4,11 @@
  * same message ends that is read; bytes that are not held can be fetched; a node of a graph that the
  * quick reader takes is read alike by the general one. */
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "expect.h"
 #include "tf_node_quick.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 /* Where the first message ends that is entered, when it is read (or passed over); 0: there is none. */
 static uint64_t first_end(const struct heft_proto_doc *doc, bool pass, bool *failed)

@@ -38,7 +38,7 @@ static void draw(struct heft_bytes bytes)
     struct heft_model model;
 
     heft_model_init(&model, NULL, &heft_formats);
-    if (open_bytes(&model, heft_format_ptd.name, bytes)) {
+    if (open_bytes(&model, heft_format_ptd.name, bytes, &err)) {
         plan_again(&model);
         expect(heft_format_ptd.annotate(&model, 0, &err));
         expect_map(&model);

@@ -3,7 +3,6 @@
  *
  * What must hold: both open or fail with an error, and comparing them ends, with texts. */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "format/formats.h"
 #include "base/endian.h"

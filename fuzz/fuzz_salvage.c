@@ -51,11 +51,12 @@ static void convert_it(const struct heft_model *model)
 /* format: NULL, what it is taken for */
 static void salvage_it(const char *format, struct heft_bytes file)
 {
+    struct heft_error err = {0};
     struct heft_model model;
 
     heft_model_init(&model, open_limits(), &heft_formats);
     model.salvage = true;
-    if (open_bytes(&model, format, file)) {
+    if (open_bytes(&model, format, file, &err)) {
         expect(model.sources[0].expected == 0 || model.sources[0].expected > file.n);
         convert_it(&model);
     }

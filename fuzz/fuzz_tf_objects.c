@@ -1,7 +1,7 @@
 /* fuzz_tf_objects.c: any bytes as the graph of objects of a bundle whose tensors are renamed, and
  * whose names are looked up. What is planned is a graph that can be read again. */
-#include <stdlib.h>
 
+#include "expect.h"
 #include "core/convert.h"
 #include "format/formats.h"
 #include "format/tensorflow/write/tf_write.h"
@@ -11,12 +11,6 @@
 #define KEY        "a/.ATTRIBUTES/VARIABLE_VALUE"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static bool is_fine(const struct heft_model *model, const struct heft_storage *storage,
                     struct heft_error *err)

@@ -5,20 +5,14 @@
  * What must hold: targets have names of restore ops, steps have targets that there are, the tensors
  * that a graph wants fit what it wants of them, and a lack is a note with a text. */
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "expect.h"
 #include "format/formats.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct heft_limits limits = {.tensors = 1000, .nodes = 100000};
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 /* "a" and "b" of one float each, and the objects that have them. */
 static const uint8_t bundle[] = {

@@ -5,8 +5,8 @@
  * What must hold: places are of entries and chunks that there are, a row that settles can be read,
  * whole and in a slice, and all its elements are held once: none keeps the mark it had before. */
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "expect.h"
 #include "core/reader.h"
 #include "format/formats.h"
 #include "format/torch/dcp/torch_dcp.h"
@@ -17,12 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct heft_limits limits = {
     .pickle = 1 << 20, .opcodes = 100000, .nodes = 100000, .view = 1 << 20, .tensors = 1000};
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void check_items(const struct heft_dcp *dcp)
 {

@@ -4,8 +4,8 @@
  * What must hold: positions ascend, every text is within bounds and safe for a terminal, an opcode's
  * argument lies behind it, and a failure has a code and a text. */
 #include <stdint.h>
-#include <stdlib.h>
 
+#include "expect.h"
 #include "torch_zip.h"
 #include "core/model.h"
 #include "format/formats.h"
@@ -19,12 +19,6 @@ struct seen {
     uint64_t next; /* where the next opcode must be */
     uint64_t steps;
 };
-
-static void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static void expect_safe(const char *text, size_t n)
 {

@@ -3,29 +3,24 @@
  * a limit, and every descriptor checked. */
 #include <stdlib.h>
 
+#include "expect.h"
 #include "base/text.h"
 #include "wire/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool truth)
-{
-    if (!truth)
-        abort();
-}
-
 static void check_entry(const struct heft_zip *zip, const struct heft_zip_entry *e)
 {
     const struct heft_bytes name = {(const uint8_t *)e->name.p, e->name.n};
 
-    require(e->name.n > 0 && e->name.p[e->name.n] == 0);
-    require(heft_utf8_check(name) == name.n && !memchr(name.p, 0, name.n));
-    require(name.p[0] != '/' && !memchr(name.p, '\\', name.n));
-    require(e->header < e->data && e->data <= e->end && e->end <= zip->directory);
-    require(e->packed <= e->end - e->data);
-    require(e->method == HEFT_ZIP_STORED || e->method == HEFT_ZIP_DEFLATED);
-    require(e->method == HEFT_ZIP_DEFLATED || e->packed == e->size);
-    require(heft_zip_find(zip, e->name) == e);
+    expect(e->name.n > 0 && e->name.p[e->name.n] == 0);
+    expect(heft_utf8_check(name) == name.n && !memchr(name.p, 0, name.n));
+    expect(name.p[0] != '/' && !memchr(name.p, '\\', name.n));
+    expect(e->header < e->data && e->data <= e->end && e->end <= zip->directory);
+    expect(e->packed <= e->end - e->data);
+    expect(e->method == HEFT_ZIP_STORED || e->method == HEFT_ZIP_DEFLATED);
+    expect(e->method == HEFT_ZIP_DEFLATED || e->packed == e->size);
+    expect(heft_zip_find(zip, e->name) == e);
 }
 
 static int by_header(const void *a, const void *b)
@@ -43,17 +38,17 @@ static void read_entry(const struct heft_source *src, const struct heft_zip_entr
     uint64_t length = 0;
 
     if (heft_zip_fetch(src, e, 1 << 16, true, arena, &bytes, &err))
-        require(bytes.n == e->size && err.code == HEFT_OK);
+        expect(bytes.n == e->size && err.code == HEFT_OK);
     else
-        require(err.code != HEFT_OK && err.text[0] != 0);
+        expect(err.code != HEFT_OK && err.text[0] != 0);
     if (heft_zip_check_descriptor(src, e, &length, &err))
-        require(length <= 24);
+        expect(length <= 24);
 }
 
 static void check_zip(struct heft_zip *zip, const struct heft_source *src, struct heft_arena *arena)
 {
-    require(zip->tail == zip->directory + zip->directory_size);
-    require(zip->tail + zip->tail_size + zip->trailing == src->size);
+    expect(zip->tail == zip->directory + zip->directory_size);
+    expect(zip->tail + zip->tail_size + zip->trailing == src->size);
     for (size_t i = 0; i < zip->count; i++)
         check_entry(zip, &zip->entries[i]);
     for (size_t i = 0; i < zip->count && i < 20; i++)
@@ -61,7 +56,7 @@ static void check_zip(struct heft_zip *zip, const struct heft_source *src, struc
     if (zip->count)
         qsort(zip->entries, zip->count, sizeof *zip->entries, by_header);
     for (size_t i = 1; i < zip->count; i++)
-        require(zip->entries[i - 1].end <= zip->entries[i].header);
+        expect(zip->entries[i - 1].end <= zip->entries[i].header);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -73,11 +68,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     heft_source_open_memory(&src, (struct heft_bytes){data, size}, "fuzz");
     if (heft_zip_open(&zip, &src, NULL, &arena, &err)) {
-        require(err.code == HEFT_OK);
+        expect(err.code == HEFT_OK);
         check_zip(&zip, &src, &arena);
     } else {
-        require(err.code != HEFT_OK && err.text[0] != 0);
-        require(err.offset <= size);
+        expect(err.code != HEFT_OK && err.text[0] != 0);
+        expect(err.offset <= size);
     }
     heft_source_close(&src);
     heft_arena_release(&arena);

@@ -1,25 +1,18 @@
-/* open_format.h: opens bytes as a file of one format, for fuzz targets: to rows, values, the map of
- * the file, and reading.
+/* open_format.h: opens bytes as a file of one format, for fuzz targets: rows, values, the map of the file,
+ * reading, verifying.
  *
- * What must hold: a map of the file can be drawn without overlaps, every row can be read or fails
- * with an error, the trees of values end, and verifying does. */
+ * What must hold: the map has no overlaps, every row can be read or fails with an error, and the trees of
+ * values are finite. */
 #ifndef OPEN_FORMAT_H
 #define OPEN_FORMAT_H
 
-#include <stdlib.h>
-
 #include "core/reader.h"
-#include "format/formats.h"
 #include "core/registry.h"
 #include "core/tree.h"
+#include "expect.h"
+#include "format/formats.h"
 
 #define MOST_READ 65536 /* bytes of a row: expanded strides may have terabytes */
-
-static inline void expect(bool truth)
-{
-    if (!truth)
-        abort();
-}
 
 static inline void expect_map(const struct heft_model *model)
 {
@@ -32,7 +25,7 @@ static inline void expect_map(const struct heft_model *model)
     heft_arena_release(&mem);
 }
 
-/* Of a file that anyone made, parts may overlap: that is said. */
+/* In a file that anyone made, parts may overlap: this is an error, too. */
 static inline void expect_map_or_overlap(const struct heft_model *model)
 {
     struct heft_arena mem = {0};
@@ -44,7 +37,7 @@ static inline void expect_map_or_overlap(const struct heft_model *model)
     heft_arena_release(&mem);
 }
 
-/* Links go down and right, and end: as many steps as values, and values are limited. */
+/* The tree of values is finite: the walk takes one step a value, and the number of values is limited. */
 static inline void expect_values(const struct heft_model *model)
 {
     const struct heft_value *stack[20000];
@@ -107,29 +100,30 @@ static inline const struct heft_limits *open_limits(void)
     return &limits;
 }
 
-/* Rows that are settled, or an error. A model that was initialised; format: NULL, what the bytes
- * are taken for. */
-static inline bool open_bytes(struct heft_model *model, const char *format, struct heft_bytes file)
+/* Opens bytes as a file of a format (NULL: the one that is detected) and validates what is read. The model
+ * is initialised; returns false with an error in *err, which is empty before. */
+static inline bool open_bytes(struct heft_model *model, const char *format, struct heft_bytes file,
+                              struct heft_error *err)
 {
-    struct heft_error err = {0};
     struct heft_source source;
     uint32_t index;
     bool ok;
 
     heft_source_open_memory(&source, file, "input");
-    ok = heft_model_add_file(model, &source, "input", &index, &err) &&
-         heft_registry_open_source(model, index, format, &err) && heft_model_validate(model, &err);
-    expect(ok ? err.code == HEFT_OK : err.code != HEFT_OK && err.text[0]);
+    ok = heft_model_add_file(model, &source, "input", &index, err) &&
+         heft_registry_open_source(model, index, format, err) && heft_model_validate(model, err);
+    expect_outcome(ok, err);
     return ok;
 }
 
 static inline void open_format_with(const struct heft_format *format, struct heft_bytes file,
                                     void (*check_map)(const struct heft_model *model))
 {
+    struct heft_error err = {0};
     struct heft_model model;
 
     heft_model_init(&model, open_limits(), &heft_formats);
-    if (open_bytes(&model, format->name, file)) {
+    if (open_bytes(&model, format->name, file, &err)) {
         check_map(&model);
         expect_values(&model);
         read_rows(&model);
