@@ -1,11 +1,10 @@
-/* test_sampler.c: random numbers and windows against those of NumPy, and files that are refused. */
+/* test_sampler.c: windows against those of NumPy, and files that are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "heft/tokens.h"
-#include "tokens/sampler/mt19937.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,27 +12,6 @@
 #include <cmocka.h>
 
 #define FOLDER HEFT_TESTS "/golden/tokens/sampler/"
-
-static void test_draws(void **unused)
-{
-    FILE *file = fopen(FOLDER "draws.tsv", "r");
-    static struct heft_mt19937 mt;
-    unsigned rows = 0;
-    uint32_t seed;
-    uint64_t below, wanted;
-
-    (void)unused;
-    assert_non_null(file);
-    for (; fscanf(file, "%" SCNu32 "%" SCNu64, &seed, &below) == 2; rows++) {
-        heft_mt_seed(&mt, seed);
-        for (unsigned i = 0; i < 12; i++) {
-            assert_int_equal(fscanf(file, "%" SCNu64, &wanted), 1);
-            assert_int_equal(heft_mt_below(&mt, below), wanted);
-        }
-    }
-    assert_int_equal(rows, 64);
-    fclose(file);
-}
 
 static struct heft_sampler *open_one(const char *name, uint32_t seed, struct heft_error *err)
 {
@@ -233,10 +211,10 @@ static void test_no_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),   cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_several), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_places),  cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_no_id),   cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_windows),   cmocka_unit_test(test_several),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_places),
+        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_no_id),
+        cmocka_unit_test(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
