@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/registry.h"
-#include "format/formats.h"
+#include "fixture.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -24,33 +23,12 @@ extern const struct heft_format heft_format_torch;
 #define TENSOR "ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE "K\2K\2\x85K\1\x85\x89" HOOKS "tR"
 #define KEY(c) "X\1\0\0\0" c
 
-struct fixture {
-    struct heft_buf zip;
-    struct heft_model model;
-    struct heft_error err;
-    bool opened;
-};
-
 static void open_with(struct fixture *f, const struct heft_limits *limits, const char *pickle,
                       size_t n)
 {
-    struct heft_source source;
-    uint32_t index;
-
     *f = (struct fixture){0};
     torch_zip_of(&f->zip, (struct heft_bytes){(const uint8_t *)pickle, n});
-    heft_model_init(&f->model, limits, &heft_formats);
-    heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
-                            "zip");
-    f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
-                heft_format_torch.open(&f->model, index, &f->err) &&
-                heft_model_validate(&f->model, &f->err);
-}
-
-static void close_fixture(struct fixture *f)
-{
-    heft_model_release(&f->model);
-    heft_buf_release(&f->zip);
+    open_bytes(f, &heft_format_torch, zip_bytes(f), limits, 0);
 }
 
 #define OPEN(f, pickle)                                                                            \
@@ -59,14 +37,6 @@ static void close_fixture(struct fixture *f)
         if (!(f)->opened)                                                                          \
             fail_msg("%s", (f)->err.text);                                                         \
     } while (0)
-
-static const struct heft_value *child(const struct heft_value *parent, const char *key)
-{
-    for (const struct heft_value *v = parent ? parent->first_child : NULL; v; v = v->next_sibling)
-        if (strcmp(v->key, key) == 0)
-            return v;
-    return NULL;
-}
 
 static void expect_row(const struct fixture *f, size_t index, const char *name, uint64_t offset)
 {
@@ -260,19 +230,9 @@ static void lack_of_memory_is_an_error(void **state)
 
     (void)state;
     for (uint64_t n = 1; !f.opened && n < 1000; n++) {
-        struct heft_source source;
-        uint32_t index;
-
         f = (struct fixture){0};
         torch_zip_of(&f.zip, (struct heft_bytes){(const uint8_t *)pickle, sizeof pickle - 1});
-        heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f.zip.p, f.zip.n},
-                                "zip");
-        heft_model_init(&f.model, NULL, &heft_formats);
-        heft_alloc_fail_at(n);
-        f.opened = heft_model_add_file(&f.model, &source, "zip", &index, &f.err) &&
-                   heft_format_torch.open(&f.model, index, &f.err) &&
-                   heft_model_validate(&f.model, &f.err);
-        heft_alloc_fail_at(0);
+        open_bytes(&f, &heft_format_torch, zip_bytes(&f), NULL, n);
         if (!f.opened)
             assert_int_equal(f.err.code, HEFT_NOMEM);
         close_fixture(&f);

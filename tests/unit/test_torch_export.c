@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/registry.h"
-#include "format/formats.h"
+#include "fixture.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -22,13 +21,6 @@ extern const struct heft_format heft_format_torch_export;
 #define TENSOR(offset)                                                                             \
     "{\"path_name\":\"p\",\"is_param\":true,\"use_pickle\":false,\"tensor_meta\":" META(offset) "}"
 #define ONE "{\"config\":{\"w\":" TENSOR("1") "}}"
-
-struct fixture {
-    struct heft_buf zip;
-    struct heft_model model;
-    struct heft_error err;
-    bool opened;
-};
 
 static struct heft_bytes text(const char *s)
 {
@@ -50,25 +42,10 @@ static void open_with(struct fixture *f, const char *weights, const char *other,
         {.name = "a/.data/version", .data = text("6\n")},
         {.name = "a/data/weights/n_weights_config.json", .data = text(other ? other : "")},
     };
-    struct heft_source source;
-    uint32_t index;
 
     *f = (struct fixture){0};
     torch_zip_records(&f->zip, records, HEFT_COUNT(records) - (other ? 0 : 1));
-    heft_model_init(&f->model, NULL, &heft_formats);
-    heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
-                            "zip");
-    heft_alloc_fail_at(fail_at);
-    f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
-                heft_format_torch_export.open(&f->model, index, &f->err) &&
-                heft_model_validate(&f->model, &f->err);
-    heft_alloc_fail_at(0);
-}
-
-static void close_fixture(struct fixture *f)
-{
-    heft_model_release(&f->model);
-    heft_buf_release(&f->zip);
+    open_bytes(f, &heft_format_torch_export, zip_bytes(f), NULL, fail_at);
 }
 
 static void weights_come_before_constants(void **state)

@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/registry.h"
-#include "format/formats.h"
+#include "fixture.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -32,50 +31,16 @@ extern const struct heft_format heft_format_torch;
 #define PASSING "X\33\0\0\0_non_persistent_buffers_set"
 #define MODULE  "cmy\nNet\n)\x81}("
 
-struct fixture {
-    struct heft_buf zip;
-    struct heft_model model;
-    struct heft_error err;
-    bool opened;
-};
-
-static void open_memory(struct fixture *f, struct heft_bytes zip)
-{
-    struct heft_source source;
-    uint32_t index;
-
-    heft_model_init(&f->model, NULL, &heft_formats);
-    heft_source_open_memory(&source, zip, "zip");
-    f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
-                heft_format_torch.open(&f->model, index, &f->err) &&
-                heft_model_validate(&f->model, &f->err);
-}
-
 static void open_pickle(struct fixture *f, const char *pickle, size_t n)
 {
     *f = (struct fixture){0};
     torch_zip_of(&f->zip, (struct heft_bytes){(const uint8_t *)pickle, n});
-    open_memory(f, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n});
+    open_bytes(f, &heft_format_torch, zip_bytes(f), NULL, 0);
     if (!f->opened)
         fail_msg("%s", f->err.text);
 }
 
 #define OPEN(f, pickle) open_pickle(f, "\x80\2" pickle ".", sizeof("\x80\2" pickle ".") - 1)
-
-static void close_fixture(struct fixture *f)
-{
-    heft_model_release(&f->model);
-    heft_buf_release(&f->zip);
-}
-
-static const struct heft_value *child(const struct heft_value *parent, const char *key)
-{
-    for (const struct heft_value *v = parent ? parent->first_child : NULL; v; v = v->next_sibling)
-        if (strcmp(v->key, key) == 0)
-            return v;
-    fail_msg("no value %s", key);
-    return NULL;
-}
 
 static void expect_rows(const struct fixture *f, const char *const *names, size_t n)
 {
@@ -199,9 +164,7 @@ static void lack_of_memory_is_an_error(void **state)
 
         for (uint64_t n = 1; !f.opened && n < 2000; n++) {
             f = (struct fixture){0};
-            heft_alloc_fail_at(n);
-            open_memory(&f, zip);
-            heft_alloc_fail_at(0);
+            open_bytes(&f, &heft_format_torch, zip, NULL, n);
             if (!f.opened)
                 assert_int_equal(f.err.code, HEFT_NOMEM);
             close_fixture(&f);

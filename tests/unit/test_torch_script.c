@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/registry.h"
-#include "format/formats.h"
+#include "fixture.h"
 #include "torch_zip.h"
 
 extern const struct heft_format heft_format_torch;
@@ -39,13 +38,6 @@ struct pickles {
         (p)->name = "\x80\2" literal ".";                                                          \
         (p)->n_##name = sizeof("\x80\2" literal ".") - 1;                                          \
     } while (0)
-
-struct fixture {
-    struct heft_buf zip;
-    struct heft_model model;
-    struct heft_error err;
-    bool opened;
-};
 
 static void add(struct torch_zip_record *records, size_t *n, const char *name, const void *p,
                 size_t bytes)
@@ -77,18 +69,9 @@ static void make_zip(struct heft_buf *out, const struct pickles *p)
 static void open_with(struct fixture *f, const struct heft_format *format, const struct pickles *p,
                       uint64_t fail_at)
 {
-    struct heft_source source;
-    uint32_t index;
-
     *f = (struct fixture){0};
     make_zip(&f->zip, p);
-    heft_model_init(&f->model, NULL, &heft_formats);
-    heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)f->zip.p, f->zip.n},
-                            "zip");
-    heft_alloc_fail_at(fail_at);
-    f->opened = heft_model_add_file(&f->model, &source, "zip", &index, &f->err) &&
-                format->open(&f->model, index, &f->err) && heft_model_validate(&f->model, &f->err);
-    heft_alloc_fail_at(0);
+    open_bytes(f, format, zip_bytes(f), NULL, fail_at);
 }
 
 static void open_it(struct fixture *f, const struct pickles *p)
@@ -96,12 +79,6 @@ static void open_it(struct fixture *f, const struct pickles *p)
     open_with(f, &heft_format_torchscript, p, 0);
     if (!f->opened)
         fail_msg("%s", f->err.text);
-}
-
-static void close_fixture(struct fixture *f)
-{
-    heft_model_release(&f->model);
-    heft_buf_release(&f->zip);
 }
 
 static void expect_names(const struct fixture *f, const char *const *names, size_t n)

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/registry.h"
-#include "format/formats.h"
+#include "fixture.h"
 #include "format/torch/pickle/torch_parts.h"
 
 extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar, heft_format_pickle;
@@ -27,30 +26,13 @@ extern const struct heft_format heft_format_torch_legacy, heft_format_torch_tar,
 #define KEYS "\x80\2]X\1\0\0\0001a."
 #define DATA "\2\0\0\0\0\0\0\0\0\0\x80?\0\0\0@"
 
-struct fixture {
-    struct heft_model model;
-    struct heft_error err;
-    bool opened;
-};
+#define OPEN(f, format, text)                                                                      \
+    open_whole(f, format, (struct heft_bytes){(const uint8_t *)(text), sizeof(text) - 1})
 
-static void open_bytes(struct fixture *f, const struct heft_format *format, const void *bytes,
-                       size_t n, const struct heft_limits *limits)
+static void open_whole(struct fixture *f, const struct heft_format *format, struct heft_bytes bytes)
 {
-    struct heft_source source;
-    uint32_t index;
-
     *f = (struct fixture){0};
-    heft_model_init(&f->model, limits, &heft_formats);
-    heft_source_open_memory(&source, (struct heft_bytes){bytes, n}, "file");
-    f->opened = heft_model_add_file(&f->model, &source, "file", &index, &f->err) &&
-                format->open(&f->model, index, &f->err) && heft_model_validate(&f->model, &f->err);
-}
-
-#define OPEN(f, format, text) open_bytes(f, format, text, sizeof(text) - 1, NULL)
-
-static void close_it(struct fixture *f)
-{
-    heft_model_release(&f->model);
+    open_bytes(f, format, bytes, NULL, 0);
 }
 
 /* A file of tests/golden, on the heap. */
@@ -163,12 +145,14 @@ static void limits_hold_for_pickles_in_a_row(void **state)
     (void)state;
     heft_buf_put(&bytes, FRONT, sizeof FRONT - 1);
     put_pickle(&bytes, 100, 0);
-    open_bytes(&f, &heft_format_torch_legacy, bytes.p, bytes.n, &limits);
+    f = (struct fixture){0};
+    open_bytes(&f, &heft_format_torch_legacy,
+               (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n}, &limits, 0);
     assert_false(f.opened);
     assert_int_equal(f.err.code, HEFT_LIMIT);
     assert_int_equal(f.err.offset, sizeof FRONT - 1);
     assert_non_null(strstr(f.err.text, "limits.pickle"));
-    close_it(&f);
+    close_fixture(&f);
     heft_buf_release(&bytes);
 }
 
@@ -221,7 +205,7 @@ static void a_storage_stands_where_its_count_says(void **state)
     assert_int_equal(f.model.storages[0].off, sizeof(FRONT "\x80\2" ID "." KEYS) - 1 + 8);
     assert_int_equal(f.model.storages[0].len, 8);
     assert_string_equal(f.model.format, "torch-legacy");
-    close_it(&f);
+    close_fixture(&f);
 }
 
 static void a_cut_file_says_how_much_is_missing(void **state)
@@ -234,13 +218,14 @@ static void a_cut_file_says_how_much_is_missing(void **state)
         char says[32];
 
         snprintf(says, sizeof says, "(%zu missing", missing);
-        open_bytes(&f, &heft_format_torch_legacy, whole, sizeof whole - 1 - missing, NULL);
+        open_whole(&f, &heft_format_torch_legacy,
+                   (struct heft_bytes){(const uint8_t *)whole, sizeof whole - 1 - missing});
         assert_false(f.opened);
         assert_int_equal(f.err.code, HEFT_MALFORMED);
         assert_int_equal(f.err.offset, sizeof whole - 1 - 16);
         if (!strstr(f.err.text, says))
             fail_msg("%s", f.err.text);
-        close_it(&f);
+        close_fixture(&f);
     }
 }
 
@@ -275,7 +260,7 @@ static void nested_bytes_are_read_once(void **state)
     heft_buf_char(&bytes, 'K');
     heft_buf_char(&bytes, (char)n);
     heft_buf_put(&bytes, "\x85X\1\0\0\0CtRu.", 11);
-    open_bytes(&f, &heft_format_pickle, bytes.p, bytes.n, NULL);
+    open_whole(&f, &heft_format_pickle, (struct heft_bytes){(const uint8_t *)bytes.p, bytes.n});
     if (!f.opened)
         fail_msg("%s", f.err.text);
     assert_int_equal(f.model.n_rows, 3);
@@ -285,7 +270,7 @@ static void nested_bytes_are_read_once(void **state)
     for (size_t i = 0; i < count; i++)
         assert_true(segments[i].claimed);
     heft_arena_release(&mem);
-    close_it(&f);
+    close_fixture(&f);
     heft_buf_release(&bytes);
 }
 
@@ -316,12 +301,11 @@ static void lack_of_memory_is_an_error(void **state)
         uint8_t *bytes = golden(FILES[i].name, &n);
 
         for (uint64_t nth = 1; !f.opened && nth < 5000; nth++) {
-            heft_alloc_fail_at(nth);
-            open_bytes(&f, FILES[i].format, bytes, n, NULL);
-            heft_alloc_fail_at(0);
+            f = (struct fixture){0};
+            open_bytes(&f, FILES[i].format, (struct heft_bytes){bytes, n}, NULL, nth);
             if (!f.opened && f.err.code != HEFT_NOMEM)
                 fail_msg("%s, allocation %u: %s", FILES[i].name, (unsigned)nth, f.err.text);
-            close_it(&f);
+            close_fixture(&f);
         }
         assert_true(f.opened);
         free(bytes);
