@@ -141,10 +141,37 @@ bool heft_error_about(struct heft_error *err, const char *kind, struct heft_str 
     return false;
 }
 
+/* "FILE: offset 0x10: text" */
+static void line_error(struct line *line, const struct heft_error *err)
+{
+    char where[40];
+
+    if (err->file[0] != '\0') {
+        line_escaped(line, heft_str_of(err->file));
+        line_put(line, ": ", 2);
+    }
+    if (err->offset != HEFT_NO_OFFSET) {
+        const int length = snprintf(where, sizeof where, "offset 0x%" PRIx64 ": ", err->offset);
+        line_put(line, where, length > 0 ? (size_t)length : 0);
+    }
+    line_escaped(line, heft_str_of(err->text));
+}
+
+bool heft_error_quote(struct heft_error *err, const char *before, const struct heft_error *cause)
+{
+    struct line line;
+
+    *err = (struct heft_error){.code = cause->code, .offset = HEFT_NO_OFFSET};
+    line = line_of(err->text, sizeof err->text);
+    line_escaped(&line, heft_str_of(before));
+    line_put(&line, ": ", 2);
+    line_error(&line, cause);
+    return false;
+}
+
 char *heft_error_format(const struct heft_error *err, char *out, size_t n)
 {
     struct line line;
-    char where[40];
 
     if (n == 0 || !out)
         return out;
@@ -152,14 +179,6 @@ char *heft_error_format(const struct heft_error *err, char *out, size_t n)
     if (!err)
         return out;
     line_put(&line, "heft: ", 6);
-    if (err->file[0] != '\0') {
-        line_escaped(&line, heft_str_of(err->file));
-        line_put(&line, ": ", 2);
-    }
-    if (err->offset != HEFT_NO_OFFSET) {
-        const int length = snprintf(where, sizeof where, "offset 0x%" PRIx64 ": ", err->offset);
-        line_put(&line, where, length > 0 ? (size_t)length : 0);
-    }
-    line_escaped(&line, heft_str_of(err->text));
+    line_error(&line, err);
     return out;
 }

@@ -27,5 +27,8 @@ static inline void heft_error_begin(struct heft_error *err)
 bool heft_error_file(struct heft_error *err, const char *path);
 /* Puts "tensor NAME: " (kind = "tensor") before the text. Always returns false. */
 bool heft_error_about(struct heft_error *err, const char *kind, struct heft_str name);
+/* An error whose text is another one with its file and offset: "BEFORE: FILE: offset 0x10: text". It
+ * has the cause's code, and no file or offset of its own. Always returns false. */
+bool heft_error_quote(struct heft_error *err, const char *before, const struct heft_error *cause);
 
 #endif

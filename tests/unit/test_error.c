@@ -207,6 +207,23 @@ static void format_stays_within_any_size(void **state)
     }
 }
 
+static void quoting_keeps_code_file_and_offset_of_the_cause(void **state)
+{
+    struct heft_error err, cause = {0};
+
+    (void)state;
+    heft_fail(&cause, HEFT_MALFORMED, 0x1a2b, "what");
+    heft_error_file(&cause, "a\nb");
+    assert_false(heft_error_quote(&err, "lost", &cause));
+    assert_string_equal(err.text, "lost: a\\nb: offset 0x1a2b: what");
+    assert_int_equal(err.code, HEFT_MALFORMED);
+    assert_int_equal(err.offset, HEFT_NO_OFFSET);
+    assert_string_equal(err.file, "");
+    heft_fail(&cause, HEFT_IO, HEFT_NO_OFFSET, "what");
+    heft_error_quote(&err, "lost", &cause);
+    assert_string_equal(err.text, "lost: what");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +237,7 @@ int main(void)
         cmocka_unit_test(paths_of_just_the_size_are_whole),
         cmocka_unit_test(about_puts_the_name_in_front),
         cmocka_unit_test(about_leaves_room_for_the_message),
+        cmocka_unit_test(quoting_keeps_code_file_and_offset_of_the_cause),
         cmocka_unit_test(format_leaves_out_what_is_absent),
         cmocka_unit_test(format_stays_within_any_size),
     };
