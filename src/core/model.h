@@ -237,15 +237,37 @@ static inline heft_storage_strings_fn *heft_storage_strings(const struct heft_st
 
 #define HEFT_NONE UINT32_MAX
 
+/* How many entries a reader has appended, array by array, and what counts against a limit. One
+ * struct, so that a reader whose file fails in its middle goes back by one assignment:
+ *
+ *     const struct heft_model_counts before = model->counts;
+ *     if (!read(model)) model->counts = before;
+ *
+ * Sources stay: their files are open. */
+#define HEFT_MODEL_COUNTS                                                                          \
+    uint64_t name_bytes; /* of all rows and blobs, with what long shapes take */                   \
+    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes, n_unreadable;      \
+    size_t n_partial, n_boxes, n_trees, n_layers, n_ordered, n_blobs, n_wanted;                    \
+    uint32_t n_objects /* numbers of objects that are taken, see heft_row.object */
+
+struct heft_model_counts {
+    HEFT_MODEL_COUNTS;
+};
+
 struct heft_model {
     const struct heft_formats
         *formats; /* that opening may find; not NULL where anything is opened */
     struct heft_arena mem;
     struct heft_limits limits; /* complete, but for those of heft_limit_… */
-    uint64_t name_bytes;       /* of all rows, with what long shapes take */
-    uint64_t file_bytes;       /* of all files so far */
-    const char *format;        /* "torch", "safetensors": what info --json calls it */
-    const char *version;       /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
+    union {
+        struct heft_model_counts counts;
+        struct { /* the same by their names */
+            HEFT_MODEL_COUNTS;
+        };
+    };
+    uint64_t file_bytes; /* of all files so far */
+    const char *format;  /* "torch", "safetensors": what info --json calls it */
+    const char *version; /* "zip, torch 2.1 to 2.6": free text for info; may be NULL */
     struct heft_model_source *sources;
     struct heft_row *rows;
     struct heft_storage *storages;
@@ -261,11 +283,10 @@ struct heft_model {
     struct heft_unreadable *unreadable;
     struct heft_partial *partial;
     struct heft_model_box *boxes;
-    size_t n_boxes, cap_boxes;
-    size_t n_partial, cap_partial;
+    size_t cap_boxes, cap_partial;
     struct heft_model_tree *trees;    /* values of the files, before they are merged */
     struct heft_differing *differing; /* the first of them, see heft_model_listed_differing */
-    size_t n_trees, cap_trees, n_differing, cap_differing;
+    size_t cap_trees, n_differing, cap_differing;
     const struct heft_value
         *values;                   /* root, a HEFT_VALUE_DICT; or NULL. While a file is opened, its
                                   own; after settle, of all files */
@@ -280,14 +301,12 @@ struct heft_model {
         *provenance; /* to be filled while opening; NULL: nobody asks (core/provenance.h) */
     struct heft_model_blob *blobs;
     struct heft_model_layer *layers;
-    size_t n_layers, cap_layers;
+    size_t cap_layers;
     struct heft_str *ordered; /* paths of dictionaries with tensors that are OrderedDicts */
-    size_t n_sources, n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes,
-        n_unreadable, n_ordered, n_blobs, n_wanted;
+    size_t n_sources;
     size_t cap_sources, cap_rows, cap_storages, cap_claims, cap_metadata, cap_ties, cap_doubts,
         cap_notes, cap_unreadable, cap_ordered, cap_blobs, cap_wanted;
     uint32_t n_files;
-    uint32_t n_objects;            /* numbers that are taken */
     struct heft_strmap names;      /* row name → index, after settle; empty where names_ascend */
     struct heft_strmap tie_names;  /* dropped name → index of ties, after settle */
     struct heft_strmap blob_names; /* → index of blobs, after settle */
@@ -440,13 +459,6 @@ HEFT_CHECKED bool heft_model_damage(struct heft_model *model, uint32_t source, c
                                     const struct heft_error *found, struct heft_error *err);
 /* The source should have so many bytes (or more), by what is in it. */
 void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes, bool at_least);
-/* Where the model is, to come back to if one of several files fails in its middle. Files stay. */
-struct heft_model_place {
-    size_t n_rows, n_storages, n_claims, n_metadata, n_ties, n_doubts, n_notes, n_unreadable,
-        n_blobs;
-};
-struct heft_model_place heft_model_here(const struct heft_model *model);
-void heft_model_back(struct heft_model *model, const struct heft_model_place *place);
 /* The first step of settling: rows that cannot be true become unreadable. */
 HEFT_CHECKED bool heft_model_drop_lost(struct heft_model *model, struct heft_error *err);
 

@@ -101,13 +101,13 @@ static const struct heft_format *probe(const struct heft_formats *formats,
 static bool open_as(struct heft_model *model, uint32_t index, const struct heft_format *format,
                     struct heft_error *err)
 {
-    const struct heft_value *values;
+    const bool ok = format && format->open(model, index, err);
+    const struct heft_value *values = model->values;
 
-    if (!format || !format->open(model, index, err))
+    model->values = NULL; /* also those of half a file, which are not the next one's */
+    if (!ok)
         return heft_error_file(err, model->sources[index].path);
     model->sources[index].format = format;
-    values = model->values;
-    model->values = NULL;
     return !values || heft_model_add_tree(model, index, values, err);
 }
 

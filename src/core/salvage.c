@@ -49,28 +49,6 @@ void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes
     s->at_least = at_least;
 }
 
-/* ---- going back -------------------------------------------------------------------------- */
-
-struct heft_model_place heft_model_here(const struct heft_model *model)
-{
-    return (struct heft_model_place){model->n_rows,     model->n_storages,   model->n_claims,
-                                     model->n_metadata, model->n_ties,       model->n_doubts,
-                                     model->n_notes,    model->n_unreadable, model->n_blobs};
-}
-
-void heft_model_back(struct heft_model *model, const struct heft_model_place *place)
-{
-    model->n_rows = place->n_rows;
-    model->n_storages = place->n_storages;
-    model->n_claims = place->n_claims;
-    model->n_metadata = place->n_metadata;
-    model->n_ties = place->n_ties;
-    model->n_doubts = place->n_doubts;
-    model->n_notes = place->n_notes;
-    model->n_unreadable = place->n_unreadable;
-    model->n_blobs = place->n_blobs;
-}
-
 /* ---- settling ---------------------------------------------------------------------------- */
 
 struct sorter {

@@ -271,6 +271,31 @@ static void overlapping_claims_are_an_error(void **state)
     heft_model_release(&y.model);
 }
 
+/* A reader appends and fails, goes back, and is followed by one that appends the same: twice the names
+ * would be more than the limit. */
+static void going_back_takes_back_all_counts(void **state)
+{
+    struct heft_model_counts before;
+    struct yard y;
+
+    (void)state;
+    open_yard(&y);
+    y.model.limits.tensors = 100;
+    before = y.model.counts;
+    for (unsigned k = 0; k < 2; k++) {
+        y.model.counts = before;
+        for (int i = 0; i < 16; i++)
+            assert_true(add_named(&y, 64 << 10, 4));
+        assert_true(heft_model_add_wanted(&y.model, heft_str_of("w"), &y.err));
+        assert_true(heft_model_claim(&y.model, 0, 0, 8, "header", &y.err));
+        assert_int_equal(y.model.n_rows, 16);
+        assert_int_equal(y.model.n_wanted, 1);
+        assert_int_equal(y.model.n_claims, 1);
+        assert_int_equal(y.model.name_bytes, 1 << 20);
+    }
+    heft_model_release(&y.model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,6 +303,7 @@ int main(void)
         cmocka_unit_test(arithmetic_that_overflows_is_refused),
         cmocka_unit_test(an_expansion_beyond_the_limit_is_refused),
         cmocka_unit_test(names_and_long_shapes_are_limited_together),
+        cmocka_unit_test(going_back_takes_back_all_counts),
         cmocka_unit_test(records_are_limited_by_the_size_of_the_input),
         cmocka_unit_test(rank_is_limited),
         cmocka_unit_test(names_must_be_unique_and_utf8),

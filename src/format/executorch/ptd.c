@@ -120,7 +120,7 @@ static bool read_as(struct heft_model *model, uint32_t source, struct heft_ptd *
 static bool read_tables(struct heft_model *model, uint32_t source, struct heft_ptd *p,
                         struct heft_error *err)
 {
-    const struct heft_model_place place = heft_model_here(model);
+    const struct heft_model_counts before = model->counts;
     struct heft_error old = {0};
     uint32_t version;
 
@@ -134,7 +134,7 @@ static bool read_tables(struct heft_model *model, uint32_t source, struct heft_p
         return read_as(model, source, p, false, err);
     if (read_as(model, source, p, true, &old))
         return true;
-    heft_model_back(model, &place);
+    model->counts = before;
     if (old.code == HEFT_MALFORMED && read_as(model, source, p, false, err))
         return true;
     *err = old; /* all that was written with a field 3 so far is of that generation */

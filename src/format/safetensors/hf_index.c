@@ -334,14 +334,12 @@ static bool group_entries(struct reader *r)
 
 /* Salvaging: a shard that cannot be opened. Its tensors are lost, and what was read of it goes. */
 static bool lose_shard(struct reader *r, const struct shard *shard,
-                       const struct heft_model_place *place, const struct heft_error *found)
+                       const struct heft_model_counts *before, const struct heft_error *found)
 {
-    struct heft_error why = {.code = found->code, .offset = HEFT_NO_OFFSET};
-    char line[sizeof why.text];
+    struct heft_error why;
 
-    heft_model_back(r->model, place);
-    heft_error_format(found, line, sizeof line);
-    heft_fail(&why, found->code, HEFT_NO_OFFSET, "its shard is lost: %s", line + strlen("heft: "));
+    r->model->counts = *before;
+    heft_error_quote(&why, "its shard is lost", found);
     for (uint32_t i = 0; i < shard->n_entries; i++) {
         struct mapping *const map = &r->map[r->by_shard[shard->first_entry + i]];
 
@@ -354,7 +352,7 @@ static bool lose_shard(struct reader *r, const struct shard *shard,
 
 static bool open_shard(struct reader *r, uint32_t number)
 {
-    const struct heft_model_place place = heft_model_here(r->model);
+    const struct heft_model_counts before = r->model->counts;
     struct heft_error found = {0};
     uint32_t source;
 
@@ -363,7 +361,7 @@ static bool open_shard(struct reader *r, uint32_t number)
         return true;
     }
     if (heft_model_forgives(r->model, &found) || (r->model->salvage && found.code == HEFT_IO))
-        return lose_shard(r, &r->shards[number], &place, &found);
+        return lose_shard(r, &r->shards[number], &before, &found);
     *r->err = found;
     return false;
 }
