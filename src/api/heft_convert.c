@@ -77,7 +77,7 @@ bool heft_convert_tensor(const struct heft_conversion *conversion, size_t index,
         .source_name = item->row->name.p,
         .file = item->shard,
         .dtype = (enum heft_dtype)item->as,
-        .offset = item->at,
+        .offset = heft_plan_offset(&conversion->plan, item),
         .bytes = item->bytes,
     };
     return true;

@@ -453,7 +453,9 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         !check_layout(c, options->layout, err) ||
         !check_alignment(c, options->segment_alignment, err) ||
         !choose_names(c, options, in_folder, err) || !load_exports(c, options, err) ||
-        !heft_conversion_leave_values(c, options, err) || !plan_files(c, options->output, err))
+        !heft_conversion_leave_values(c, options, err) ||
+        !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
+        !plan_files(c, options->output, err))
         return false;
     c->plan.options = NULL; /* the caller's */
     return take_notes(c, err) && heft_plan_check(&c->plan, err);

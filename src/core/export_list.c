@@ -310,6 +310,8 @@ static void sort_by_shard(struct heft_export_list *exports, const struct split_a
     for (size_t i = 0; i < exports->n_items; i++) {
         a->sorted[i] = exports->items[a->order[i]];
         a->sorted[i].shard = a->shards[a->order[i]];
+        a->sorted[i].number =
+            (uint32_t)i + 1; /* fewer than rows and ties, which are numbered by u32 */
     }
     memcpy(exports->items, a->sorted, exports->n_items * sizeof *exports->items);
 }

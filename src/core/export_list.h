@@ -14,7 +14,8 @@ struct heft_export_item {
     struct heft_str name; /* as written; NUL-terminated */
     struct heft_str from; /* in the source, below root: what rules match; NUL-terminated */
     uint64_t bytes;       /* as written */
-    uint64_t at;          /* offset in its file, once it is planned */
+    uint32_t number;      /* 1 … n_items, after split: the plan tells by it where an item is; 0 of
+                             what is no item of an export list, as a piece that several look into */
     uint32_t shard;       /* 0 … n_shards-1, after split */
     uint8_t as;           /* dtype as written */
     bool is_apart;        /* it stands behind the source's rows: a tie that came back, a slice */

@@ -144,7 +144,26 @@ static bool is_there(const struct heft_plan *plan, const struct heft_row *row,
     return true;
 }
 
-bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_export_item *item,
+bool heft_plan_expect_items(struct heft_plan *plan, size_t n, struct heft_error *err)
+{
+    plan->item_offsets = heft_arena_zero(plan->mem, n + 1, sizeof *plan->item_offsets, err);
+    plan->n_items = plan->item_offsets ? n : 0;
+    return plan->item_offsets != NULL;
+}
+
+void heft_plan_place(struct heft_plan *plan, const struct heft_export_item *item, uint64_t offset)
+{
+    if (item->number > 0 && item->number <= plan->n_items)
+        plan->item_offsets[item->number - 1] = offset;
+}
+
+uint64_t heft_plan_offset(const struct heft_plan *plan, const struct heft_export_item *item)
+{
+    return item->number > 0 && item->number <= plan->n_items ? plan->item_offsets[item->number - 1]
+                                                             : 0;
+}
+
+bool heft_plan_item(struct heft_plan *plan, uint32_t file, const struct heft_export_item *item,
                     struct heft_error *err)
 {
     const struct heft_row *row = item->row;
@@ -152,7 +171,7 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, struct heft_export_it
     struct heft_op op = {.kind = HEFT_OP_ROW, .as = item->as, .len = item->bytes, .u.row = row};
 
     name_op(&op, item->name);
-    item->at = plan->files[file].size;
+    heft_plan_place(plan, item, plan->files[file].size);
     if (!is_there(plan, row, err))
         return false;
     if (as_stored && row->parts && is_chain(plan, row))

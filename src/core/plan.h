@@ -84,6 +84,8 @@ struct heft_plan {
     const char **notes; /* for the user: what a format had to do otherwise than one may expect */
     struct heft_maker *makers;
     size_t n_files, n_ops, n_notes, n_makers, cap_files, cap_ops, cap_notes, cap_makers;
+    uint64_t *item_offsets; /* bytes in their files, by item->number - 1; in the plan's arena */
+    size_t n_items;
     enum heft_sum sum; /* what its sums are: a CRC */
     /* By a format that names its files itself (plan_set): what their paths begin with, and which
      * names that go on so belong to a set, old or new. */
@@ -114,10 +116,17 @@ HEFT_CHECKED bool heft_plan_maker(struct heft_plan *plan, struct heft_maker make
 /* n bytes of what it makes. */
 HEFT_CHECKED bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t maker,
                                  uint64_t from, uint64_t n, struct heft_error *err);
-/* Sets item->at. A row: becomes COPY where its bytes can be taken as they are (a COPY a part, where
- * the parts follow each other), else ROW. */
+/* Room for the offsets of n items. */
+HEFT_CHECKED bool heft_plan_expect_items(struct heft_plan *plan, size_t n, struct heft_error *err);
+/* Records that the item begins at that offset of its file, where writers do not use heft_plan_item
+ * for it: several items may look into one piece. Nothing for an item without a number. */
+void heft_plan_place(struct heft_plan *plan, const struct heft_export_item *item, uint64_t offset);
+/* That offset; 0 for an item that was not placed. */
+uint64_t heft_plan_offset(const struct heft_plan *plan, const struct heft_export_item *item);
+/* A row: becomes COPY where its bytes can be taken as they are (a COPY a part, where the parts follow
+ * each other), else ROW. Places the item at the end of the file so far. */
 HEFT_CHECKED bool heft_plan_item(struct heft_plan *plan, uint32_t file,
-                                 struct heft_export_item *item, struct heft_error *err);
+                                 const struct heft_export_item *item, struct heft_error *err);
 /* A range of a RAW storage, which is there, for the tensor of that name. */
 HEFT_CHECKED bool heft_plan_copy(struct heft_plan *plan, uint32_t file, uint32_t storage,
                                  uint64_t from, uint64_t n, struct heft_str name,

@@ -52,8 +52,8 @@ struct heft_format {
     /* Adds the claims of sources[source] to a copy of the model that only the map sees: where they
      * are too many to be kept, or cost reading. NULL: opening made them all. */
     bool (*annotate)(struct heft_model *view, uint32_t source, struct heft_error *err);
-    /* Adds the ops of one output file that holds the exports's rows. NULL: cannot be written. Pure.
-     */
+    /* Adds the ops of one output file that holds the rows of the export list. Pure: it changes the
+     * plan, and neither model nor list. NULL: cannot be written. */
     bool (*plan)(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                  struct heft_error *err);
     /* Instead of plan: names all output files, splits the exports among them and adds their ops, in

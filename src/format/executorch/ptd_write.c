@@ -17,7 +17,7 @@
 
 /* What the tables say of a content. */
 struct entry {
-    struct heft_export_item *item; /* NULL: a blob */
+    const struct heft_export_item *item; /* NULL: a blob */
     struct heft_str name;
     const uint8_t *order; /* dim_order; NULL: as the dimensions come */
 };
@@ -128,7 +128,7 @@ static bool check_dims(const struct heft_export_item *item, struct heft_error *e
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool add_item(struct out *o, struct heft_export_item *item, struct heft_error *err)
+static bool add_item(struct out *o, const struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
     const uint8_t *order;
@@ -348,7 +348,7 @@ static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct he
     for (uint32_t i = 0; zeros && i < o->n_segments; i++) {
         const uint32_t k = o->stored[i];
         const struct heft_ptd_content *c = &o->contents[k];
-        struct heft_export_item item = {
+        const struct heft_export_item item = {
             .row = c->row, .name = o->entries[k].name, .bytes = c->bytes, .as = c->as};
         const uint64_t pad = base + o->offsets[i] - o->plan->files[file].size;
 
@@ -358,7 +358,7 @@ static bool plan_segments(struct out *o, uint32_t file, uint64_t base, struct he
     }
     for (size_t i = 0; i < o->n; i++)
         if (o->entries[i].item)
-            o->entries[i].item->at = base + o->offsets[o->segments[i]];
+            heft_plan_place(o->plan, o->entries[i].item, base + o->offsets[o->segments[i]]);
     return zeros != NULL;
 }
 

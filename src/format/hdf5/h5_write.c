@@ -278,7 +278,7 @@ static bool make_up_to(struct writer *w, uint64_t end)
 
 static bool add_item(struct writer *w, const struct place_key *place)
 {
-    struct heft_export_item *item = &w->exports->items[w->order[place->k]];
+    const struct heft_export_item *item = &w->exports->items[w->order[place->k]];
 
     if (item->bytes == 0)
         return heft_plan_item(w->plan, w->file, item, w->err);

@@ -93,7 +93,7 @@ static bool check_name(struct heft_str name, struct heft_error *err)
                      "a name of %zu bytes, in a zip at most %d fit with .npy", name.n, MOST - 4);
 }
 
-static bool add_member(struct heft_plan *plan, uint32_t file, struct heft_export_item *item,
+static bool add_member(struct heft_plan *plan, uint32_t file, const struct heft_export_item *item,
                        struct member *m, struct heft_error *err)
 {
     const struct heft_late local = {fill_local, m};

@@ -398,6 +398,7 @@ static bool add_twin(struct into *in, const struct heft_export_item *item)
 
     if (twin == HEFT_NONE || !in->is_twin[twin])
         return true;
+    piece.item.number = 0;
     piece.item.name.n = in->old.rows[twin].name.n;
     piece.item.name.p = heft_arena_text(in->out->plan->mem, in->old.rows[twin].name, in->err);
     return piece.item.name.p && heft_tf_out_piece(in->out, &piece, in->err);

@@ -198,7 +198,8 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
 }
 
 /* The item is where its first piece is. */
-static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece)
+static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
+                       uint64_t at)
 {
     const bool is_first = piece == out->pieces || piece[-1].of != piece->of;
     struct heft_export_item *item;
@@ -207,7 +208,7 @@ static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece
         return;
     item = &out->exports->items[piece->of];
     item->shard = piece->shard;
-    item->at = piece->item.at;
+    heft_plan_place(out->plan, item, at);
     item->name = piece->item.name;
 }
 
@@ -240,7 +241,6 @@ static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uin
     uint32_t sum = HEFT_NONE;
     bool ok;
 
-    piece->item.at = at;
     if (!piece->has_crc)
         sum = heft_plan_sum_begin(plan);
     if (piece->swapped)
@@ -252,7 +252,7 @@ static bool plan_piece(struct heft_tf_out *out, struct heft_tf_piece *piece, uin
     else
         ok = heft_plan_item(plan, file, &piece->item, err);
     heft_plan_sum_end(plan);
-    place_item(out, piece);
+    place_item(out, piece, at);
     return ok && add_line(out, piece, sum, at, err);
 }
 

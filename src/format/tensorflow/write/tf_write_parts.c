@@ -202,9 +202,10 @@ static bool keep(struct heft_tf_out *out, const struct heft_tf_piece *whole, str
 bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error *err)
 {
     const struct heft_export_item *item = &out->exports->items[index];
-    const struct heft_tf_piece whole = {.item = *item, .of = index};
+    struct heft_tf_piece whole = {.item = *item, .of = index};
     struct wish wish;
 
+    whole.item.number = 0; /* place_item says where the item is: at its first piece */
     if (!find_wish(out, item->name, &wish, err))
         return false;
     if (wish.how == KEEP && item->row->parts && item->row->parts->n > 1)

@@ -265,7 +265,8 @@ void heft_torch_out_place(struct heft_torch_out *out)
         const struct heft_torch_piece *piece = &out->pieces[out->piece_of[i]];
 
         if (origin != HEFT_NONE)
-            out->exports->items[origin].at =
-                piece->at + heft_torch_offset(piece, item) * each_of((enum heft_dtype)item->as);
+            heft_plan_place(out->plan, &out->exports->items[origin],
+                            piece->at + heft_torch_offset(piece, item) *
+                                            each_of((enum heft_dtype)item->as));
     }
 }
