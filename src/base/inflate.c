@@ -17,11 +17,15 @@ struct heft_inflate *heft_inflate_new(struct heft_error *err)
 {
     struct heft_inflate *z = heft_alloc(sizeof *z, err);
 
-    if (!z)
-        return NULL;
+    if (z)
+        heft_inflate_reset(z);
+    return z;
+}
+
+void heft_inflate_reset(struct heft_inflate *z)
+{
     isal_inflate_init(&z->state);
     z->is_broken = false;
-    return z;
 }
 
 /* Whole bytes among the bits that were read ahead, but for those of steps before: these were too few for

@@ -15,6 +15,8 @@ HEFT_CHECKED struct heft_inflate *heft_inflate_new(struct heft_error *err);
  * block ended. Not done and in->n == 0: feed more. Bad data: HEFT_MALFORMED without offset. */
 HEFT_CHECKED bool heft_inflate_step(struct heft_inflate *z, struct heft_bytes *in, uint8_t **out,
                                     size_t *out_n, bool *done, struct heft_error *err);
+/* Ready for another stream. */
+void heft_inflate_reset(struct heft_inflate *z);
 void heft_inflate_free(struct heft_inflate *z);
 
 #endif

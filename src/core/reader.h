@@ -6,6 +6,7 @@
 #define HEFT_READER_H
 
 #include "core/model.h"
+#include "io/inflate_stream.h"
 #include "io/pool.h"
 
 enum { HEFT_READER_LOCKS = 16 };

@@ -61,29 +61,12 @@ HEFT_CHECKED bool heft_source_zeros(const struct heft_source *src, uint64_t off,
 int heft_source_fd(const struct heft_source *src, uint64_t off, uint64_t *fd_off);
 void heft_source_close(struct heft_source *src);
 
-/* A raw-deflate stream at [off, off+packed) of parent. It must give exactly `size` bytes, and their
- * CRC-32 where check_crc: HEFT_MALFORMED (bad stream, too long, too short), HEFT_MISMATCH (CRC).
- * Inflating stops at the declared size: a bomb never gets further. */
-struct heft_stream {
-    const struct heft_source *parent;
-    uint64_t off, packed, size;
-    uint32_t crc;
-    bool check_crc;
-};
-/* Inflates it to nowhere. */
-HEFT_CHECKED bool heft_stream_check(const struct heft_stream *stream, struct heft_error *err);
-/* Inflates it piece by piece, in order: [at, at+n) of what comes out. What was taken is wrong where
- * this fails in the end. */
-typedef bool heft_stream_take_fn(void *ctx, uint64_t at, const uint8_t *p, size_t n,
-                                 struct heft_error *err);
-HEFT_CHECKED bool heft_stream_read(const struct heft_stream *stream, heft_stream_take_fn *take,
-                                   void *ctx, struct heft_error *err);
-
 /* Inflated streams side by side: what fits into the first 1 MiB in memory, all else in one unlinked
  * temporary file, which is opened when it is needed. A region is placed, then filled, then read;
  * one that could not be filled may be filled again. Different regions may be used by different
  * threads at once. */
 struct heft_lock;
+struct heft_stream; /* inflate_stream.h */
 struct heft_spool {
     struct heft_lock *lock; /* of the fields below, while regions are placed */
     struct heft_source file;

@@ -11,7 +11,7 @@
 #include "scan/scan_parts.h"
 
 #include "base/endian.h"
-#include "base/inflate.h"
+#include "io/inflate_stream.h"
 
 #define PIECE ((size_t)64 << 10)
 
@@ -63,40 +63,25 @@ static const char *other_name(struct heft_bytes head)
 }
 
 struct unpacking {
-    const struct heft_source *src;
-    uint64_t at;
+    struct heft_stream_reader r; /* of all bytes of the place */
     bool gzip;
-    struct heft_inflate *z;
-    uint8_t *piece;
-    struct heft_bytes in;
     struct heft_buf out;
     bool done, bad; /* the last stream has ended, nothing follows it; or it breaks off */
 };
-
-static bool refill(struct unpacking *u, struct heft_error *err)
-{
-    const size_t n = (size_t)heft_min_u64(u->src->size - u->at, PIECE);
-
-    if (u->in.n || n == 0)
-        return true;
-    if (!heft_source_read(u->src, u->at, u->piece, n, err))
-        return false;
-    u->in = (struct heft_bytes){u->piece, n};
-    u->at += n;
-    return true;
-}
 
 /* ---- what stands before a stream --------------------------------------------------------- */
 
 /* The next byte; *some is false at the end. */
 static bool take_byte(struct unpacking *u, uint8_t *byte, bool *some, struct heft_error *err)
 {
-    if (!refill(u, err))
+    struct heft_bytes *const in = &u->r.waiting;
+
+    if (!heft_stream_refill(&u->r, err))
         return false;
-    *some = u->in.n > 0;
+    *some = in->n > 0;
     if (*some) {
-        *byte = *u->in.p;
-        u->in = (struct heft_bytes){u->in.p + 1, u->in.n - 1};
+        *byte = *in->p;
+        *in = (struct heft_bytes){in->p + 1, in->n - 1};
     }
     return true;
 }
@@ -174,22 +159,22 @@ static bool begin_stream(struct unpacking *u, bool first, bool *some, struct hef
 /* Until the stream ends, breaks, or has given enough. */
 static bool unpack_stream(struct unpacking *u, struct heft_error *err)
 {
-    struct heft_error bad = {0};
+    struct heft_error found = {0};
 
-    while (!u->done && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
-        uint8_t *at;
-        size_t room = PIECE;
+    heft_stream_restart(&u->r);
+    while (!u->r.is_done && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
+        size_t n = PIECE;
 
-        if (!refill(u, err))
-            return false;
         if (!heft_buf_room(&u->out, PIECE))
             return heft_buf_ok(&u->out, err);
-        at = (uint8_t *)u->out.p + u->out.n;
-        u->bad = !heft_inflate_step(u->z, &u->in, &at, &room, &u->done, &bad) ||
-                 (room == PIECE && !u->done && !u->in.n && u->at == u->src->size);
-        u->out.n += PIECE - room;
+        u->bad = !heft_stream_take_some(&u->r, (uint8_t *)u->out.p + u->out.n, &n, &found) ||
+                 (n < PIECE && !u->r.is_done);
+        u->out.n += n;
     }
-    return true;
+    if (found.code == HEFT_OK || found.code == HEFT_MALFORMED)
+        return true;
+    *err = found;
+    return false;
 }
 
 static bool unpack(struct unpacking *u, struct heft_error *err)
@@ -200,13 +185,9 @@ static bool unpack(struct unpacking *u, struct heft_error *err)
         return false;
     u->bad = !some;
     while (some && !u->bad && u->out.n < HEFT_SCAN_UNPACKED) {
-        u->done = false;
-        u->z = heft_inflate_new(err);
-        if (!u->z || !unpack_stream(u, err))
+        if (!unpack_stream(u, err))
             return false;
-        heft_inflate_free(u->z);
-        u->z = NULL;
-        if (!u->done)
+        if (!u->r.is_done)
             return true;
         if (!skip_bytes(u, u->gzip ? 8 : 4, &some, err) ||
             (some && !begin_stream(u, false, &some, err)))
@@ -245,13 +226,12 @@ static bool judge_unpacked(struct heft_scan *s, const struct heft_scan_place *pl
 static bool inflate_place(struct heft_scan *s, const struct heft_scan_place *place, bool gzip,
                           bool *real, struct heft_error *err)
 {
-    struct unpacking u = {.src = place->src, .gzip = gzip};
-    bool ok;
+    const uint64_t n = place->src->size;
+    const struct heft_stream all = {.parent = place->src, .packed = n, .size = UINT64_MAX};
+    struct unpacking u = {.gzip = gzip};
+    bool ok = heft_stream_open(&u.r, &all, PIECE, err) && unpack(&u, err);
 
-    u.piece = heft_alloc(PIECE, err);
-    ok = u.piece && unpack(&u, err);
-    heft_inflate_free(u.z);
-    heft_free(u.piece);
+    heft_stream_close(&u.r);
     *real = ok && u.out.n > 0;
     ok = ok && (!*real || judge_unpacked(s, place, &u, gzip ? "gzip" : "zlib", err));
     heft_buf_release(&u.out);

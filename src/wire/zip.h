@@ -8,7 +8,7 @@
 #ifndef HEFT_ZIP_H
 #define HEFT_ZIP_H
 
-#include "io/source.h"
+#include "io/inflate_stream.h"
 
 enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 };
 /* Of entries that heft_zip_salvage gives; heft_zip_open knows only sound ones. */
@@ -83,6 +83,9 @@ HEFT_CHECKED bool heft_zip_salvage(struct heft_zip *out, const struct heft_sourc
 bool heft_zip_lists(struct heft_bytes part, const char *suffix);
 /* The entry of exactly that name, or NULL. Linear: callers that look up many keep a heft_strmap. */
 const struct heft_zip_entry *heft_zip_find(const struct heft_zip *zip, struct heft_str name);
+/* The record's payload. Its CRC-32 is compared unless it is 0, not computed. */
+struct heft_stream heft_zip_stream(const struct heft_source *src,
+                                   const struct heft_zip_entry *entry);
 /* A whole record in memory, inflated if need be, at most `cap` bytes (HEFT_LIMIT), CRC checked
  * unless it is 0 or check is false. */
 HEFT_CHECKED bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry,

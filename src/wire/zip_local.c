@@ -15,9 +15,7 @@
  * be the directory's. */
 #include "wire/zip_parts.h"
 
-#include "base/checksum.h"
 #include "base/endian.h"
-#include "base/inflate.h"
 
 #include <stdlib.h>
 
@@ -25,6 +23,7 @@
 #define SMALL_EACH 4096                /* … where its records are about this far apart */
 #define GUESS      32 /* bytes of extra fields that come along: all but torch's padding */
 #define PIECE      ((size_t)64 << 10)
+#define PEEK       4096 /* packed bytes of a look at a record's beginning */
 
 struct locals {
     const struct heft_zip *zip;
@@ -326,155 +325,73 @@ static bool about(struct heft_error *err, const struct heft_zip_entry *entry)
     return heft_error_about(err, "record", entry->name);
 }
 
-/* The packed bytes, piece by piece. */
-struct feed {
-    const struct heft_source *src;
-    uint64_t at, left;
-    uint8_t *piece;
-    size_t room; /* bytes of a piece */
-    struct heft_bytes in;
-};
-
-static bool refill(struct feed *feed, struct heft_error *err)
+struct heft_stream heft_zip_stream(const struct heft_source *src,
+                                   const struct heft_zip_entry *entry)
 {
-    const size_t n = (size_t)heft_min_u64(feed->left, feed->room);
-
-    if (feed->in.n || n == 0)
-        return true;
-    if (!heft_source_read(feed->src, feed->at, feed->piece, n, err))
-        return false;
-    feed->in = (struct heft_bytes){feed->piece, n};
-    feed->at += n;
-    feed->left -= n;
-    return true;
+    return (struct heft_stream){.parent = src,
+                                .off = entry->data,
+                                .packed = entry->packed,
+                                .size = entry->size,
+                                .crc = entry->crc,
+                                .check_crc = entry->crc != 0,
+                                .is_stored = entry->method == HEFT_ZIP_STORED};
 }
 
-/* Inflates into exactly n bytes. One more byte of room shows a stream that would give more. */
-static bool inflate_all(struct heft_inflate *z, struct feed *feed, uint8_t *out, size_t n,
-                        struct heft_error *err)
+static bool peek_deflated(const struct heft_stream *stream, uint8_t *out, size_t *n,
+                          struct heft_error *err)
 {
-    uint8_t beyond, *spare = &beyond;
-    size_t left = n, one = 1;
-    bool done = false;
+    struct heft_stream_reader r;
+    struct heft_error found = {0};
+    const bool ok =
+        heft_stream_open(&r, stream, PEEK, &found) && heft_stream_take_some(&r, out, n, &found);
 
-    while (!done) {
-        uint8_t **dst = left ? &out : &spare;
-        size_t *room = left ? &left : &one;
-        size_t before_in, before_out;
-
-        if (!refill(feed, err))
-            return false;
-        before_in = feed->in.n;
-        before_out = left + one;
-        if (!heft_inflate_step(z, &feed->in, dst, room, &done, err))
-            return false;
-        if (one == 0)
-            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "inflates to more than its %zu bytes", n);
-        if (!done && feed->in.n == before_in && left + one == before_out)
-            return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "the packed bytes end within the deflate stream");
-    }
-    if (left)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "inflates to %zu bytes, %zu are declared", n - left, n);
-    if (feed->in.n || feed->left)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "%" PRIu64 " packed bytes follow the end of the deflate stream",
-                         feed->in.n + feed->left);
-    return true;
-}
-
-static bool fetch_deflated(const struct heft_source *src, const struct heft_zip_entry *entry,
-                           size_t n, struct heft_arena *arena, struct heft_bytes *out,
-                           struct heft_error *err)
-{
-    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed, .room = PIECE};
-    struct heft_inflate *z = heft_inflate_new(err);
-    uint8_t *bytes = NULL;
-    bool done = false;
-
-    if (z)
-        feed.piece = heft_alloc((size_t)heft_min_u64(entry->packed, PIECE), err);
-    feed.in.p = feed.piece;
-    if (feed.piece)
-        bytes = heft_arena_alloc(arena, n, err);
-    if (bytes)
-        done = inflate_all(z, &feed, bytes, n, err);
-    heft_free(feed.piece);
-    heft_inflate_free(z);
-    *out = (struct heft_bytes){bytes, n};
-    return done;
-}
-
-/* Into the `left` bytes at out, until these are full or the stream ends or breaks. */
-static bool inflate_head(struct heft_inflate *z, struct feed *feed, uint8_t *out, size_t *left,
-                         struct heft_error *err)
-{
-    struct heft_error broken = {0};
-    bool done = false;
-
-    while (*left && !done) {
-        const size_t before = *left;
-
-        if (!refill(feed, err))
-            return false;
-        if (!heft_inflate_step(z, &feed->in, &out, left, &done, &broken))
-            break;
-        if (*left == before && feed->in.n == 0 && feed->left == 0)
-            break;
-    }
-    return true;
+    heft_stream_close(&r);
+    if (!ok && found.code != HEFT_MALFORMED)
+        *err = found;
+    return ok || found.code == HEFT_MALFORMED;
 }
 
 bool heft_zip_peek(const struct heft_source *src, const struct heft_zip_entry *entry, uint8_t *out,
                    size_t *n, struct heft_error *err)
 {
-    const size_t most = (size_t)heft_min_u64(*n, entry->size);
-    struct feed feed = {.src = src, .at = entry->data, .left = entry->packed};
-    uint8_t piece[4096];
-    struct heft_inflate *z;
-    size_t left = most;
-    bool ok;
+    struct heft_stream stream = heft_zip_stream(src, entry);
 
-    *n = most;
-    if (entry->method == HEFT_ZIP_STORED)
-        return heft_source_read(src, entry->data, out, most, err) || about(err, entry);
-    z = heft_inflate_new(err);
-    if (!z)
-        return false;
-    feed.piece = piece;
-    feed.room = sizeof piece;
-    ok = inflate_head(z, &feed, out, &left, err);
-    heft_inflate_free(z);
-    *n = most - left;
-    return ok || about(err, entry);
+    stream.check_crc = false;
+    *n = (size_t)heft_min_u64(*n, entry->size);
+    return (stream.is_stored ? heft_source_read(src, entry->data, out, *n, err)
+                             : peek_deflated(&stream, out, n, err)) ||
+           about(err, entry);
+}
+
+static bool fetch(const struct heft_stream *stream, uint8_t *bytes, size_t n,
+                  struct heft_error *err)
+{
+    struct heft_stream_reader r;
+    const bool ok = heft_stream_open(&r, stream, PIECE, err) &&
+                    heft_stream_take(&r, bytes, n, err) && heft_stream_end(&r, err);
+
+    heft_stream_close(&r);
+    return ok;
 }
 
 bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *entry, uint64_t cap,
                     bool check, struct heft_arena *arena, struct heft_bytes *out,
                     struct heft_error *err)
 {
-    uint32_t crc;
+    struct heft_stream stream = heft_zip_stream(src, entry);
+    uint8_t *bytes = NULL;
     size_t n;
 
+    stream.check_crc &= check;
     if (entry->size > cap || !heft_size(entry->size, &n)) {
         heft_fail(err, HEFT_LIMIT, entry->data, "%" PRIu64 " bytes, the limit is %" PRIu64,
                   entry->size, cap);
         return about(err, entry);
     }
-    if (entry->method == HEFT_ZIP_STORED
-            ? !heft_source_fetch(src, entry->data, entry->size, arena, out, err)
-            : !fetch_deflated(src, entry, n, arena, out, err))
-        return about(err, entry);
-    if (!check || entry->crc == 0)
-        return true;
-    crc = heft_crc32(0, out->p, out->n);
-    if (crc == entry->crc)
-        return true;
-    heft_fail(err, HEFT_MISMATCH, entry->data,
-              "CRC-32 is %08" PRIx32 ", the directory has %08" PRIx32, crc, entry->crc);
-    return about(err, entry);
+    if (heft_stream_check_range(&stream, err))
+        bytes = heft_arena_alloc(arena, n, err);
+    *out = (struct heft_bytes){bytes, n};
+    return (bytes && fetch(&stream, bytes, n, err)) || about(err, entry);
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */

@@ -395,44 +395,17 @@ static bool find_before(const struct heft_source *src, uint64_t limit, unsigned 
     return true;
 }
 
-static bool crc_of(const struct heft_source *src, uint64_t at, uint64_t left, uint32_t *crc,
-                   struct heft_error *err)
-{
-    uint8_t *const piece = heft_alloc(PIECE, err);
-    bool ok = piece != NULL;
-
-    *crc = 0;
-    while (ok && left) {
-        const size_t n = (size_t)heft_min_u64(left, PIECE);
-
-        ok = heft_source_read(src, at, piece, n, err);
-        if (ok)
-            *crc = heft_crc32(*crc, piece, n);
-        at += n;
-        left -= n;
-    }
-    heft_free(piece);
-    return ok;
-}
-
 /* Whether the payload at e->data has the checksum that the directory gives; never where that is 0,
  * not computed. */
 static bool prove(const struct heft_source *src, const struct heft_zip_entry *e, bool *proven,
                   struct heft_error *err)
 {
-    const struct heft_stream stream = {src, e->data, e->packed, e->size, e->crc, true};
+    const struct heft_stream stream = heft_zip_stream(src, e);
     struct heft_error found = {0};
-    uint32_t crc;
 
     *proven = false;
     if (e->crc == 0 || (e->size > SMALL && e->size / RATIO > e->packed))
         return true;
-    if (e->method == HEFT_ZIP_STORED) {
-        if (!crc_of(src, e->data, e->packed, &crc, err))
-            return false;
-        *proven = crc == e->crc;
-        return true;
-    }
     *proven = heft_stream_check(&stream, &found);
     if (found.code == HEFT_NOMEM || found.code == HEFT_IO)
         *err = found;

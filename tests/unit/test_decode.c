@@ -338,7 +338,7 @@ static void test_arrays(void **unused)
     put_file("a.npy", "\x93NUMPY\4\0\0\0\0\0\0\0", 14);
     expect_refusal("a.npy", HEFT_UNSUPPORTED, 6, "version 4");
     put_file("a.npy", "\x93NUMPY\1\0\xFF\0\0\0\0\0", 14);
-    expect_refusal("a.npy", HEFT_MALFORMED, 14, "ends too early");
+    expect_refusal("a.npy", HEFT_MALFORMED, 14, "ends early");
     put_file("a.npy", "\x93NUMPY\1\0\0\0\0\0\0\0", 14);
     expect_refusal("a.npy", HEFT_MALFORMED, 8, "header of 10 bytes");
     put_file("a.npy", "\x93NUMPY\2\0\0\0\1\0\0\0", 14);

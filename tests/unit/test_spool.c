@@ -13,7 +13,7 @@
 
 #include "base/checksum.h"
 #include "failures.h"
-#include "io/source.h"
+#include "io/inflate_stream.h"
 
 struct packed {
     uint8_t *plain, *bytes;
@@ -134,7 +134,8 @@ static enum heft_code inflate_code(const struct packed *packed, size_t packed_n,
 {
     struct heft_error err = {0}, other = {0};
     struct heft_source memory = {0};
-    const struct heft_stream stream = {&memory, 0, packed_n, size, crc, true};
+    const struct heft_stream stream = {
+        .parent = &memory, .packed = packed_n, .size = size, .crc = crc, .check_crc = true};
     struct heft_spool spool;
     uint64_t at;
     bool ok;
@@ -165,7 +166,7 @@ static void streams_that_do_not_keep_their_word_are_malformed(void **state)
 
         memset(packed.bytes + n, 0, 20);
         assert_int_equal(inflate_code(&packed, n, size, packed.crc, ""), HEFT_OK);
-        assert_int_equal(inflate_code(&packed, n, size, packed.crc ^ 1, "CRC-32 of the inflated"),
+        assert_int_equal(inflate_code(&packed, n, size, packed.crc ^ 1, "CRC-32 is"),
                          HEFT_MISMATCH);
         assert_int_equal(inflate_code(&packed, n, size - 1, packed.crc, "gives more than the"),
                          HEFT_MALFORMED);
@@ -175,9 +176,9 @@ static void streams_that_do_not_keep_their_word_are_malformed(void **state)
                          HEFT_MALFORMED);
         assert_int_equal(inflate_code(&packed, n, UINT64_MAX, packed.crc, "declared"),
                          HEFT_MALFORMED);
-        assert_int_equal(inflate_code(&packed, n - 1, size, packed.crc, "breaks off after"),
+        assert_int_equal(inflate_code(&packed, n - 1, size, packed.crc, "ends early, after"),
                          HEFT_MALFORMED);
-        assert_int_equal(inflate_code(&packed, 0, 1000, packed.crc, "breaks off after 0"),
+        assert_int_equal(inflate_code(&packed, 0, 1000, packed.crc, "ends early, after 0"),
                          HEFT_MALFORMED);
         assert_int_equal(inflate_code(&packed, n + 1, size, packed.crc, "follow the end"),
                          HEFT_MALFORMED);

@@ -39,25 +39,25 @@ bool heft_decimals_are(struct heft_bytes head, uint64_t size, const char *path, 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
 /* The next byte, which stays where it is; -1 at the end, and where reading fails. */
-static int peek(struct heft_ids_range *range, bool *ok, struct heft_error *err)
+static int peek(struct heft_stream_reader *range, bool *ok, struct heft_error *err)
 {
-    *ok = heft_ids_refill(range, err);
+    *ok = heft_stream_refill(range, err);
     return *ok && range->waiting.n > 0 ? range->waiting.p[0] : -1;
 }
 
-static void skip(struct heft_ids_range *range)
+static void skip(struct heft_stream_reader *range)
 {
     range->waiting.p++;
     range->waiting.n--;
 }
 
-static uint64_t place(const struct heft_ids_range *range)
+static uint64_t place(const struct heft_stream_reader *range)
 {
     return range->at - range->waiting.n;
 }
 
 /* The number that begins here; one of more than 32 bits is no id of any vocabulary. */
-static bool take_number(struct heft_ids_range *range, uint32_t *id, struct heft_error *err)
+static bool take_number(struct heft_stream_reader *range, uint32_t *id, struct heft_error *err)
 {
     uint64_t value = 0;
     bool ok;

@@ -6,21 +6,9 @@
 #ifndef HEFT_DECODE_H
 #define HEFT_DECODE_H
 
-#include "base/inflate.h"
 #include "heft/tokens.h"
 #include "io/source.h"
 #include "wire/zip.h"
-
-/* A stored or deflated range of a file, from front to back. */
-struct heft_ids_range {
-    const struct heft_source *source;
-    uint64_t at, packed, left; /* of the file; bytes to come out */
-    struct heft_inflate *z;    /* NULL: stored */
-    uint8_t *in;
-    struct heft_bytes waiting;
-    bool is_done;         /* the deflated stream has ended */
-    uint32_t crc, wanted; /* checked at the end where wanted is not 0 */
-};
 
 enum heft_ids_kind {
     HEFT_IDS_STREAM,
@@ -28,7 +16,7 @@ enum heft_ids_kind {
     HEFT_IDS_NPZ,
     HEFT_IDS_LLMC,
     HEFT_IDS_MEGATRON,
-    HEFT_IDS_DECIMALS /* parts of the file come through range.in, as deflated ones do */
+    HEFT_IDS_DECIMALS /* parts of the file are read ahead: waiting of the range */
 };
 
 struct heft_ids_reader {
@@ -38,10 +26,10 @@ struct heft_ids_reader {
     unsigned width; /* of the ids of the part at hand */
     bool is_signed;
     struct heft_zip zip;
-    uint64_t part, parts;       /* the next one; how many */
-    uint64_t lengths, pointers; /* Megatron: where the tables are in the index */
-    struct heft_ids_range range;
-    uint64_t left;  /* ids of the part that are not read yet */
+    uint64_t part, parts;            /* the next one; how many */
+    uint64_t lengths, pointers;      /* Megatron: where the tables are in the index */
+    struct heft_stream_reader range; /* of the part */
+    uint64_t left;                   /* ids of the part that are not read yet */
     uint64_t where; /* of the first id of the last batch, HEFT_NO_OFFSET in a deflated part */
     const char *data_path;
     uint8_t *bytes; /* of a batch; of decimals where each begins, 8 bytes */
@@ -64,8 +52,6 @@ HEFT_CHECKED bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t
 /* Fails about the i-th id of the last batch. Always false. */
 bool heft_ids_fail(const struct heft_ids_reader *r, size_t i, struct heft_error *err,
                    const char *what);
-/* Bytes of the range wait to be taken, unless it has ended. */
-HEFT_CHECKED bool heft_ids_refill(struct heft_ids_range *range, struct heft_error *err);
 void heft_ids_close(struct heft_ids_reader *r);
 
 /* ---- decimals.c -------------------------------------------------------------------------- */

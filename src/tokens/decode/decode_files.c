@@ -10,7 +10,6 @@
  *     anything else        ids and nothing else, of 2 or 4 bytes
  *
  * X.bin with such an index beside it is read by it. */
-#include "base/checksum.h"
 #include "base/endian.h"
 #include "tokens/decode/decode.h"
 #include "tokens/input/npy_ids.h"
@@ -19,103 +18,30 @@
 #define MEGATRON_HEAD 34
 #define PIECE         ((size_t)1 << 16) /* of a deflated part or of decimals, read at once */
 
-/* ---- ranges ------------------------------------------------------------------------------ */
+/* ---- bytes of a part --------------------------------------------------------------------- */
 
-static void range_end(struct heft_ids_range *range)
+static bool range_read(struct heft_stream_reader *range, void *out, size_t n,
+                       struct heft_error *err)
 {
-    heft_inflate_free(range->z);
-    heft_free(range->in);
-    *range = (struct heft_ids_range){0};
+    return heft_stream_take(range, out, n, err) &&
+           (heft_stream_left(range) > 0 || heft_stream_end(range, err));
 }
 
-bool heft_ids_refill(struct heft_ids_range *range, struct heft_error *err)
+static bool range_begin(struct heft_ids_reader *r, const struct heft_stream *stream,
+                        struct heft_error *err)
 {
-    const size_t n = heft_min_size(PIECE, range->packed);
-
-    if (range->waiting.n > 0 || n == 0)
-        return true;
-    if (!heft_source_read(range->source, range->at, range->in, n, err))
-        return false;
-    range->at += n;
-    range->packed -= n;
-    range->waiting = (struct heft_bytes){range->in, n};
-    return true;
+    heft_stream_close(&r->range);
+    return heft_stream_open(&r->range, stream, PIECE, err);
 }
 
-/* The inflater may have more to give though nothing waits to be put in. */
-static bool inflate(struct heft_ids_range *range, uint8_t *out, size_t n, struct heft_error *err)
+/* Bytes of a file as they are. */
+static bool range_plain(struct heft_ids_reader *r, const struct heft_source *source, uint64_t off,
+                        uint64_t n, struct heft_error *err)
 {
-    while (n > 0) {
-        const size_t before = n;
+    const struct heft_stream stream = {
+        .parent = source, .off = off, .packed = n, .size = n, .is_stored = true};
 
-        if (!heft_ids_refill(range, err))
-            return false;
-        if (!range->is_done &&
-            !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
-            return false;
-        if (n == before && (range->is_done || (range->waiting.n == 0 && range->packed == 0)))
-            return heft_fail(err, HEFT_MALFORMED, range->at,
-                             "a deflated array that ends too early");
-    }
-    return true;
-}
-
-/* Behind its last byte a stream has an end, and nothing more. */
-static bool check_end(struct heft_ids_range *range, struct heft_error *err)
-{
-    uint8_t more, *out = &more;
-    size_t n = 1;
-
-    while (range->z && !range->is_done && n > 0) {
-        if (!heft_ids_refill(range, err) ||
-            !heft_inflate_step(range->z, &range->waiting, &out, &n, &range->is_done, err))
-            return false;
-        if (!range->is_done && n > 0 && range->waiting.n == 0 && range->packed == 0)
-            return heft_fail(err, HEFT_MALFORMED, range->at,
-                             "a deflated array without the end of its stream");
-    }
-    return (n > 0 && range->waiting.n == 0 && (!range->z || range->packed == 0)) ||
-           heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                     "a deflated array with more in it than its size says");
-}
-
-static bool range_read(struct heft_ids_range *range, void *out, size_t n, struct heft_error *err)
-{
-    if (n > range->left)
-        return heft_fail(err, HEFT_MALFORMED, range->z ? HEFT_NO_OFFSET : range->at + range->left,
-                         "an array that ends too early");
-    if (range->z ? !inflate(range, out, n, err)
-                 : !heft_source_read(range->source, range->at, out, n, err))
-        return false;
-    if (!range->z)
-        range->at += n;
-    range->left -= n;
-    range->crc = heft_crc32(range->crc, out, n);
-    if (range->left > 0)
-        return true;
-    if (range->wanted != 0 && range->crc != range->wanted)
-        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                         "CRC-32 is %08" PRIx32 ", the archive says %08" PRIx32, range->crc,
-                         range->wanted);
-    return check_end(range, err);
-}
-
-static bool range_begin(struct heft_ids_range *range, const struct heft_source *source,
-                        const struct heft_zip_entry *entry, struct heft_error *err)
-{
-    const bool is_deflated = entry->method == HEFT_ZIP_DEFLATED;
-
-    range_end(range);
-    *range = (struct heft_ids_range){.source = source,
-                                     .at = entry->data,
-                                     .packed = entry->packed,
-                                     .left = entry->size,
-                                     .wanted = entry->crc};
-    if (!is_deflated)
-        return true;
-    range->z = heft_inflate_new(err);
-    range->in = range->z ? heft_alloc(PIECE, err) : NULL;
-    return range->in != NULL;
+    return range_begin(r, &stream, err);
 }
 
 /* ---- parts ------------------------------------------------------------------------------- */
@@ -125,10 +51,10 @@ static bool set_part(struct heft_ids_reader *r, unsigned width, bool is_signed, 
 {
     uint64_t bytes;
 
-    if (!heft_mul(count, width, &bytes) || bytes != r->range.left)
-        return heft_fail(err, HEFT_MALFORMED, r->range.z ? HEFT_NO_OFFSET : r->range.at,
+    if (!heft_mul(count, width, &bytes) || bytes != heft_stream_left(&r->range))
+        return heft_fail(err, HEFT_MALFORMED, heft_stream_offset(&r->range),
                          "%" PRIu64 " ids of %u bytes, but %" PRIu64 " bytes are there", count,
-                         width, r->range.left);
+                         width, heft_stream_left(&r->range));
     r->width = width;
     r->is_signed = is_signed;
     r->left = count;
@@ -148,7 +74,7 @@ static bool read_header(struct heft_bytes header, uint64_t base, struct heft_npy
 
 static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
 {
-    const uint64_t base = r->range.z ? HEFT_NO_OFFSET : r->range.at;
+    const uint64_t base = heft_stream_offset(&r->range);
     uint8_t head[HEFT_NPY_HEAD];
     struct heft_npy_ids array;
     uint8_t *header;
@@ -159,7 +85,7 @@ static bool begin_array(struct heft_ids_reader *r, struct heft_error *err)
         !heft_npy_length((struct heft_bytes){head, sizeof head}, base, &length, err))
         return false;
     if (length < sizeof head)
-        return heft_fail(err, HEFT_MALFORMED, r->range.z ? base : base + 8,
+        return heft_fail(err, HEFT_MALFORMED, base == HEFT_NO_OFFSET ? base : base + 8,
                          "an array header of %zu bytes", length);
     header = heft_alloc(length, err);
     if (!header)
@@ -183,11 +109,11 @@ static bool blame(const struct heft_zip_entry *entry, struct heft_error *err)
 static bool begin_member(struct heft_ids_reader *r, struct heft_error *err)
 {
     const struct heft_zip_entry *entry = &r->zip.entries[r->part];
+    const struct heft_stream stream = heft_zip_stream(&r->file, entry);
 
     if (entry->name.n < 4 || memcmp(entry->name.p + entry->name.n - 4, ".npy", 4) != 0)
         return heft_fail(err, HEFT_UNSUPPORTED, entry->header, "%s is no array", entry->name.p);
-    return (range_begin(&r->range, &r->file, entry, err) && begin_array(r, err)) ||
-           blame(entry, err);
+    return (range_begin(r, &stream, err) && begin_array(r, err)) || blame(entry, err);
 }
 
 static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
@@ -206,9 +132,8 @@ static bool begin_sequence(struct heft_ids_reader *r, struct heft_error *err)
                          "sequence %" PRIu64 " of %" PRIu64 " ids at %" PRIu64
                          " is outside of the %" PRIu64 " bytes of its .bin",
                          r->part, count, at, r->data.size);
-    r->range = (struct heft_ids_range){.source = &r->data, .at = at, .left = count * r->width};
     r->left = count;
-    return true;
+    return range_plain(r, &r->data, at, count * r->width, err);
 }
 
 static bool begin_part(struct heft_ids_reader *r, struct heft_error *err)
@@ -275,7 +200,7 @@ bool heft_ids_next(struct heft_ids_reader *r, uint32_t *ids, size_t *count, stru
             return false;
     }
     n = heft_min_size(HEFT_IDS_BATCH, r->left);
-    r->where = r->range.z ? HEFT_NO_OFFSET : r->range.at;
+    r->where = heft_stream_offset(&r->range);
     if (!range_read(&r->range, r->bytes, n * r->width, err))
         return r->kind == HEFT_IDS_NPZ ? blame(&r->zip.entries[r->part - 1], err) : false;
     to_ids(r, n, ids);
@@ -310,9 +235,8 @@ static bool open_llmc(struct heft_ids_reader *r, unsigned width, struct heft_err
         return heft_fail(err, HEFT_UNSUPPORTED, 4,
                          "version %" PRIu32 " of llm.c's format; 1 has ids of 2 bytes, 7 of 4",
                          version);
-    r->range = (struct heft_ids_range){
-        .source = &r->file, .at = LLMC_HEAD, .left = r->file.size - LLMC_HEAD};
-    return set_part(r, width, false, heft_le32(head + 8), err);
+    return range_plain(r, &r->file, LLMC_HEAD, r->file.size - LLMC_HEAD, err) &&
+           set_part(r, width, false, heft_le32(head + 8), err);
 }
 
 static unsigned megatron_width(uint8_t type, bool *is_signed)
@@ -425,9 +349,9 @@ static bool check_stream(const struct heft_ids_reader *r, struct heft_bytes head
 
 static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_error *err)
 {
-    r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
     return r->file.size % width == 0
-               ? set_part(r, width, false, r->file.size / width, err)
+               ? range_plain(r, &r->file, 0, r->file.size, err) &&
+                     set_part(r, width, false, r->file.size / width, err)
                : heft_fail(err, HEFT_MALFORMED, r->file.size - r->file.size % width,
                            "%" PRIu64 " bytes are no whole number of ids of %u bytes", r->file.size,
                            width);
@@ -436,9 +360,7 @@ static bool open_stream(struct heft_ids_reader *r, unsigned width, struct heft_e
 static bool open_decimals(struct heft_ids_reader *r, struct heft_error *err)
 {
     r->kind = HEFT_IDS_DECIMALS;
-    r->range = (struct heft_ids_range){
-        .source = &r->file, .packed = r->file.size, .in = heft_alloc(PIECE, err)};
-    return r->range.in != NULL;
+    return range_plain(r, &r->file, 0, r->file.size, err);
 }
 
 /* X.idx where path is X.bin and such an index is there; it takes the place of the file. */
@@ -484,8 +406,7 @@ static bool open_kind(struct heft_ids_reader *r, const char *path, struct heft_i
     r->parts = r->part = 0;
     if (memcmp(head, "\x93NUMPY", 6) == 0) {
         r->kind = HEFT_IDS_NPY;
-        r->range = (struct heft_ids_range){.source = &r->file, .left = r->file.size};
-        return begin_array(r, err);
+        return range_plain(r, &r->file, 0, r->file.size, err) && begin_array(r, err);
     }
     if (memcmp(head, HEFT_MEGATRON_MAGIC, 9) == 0)
         return open_megatron(r, path, err);
@@ -516,7 +437,7 @@ bool heft_ids_open(struct heft_ids_reader *r, const char *path, struct heft_ids_
 
 void heft_ids_close(struct heft_ids_reader *r)
 {
-    range_end(&r->range);
+    heft_stream_close(&r->range);
     heft_source_close(&r->file);
     heft_source_close(&r->data);
     heft_arena_release(&r->mem);

@@ -121,9 +121,9 @@ static bool spool_entry(struct heft_sampler *s, const struct heft_source *source
                         const struct heft_zip_entry *entry, struct heft_id_array *a,
                         struct heft_error *err)
 {
-    const struct heft_stream stream = {source,      entry->data, entry->packed,
-                                       entry->size, entry->crc,  true};
+    struct heft_stream stream = heft_zip_stream(source, entry);
 
+    stream.check_crc = true;
     if (!s->has_spool && !heft_spool_init(&s->spool, err))
         return false;
     s->has_spool = a->in_spool = true;

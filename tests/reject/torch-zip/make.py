@@ -43,7 +43,7 @@ def descriptors():
 def records():
     packed = zlib.compress(b"n" * 40)[2:-4]
     z = Zip(*made.entries(GOOD), Entry("archive/notes", b"n" * 40, packed=packed, method=8, crc=5))
-    sample("z12-crc-of-deflated-record.pt", "finding", z.data[b"archive/notes"], "f78b6365, 00000005 is stored",
+    sample("z12-crc-of-deflated-record.pt", "finding", z.data[b"archive/notes"], "f78b6365, the file says 00000005",
            z.bytes())
     z = Zip(*made.entries(GOOD, version=None), Entry("archive/.data/version", b"6\n"))
     sample("z20-hidden-version.pt", "ok", "*", "", z.bytes())

@@ -133,7 +133,7 @@ def files():
     sample("e04-extra-of-17-mib.pt", "note", ("extra/x", 0), "those have 16 MiB in all",
            *entries(more=[Entry("a/extra/x", large, packed=squeezed, method=8)]))
     body = zlib.compress(b"pass\n" * 20)[2:-4]
-    sample("e05-code-crc.pt", "finding", ("code/x.py", 0), "00000007 is stored",
+    sample("e05-code-crc.pt", "finding", ("code/x.py", 0), "the file says 00000007",
            *entries(more=[Entry("a/code/x.py", b"pass\n" * 20, packed=body, method=8, crc=7)]))
     sample("e06-code-cut.pt", "finding", ("code/x.py", 0), "code/x.py",
            *entries(more=[Entry("a/code/x.py", b"pass\n" * 20, packed=body[:-3], method=8)]))
