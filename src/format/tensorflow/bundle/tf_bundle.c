@@ -1,32 +1,33 @@
-/* tf_bundle.c: TensorFlow's tensor bundle, the V2 checkpoint: an index and data files.
+/* tf_bundle.c: TensorFlow's tensor bundle (V2 checkpoint): an index and its data files.
  *
  *     model.ckpt.index                  a sorted table (wire/sstable.h):
  *         ""                        →   header: number of data files, endianness, version
- *         00 … (a slice's key)      →   entry of a slice
+ *         00 … (the key of a slice) →   entry of a slice
  *         "layer/kernel"            →   entry: dtype, shape, data file, offset, size, CRC
- *                                       or, of a partitioned tensor, the list of its slices
- *     model.ckpt.data-00000-of-00002    bytes of tensors, as they come; zeros between them are padding
+ *                                       or, for a partitioned tensor, the list of its slices
+ *     model.ckpt.data-00000-of-00002    tensor bytes in file order; zeros between them are padding
  *     model.ckpt.data-00001-of-00002
  *
- * Opening reads the index only. doc/format/tf-bundle.md tells more. */
+ * Opening reads only the index. See doc/format/tf-bundle.md. */
 #include "core/registry.h"
 #include "core/tree.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 
-#define MOST_TEXTS  (UINT64_C(16) << 20)
-#define LEAST_ENTRY 16 /* bytes: three lengths, a letter, dtype, shape, size and checksum */
+#define MOST_TEXTS (UINT64_C(16) << 20)
+/* Smallest entry: three lengths, one key byte, dtype, shape, size and checksum. */
+#define LEAST_ENTRY 16
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
 static int probe(const struct heft_probe *sample)
 {
-    static const uint8_t header[] = {0, 0, 6, 8}; /* one data file, version 1: what most have */
+    static const uint8_t header[] = {0, 0, 6, 8}; /* one data file, version 1: the usual header */
 
     if (heft_sstable_is(sample->tail))
         return heft_tf_is_v1(sample->head) ? 0 : 95;
     if (sample->head.n > 9 && memcmp(sample->head.p, header, sizeof header) == 0 &&
         memcmp(sample->head.p + 5, "\x1a\x02\x08\x01", 4) == 0)
-        return 60; /* cut off */
+        return 60; /* truncated */
     return 0;
 }
 
@@ -40,12 +41,12 @@ static bool read_header(struct heft_tf_bundle *b, const struct heft_sstable_entr
             heft_model_claim(b->model, b->source, e->off, e->len, "header", b->err));
 }
 
-/* The bytes of an element of another kind: nothing reads them, but they are not hidden. */
+/* Keep the bytes of a tensor of unknown dtype as a storage that no tensor reads, so that verify does not report them as hidden. */
 static bool add_unknown(struct heft_tf_bundle *b, struct heft_str name,
                         const struct heft_tf_entry *entry, uint64_t at)
 {
     const char *reason = heft_arena_printf(
-        &b->scratch, b->err, "its dtype is %" PRIu64 ", which heft does not know", entry->number);
+        &b->scratch, b->err, "its dtype number %" PRIu64 " is unknown", entry->number);
     uint32_t storage;
 
     return reason && heft_model_add_unreadable(b->model, name, b->source, at, reason, b->err) &&
@@ -70,7 +71,7 @@ static bool add_row(struct heft_tf_bundle *b, struct heft_str name,
     return heft_model_add_row(b->model, &row, b->err);
 }
 
-/* Slices have keys that no name has: the first byte is 0, the rest takes apart. */
+/* Slice keys cannot collide with tensor names: their first byte is 0. heft_slice_key decodes the rest. */
 static bool is_slice(struct heft_tf_bundle *b, struct heft_str key)
 {
     struct heft_slice_dim dims[HEFT_SLICE_RANK];
@@ -88,7 +89,7 @@ static bool add_slice(struct heft_tf_bundle *b, struct heft_str key,
     uint32_t storage = HEFT_NONE;
 
     if (entry->n_slices > 0)
-        return heft_fail(b->err, HEFT_MALFORMED, at, "the entry of a slice lists slices itself");
+        return heft_fail(b->err, HEFT_MALFORMED, at, "a slice entry must not list slices");
     return heft_tf_add_storage(b, entry, at, &storage) &&
            heft_tf_add_slice(b, key, entry, at, storage);
 }
@@ -109,7 +110,7 @@ static bool read_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry
     if (!ok)
         return heft_error_about(b->err, slice ? "slice of" : "tensor",
                                 slice ? (struct heft_str){b->key.p, b->key.n} : name);
-    if (slice) { /* for people */
+    if (slice) { /* readable form of the slice key */
         name.n = b->key.n;
         name.p = heft_arena_text(&b->model->mem, (struct heft_str){b->key.p, b->key.n}, b->err);
     }
@@ -121,14 +122,13 @@ static bool take_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry
 {
     if (!b->has_header && e->key.n > 0)
         return heft_fail(b->err, HEFT_MALFORMED, e->off,
-                         "the first key is not the empty one, which has the header");
+                         "the first key must be empty: it holds the header");
     if (b->has_header && e->key.n == 0)
         return heft_fail(b->err, HEFT_MALFORMED, e->off, "a second header (empty key)");
     return (e->key.n == 0 ? read_header : read_entry)(b, e);
 }
 
-/* Room for as many tensors as a plain index can hold: pages that stay untouched cost nothing, and
- * nothing is copied while the arrays grow. */
+/* Reserve rows and storages for as many tensors as the index can hold. Untouched pages cost nothing, and the arrays need not be copied as they grow. */
 static bool make_room(const struct heft_tf_bundle *b)
 {
     const uint64_t most = heft_limit_tensors(&b->model->limits, b->model->file_bytes);
@@ -144,7 +144,7 @@ static bool read_index(struct heft_tf_bundle *b)
 {
     return make_room(b) && heft_tf_walk(b, b->source, take_entry) &&
            (b->has_header || heft_fail(b->err, HEFT_MALFORMED, 0,
-                                       "a table without entries: a bundle's has a header"));
+                                       "the table has no entries: a bundle needs a header"));
 }
 
 /* ---- open -------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static bool describe(const struct heft_tf_bundle *b)
     if (!model->format)
         model->format = "tf-bundle";
     if (!root || heft_value_below(&root->value, "header"))
-        return root != NULL; /* of several bundles, the first */
+        return root != NULL; /* if several bundles are opened, the header of the first */
     node = heft_tree_dict(&model->mem, root, HEFT_STR("header"), b->err);
     if (!model->version)
         model->version =

@@ -1,9 +1,9 @@
-/* tf_bundle_data.c: the data files of a tensor bundle: which there are, and what of them is there.
+/* tf_bundle_data.c: the data files of a tensor bundle: which exist, and how much of each.
  *
- *     PREFIX.data-00003-of-00012     number of the file, of how many; five digits or more
+ *     PREFIX.data-00003-of-00012     number of the file, number of files; five digits or more
  *
- * None is opened before an entry names it, and a number alone takes no memory: a header may claim two
- * billion files. One that is missing stands as an empty one. */
+ * A data file is opened only when an entry refers to it, and memory is used only for files that are
+ * referred to: a header may claim two billion files. A missing file is treated as an empty one. */
 #include "base/checksum.h"
 #include "core/tree.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
@@ -26,7 +26,7 @@ uint8_t heft_tf_row_flags(const struct heft_tf_bundle *b, const struct heft_tf_d
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* The path of a data file, in scratch; *name is its end, without the folder. */
+/* Path of a data file, in scratch memory; *name points at its last component. */
 static const char *shard_path(struct heft_tf_bundle *b, uint32_t number, const char **name)
 {
     const char *index = b->model->sources[b->source].path;
@@ -49,7 +49,7 @@ static bool is_pointer(const struct heft_source *file)
            memcmp(head, begin, sizeof head) == 0;
 }
 
-/* What is not there stands as an empty file. */
+/* A missing data file becomes an empty source. */
 static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
 {
     struct heft_model_source *file;
@@ -73,7 +73,7 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
                                                  "Git LFS pointer", b->err);
 }
 
-/* The file of that number, opened where it is the first time. */
+/* Returns the data file of that number, opened on first use. */
 static struct heft_tf_shard *find_shard(struct heft_tf_bundle *b, uint32_t number)
 {
     uint32_t k = heft_u32map_get(&b->shard_numbers, number);
@@ -92,7 +92,7 @@ static struct heft_tf_shard *find_shard(struct heft_tf_bundle *b, uint32_t numbe
 
 /* ---- storages ---------------------------------------------------------------------------- */
 
-/* Whether so many bytes can be the elements. */
+/* Check that `size` bytes can hold the entry's elements. */
 static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                        uint64_t at)
 {
@@ -105,13 +105,13 @@ static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entr
                heft_fail(b->err, HEFT_MALFORMED, at,
                          "%" PRIu64 " bytes for %" PRIu64 " elements of %s", entry->size,
                          entry->elements, entry->dtype->name);
-    /* A length and a checksum for all, or for each. Nothing at all stands for no strings. */
+    /* Strings take a length and a checksum in all, variants take them per element. An entry without elements has no bytes. */
     if (entry->elements == 0 && entry->size == 0)
         return true;
     return (heft_mul(entry->elements, strings ? 1 : 5, &least) &&
             heft_add(least, strings ? 4 : 0, &least) && least <= entry->size) ||
            heft_fail(b->err, HEFT_MALFORMED, at,
-                     "%" PRIu64 " bytes for %" PRIu64 " elements of %s, which take more",
+                     "%" PRIu64 " bytes for %" PRIu64 " elements of %s, which need more",
                      entry->size, entry->elements, entry->dtype->name);
 }
 
@@ -135,13 +135,13 @@ static bool choose_check(const struct heft_tf_bundle *b, const struct heft_tf_en
     return heft_model_add_more(b->model, storage, &more, b->err);
 }
 
-/* Checksums are looked at where there are bytes; that of none is a constant. */
+/* Checksums are compared when data is read. Empty data is never read, and its checksum is a constant. */
 static bool check_empty(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                         uint64_t at)
 {
     return entry->size > 0 || heft_crc_unmask(entry->crc) == 0 ||
            heft_model_note(b->model, HEFT_FINDING, b->source, at, b->err,
-                           "the checksum of no bytes is stored as %08" PRIx32
+                           "the checksum of an empty tensor is stored as %08" PRIx32
                            "; it must be a282ead8",
                            entry->crc);
 }
@@ -156,7 +156,7 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
 
     if (entry->shard >= b->header.num_shards)
         return heft_fail(b->err, HEFT_MALFORMED, at,
-                         "lies in data file %" PRId32 ", of which there are %" PRIu32,
+                         "is in data file %" PRId32 ", but the bundle has %" PRIu32,
                          (int32_t)entry->shard, b->header.num_shards);
     if ((entry->dtype && !check_size(b, entry, at)) || !check_empty(b, entry, at) ||
         !(shard = find_shard(b, entry->shard)))
@@ -193,7 +193,7 @@ static bool note_shard(const struct heft_tf_bundle *b, const struct heft_tf_shar
                                shard->missing, is);
     return heft_model_note(b->model, HEFT_FINDING, shard->source, file->size, b->err,
                            "this data file has %" PRIu64 " of %" PRIu64 " bytes: %" PRIu64
-                           " tensor%s not whole",
+                           " tensor%s incomplete",
                            file->size, shard->wanted, shard->missing, is);
 }
 
@@ -212,7 +212,7 @@ bool heft_tf_note_missing(const struct heft_tf_bundle *b)
 
 /* ---- data files that no entry names ------------------------------------------------------ */
 
-/* "PREFIX.data-00003-of-00012": whether a name is of that kind, and its numbers. */
+/* Parses a name such as "PREFIX.data-00003-of-00012"; false if it is not a data file of this prefix. */
 static bool is_data_name(struct heft_str name, struct heft_str base, uint64_t *number, uint64_t *of)
 {
     static const char *const words[] = {".data-", "-of-"};
@@ -247,7 +247,7 @@ struct looker {
     struct heft_arena mem;
 };
 
-/* A file that no entry names must be empty, or all padding. */
+/* A file that no entry refers to must be empty or all padding. */
 static bool look_into(struct looker *l, const char *path, struct heft_error *err)
 {
     struct heft_source file;
@@ -256,7 +256,7 @@ static bool look_into(struct looker *l, const char *path, struct heft_error *err
               heft_source_zeros(&file, 0, file.size, &zeros, err);
     const char *text =
         ok && !zeros
-            ? heft_arena_printf(&l->mem, err, "no tensor lies in %s, which has %" PRIu64 " bytes",
+            ? heft_arena_printf(&l->mem, err, "no entry refers to %s, which has %" PRIu64 " bytes",
                                 path, file.size)
             : "";
 
@@ -278,7 +278,7 @@ static bool look_at(struct looker *l, const char *folder, const char *name, stru
         return path != NULL;
     if (of == l->num_shards && number < of)
         return look_into(l, path, err);
-    text = heft_arena_printf(&l->mem, err, "%s is a data file of another index", path);
+    text = heft_arena_printf(&l->mem, err, "%s belongs to another index", path);
     if (text)
         l->to->report(l->to->ctx, HEFT_NOTE, l->source, HEFT_NO_OFFSET, text);
     return text != NULL;

@@ -1,5 +1,4 @@
-/* tf_bundle_join.c: slices of one tensor in several bundles, as saving by many devices leaves them
- * before MergeV2Checkpoints is through: opened together, they are the tensor. */
+/* tf_bundle_join.c: tensors whose slices lie in several bundles, as devices that save in parallel leave them before MergeV2Checkpoints. Bundles that are opened together are joined into whole tensors. */
 #include <stdlib.h>
 
 #include "core/parts.h"
@@ -19,7 +18,7 @@ static bool is_same(const struct heft_partial *a, const struct heft_partial *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* How many of the list, which is sorted, are of the first one's tensor. */
+/* Number of leading list items that belong to the first item's tensor; the list is sorted by tensor. */
 static size_t count_alike(const struct heft_partial *list, size_t n)
 {
     size_t count = 1;
@@ -29,7 +28,7 @@ static size_t count_alike(const struct heft_partial *list, size_t n)
     return count;
 }
 
-/* Whether these have as many elements as it. */
+/* True if the slices hold as many elements as the tensor. */
 static bool is_complete(const struct heft_partial *list, size_t n)
 {
     uint64_t held = 0;
@@ -40,7 +39,7 @@ static bool is_complete(const struct heft_partial *list, size_t n)
     return n > 1 && held == list->elements;
 }
 
-/* The parts of all of them. */
+/* Collects the slices of all items as the parts of one row. */
 static bool gather(struct heft_model *model, const struct heft_partial *list, size_t n,
                    struct heft_row *row, struct heft_error *err)
 {
@@ -63,7 +62,7 @@ static bool gather(struct heft_model *model, const struct heft_partial *list, si
     return true;
 }
 
-/* Marks what stood for the slices: rows of their own, and that the whole cannot be read. */
+/* Marks what the joined row replaces: the rows of the single slices, and the unreadable whole. */
 static void mark(const struct heft_partial *list, size_t n, bool *rows, bool *unreadable)
 {
     for (size_t i = 0; i < n; i++) {
@@ -106,7 +105,7 @@ bool heft_tf_join(struct heft_model *model, struct heft_error *err)
             continue;
         ok = gather(model, &model->partial[i], alike, &row, err);
         if (!ok || !heft_parts_tile(model, &row, &overlap))
-            continue; /* each slice stays a row */
+            continue; /* incomplete: each slice stays a row */
         mark(&model->partial[i], alike, rows, unreadable);
         ok = heft_model_add_row(model, &row, err);
     }

@@ -1,11 +1,9 @@
-/* tf_bundle_rest.c: bytes of a bundle's data files that no entry names. Writers that align tensors pad
- * with zeros; anything else may be a tensor of another index, and is said to be left. */
+/* tf_bundle_rest.c: bytes of a bundle's data files that no entry refers to. Zeros between tensors are alignment padding; anything else may be a tensor of another index and is reported. */
 #include <stdlib.h>
 
 #include "format/tensorflow/bundle/tf_bundle.h"
 
-/* Bytes that are read of one bundle to tell padding. What is behind them is taken for data, so that
- * listing a sparse file of terabytes takes no longer. */
+/* Most bytes read per bundle in search of padding. Bytes beyond that are taken for data, so that listing a sparse file of terabytes stays fast. */
 #define MOST_READ (64ULL << 20)
 
 struct extent {
@@ -16,7 +14,8 @@ struct rest {
     struct heft_tf_bundle *b;
     const struct heft_tf_shard *shard;
     uint64_t may_read;
-    uint64_t bytes, places, first; /* found in this data file */
+    uint64_t bytes, places,
+        first; /* unreferenced ranges of this data file: their bytes, their number, the first offset */
 };
 
 static int compare_extents(const void *a, const void *b)
@@ -45,7 +44,7 @@ static bool take_gap(struct rest *r, uint64_t off, uint64_t end)
     return heft_model_claim(model, r->shard->source, off, n, "bytes of no tensor", r->b->err);
 }
 
-/* Places of the file's tensors, in the order of their offsets. */
+/* Extents of the tensors in this file, sorted by offset. */
 static struct extent *sort_extents(const struct rest *r, size_t *n)
 {
     const struct heft_model *const model = r->b->model;
@@ -73,7 +72,8 @@ static bool look_between(struct rest *r)
     bool ok = list != NULL;
 
     for (size_t i = 0; ok && i < n; i++) {
-        const uint64_t next = heft_min_u64(list[i].off, size); /* a tensor may be cut off */
+        const uint64_t next =
+            heft_min_u64(list[i].off, size); /* the tensor may be cut off by the end of the file */
 
         ok = next <= at || take_gap(r, at, next);
         at = heft_max_u64(at, list[i].end);
@@ -92,12 +92,11 @@ static bool note_file(struct rest *r)
     if (r->places > 1)
         return heft_model_leave(model, r->shard->source, r->first, r->b->err,
                                 "%" PRIu64 " bytes in %" PRIu64
-                                " places that no tensor of the index refers to, from here on",
+                                " ranges, from here on, belong to no tensor of the index",
                                 r->bytes, r->places);
-    return r->places == 0 ||
-           heft_model_leave(model, r->shard->source, r->first, r->b->err,
-                            "%" PRIu64 " byte%s that no tensor of the index refers to", r->bytes,
-                            r->bytes == 1 ? "" : "s");
+    return r->places == 0 || heft_model_leave(model, r->shard->source, r->first, r->b->err,
+                                              "%" PRIu64 " byte%s of no tensor of the index",
+                                              r->bytes, r->bytes == 1 ? "" : "s");
 }
 
 bool heft_tf_note_rest(struct heft_tf_bundle *b)

@@ -1,13 +1,13 @@
-/* tf_bundle_slices.c: partitioned tensors: the entry of the tensor lists slices, each of which has an
- * entry of its own, under a key that says which slice of which tensor it is.
+/* tf_bundle_slices.c: partitioned tensors. The entry of the tensor lists its slices; each slice has an
+ * entry of its own, whose key encodes the tensor's name and the slice.
  *
  *     00 w 0001 0102 …   →  a slice of w: shape, data file, offset, size, CRC       sorts first
- *     w                  →  dtype, shape, the slices that there should be
+ *     w                  →  dtype, shape, the list of expected slices
  *
- * Slices that tile their tensor are the parts of one row. Where some are missing, as in slots that
- * optimizers saved of one part of a variable, or where some overlap, the tensor is unreadable as a
- * whole, and each slice that is there is a row: "w[0,2:-]", as TensorFlow spells slices. TensorFlow
- * refuses such a tensor, too, and reads the others. */
+ * Slices that tile their tensor become the parts of one row. If slices are missing (optimizer slots
+ * saved for one part of a variable) or overlap, the tensor as a whole is unreadable, and each slice
+ * that exists becomes a row of its own: "w[0,2:-]", in TensorFlow's notation for slices. TensorFlow
+ * also refuses such a tensor and reads the others. */
 #include "core/parts.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 
@@ -33,7 +33,7 @@ bool heft_tf_add_slice(struct heft_tf_bundle *b, struct heft_str key,
         !heft_strmap_add(&b->slice_keys, key, (uint32_t)b->n_slices, &other, b->err))
         return false;
     if (other != HEFT_MAP_NONE)
-        return heft_fail(b->err, HEFT_MALFORMED, at, "the key of this slice comes twice");
+        return heft_fail(b->err, HEFT_MALFORMED, at, "duplicate slice key");
     b->slices[b->n_slices++] = slice;
     return true;
 }
@@ -45,10 +45,10 @@ struct whole {
     struct heft_str name;
     const struct heft_tf_entry *entry;
     uint64_t at;
-    struct heft_parts *parts; /* those that are there */
-    uint64_t held;            /* elements of them */
+    struct heft_parts *parts; /* the slices that exist */
+    uint64_t held;            /* elements in these slices */
     bool repeats;             /* a slice is listed twice */
-    bool varies;              /* its elements do, in length: strings */
+    bool varies;              /* elements have varying length: strings */
 };
 
 static const struct heft_slice_dim *dims_of(const struct whole *w, uint32_t k)
@@ -56,7 +56,7 @@ static const struct heft_slice_dim *dims_of(const struct whole *w, uint32_t k)
     return w->entry->dims + (size_t)k * w->entry->rank;
 }
 
-/* "0,2:-" */
+/* Appends the slice in TensorFlow's notation: "0,2:-". */
 static bool put_spec(struct heft_buf *out, const struct whole *w, uint32_t k)
 {
     out->n = 0;
@@ -75,7 +75,7 @@ static bool refuse_slice(const struct whole *w, uint32_t k, uint64_t at, const c
     return false;
 }
 
-/* The box that a slice is. */
+/* Computes the start and extent of a slice in its tensor. */
 static bool make_box(const struct whole *w, uint32_t k, struct heft_part *part)
 {
     const unsigned rank = w->entry->rank;
@@ -90,7 +90,7 @@ static bool make_box(const struct whole *w, uint32_t k, struct heft_part *part)
 
         if (!is_whole && (dims[d].start < 0 || dims[d].length < 0 ||
                           !heft_within((uint64_t)dims[d].start, (uint64_t)dims[d].length, size)))
-            return refuse_slice(w, k, w->at, "is not within the tensor");
+            return refuse_slice(w, k, w->at, "exceeds the tensor");
         box[d] = is_whole ? 0 : (uint64_t)dims[d].start;
         box[rank + d] = is_whole ? size : (uint64_t)dims[d].length;
     }
@@ -107,9 +107,9 @@ static bool check_slice(const struct whole *w, uint32_t k, const struct heft_tf_
     for (unsigned d = 0; same && d < slice->rank; d++)
         same = slice->shape[d] == part->extent[d];
     if (!same)
-        return refuse_slice(w, k, slice->at, "has an entry of another shape");
+        return refuse_slice(w, k, slice->at, "has an entry with another shape");
     return slice->number == w->entry->number ||
-           refuse_slice(w, k, slice->at, "has an entry of another dtype");
+           refuse_slice(w, k, slice->at, "has an entry with another dtype");
 }
 
 static bool note_absent(const struct whole *w, uint32_t k)
@@ -117,14 +117,14 @@ static bool note_absent(const struct whole *w, uint32_t k)
     struct heft_buf spec = {0};
     bool ok = put_spec(&spec, w, k) &&
               heft_model_note(w->b->model, HEFT_FINDING, w->b->source, w->at, w->b->err,
-                              "tensor %.*s lists a slice %.*s, of which there is no entry",
+                              "tensor %.*s lists slice %.*s, which has no entry",
                               (int)heft_min_u64(w->name.n, 300), w->name.p,
                               (int)heft_min_u64(spec.n, 200), spec.p ? spec.p : "");
     heft_buf_release(&spec);
     return ok;
 }
 
-/* By the key as the list has it: (0, all of it) and (0, -1) are two keys. */
+/* Looks a slice up by its key as listed: (0, whole) and (0, -1) are different keys. */
 static bool take_slice(struct whole *w, uint32_t k)
 {
     struct heft_tf_bundle *b = w->b;
@@ -155,7 +155,7 @@ static bool take_slice(struct whole *w, uint32_t k)
     return true;
 }
 
-/* A row for one of them, by its box. */
+/* Adds a row for one slice, with the slice's extent as its shape. */
 static bool add_slice_row(const struct whole *w, const struct heft_part *part)
 {
     const unsigned rank = w->entry->rank;
@@ -182,7 +182,7 @@ static bool add_slice_row(const struct whole *w, const struct heft_part *part)
            heft_model_add_row(w->b->model, &row, w->b->err);
 }
 
-/* Another bundle may have the rest. */
+/* Records an incomplete tensor; another bundle may hold the other slices. */
 static bool add_partial(const struct whole *w, size_t first_row)
 {
     struct heft_model *model = w->b->model;
@@ -204,7 +204,7 @@ static bool add_partial(const struct whole *w, size_t first_row)
     return true;
 }
 
-/* Each slice is a row; the whole is none. */
+/* Adds each slice as a row and the whole tensor as unreadable. */
 static bool add_in_pieces(const struct whole *w, const char *reason, bool is_finding)
 {
     struct heft_model *model = w->b->model;
@@ -238,7 +238,7 @@ static bool add_untiled(const struct whole *w, const char *how)
     return reason && add_in_pieces(w, reason, true);
 }
 
-/* Of strings neither TensorFlow nor this makes a whole: their lengths stand apart from them. */
+/* Adds the tensor as one row. Slices of strings are never joined, neither here nor by TensorFlow: the lengths are stored apart from the bytes. */
 static bool add_whole(const struct whole *w)
 {
     const struct heft_row row = {.name = w->name,
@@ -256,8 +256,8 @@ static bool add_whole(const struct whole *w)
     }
     if (w->varies)
         return add_in_pieces(w,
-                             "it lies in slices, and slices of strings are not put together, "
-                             "nor does TensorFlow do it; each can be read by itself",
+                             "it is partitioned, and slices of strings cannot be joined; "
+                             "each can be read by itself",
                              false);
     return heft_model_add_row(w->b->model, &row, w->b->err);
 }
@@ -278,9 +278,9 @@ bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
     for (uint32_t k = 0; k < entry->n_slices; k++)
         if (!take_slice(&w, k))
             return false;
-    heft_arena_release(&b->scratch); /* the list may be long */
+    heft_arena_release(&b->scratch); /* the list of slices may be long */
     if (w.repeats)
-        return add_untiled(&w, "one is listed twice");
+        return add_untiled(&w, "a slice is listed twice");
     if (w.parts->n == 0 || w.held < entry->elements)
         return add_with_gaps(&w);
     return add_whole(&w);
@@ -296,7 +296,7 @@ bool heft_tf_note_strays(const struct heft_tf_bundle *b)
         if (slice->is_listed)
             continue;
         if (!heft_model_note(b->model, HEFT_FINDING, b->source, slice->at, b->err,
-                             "the entry of a slice that no tensor lists"))
+                             "no tensor lists this slice"))
             return false;
     }
     return true;

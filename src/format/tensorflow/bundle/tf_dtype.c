@@ -1,7 +1,7 @@
-/* tf_dtype.c: TensorFlow's element types: number in files, names, and what they are here. */
+/* tf_dtype.c: TensorFlow's element types: number in files, names, and heft's dtype. */
 #include "format/tensorflow/bundle/tf_parts.h"
 
-/* By number. */
+/* Indexed by number. */
 static const struct heft_tf_dtype table[] = {
     {"invalid", "DT_INVALID", 0, HEFT_DTYPE_COUNT},
     {"float", "DT_FLOAT", 1, HEFT_F32},

@@ -1,17 +1,17 @@
-/* tf_entry.c: the messages of a tensor bundle's index (doc/format/tf-bundle.md).
+/* tf_entry.c: the messages in the index of a tensor bundle (doc/format/tf-bundle.md).
  *
  *     BundleHeaderProto   1 num_shards, 2 endianness, 3 version {1 producer, 2 min_consumer,
  *                         3 bad_consumers}
  *     BundleEntryProto    1 dtype, 2 shape {2 dim {1 size}}, 3 shard_id, 4 offset, 5 size,
  *                         6 crc32c, 7 slices {1 extent {1 start, 2 length}}
  *
- * Fields come in any order, those that are not known are passed over, those that have another wire
- * type than theirs, too. */
+ * Fields may come in any order. Unknown fields are skipped, and so are fields with an unexpected wire
+ * type. */
 #include "format/tensorflow/bundle/tf_parts.h"
 
 #include "wire/proto.h"
 
-#define CONSUMER 1 /* the version of the reader that this is one */
+#define CONSUMER 1 /* the format version that this reader implements */
 
 static bool is_number(const struct heft_proto_item *item, uint32_t number)
 {
@@ -49,10 +49,12 @@ static bool read_consumers(struct heft_cur cur, struct heft_error *err)
 static bool check_version(const struct heft_tf_header *header, uint64_t at, struct heft_error *err)
 {
     if (header->producer < 0)
-        return heft_fail(err, HEFT_MALFORMED, at, "a bundle of version %" PRId32, header->producer);
+        return heft_fail(err, HEFT_MALFORMED, at, "unknown bundle version %" PRId32,
+                         header->producer);
     return header->min_consumer <= CONSUMER ||
            heft_fail(err, HEFT_UNSUPPORTED, at,
-                     "the bundle wants readers of version %" PRId32 ", this is one of version 1",
+                     "the bundle requires readers of version %" PRId32
+                     ", heft implements version 1",
                      header->min_consumer);
 }
 
@@ -94,11 +96,10 @@ bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_he
         return false;
     if (shards == 0 || shards > INT32_MAX)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "a bundle of %" PRId64 " data files; allowed are 1 to 2147483647",
-                         (int64_t)shards);
+                         "%" PRId64 " data files, expected 1 to 2147483647", (int64_t)shards);
     if (endianness > 1)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "endianness %" PRIu64 "; allowed are 0 (little) and 1 (big)", endianness);
+                         "endianness %" PRIu64 ", expected 0 (little) or 1 (big)", endianness);
     out->num_shards = (uint32_t)shards;
     out->is_big_endian = endianness == 1;
     return true;
@@ -109,8 +110,8 @@ bool heft_tf_header_read(struct heft_bytes value, uint64_t at, struct heft_tf_he
 struct shape {
     uint64_t dims[HEFT_SLICE_RANK];
     unsigned rank;
-    uint64_t elements; /* of the dimensions so far */
-    uint64_t nonzero;  /* the product of those that are not 0 */
+    uint64_t elements; /* product of the dimensions so far */
+    uint64_t nonzero;  /* the same without the dimensions of extent 0 */
 };
 
 static bool read_size(struct heft_cur cur, uint64_t *size, struct heft_error *err)
@@ -132,14 +133,13 @@ static bool add_dim(struct shape *shape, struct heft_cur cur, struct heft_error 
     if (!read_size(cur, &size, err))
         return false;
     if (shape->rank == HEFT_SLICE_RANK)
-        return heft_fail(err, HEFT_MALFORMED, at, "a shape of more than 254 dimensions");
+        return heft_fail(err, HEFT_MALFORMED, at, "the shape has more than 254 dimensions");
     if (size > INT64_MAX)
-        return heft_fail(err, HEFT_MALFORMED, at, "a dimension of %" PRId64 "; none is negative",
+        return heft_fail(err, HEFT_MALFORMED, at, "dimension %" PRId64 " is negative",
                          (int64_t)size);
     if (size > 0 &&
         (!heft_mul(shape->nonzero, size, &shape->nonzero) || shape->nonzero > INT64_MAX))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "the product of the dimensions is not below 2^63");
+        return heft_fail(err, HEFT_MALFORMED, at, "the product of the dimensions reaches 2^63");
     shape->dims[shape->rank++] = size;
     shape->elements = size ? shape->elements : 0;
     return true;
@@ -187,10 +187,10 @@ static bool read_slice(struct heft_cur cur, unsigned rank, struct heft_slice_dim
     if (cur.bad)
         return false;
     return n == rank || heft_fail(err, HEFT_MALFORMED, at,
-                                  "a slice of %u dimensions, the tensor has %u", n, rank);
+                                  "the slice has %u dimensions, the tensor has %u", n, rank);
 }
 
-/* A second walk: the shape may stand behind them. */
+/* Reads the slices in a second pass: the shape may follow them. */
 static bool read_slices(struct heft_cur cur, uint32_t number, const struct heft_tf_room *room,
                         struct heft_tf_entry *out, struct heft_error *err)
 {
@@ -201,8 +201,8 @@ static bool read_slices(struct heft_cur cur, uint32_t number, const struct heft_
 
     if (n > *room->dims)
         return heft_fail(err, HEFT_LIMIT, heft_cur_where(&cur),
-                         "%" PRIu32 " slices of %u dimensions: more than limits.tensors allows",
-                         out->n_slices, out->rank);
+                         "%" PRIu32 " slices of %u dimensions exceed limits.tensors", out->n_slices,
+                         out->rank);
     *room->dims -= n;
     dims = heft_arena_zero(room->scratch, (size_t)n, sizeof *dims, err);
     if (!dims)
@@ -220,7 +220,7 @@ static bool read_slices(struct heft_cur cur, uint32_t number, const struct heft_
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-/* A message of version 1 of the format has other numbers, and no place. */
+/* Field numbers differ in version 1 of the format, whose entries have no offset. */
 struct numbers {
     uint32_t dtype, slices;
     bool is_v1;
@@ -247,7 +247,7 @@ static bool take_field(const struct heft_proto_item *item, const struct numbers 
     else if (is_message(item, 2))
         return read_shape(shape, heft_proto_sub(item), err);
     else if (is_message(item, numbers->slices))
-        out->n_slices++; /* fewer than the bytes of a block */
+        out->n_slices++; /* cannot overflow: fewer than the bytes of a block */
     else if (!numbers->is_v1)
         take_place(item, out);
     else if (is_message(item, 1))
@@ -255,19 +255,19 @@ static bool take_field(const struct heft_proto_item *item, const struct numbers 
     return true;
 }
 
-/* The numbers are right where they can be judged without a file. */
+/* Validates what can be judged without the data files. */
 static bool check_numbers(struct heft_tf_entry *out, uint64_t at, struct heft_error *err)
 {
     out->dtype = heft_tf_dtype(out->number);
     if ((out->dtype && out->dtype->dtype == HEFT_DTYPE_COUNT) ||
         heft_tf_dtype(out->number - HEFT_TF_REF))
-        return heft_fail(err, HEFT_MALFORMED, at, "dtype %" PRIu64 "%s%s: none can be stored so",
+        return heft_fail(err, HEFT_MALFORMED, at, "dtype %" PRIu64 "%s%s cannot be stored",
                          out->number, out->dtype ? ", " : "",
                          out->dtype ? out->dtype->label : ", a reference");
     if (out->offset > INT64_MAX || out->size > INT64_MAX)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "%" PRId64 " bytes at offset %" PRId64 "; neither may be negative",
-                         (int64_t)out->size, (int64_t)out->offset);
+                         "%" PRId64 " bytes at offset %" PRId64 ": negative", (int64_t)out->size,
+                         (int64_t)out->offset);
     return true;
 }
 

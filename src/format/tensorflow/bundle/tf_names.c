@@ -1,16 +1,16 @@
-/* tf_names.c: the object graph of a TensorFlow 2 checkpoint, and the names that it gives.
+/* tf_names.c: the object graph of a TensorFlow 2 checkpoint, and the variable names it gives.
  *
  *     TrackableObjectGraph   1 nodes
  *     node                   1 children {1 node_id, 2 local_name}, 2 attributes {1 name, 2 full_name,
  *                            3 checkpoint_key}, 3 slot_variables {…}
  *
- * A string under the key _CHECKPOINTABLE_OBJECT_GRAPH. A variable's name is the full_name beside its
- * key; where that is empty, or that of several, the path of objects that the key is made of:
+ * The graph is a string under the key _CHECKPOINTABLE_OBJECT_GRAPH. The name of a variable is the
+ * full_name stored beside its key. If that is empty or not unique, it is the object path in the key:
  *
  *     model/odd/a.Sb..c/.ATTRIBUTES/VARIABLE_VALUE    →    model/odd/a/b.c
  *
- * Nodes may form cycles and chains of any length: they are read in a row, none is followed. What is
- * wrong with a graph is told; the keys stand by themselves. */
+ * Nodes may form cycles and chains of any length: they are read in file order and no reference is
+ * followed. Faults in the graph are reported; the keys remain usable without it. */
 #include "base/text.h"
 #include "core/tree.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
@@ -23,13 +23,14 @@
 
 struct graph {
     struct heft_tf_bundle *b;
-    size_t first, n;         /* rows of the bundle */
-    struct heft_strmap keys; /* their names → number from first on */
-    struct heft_str *full;   /* a row: its full_name; empty */
-    uint32_t *twin;          /* a row: the other of the same variable; HEFT_NONE */
-    size_t pairs;            /* of twins */
+    size_t first, n;         /* the bundle's rows */
+    struct heft_strmap keys; /* row name → number, counted from `first` */
+    struct heft_str *full;   /* full_name of each row; may be empty */
+    uint32_t
+        *twin;    /* for each row, the other row of the same variable; HEFT_NONE if there is none */
+    size_t pairs; /* number of twins */
     uint64_t nodes, attributes, slots;
-    uint64_t largest; /* id of a node that is named */
+    uint64_t largest; /* largest node id that is referred to */
     struct heft_error *err;
 };
 
@@ -109,11 +110,11 @@ static bool read_graph(struct graph *g, struct heft_cur cur)
         return false;
     return g->nodes == 0 || g->largest < g->nodes ||
            heft_fail(g->err, HEFT_MALFORMED, cur.base,
-                     "the object graph names node %" PRId64 ", it has %" PRIu64,
+                     "the object graph refers to node %" PRId64 ", but has %" PRIu64 " nodes",
                      (int64_t)g->largest, g->nodes);
 }
 
-/* The string, whole and right. In scratch. */
+/* Reads the graph's string into scratch memory and checks its checksum. */
 static bool fetch_graph(struct graph *g, const struct heft_storage *storage, struct heft_cur *out)
 {
     const struct heft_source *src = &g->b->model->sources[storage->source].source;
@@ -122,7 +123,8 @@ static bool fetch_graph(struct graph *g, const struct heft_storage *storage, str
 
     if (storage->len > MOST_BYTES)
         return heft_fail(g->err, HEFT_LIMIT, storage->off,
-                         "an object graph of %" PRIu64 " bytes, the limit is 64 MiB", storage->len);
+                         "the object graph has %" PRIu64 " bytes, the limit is 64 MiB",
+                         storage->len);
     if (!heft_storage_check(storage)(g->b->model, storage, g->err) ||
         !heft_source_fetch(src, storage->off, storage->len, &g->b->scratch, &bytes, g->err))
         return false;
@@ -152,7 +154,7 @@ static void put_unescaped(struct heft_buf *out, struct heft_str s)
     }
 }
 
-/* The path of objects in a key; the key itself where there is none. */
+/* Appends the object path of a key, or the key itself if it has none. */
 static void put_path(struct heft_buf *out, struct heft_str key)
 {
     const size_t n = strlen(ATTRIBUTES);
@@ -174,7 +176,7 @@ static void put_path(struct heft_buf *out, struct heft_str key)
     heft_buf_str(out, rest);
 }
 
-/* How often each text comes: all names that are wished, and the keys. */
+/* Counts how often each candidate name occurs, keys included. */
 static bool count(struct heft_strmap *counts, struct heft_str name, struct heft_error *err)
 {
     uint32_t before;
@@ -209,7 +211,7 @@ static bool choose_paths(struct graph *g, struct heft_str *paths)
     return g->n == 0 || paths[g->n - 1].p != NULL;
 }
 
-/* A name that is unique, or else the next best: full name, path, key. */
+/* Chooses a unique name for each row: full name, else object path, else key. */
 static bool choose_names(struct graph *g, struct heft_str *paths, struct heft_strmap *fulls,
                          struct heft_strmap *all)
 {
@@ -235,7 +237,7 @@ static bool choose_names(struct graph *g, struct heft_str *paths, struct heft_st
     return true;
 }
 
-/* Of twins the one that functions capture stays. */
+/* Of two rows for one variable, keeps the one that functions capture. */
 static void drop_copies(struct graph *g)
 {
     struct heft_model *const model = g->b->model;
@@ -264,7 +266,7 @@ static bool map_keys(struct graph *g)
                                   g->err);
 }
 
-/* Rows move up where they are dropped. */
+/* Removes the dropped rows and closes the gaps. */
 static bool drop_twins(struct graph *g)
 {
     if (g->pairs == 0)
@@ -300,7 +302,7 @@ static bool describe(const struct graph *g)
     struct heft_arena *mem = &g->b->model->mem;
     struct heft_node *root = heft_model_file_info(g->b->model, g->err);
     const bool is_first = root && !heft_value_below(&root->value, "objects");
-    struct heft_node *node = /* of several bundles, the first is shown */
+    struct heft_node *node = /* if several bundles are opened, the graph of the first */
         root ? heft_tree_dict(mem, is_first ? root : NULL, HEFT_STR("objects"), g->err) : NULL;
 
     return node && heft_tree_number(mem, node, HEFT_STR("nodes"), (int64_t)g->nodes, g->err) &&
@@ -338,15 +340,15 @@ bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
 
     if (b->graph == HEFT_NONE && model->object_names)
         return heft_fail(b->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "no object graph: only TensorFlow 2 checkpoints have names of objects");
+                         "no object graph: only TensorFlow 2 checkpoints have object names");
     if (b->graph == HEFT_NONE || g.n == 0)
         return true;
     storage = &model->storages[b->graph];
     if (storage->is_missing && !model->object_names)
-        return true; /* which was said */
+        return true; /* already reported */
     ok = heft_storage_check(storage) ? use_graph(&g, storage)
                                      : heft_fail(&found, HEFT_MALFORMED, storage->off,
-                                                 "the object graph is no string, or not there");
+                                                 "the object graph is missing or not a string");
     heft_strmap_release(&g.keys);
     if (ok)
         return true;
@@ -358,7 +360,7 @@ bool heft_tf_read_objects(struct heft_tf_bundle *b, size_t first_row)
         *b->err = found;
         return heft_error_file(b->err, model->sources[storage->source].path);
     }
-    /* A wrong checksum is found by whoever looks at those. */
+    /* A checksum mismatch is reported by whoever reads the tensor. */
     return found.code == HEFT_MISMATCH ||
            heft_model_note(b->model, HEFT_FINDING, storage->source, found.offset, b->err,
                            "object graph: %s", found.text);

@@ -1,13 +1,13 @@
-/* tf_state.c: the file `checkpoint` of a folder of TensorFlow checkpoints: a text that names the
- * latest, and all that are kept.
+/* tf_state.c: the file `checkpoint` in a directory of TensorFlow checkpoints: a text protobuf that names
+ * the latest checkpoint and all that are kept.
  *
  *     model_checkpoint_path: "model.ckpt-20"
  *     all_model_checkpoint_paths: "model.ckpt-10"
  *     all_model_checkpoint_paths: "model.ckpt-20"
  *     all_model_checkpoint_timestamps: 1700000000.5
  *
- * Paths are relative to the file's folder, or absolute, and then often stale: of those the last part
- * is looked for beside the file. */
+ * Paths are relative to the directory of the file, or absolute. Absolute paths are often stale: their
+ * last component is looked up beside the file. */
 #include "core/locate.h"
 #include "core/registry.h"
 #include "core/tree.h"
@@ -34,7 +34,7 @@ static const struct heft_proto_message state = HEFT_PROTO_MESSAGE("CheckpointSta
 struct reader {
     struct heft_model *model;
     uint32_t source;
-    struct heft_str latest; /* as the file has it */
+    struct heft_str latest; /* as written in the file */
     struct heft_node *all;
     struct heft_error *err;
 };
@@ -70,7 +70,7 @@ static bool read_state(struct reader *r)
     const struct heft_source src = r->model->sources[r->source].source;
     struct heft_node *root = heft_model_file_info(r->model, r->err);
     const bool is_first = root && !heft_value_below(&root->value, "checkpoint");
-    struct heft_node *node = /* of several folders, the first is shown */
+    struct heft_node *node = /* if several directories are opened, the first */
         root
             ? heft_tree_dict(&r->model->mem, is_first ? root : NULL, HEFT_STR("checkpoint"), r->err)
             : NULL;
@@ -100,7 +100,7 @@ static struct heft_str last_part(struct heft_str path)
     return (struct heft_str){path.p + at, path.n - at};
 }
 
-/* What a name beside the file means; *found: whether it is there. */
+/* Resolves a name beside the file; *found is true if a checkpoint of that name exists. */
 static const char *look_for(const struct reader *r, struct heft_str name, bool *found)
 {
     const char *here = r->model->sources[r->source].path;
@@ -125,8 +125,7 @@ static bool open_latest(const struct reader *r, const char *relative)
     return ok;
 }
 
-/* The only index of the folder, for a file that names what has gone. NULL, without an error, where
- * there is none, or several. */
+/* Returns the only index of the directory, for a file that names a deleted checkpoint. NULL without an error if there is none or more than one. */
 static const char *only_index(const struct reader *r)
 {
     const char *here = r->model->sources[r->source].path;
@@ -147,15 +146,16 @@ static const char *only_index(const struct reader *r)
     return found;
 }
 
-/* Where what is named is not there. */
+/* Opens a substitute for a checkpoint that does not exist. */
 static bool follow_stale(const struct reader *r, const char *relative)
 {
     const char *only = only_index(r);
 
     if (!only)
-        return r->err->code == HEFT_OK && open_latest(r, relative); /* which says so */
+        return r->err->code == HEFT_OK &&
+               open_latest(r, relative); /* the error names the missing checkpoint */
     return heft_model_note(r->model, HEFT_NOTE, r->source, HEFT_NO_OFFSET, r->err,
-                           "names %s, which is not there; %s is the only checkpoint that is",
+                           "names %s, which does not exist; opening %s, the only checkpoint here",
                            relative, only) &&
            open_latest(r, only);
 }
@@ -170,7 +170,7 @@ static bool follow(const struct reader *r)
 
     if (base.n == 0 || memchr(base.p, '\0', base.n))
         return heft_fail(r->err, HEFT_MALFORMED, 0,
-                         "no model_checkpoint_path, which names the latest checkpoint");
+                         "model_checkpoint_path is missing: it names the latest checkpoint");
     if (heft_str_is(base, "..") || heft_str_is(base, "."))
         return heft_fail(r->err, HEFT_UNSAFE, 0, "names the checkpoint \"%.*s\"", (int)base.n,
                          base.p);
@@ -191,15 +191,15 @@ static bool open_state(struct heft_model *model, uint32_t source, struct heft_er
     const uint64_t size = model->sources[source].source.size;
 
     if (model->inside_index)
-        return heft_fail(err, HEFT_MALFORMED, 0, "a checkpoint file that another one names");
+        return heft_fail(err, HEFT_MALFORMED, 0, "a checkpoint file must not name another one");
     if (size > MOST_BYTES)
         return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "a checkpoint file of %" PRIu64 " bytes, the limit is 16 MiB", size);
+                         "the checkpoint file has %" PRIu64 " bytes, the limit is 16 MiB", size);
     return read_state(&r) &&
            heft_model_claim(model, source, 0, size, "names of checkpoints", err) && follow(&r);
 }
 
-/* The text begins with one of its fields, behind blanks and comments. */
+/* True if the text begins with one of the file's fields, after blanks and comments. */
 static int probe(const struct heft_probe *sample)
 {
     const struct heft_bytes head = sample->head;
@@ -224,7 +224,7 @@ static int probe(const struct heft_probe *sample)
 extern const struct heft_format heft_format_tf_state;
 const struct heft_format heft_format_tf_state = {
     .name = "tf-checkpoint",
-    .summary = "file `checkpoint` of a folder of TensorFlow checkpoints: opens the latest",
+    .summary = "file `checkpoint` in a directory of TensorFlow checkpoints: opens the latest",
     .probe = probe,
     .open = open_state,
 };

@@ -1,11 +1,11 @@
 /* tf_strings.c: elements of varying length in a data file, and their checksums.
  *
  *     strings    length (varint) … , checksum of the lengths (u32), bytes …
- *     variants   length (varint), bytes, checksum so far (u32); and so on
+ *     variants   length (varint), bytes, checksum so far (u32); repeated
  *
- * Checksums are masked CRC-32Cs. Lengths go into them as numbers of fixed width, not as they stand:
- * strings' as 4 bytes, or 8 beyond 32 bits, variants' as 8; in the byte order of the bundle. The
- * checksum of the entry goes on where that of the lengths ends, over its 4 bytes and all strings. */
+ * Checksums are masked CRC-32Cs. Lengths enter them as fixed-width numbers, not as the stored varints:
+ * 4 bytes for strings (8 if beyond 32 bits), 8 bytes for variants, in the byte order of the bundle.
+ * The checksum of the entry continues that of the lengths over its own 4 bytes and all strings. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
@@ -14,10 +14,10 @@
 #define PIECE        65536
 #define LARGEST_TEXT (UINT64_C(1) << 30)
 
-/* The bytes of a storage, front to back. */
+/* A forward reader of the bytes of a storage. */
 struct feed {
     const struct heft_source *src;
-    uint64_t at, end; /* of the source */
+    uint64_t at, end; /* offsets in the source */
     uint8_t piece[PIECE];
     size_t n, used;
     bool big;
@@ -40,7 +40,7 @@ static bool refill(struct feed *f)
     f->n = (size_t)heft_min_u64(left, sizeof f->piece);
     f->used = 0;
     if (f->n == 0)
-        return heft_fail(f->err, HEFT_MALFORMED, f->end, "the elements end behind their bytes");
+        return heft_fail(f->err, HEFT_MALFORMED, f->end, "string lengths exceed the data");
     if (!heft_source_read(f->src, f->at, f->piece, f->n, f->err))
         return false;
     f->at += f->n;
@@ -70,13 +70,13 @@ static bool take_length(struct feed *f, uint64_t *out)
         if (!take_byte(f, &byte))
             return false;
         if (shift > 63 || (shift == 63 && byte > 1))
-            return heft_fail(f->err, HEFT_MALFORMED, begin, "a length of more than 64 bits");
+            return heft_fail(f->err, HEFT_MALFORMED, begin, "a length exceeds 64 bits");
         *out |= (uint64_t)(byte & 0x7f) << shift;
     }
     return true;
 }
 
-/* The next n bytes into the checksum. */
+/* Adds the next n bytes to the checksum. */
 static bool sum_bytes(struct feed *f, uint64_t n, uint32_t *crc)
 {
     while (n > 0) {
@@ -92,7 +92,7 @@ static bool sum_bytes(struct feed *f, uint64_t n, uint32_t *crc)
     return true;
 }
 
-/* A number as the machine that wrote it has it. */
+/* Adds a number to the checksum in the byte order of the writing machine. */
 static uint32_t sum_number(uint32_t crc, uint64_t v, unsigned width, bool big)
 {
     uint8_t bytes[8];
@@ -102,7 +102,7 @@ static uint32_t sum_number(uint32_t crc, uint64_t v, unsigned width, bool big)
     return heft_crc32c(crc, bytes, width);
 }
 
-/* Four bytes that hold the checksum so far; they go into it, too. */
+/* Compares the stored checksum (4 bytes) with the one so far, and adds the stored bytes to it. */
 static bool take_sum(struct feed *f, const char *of, uint32_t *crc)
 {
     const uint64_t begin = where(f);
@@ -138,18 +138,19 @@ static bool sum_strings(struct feed *f, const struct heft_storage *storage)
     uint64_t length, total = 0;
     uint32_t crc = 0;
 
-    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len, as validated */
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                             "the sum of the lengths exceeds 64 bits");
         crc = sum_number(crc, length, length > UINT32_MAX ? 8 : 4, f->big);
     }
     if (!take_sum(f, "the lengths", &crc))
         return false;
     if (total != f->end - where(f))
         return heft_fail(f->err, HEFT_MALFORMED, where(f),
-                         "the strings have %" PRIu64 " bytes, here are %" PRIu64, total,
+                         "the strings need %" PRIu64 " bytes, %" PRIu64 " are present", total,
                          f->end - where(f));
     return sum_bytes(f, total, &crc) && judge(f, storage, crc);
 }
@@ -166,7 +167,7 @@ static bool sum_variants(struct feed *f, const struct heft_storage *storage)
         crc = sum_number(crc, length, 8, f->big);
         if (length > f->end - where(f))
             return heft_fail(f->err, HEFT_MALFORMED, where(f),
-                             "a variant of %" PRIu64 " bytes, here are %" PRIu64, length,
+                             "a variant needs %" PRIu64 " bytes, %" PRIu64 " are present", length,
                              f->end - where(f));
         if (!sum_bytes(f, length, &crc) || !take_sum(f, "a variant", &crc))
             return false;
@@ -215,7 +216,7 @@ bool heft_tf_check_variants_big(const struct heft_model *model, const struct hef
 
 /* ---- the other byte order ---------------------------------------------------------------- */
 
-/* All lengths as numbers of both orders, the bytes that they take, and what they add up to. */
+/* Sums the lengths as numbers of both byte orders; also returns their stored bytes and their total. */
 static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint32_t *big,
                         uint32_t *little, uint64_t *total)
 {
@@ -223,13 +224,14 @@ static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint
 
     *big = *little = 0;
     *total = 0;
-    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len: settled */
+    for (uint64_t i = 0; i < storage->more->count; i++) { /* at most storage->len, as validated */
         unsigned width;
 
         if (!take_length(f, &length))
             return false;
         if (!heft_add(*total, length, total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                             "the sum of the lengths exceeds 64 bits");
         width = length > UINT32_MAX ? 8 : 4;
         *big = sum_number(*big, length, width, true);
         *little = sum_number(*little, length, width, false);
@@ -237,8 +239,7 @@ static bool sum_lengths(struct feed *f, const struct heft_storage *storage, uint
     return true;
 }
 
-/* The strings themselves are not read: CRCs are linear, so their share of the old checksum is their
- * share of the new one. For the same reason what differs from a checksum goes on to differ. */
+/* Recomputes the checksum for the other byte order without reading the strings. CRCs are linear: the strings contribute the same difference to both checksums. By linearity, a mismatch before byte-swapping remains a mismatch after it. */
 static bool swap_strings(struct feed *f, const struct heft_storage *storage,
                          struct heft_tf_swapped *out)
 {
@@ -254,7 +255,7 @@ static bool swap_strings(struct feed *f, const struct heft_storage *storage,
             return false;
     if (total != f->end - where(f))
         return heft_fail(f->err, HEFT_MALFORMED, where(f),
-                         "the strings have %" PRIu64 " bytes, here are %" PRIu64, total,
+                         "the strings need %" PRIu64 " bytes, %" PRIu64 " are present", total,
                          f->end - where(f));
     wrong = heft_crc_unmask(heft_le32(word)) ^ big;
     share = heft_crc32c_combine(sum_number(big, heft_le32(word), 4, true), storage->crc, total);
@@ -279,7 +280,7 @@ bool heft_tf_swap_strings(const struct heft_model *model, const struct heft_stor
 
 /* ---- handing them out -------------------------------------------------------------------- */
 
-/* Where the strings begin: behind the lengths, which must have room for them. */
+/* Offset of the first string: after the lengths, which must leave room for it. */
 static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uint64_t *at)
 {
     uint64_t length, total = 0;
@@ -288,12 +289,13 @@ static bool pass_lengths(struct feed *f, const struct heft_storage *storage, uin
         if (!take_length(f, &length))
             return false;
         if (!heft_add(total, length, &total))
-            return heft_fail(f->err, HEFT_MALFORMED, where(f), "lengths of more than 64 bits");
+            return heft_fail(f->err, HEFT_MALFORMED, where(f),
+                             "the sum of the lengths exceeds 64 bits");
     }
     *at = where(f) + 4;
     return (*at <= f->end && total == f->end - *at) ||
            heft_fail(f->err, HEFT_MALFORMED, where(f),
-                     "the strings have %" PRIu64 " bytes, a checksum and they do not fill %" PRIu64,
+                     "strings of %" PRIu64 " bytes and a checksum do not match the stored %" PRIu64,
                      total, f->end - where(f));
 }
 
@@ -309,7 +311,7 @@ static bool give(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
 {
     if (n > LARGEST_TEXT)
         return heft_fail(f->err, HEFT_LIMIT, at,
-                         "a string of %" PRIu64 " bytes, the limit is 1 GiB", n);
+                         "the string has %" PRIu64 " bytes, the limit is 1 GiB", n);
     if (!heft_grow(&g->text, &g->cap, 0, (size_t)n + 1, 1, f->err) ||
         !heft_source_read(f->src, at, g->text, (size_t)n, f->err))
         return false;
@@ -317,7 +319,7 @@ static bool give(struct giver *g, const struct feed *f, uint64_t at, uint64_t n)
     return true;
 }
 
-/* Two walks over the lengths: the first finds where the strings begin, and that they fit. */
+/* Two passes over the lengths: the first finds the start of the strings and checks that they fit. */
 bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *storage,
                      bool (*each)(void *ctx, const char *text, size_t n), void *ctx,
                      struct heft_error *err)
@@ -328,7 +330,7 @@ bool heft_tf_strings(const struct heft_model *model, const struct heft_storage *
     bool ok;
 
     if (!f)
-        return storage->len == 0; /* no strings, nothing stored */
+        return storage->len == 0; /* no strings, no bytes */
     begin(f, model, storage, err);
     ok = pass_lengths(f, storage, &at);
     f->n = f->used = 0;

@@ -1,9 +1,9 @@
-/* tf_strings_write.c: strings as a data file of a bundle has them (tf_strings.c reads them).
+/* tf_strings_write.c: strings in the layout of a bundle's data file (tf_strings.c reads it).
  *
  *     length (varint) … , masked CRC-32C of the lengths (u32), bytes …
  *
- * The checksum takes lengths as numbers of 4 bytes, or 8 beyond 32 bits, and goes on over its own
- * stored form and all strings. */
+ * Lengths enter the checksum as numbers of 4 bytes, or 8 if beyond 32 bits. The entry's checksum
+ * continues over the stored form of the first and all strings. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tensorflow/bundle/tf_parts.h"

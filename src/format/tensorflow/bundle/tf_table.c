@@ -1,11 +1,9 @@
-/* tf_table.c: the walk through a table of TensorFlow, an index or a V1 checkpoint: claims what of it is
- * no entry, tells what is not as it should be, and hands out the entries. Which of the two a table is,
- * its first entry says. */
+/* tf_table.c: the walk through a sorted table of TensorFlow, a bundle's index or a V1 checkpoint: it claims everything that is not an entry, reports irregularities, and hands out the entries. The first entry tells which of the two a table is. */
 #include "format/tensorflow/bundle/tf_bundle.h"
 
 /* ---- which of the two ---- */
 
-/* What follows the first entry's lengths, where its key is empty. */
+/* The bytes after the lengths of the first entry, if its key is empty. */
 static struct heft_bytes first_value(struct heft_bytes head, size_t at)
 {
     const struct heft_bytes none = {head.p, 0};
@@ -19,7 +17,7 @@ static struct heft_bytes first_value(struct heft_bytes head, size_t at)
     return at < head.n ? (struct heft_bytes){head.p + at, head.n - at} : none;
 }
 
-/* The bytes of a packed block begin behind its length with a literal. */
+/* A snappy block starts with its length and then a literal; returns the offset of the literal's bytes. */
 static size_t skip_literal(struct heft_bytes head)
 {
     size_t at = 0;
@@ -38,7 +36,7 @@ bool heft_tf_is_v1(struct heft_bytes head)
 
     if (value.n == 0)
         value = first_value(head, skip_literal(head));
-    return value.n > 0 && value.p[0] == 0x0a; /* a message as field 1; V2 has a number there */
+    return value.n > 0 && value.p[0] == 0x0a; /* V1 has a message in field 1, V2 a number */
 }
 
 /* ---- the walk ---- */
@@ -55,12 +53,13 @@ static bool note_odd(void *ctx, uint64_t off, const char *text, struct heft_erro
     return heft_model_note(w->b->model, HEFT_FINDING, w->source, off, err, "%s", text);
 }
 
-/* What of a block is no entry. */
+/* Claims the bytes of a block that are not entries. */
 static bool claim_block(void *ctx, const struct heft_sstable_found *block, struct heft_error *err)
 {
     static const char *const whats[] = {"data block", "metaindex block", "index block"};
     const struct walk *w = ctx;
-    const uint64_t end = block->range.off + block->range.size; /* in the file: was read */
+    const uint64_t end =
+        block->range.off + block->range.size; /* cannot overflow: the range was read */
     bool ok;
 
     if (block->kind != HEFT_SSTABLE_DATA)
@@ -68,10 +67,10 @@ static bool claim_block(void *ctx, const struct heft_sstable_found *block, struc
                               whats[block->kind], err);
     else if (block->is_packed)
         ok = heft_model_claim(w->b->model, w->source, block->range.off, block->range.size,
-                              "data block, packed with snappy", err);
+                              "data block, compressed with snappy", err);
     else
         ok = heft_model_claim(w->b->model, w->source, block->restarts, end - block->restarts,
-                              "restarts of the data block", err);
+                              "restart points of the data block", err);
     return ok &&
            heft_model_claim_of(w->b->model, w->source, end, HEFT_SSTABLE_TRAILER,
                                "type and CRC-32C of the ", heft_str_of(whats[block->kind]), err);
@@ -96,7 +95,8 @@ bool heft_tf_walk(struct heft_tf_bundle *b, uint32_t source,
 {
     struct walk w = {b, source};
     const struct heft_sstable_watcher watcher = {claim_block, note_odd, &w};
-    const struct heft_source src = b->model->sources[source].source; /* the array moves */
+    const struct heft_source src =
+        b->model->sources[source].source; /* a copy: each() may grow the array */
     struct heft_sstable_entry e;
     struct heft_sstable table;
     bool ok = heft_sstable_open(&table, &src, &watcher, b->err);

@@ -1,9 +1,9 @@
-/* tf_tell.c: entries of TensorFlow's tables in words. */
+/* tf_tell.c: entries of TensorFlow's tables as readable text. */
 #include "format/tensorflow/bundle/tf_tell.h"
 
 #include "base/text.h"
 
-/* Numbers of slices that one entry may list. */
+/* Most slice numbers that one entry may list. */
 #define MOST_DIMS UINT64_C(4000000)
 
 static bool tell_header(const struct heft_sstable_entry *e, struct heft_buf *out,
@@ -21,7 +21,7 @@ static bool tell_header(const struct heft_sstable_entry *e, struct heft_buf *out
     return true;
 }
 
-/* "slice 0,2:- of model/w: " where the key is a slice's. */
+/* Appends "slice 0,2:- of model/w: " if the key is a slice's. */
 static void tell_slice(struct heft_tf_teller *t, struct heft_bytes key, struct heft_buf *out)
 {
     struct heft_slice_dim dims[HEFT_SLICE_RANK];

@@ -1,4 +1,4 @@
-/* tf_tell.h: what an entry of TensorFlow's tables says, in words: for walks through them. */
+/* tf_tell.h: entries of TensorFlow's tables as readable text, for `explain` and heft_index_walk. */
 #ifndef HEFT_TF_TELL_H
 #define HEFT_TF_TELL_H
 
@@ -7,10 +7,10 @@
 
 struct heft_tf_teller {
     bool is_v1;
-    struct heft_buf name; /* of a slice's tensor */
+    struct heft_buf name; /* scratch: name of the tensor that a slice belongs to */
     struct heft_arena mem;
 };
-/* Appends it, escaped. HEFT_MALFORMED where the value is not what it should be. */
+/* Appends the text, escaped. HEFT_MALFORMED if the value cannot be parsed. */
 HEFT_CHECKED bool heft_tf_tell(struct heft_tf_teller *teller,
                                const struct heft_sstable_entry *entry, struct heft_buf *out,
                                struct heft_error *err);

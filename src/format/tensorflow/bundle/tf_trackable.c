@@ -1,10 +1,10 @@
 /* tf_trackable.c: reads the object graph of a TF2 checkpoint, message by message, into flat arrays.
  *
- *     TrackableObjectGraph   1 nodes
- *     TrackableObject        1 children, 2 attributes, 3 slot variables
- *     ObjectReference        1 node, 2 local name
- *     SerializedTensor       1 name, 2 full name, 3 checkpoint key
- *     SlotVariableReference  1 variable's node, 2 slot's name, 3 slot's node */
+ *    TrackableObjectGraph   1 nodes
+ *    TrackableObject        1 children, 2 attributes, 3 slot variables
+ *    ObjectReference        1 node, 2 local name
+ *    SerializedTensor       1 name, 2 full name, 3 checkpoint key
+ *    SlotVariableReference  1 variable's node, 2 slot's name, 3 slot's node */
 #include "format/tensorflow/bundle/tf_trackable.h"
 
 #include "wire/proto.h"
@@ -14,7 +14,7 @@
 struct parser {
     struct heft_tf_trackables *t;
     struct heft_error *err;
-    uint64_t room; /* what arrays may take */
+    uint64_t room; /* bytes that the arrays may still take */
 };
 
 static struct heft_str text_of(const struct heft_proto_item *item)
@@ -30,12 +30,12 @@ static int64_t number_of(const struct heft_proto_item *item)
     return item->wire == HEFT_PROTO_VARINT ? (int64_t)item->u64 : -1;
 }
 
-/* Real objects take many times what an empty message does: what comes by the million is no model. */
+/* Grows an array within a memory budget. Real objects take many times the bytes of an empty message, so millions of empty ones are refused. */
 static bool make_room(struct parser *p, void *items, size_t *cap, size_t n, size_t each)
 {
     if (each > p->room)
         return heft_fail(p->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "the object graph has more objects than a model of its size");
+                         "the object graph has too many objects for its size");
     p->room -= each;
     return n < UINT32_MAX && heft_grow(items, cap, n, 1, each, p->err);
 }
@@ -136,7 +136,7 @@ static bool read_graph(struct parser *p, struct heft_cur cur)
     return ok && !cur.bad;
 }
 
-/* One string: its length, a checksum, its bytes. */
+/* Moves the cursor to the text of a tensor of one string: length, checksum, bytes. */
 static bool find_string(struct heft_cur *cur, struct heft_error *err)
 {
     const uint64_t where = heft_cur_where(cur);
@@ -147,7 +147,7 @@ static bool find_string(struct heft_cur *cur, struct heft_error *err)
     (void)heft_cur_u32(cur);
     if (!heft_cur_ok(cur) || n != heft_cur_left(cur))
         return heft_fail(err, HEFT_MALFORMED, where,
-                         "the object graph is a string of %" PRIu64 " bytes, stored are %zu", n,
+                         "the object graph has %" PRIu64 " bytes, %zu are stored", n,
                          heft_cur_left(cur));
     return true;
 }
@@ -162,11 +162,12 @@ bool heft_tf_trackables_read(struct heft_tf_trackables *t, const struct heft_mod
 
     *t = (struct heft_tf_trackables){0};
     if (r->parts || r->dtype != HEFT_STRING || r->rank || storage->coding != HEFT_CODING_RAW)
-        return heft_fail(err, HEFT_MALFORMED, storage->off, "the object graph is no single string");
+        return heft_fail(err, HEFT_MALFORMED, storage->off,
+                         "the object graph is not a single string");
     if (storage->len > MOST_GRAPH)
         return heft_fail(err, HEFT_LIMIT, storage->off,
-                         "an object graph of %" PRIu64 " bytes, allowed are %" PRIu64, storage->len,
-                         MOST_GRAPH);
+                         "the object graph has %" PRIu64 " bytes, the limit is %" PRIu64,
+                         storage->len, MOST_GRAPH);
     t->text = heft_alloc((size_t)storage->len, err);
     if (!t->text || !heft_source_read(&model->sources[storage->source].source, storage->off,
                                       t->text, (size_t)storage->len, err))

@@ -4,7 +4,7 @@
  *            ├─ attributes          name, full name, key in the checkpoint
  *            └─ slot variables      of which variable, name, node
  *
- * Node 0 is the root. Numbers are as they stand: children may be any, and make cycles. */
+ * Node 0 is the root. Node numbers are not validated: children may be out of range or form cycles. */
 #ifndef HEFT_TF_TRACKABLE_H
 #define HEFT_TF_TRACKABLE_H
 
@@ -28,7 +28,7 @@ struct heft_tf_trackable_node {
 };
 
 struct heft_tf_trackables {
-    char *text; /* the graph itself: names are parts of it */
+    char *text; /* the serialized graph; all names point into it */
     struct heft_tf_trackable_node *nodes;
     struct heft_tf_trackable_child *children;
     struct heft_tf_trackable_value *values;
@@ -37,7 +37,7 @@ struct heft_tf_trackables {
     size_t cap_nodes, cap_children, cap_values, cap_slots;
 };
 
-/* Of a row of one string, stored as tensor bundles do. Release it, also on failure. */
+/* Reads the graph from a row of one string. Release *t also on failure. */
 HEFT_CHECKED bool heft_tf_trackables_read(struct heft_tf_trackables *t,
                                           const struct heft_model *model, uint32_t row,
                                           struct heft_error *err);

@@ -1,10 +1,10 @@
 /* tf_twins.c: variables that a SavedModel of Keras 3's model.export() stores twice.
  *
- *     variables/7/.ATTRIBUTES/VARIABLE_VALUE         what the functions capture; full_name "c1/kernel"
- *     _all_variables/4/.ATTRIBUTES/VARIABLE_VALUE    what nothing captures; full_name "c1/kernel", too
+ *     variables/7/.ATTRIBUTES/VARIABLE_VALUE         captured by functions; full_name "c1/kernel"
+ *     _all_variables/4/.ATTRIBUTES/VARIABLE_VALUE    captured by none; full_name "c1/kernel", too
  *
- * The numbers below _all_variables are those of a set: another order in each export. Two keys are
- * one variable where just these two have the full name, one of them is below _all_variables, and
+ * The numbers below _all_variables follow the order of a set, which differs in each export. Two keys
+ * are one variable if only these two have the full name, one of them is below _all_variables, and
  * dtype, shape, length and CRC-32C are equal. O(n). */
 #include "format/tensorflow/bundle/tf_twins.h"
 
@@ -18,7 +18,7 @@ bool heft_tf_is_copy(struct heft_str key)
     return heft_str_starts(key, HEFT_STR(COPIES));
 }
 
-/* name → row, or SEVERAL. */
+/* Adds name → row, or name → SEVERAL if the name is not unique. */
 static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row,
                      struct heft_error *err)
 {
@@ -49,8 +49,8 @@ bool heft_tf_twins_find(const struct heft_model *model, size_t first, size_t n,
     bool ok = true;
 
     *pairs = 0;
-    memset(twin, 0xff, n * sizeof *twin);  /* HEFT_NONE */
-    for (uint32_t i = 0; ok && i < n; i++) /* rows are numbered by u32 */
+    memset(twin, 0xff, n * sizeof *twin);  /* every byte 0xff: HEFT_NONE */
+    for (uint32_t i = 0; ok && i < n; i++) /* row numbers fit in 32 bits */
         if (full[i].n)
             ok = add_name(heft_tf_is_copy(rows[i].name) ? &copies : &captured, full[i], i, err);
     for (uint32_t i = 0; ok && i < n; i++) {

@@ -4,11 +4,9 @@
 
 #include "core/model.h"
 
-/* Whether it is the key of a copy that no function captures: below _all_variables. */
+/* True for the key of a copy that no function captures: a key below _all_variables. */
 bool heft_tf_is_copy(struct heft_str key);
-/* twin[i] of the n rows from `first` on, which have their keys as names: the number (from `first`
- * on) of the row that is the same variable, else HEFT_NONE. full[i]: the full_name that the object
- * graph has beside the key; n = 0: none. */
+/* Finds rows that store one variable twice. The n rows from `first` on have their keys as names. twin[i]: number (from `first`) of the other row of the variable, or HEFT_NONE. full[i]: full_name in the object graph, empty if unknown. *pairs: how many were found. */
 HEFT_CHECKED bool heft_tf_twins_find(const struct heft_model *model, size_t first, size_t n,
                                      const struct heft_str *full, uint32_t *twin, size_t *pairs,
                                      struct heft_error *err);

@@ -1,12 +1,12 @@
-/* tf_v1.c: TensorFlow's V1 checkpoint: a table that holds the tensors themselves, one file or several
- * shards of one kind.
+/* tf_v1.c: TensorFlow's V1 checkpoint: a sorted table that holds the tensors themselves, in one file or
+ * in several shards of the same kind.
  *
  *     ""             →  SavedTensorSlices {1 meta {1 tensor {name, shape, dtype, slices} …, 2 version}}
  *     slice's key    →  SavedTensorSlices {2 data {1 name, 2 slice, 3 TensorProto}}
  *
- * Every tensor has slices, an ordinary one a single slice of all of it. A TensorProto has its values
- * in the field of their type alone: those that lie there as bytes are read from the file, others are
- * decoded while opening (tf_v1_values.c). */
+ * Every tensor consists of slices; an ordinary tensor has one slice that covers it. The values of a
+ * TensorProto are in the field of its dtype. Values stored as raw bytes are read from the file, others
+ * are decoded while opening (tf_v1_values.c). */
 #include "core/locate.h"
 #include "core/registry.h"
 #include "format/tensorflow/v1/tf_v1.h"
@@ -14,7 +14,9 @@
 
 extern const struct heft_format heft_format_tf_v1;
 
-enum { SHARE = 2 }; /* a tensor takes twice the memory of a bundle's: names and slices come twice */
+enum {
+    SHARE = 2
+}; /* names and slices are stored twice: half as many tensors as in a bundle fit in memory */
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
@@ -30,7 +32,7 @@ static bool is_message(const struct heft_proto_item *item, uint32_t number)
     return item->number == number && item->wire == HEFT_PROTO_LEN;
 }
 
-/* More slices of a tensor that another shard has, too. */
+/* Adds the slices of a tensor that an earlier shard listed as well. */
 static bool add_dims(struct heft_tf_v1 *r, struct heft_tf_v1_tensor *tensor,
                      const struct heft_tf_entry *entry)
 {
@@ -94,7 +96,7 @@ static bool read_tensor(struct heft_tf_v1 *r, struct heft_cur cur)
     found = heft_strmap_get(&r->names, entry.name);
     tensor = found == HEFT_MAP_NONE ? new_tensor(r, &entry, at) : &r->tensors[found];
     if (tensor && found != HEFT_MAP_NONE && !same_tensor(tensor, &entry)) {
-        heft_fail(r->b.err, HEFT_MALFORMED, at, "another shape or dtype than in the shard before");
+        heft_fail(r->b.err, HEFT_MALFORMED, at, "shape or dtype differs from the previous shard");
         return heft_error_about(r->b.err, "tensor", tensor->entry.name);
     }
     return tensor && add_dims(r, tensor, &entry);
@@ -116,7 +118,7 @@ static bool read_meta(struct heft_tf_v1 *r, struct heft_cur cur)
 
 /* ---- data entries ------------------------------------------------------------------------ */
 
-/* The field `number` of a message, as a cursor; empty where it has none. The last one counts. */
+/* The field `number` of a message as a cursor; empty if absent. The last occurrence counts. */
 static bool find_message(struct heft_cur cur, uint32_t number, struct heft_cur *out,
                          struct heft_error *err)
 {
@@ -129,7 +131,7 @@ static bool find_message(struct heft_cur cur, uint32_t number, struct heft_cur *
     return !cur.bad;
 }
 
-/* The entry that a bundle would have for this slice: its own shape. */
+/* Builds the entry that a bundle would have for this slice, with the slice's own shape. */
 static bool box_entry(struct heft_tf_v1 *r, const struct heft_tf_v1_tensor *tensor,
                       const struct heft_slice_dim *dims, struct heft_tf_entry *out)
 {
@@ -147,10 +149,10 @@ static bool box_entry(struct heft_tf_v1 *r, const struct heft_tf_v1_tensor *tens
 
         if (!is_whole && (dims[d].start < 0 || dims[d].length < 0 ||
                           !heft_within((uint64_t)dims[d].start, (uint64_t)dims[d].length, size)))
-            return heft_fail(r->b.err, HEFT_MALFORMED, r->where,
-                             "a slice that is not within its tensor");
+            return heft_fail(r->b.err, HEFT_MALFORMED, r->where, "the slice exceeds its tensor");
         shape[d] = is_whole ? size : (uint64_t)dims[d].length;
-        out->elements *= shape[d]; /* at most the tensor's, but for zeros of others */
+        out->elements *=
+            shape[d]; /* at most the tensor's elements, unless other dimensions are 0 */
     }
     return true;
 }
@@ -179,14 +181,14 @@ static bool read_data(struct heft_tf_v1 *r, const struct heft_sstable_entry *e)
 
     r->b.key.n = 0;
     if (!heft_slice_key(e->key, &r->b.key, dims, &rank))
-        return heft_fail(r->b.err, HEFT_MALFORMED, e->off, "a key that is none of a slice");
+        return heft_fail(r->b.err, HEFT_MALFORMED, e->off, "not a slice key");
     if (!heft_buf_ok(&r->b.key, r->b.err))
         return false;
     name = (struct heft_str){r->b.key.p ? r->b.key.p : "", r->b.key.n};
     found = heft_strmap_get(&r->names, name);
     if (found == HEFT_MAP_NONE || r->tensors[found].entry.rank != rank)
         return heft_model_note(r->b.model, HEFT_FINDING, r->file, e->off, r->b.err,
-                               "the entry of a slice that no tensor lists") &&
+                               "no tensor lists this slice") &&
                heft_tf_claim_entry(&r->b, r->file, e, "stray entry", HEFT_STR(""));
     name = r->tensors[found].entry.name;
     return (add_data(r, e, &r->tensors[found], dims) ||
@@ -196,15 +198,14 @@ static bool read_data(struct heft_tf_v1 *r, const struct heft_sstable_entry *e)
 
 static bool take_entry(struct heft_tf_bundle *b, const struct heft_sstable_entry *e)
 {
-    struct heft_tf_v1 *r = (struct heft_tf_v1 *)(void *)b; /* its first member */
+    struct heft_tf_v1 *r = (struct heft_tf_v1 *)(void *)b; /* r->b is the first member */
     struct heft_cur meta;
 
     r->where = e->off;
     if (e->key.n > 0)
-        return r->has_meta
-                   ? read_data(r, e)
-                   : heft_fail(b->err, HEFT_MALFORMED, e->off,
-                               "the first key is not the empty one, which names the tensors");
+        return r->has_meta ? read_data(r, e)
+                           : heft_fail(b->err, HEFT_MALFORMED, e->off,
+                                       "the first key must be empty: it lists the tensors");
     r->has_meta = true;
     return find_message(heft_cur_of(e->value, e->value_at), 1, &meta, b->err) &&
            read_meta(r, meta) &&
@@ -225,7 +226,7 @@ static bool is_ordinary(const struct heft_tf_v1_tensor *tensor)
     return whole;
 }
 
-/* The storage of an ordinary tensor; HEFT_NONE where there is no entry for it. */
+/* The storage of an ordinary tensor, or HEFT_NONE if it has no data entry. */
 static bool find_storage(struct heft_tf_v1 *r, const struct heft_tf_v1_tensor *tensor,
                          uint32_t *storage)
 {
@@ -253,7 +254,7 @@ static bool add_tensor(struct heft_tf_v1 *r, struct heft_tf_v1_tensor *tensor)
     entry->n_slices = tensor->n_slices;
     if (!entry->dtype)
         return heft_model_add_unreadable(r->b.model, entry->name, r->b.source, tensor->at,
-                                         "its dtype is none that heft knows", r->b.err);
+                                         "its dtype is unknown", r->b.err);
     if (tensor->n_slices == 0)
         return heft_model_add_unreadable(r->b.model, entry->name, r->b.source, tensor->at,
                                          "it has no slices", r->b.err);
@@ -263,7 +264,7 @@ static bool add_tensor(struct heft_tf_v1 *r, struct heft_tf_v1_tensor *tensor)
         return false;
     if (row.storage == HEFT_NONE)
         return heft_model_add_unreadable(r->b.model, entry->name, r->b.source, tensor->at,
-                                         "there is no entry with its values", r->b.err);
+                                         "its data entry is missing", r->b.err);
     row.dtype = entry->dtype->dtype;
     return heft_model_add_row(r->b.model, &row, r->b.err);
 }
@@ -275,11 +276,11 @@ static bool read_file(struct heft_tf_v1 *r, uint32_t file)
     r->file = file;
     r->has_meta = false;
     return (heft_tf_walk(&r->b, file, take_entry) &&
-            (r->has_meta || heft_fail(r->b.err, HEFT_MALFORMED, 0, "a table without entries"))) ||
+            (r->has_meta || heft_fail(r->b.err, HEFT_MALFORMED, 0, "the table has no entries"))) ||
            heft_error_file(r->b.err, r->b.model->sources[file].path);
 }
 
-/* "model.ckpt-3-00000-of-00002": its siblings, in order. */
+/* Reads all shards in order; the file name is like "model.ckpt-3-00000-of-00002". */
 static bool read_siblings(struct heft_tf_v1 *r)
 {
     const char *path = r->b.model->sources[r->b.source].path;

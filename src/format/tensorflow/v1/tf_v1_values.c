@@ -1,17 +1,17 @@
 /* tf_v1_values.c: the values of a TensorProto in a V1 checkpoint.
  *
- *     5 float_val, 6 double_val, 9 scomplex_val, 12 dcomplex_val    their bytes, where packed
+ *     5 float_val, 6 double_val, 9 scomplex_val, 12 dcomplex_val    raw bytes if packed
  *     7 int_val, 10 int64_val, 11 bool_val, 13 half_val, 16 uint32_val, 17 uint64_val    varints
- *     8 string_val                                                  one after the other
+ *     8 string_val                                                  repeated
  *
- * What is packed bytes, in a block that is not packed itself, is a range of the file. The rest is
- * decoded into memory, strings into the layout that a data file of a bundle has. */
+ * Packed raw bytes in an uncompressed block are used as a range of the file. Everything else is decoded
+ * into memory, strings into the layout of a bundle's data file. */
 #include "format/tensorflow/v1/tf_v1.h"
 #include "wire/proto.h"
 
-#define FREE_BYTES (UINT64_C(64) << 20) /* decoded, of a small input */
+#define FREE_BYTES (UINT64_C(64) << 20) /* decoded bytes allowed for small inputs */
 
-/* Where values of a dtype are, and how many bytes one of them has there; 0: varints. */
+/* The field of each dtype and the bytes per value in it; 0: varints. */
 static const struct {
     uint8_t dtype, field, width;
 } places[] = {
@@ -25,10 +25,10 @@ static const struct {
 struct decoder {
     struct heft_tf_v1 *r;
     const struct heft_tf_entry *entry;
-    unsigned field, width; /* as in places */
-    unsigned each;         /* bytes of a value, decoded */
-    uint64_t values;       /* that there must be */
-    uint64_t n;            /* so far */
+    unsigned field, width; /* from `places` */
+    unsigned each;         /* bytes per decoded value */
+    uint64_t values;       /* expected */
+    uint64_t n;            /* decoded so far */
     uint8_t *out;
 };
 
@@ -49,7 +49,7 @@ static bool take_value(struct decoder *d, uint64_t v)
     return true;
 }
 
-/* Numbers of one width, or varints, one after the other. */
+/* Decodes packed values: fixed width or varints. */
 static bool take_packed(struct decoder *d, struct heft_cur cur)
 {
     uint64_t v;
@@ -61,7 +61,7 @@ static bool take_packed(struct decoder *d, struct heft_cur cur)
             v = d->width == 8 ? heft_cur_u64(&cur) : heft_cur_u32(&cur);
         if (!heft_cur_ok(&cur))
             return heft_fail(d->r->b.err, HEFT_MALFORMED, heft_cur_where(&cur),
-                             "packed values end within one");
+                             "packed values end inside a value");
         if (!take_value(d, v))
             return false;
     }
@@ -86,7 +86,7 @@ static bool decode(struct decoder *d, struct heft_cur proto)
     return !proto.bad && (d->n == d->values || refuse_count(d, d->n));
 }
 
-/* The one packed field that has all values as their bytes; offset and length, 0 where it is not so. */
+/* Offset and length of the values if one packed field holds all of them as raw bytes; else *len is 0. */
 static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t *off, uint64_t *len)
 {
     struct heft_proto_item item;
@@ -100,7 +100,9 @@ static bool find_plain(const struct decoder *d, struct heft_cur proto, uint64_t 
         *off = item.offset;
         *len = item.wire == HEFT_PROTO_LEN && fields == 1 ? item.bytes.n : 0;
     }
-    *len = *len == d->values * d->width ? *len : 0; /* values: of bytes that there are */
+    *len = *len == d->values * d->width
+               ? *len
+               : 0; /* no overflow: d->values is bounded by the bytes present */
     return !proto.bad;
 }
 
@@ -113,7 +115,7 @@ static bool weigh(struct heft_tf_v1 *r, uint64_t bytes)
 
     if (!heft_add(r->decoded, bytes, &r->decoded) || r->decoded > most)
         return heft_fail(r->b.err, HEFT_LIMIT, r->where,
-                         "values that decode to more than %" PRIu64 " bytes", most);
+                         "the decoded values exceed %" PRIu64 " bytes", most);
     return true;
 }
 
@@ -129,10 +131,11 @@ static bool add_memory(struct heft_tf_v1 *r, struct heft_bytes bytes, struct hef
 
 static bool add_decoded(struct decoder *d, struct heft_cur proto, uint32_t *out)
 {
-    const uint64_t bytes = d->values * d->each; /* below 2^63 × 16, and of values that there are */
+    const uint64_t bytes =
+        d->values * d->each; /* below 2^63 × 16, and bounded by the values present */
     struct heft_storage storage = {0};
 
-    /* A value takes a byte at least. */
+    /* Each value takes at least one byte. */
     if (d->values > heft_cur_left(&proto))
         return heft_fail(d->r->b.err, HEFT_MALFORMED, d->r->where,
                          "%zu bytes of values for a slice of %" PRIu64 " elements",
@@ -158,7 +161,7 @@ static bool add_plain(struct decoder *d, struct heft_cur proto, bool is_packed, 
 
 /* ---- strings ----------------------------------------------------------------------------- */
 
-/* Lengths, their checksum, then the strings: two walks. */
+/* Writes all lengths, their checksum, then the strings, in two passes. */
 static bool put_strings(struct decoder *d, struct heft_cur proto, struct heft_buf *out,
                         uint32_t *crc)
 {
