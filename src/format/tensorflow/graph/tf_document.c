@@ -1,22 +1,22 @@
-/* tf_document.c: which of TensorFlow's documents a file is, and reading it.
+/* tf_document.c: recognises and reads TensorFlow's graph documents.
  *
  *     SavedModel    = schema version, MetaGraphDef …
  *     MetaGraphDef  = tags, GraphDef, saver, collections, signatures, assets, object graph
  *     GraphDef      = nodes, functions, versions
  *
- * Each may stand alone in a file, in binary or in text form. Nothing in it says which it is: the first
- * fields do. */
+ * Each may be a file of its own, in binary or in text form. There is no magic number: the first fields
+ * tell the kind. */
 #include "format/tensorflow/graph/tf_document.h"
 
 #include "core/registry.h"
 
 enum { SAVED_VERSION = 1, SAVED_GRAPHS = 2 };
 
-static const char whole[] = "SavedModel"; /* what a range is that no part of a graph is */
+static const char whole[] = "SavedModel"; /* label of ranges that are not a part of a graph */
 
 /* ---- which document it is ---- */
 
-/* The first word of the text form says it. */
+/* Text form: the first word tells the kind. */
 static enum heft_tf_kind kind_of_word(struct heft_str word)
 {
     static const struct {
@@ -37,7 +37,7 @@ static enum heft_tf_kind kind_of_word(struct heft_str word)
     return HEFT_TF_UNKNOWN;
 }
 
-/* Behind white space and comments. */
+/* First word after white space and comments. */
 static struct heft_str first_word(struct heft_bytes head)
 {
     size_t at = 0, end;
@@ -55,8 +55,7 @@ static struct heft_str first_word(struct heft_bytes head)
     return (struct heft_str){(const char *)head.p + at, end - at};
 }
 
-/* A field of LEN that fits into what is left of the file: its number; the cursor stands at its
- * content. */
+/* Opens a length-delimited field that fits into the rest of the file: returns its number, and the cursor is at its content. */
 static uint32_t open_field(struct heft_cur *cur, uint64_t left, uint64_t *len)
 {
     struct heft_error ignored = {0};
@@ -68,7 +67,7 @@ static uint32_t open_field(struct heft_cur *cur, uint64_t left, uint64_t *len)
     return (uint32_t)tag >> 3;
 }
 
-/* Text as names have it. */
+/* True if the content is text that can be a name. */
 static bool is_name(struct heft_cur *cur, uint64_t len)
 {
     const struct heft_bytes name = heft_cur_take(cur, heft_min_u64(len, heft_cur_left(cur)));
@@ -79,7 +78,7 @@ static bool is_name(struct heft_cur *cur, uint64_t len)
     return name.n > 0;
 }
 
-/* A field 1 of bytes: a node (its name, its op), or a MetaInfoDef. */
+/* Kind of a document whose field 1 is length-delimited: a node (name, op) or a MetaInfoDef. */
 static enum heft_tf_kind kind_of_first(struct heft_cur cur, uint64_t size)
 {
     uint64_t len, inner;
@@ -93,9 +92,9 @@ static enum heft_tf_kind kind_of_first(struct heft_cur cur, uint64_t size)
         return HEFT_TF_GRAPH_DEF;
     if (second == 2 && open_field(&cur, inner, &len) == 1 && open_field(&cur, len, &inner) == 1 &&
         is_name(&cur, inner))
-        return HEFT_TF_META_GRAPH; /* the list of its ops */
+        return HEFT_TF_META_GRAPH; /* stripped_op_list */
     if ((second == 4 || second == 5) && is_name(&name, inner))
-        return HEFT_TF_META_GRAPH; /* without that: a tag, or TensorFlow's version */
+        return HEFT_TF_META_GRAPH; /* without that list: a tag or TensorFlow's version */
     return HEFT_TF_UNKNOWN;
 }
 
@@ -109,7 +108,7 @@ static enum heft_tf_kind kind_of_binary(struct heft_bytes head, uint64_t size)
         return kind_of_first(cur, size);
     if (head.n > 4 && head.p[0] == 0x08 && head.p[1] < 0x80) {
         heft_cur_take(&cur, 2);
-        size = UINT64_MAX; /* known by its version: one that is cut off is still one */
+        size = UINT64_MAX; /* recognised by its version, even if truncated */
     }
     if (open_field(&cur, size, &len) != SAVED_GRAPHS)
         return HEFT_TF_UNKNOWN;

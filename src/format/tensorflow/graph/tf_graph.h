@@ -1,13 +1,12 @@
-/* tf_graph.h: what a MetaGraphDef says: an index of it, made in one pass, and its parts read again
- * where they are asked for.
+/* tf_graph.h: the index of a MetaGraphDef, made in one pass; parts are read again on demand.
  *
- *     heft_tf_graph_read       the index: of each node its name, op and place; functions, signatures,
- *                              saver, collections, assets, objects, tags. No constant is read
- *     heft_tf_node_read        one node, whole: inputs, the attributes that matter, where its tensor is
- *     heft_tf_tensor_read      a TensorProto: dtype, shape, where its bytes are (tf_tensor.h)
+ *     heft_tf_graph_read       the index: name, op and position of each node; functions, signatures,
+ *                              saver, collections, assets, objects, tags. Constants are not read
+ *     heft_tf_node_read        one node, whole: inputs, relevant attributes, position of its tensor
+ *     heft_tf_tensor_read      a TensorProto: dtype, shape, position of its bytes (tf_tensor.h)
  *
- * Texts live in the arena that is given; names of nodes and words, and the index's arrays, until
- * release. All offsets are those of the document. What the index takes is bounded by the document's size. */
+ * Texts are allocated in the given arena; names of nodes, words and the arrays of the index live until
+ * release. Offsets are offsets in the document. The size of the index is bounded by that of the document. */
 #ifndef HEFT_TF_GRAPH_H
 #define HEFT_TF_GRAPH_H
 
@@ -15,12 +14,12 @@
 #include "format/tensorflow/graph/tf_messages.h"
 
 struct heft_tf_range {
-    uint64_t off, len; /* of a message's content: for heft_proto_open */
+    uint64_t off, len; /* content of a message, for heft_proto_open */
 };
 
 /* TensorShapeProto. */
 struct heft_tf_shape {
-    const int64_t *dims; /* -1: not known */
+    const int64_t *dims; /* -1: unknown */
     uint32_t rank;
     bool unknown_rank;
 };
@@ -28,7 +27,7 @@ struct heft_tf_shape {
 struct heft_tf_node_entry {
     struct heft_str name;
     uint32_t op,
-        func; /* numbers of words: see heft_tf_word; func, of the attribute f: HEFT_TF_NONE */
+        func; /* positions in graph->words; func: the function in attribute f, or HEFT_TF_NONE */
     struct heft_tf_range at; /* NodeDef */
 };
 #define HEFT_TF_NONE      UINT32_MAX
@@ -36,21 +35,21 @@ struct heft_tf_node_entry {
 
 struct heft_tf_function {
     struct heft_str name;
-    uint32_t first, n;       /* its nodes: of graph->inner */
+    uint32_t first, n;       /* its nodes in graph->inner */
     struct heft_tf_range at; /* FunctionDef */
 };
 
 /* TensorInfo. */
 struct heft_tf_info {
     struct heft_str key;
-    struct heft_str tensor; /* "x:0"; empty where it is sparse or composite */
+    struct heft_str tensor; /* "x:0"; empty if sparse or composite */
     uint32_t dtype;         /* DataType */
     struct heft_tf_shape shape;
     bool is_sparse, is_composite;
-    bool is_ref; /* of a variable itself, as graphs of TensorFlow 1 have them */
+    bool is_ref; /* a reference to the variable itself, as in TensorFlow 1 graphs */
 };
 struct heft_tf_infos {
-    struct heft_tf_info *list; /* by key */
+    struct heft_tf_info *list; /* sorted by key */
     size_t n, cap;
 };
 struct heft_tf_signature {
@@ -66,7 +65,7 @@ struct heft_tf_saver {
     bool sharded, present;
 };
 
-enum heft_tf_collection_kind { /* as numbered in CollectionDef */
+enum heft_tf_collection_kind { /* field numbers of CollectionDef */
                                HEFT_TF_NODE_LIST = 1,
                                HEFT_TF_BYTES_LIST,
                                HEFT_TF_INT64_LIST,
@@ -84,7 +83,7 @@ struct heft_tf_asset {
     struct heft_str filename, tensor;
 };
 
-enum heft_tf_object_kind { /* as numbered in SavedObject */
+enum heft_tf_object_kind { /* field numbers of SavedObject */
                            HEFT_TF_USER_OBJECT = 4,
                            HEFT_TF_ASSET,
                            HEFT_TF_FUNCTION,
@@ -97,18 +96,18 @@ enum heft_tf_object_kind { /* as numbered in SavedObject */
 struct heft_tf_object {
     struct heft_tf_range at; /* SavedObject */
     uint32_t first_child, n_children;
-    uint8_t kind; /* 0: none is said */
+    uint8_t kind; /* 0 if not stated */
 };
 struct heft_tf_child {
     struct heft_str name;
-    int32_t node; /* as it stands: may be any number */
+    int32_t node; /* not validated */
 };
 struct heft_tf_concrete { /* SavedConcreteFunction */
     struct heft_str name;
     struct heft_tf_range at;
 };
 
-/* Where fields of another kind begin than those before them. */
+/* Start of a range whose fields are of another kind than before. */
 struct heft_tf_part {
     uint64_t off;
     const char *what;
@@ -117,7 +116,7 @@ struct heft_tf_parts {
     struct heft_tf_part *list;
     size_t n, cap;
 };
-#define HEFT_TF_MOST_PARTS 65536 /* those beyond it are part of the last */
+#define HEFT_TF_MOST_PARTS 65536 /* further parts are merged into the last one */
 HEFT_CHECKED bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const char *what,
                                struct heft_error *err);
 
@@ -126,79 +125,76 @@ HEFT_CHECKED bool heft_tf_part(struct heft_tf_parts *parts, uint64_t off, const 
 struct heft_tf_graph {
     const struct heft_proto_doc *doc;
     struct heft_arena *mem;
-    struct heft_tf_parts *parts; /* of the document; the caller's */
-    struct heft_arena texts;     /* names of nodes, words: owned */
-    uint64_t begin;              /* what `mem` had before */
+    struct heft_tf_parts *parts; /* parts of the document, for the map; the caller's */
+    struct heft_arena texts;     /* names of nodes and words; owned */
+    uint64_t begin;              /* bytes in `mem` before the graph was read */
     struct heft_tf_range at;     /* MetaGraphDef */
-    struct heft_str *tags;       /* as they stand, without what comes twice */
+    struct heft_str *tags;       /* in document order, without duplicates */
     struct heft_str tensorflow_version, tensorflow_git_version, meta_graph_version;
-    struct heft_tf_node_entry *nodes; /* of the graph */
-    struct heft_tf_node_entry *inner; /* of all functions */
+    struct heft_tf_node_entry *nodes; /* nodes of the graph */
+    struct heft_tf_node_entry *inner; /* nodes of all functions */
     struct heft_tf_function *functions;
-    struct heft_str *words;                 /* names of ops and called functions, each once */
-    struct heft_tf_signature *signatures;   /* by key */
-    struct heft_tf_collection *collections; /* by name */
-    struct heft_tf_asset *assets;           /* of asset_file_def, else of the collection */
+    struct heft_str *words; /* names of ops and called functions, without duplicates */
+    struct heft_tf_signature *signatures;   /* sorted by key */
+    struct heft_tf_collection *collections; /* sorted by name */
+    struct heft_tf_asset *assets;           /* from asset_file_def, else from the collection */
     struct heft_tf_object *objects;
     struct heft_tf_child *children;
-    struct heft_tf_concrete *concretes; /* by name */
+    struct heft_tf_concrete *concretes; /* sorted by name */
     size_t n_tags, n_nodes, n_inner, n_functions, n_words, n_signatures, n_collections, n_assets,
         n_objects, n_children, n_concretes;
-    uint32_t n_versions; /* that came */
+    uint32_t n_versions; /* versions read so far */
     size_t cap_tags, cap_nodes, cap_inner, cap_functions, cap_words, cap_signatures,
         cap_collections, cap_assets, cap_objects, cap_children, cap_concretes;
     struct heft_strmap word_map, node_map, function_map;
-    uint32_t recent[HEFT_TF_RECENT]; /* words, before the map is asked */
+    uint32_t recent[HEFT_TF_RECENT]; /* cache of recent words, tried before the map */
     struct heft_tf_saver saver;
     bool has_objects;
-    uint64_t n_infos; /* of all signatures */
-    uint64_t unknown; /* fields that the tables lack */
+    uint64_t n_infos; /* in all signatures */
+    uint64_t unknown; /* fields that no message table lists */
 };
 
-/* The message that p has just entered (or was opened at), up to its end; what it is made of goes to
- * `parts`. err is p->err. */
+/* Reads the message that p has entered (or was opened at) to its end; its ranges are added to `parts`. Errors go to p->err. */
 HEFT_CHECKED bool heft_tf_graph_read(struct heft_tf_graph *graph, struct heft_proto *p,
                                      struct heft_arena *mem, struct heft_tf_parts *parts);
-/* The same of a GraphDef alone: nodes and functions. */
+/* The same for a GraphDef alone: nodes and functions. */
 HEFT_CHECKED bool heft_tf_graph_read_def(struct heft_tf_graph *graph, struct heft_proto *p,
                                          struct heft_arena *mem, struct heft_tf_parts *parts);
 void heft_tf_graph_release(struct heft_tf_graph *graph);
-/* What the index may take, with what is in its arena: HEFT_LIMIT beyond it. For whoever adds to that
- * arena in proportion to what a file says. */
+/* Checks the memory of the index, including its arena, against the limit (HEFT_LIMIT). To be called before adding to that arena in proportion to input. */
 HEFT_CHECKED bool heft_tf_graph_weigh(const struct heft_tf_graph *graph, uint64_t where,
                                       struct heft_error *err);
 
-/* … and what it takes, with the tables of names. */
+/* Bytes that the index takes, with its tables of names. */
 uint64_t heft_tf_graph_taken(const struct heft_tf_graph *graph);
 
-/* Makes the tables for the two below; nodes of functions are not in them. HEFT_MALFORMED where two
- * nodes, or two functions, have one name. */
+/* Builds the tables for the two functions below; nodes of functions are not included. HEFT_MALFORMED if two nodes or two functions share a name. */
 HEFT_CHECKED bool heft_tf_graph_index(struct heft_tf_graph *graph, struct heft_error *err);
 uint32_t heft_tf_graph_node(const struct heft_tf_graph *graph, struct heft_str name);
 uint32_t heft_tf_graph_function(const struct heft_tf_graph *graph, struct heft_str name);
 
-/* A node, whole. */
+/* A node, read whole. */
 struct heft_tf_node {
     struct heft_str name, op, device;
-    struct heft_str *inputs; /* as they stand: "a", "a:1", "^a"; in functions "a:out:1" */
+    struct heft_str *inputs; /* as stored: "a", "a:1", "^a"; in functions "a:out:1" */
     uint32_t n_inputs;
-    struct heft_str func;        /* attribute f: the function that is called; empty: none */
+    struct heft_str func;        /* attribute f: the called function; empty if absent */
     struct heft_str shared_name; /* attribute shared_name */
-    uint32_t dtype;              /* attribute dtype, else T; 0: none */
+    uint32_t dtype;              /* attribute dtype, else T; 0 if absent */
     uint32_t *dtypes;            /* attribute dtypes */
     uint32_t n_dtypes;
-    struct heft_tf_shape shape; /* attribute shape, where has_shape */
-    struct heft_tf_range value; /* attribute value: a TensorProto, where has_value */
+    struct heft_tf_shape shape; /* attribute shape; valid if has_shape */
+    struct heft_tf_range value; /* attribute value, a TensorProto; valid if has_value */
     bool has_shape, has_value;
 };
 HEFT_CHECKED bool heft_tf_node_read(const struct heft_proto_doc *doc, struct heft_tf_range at,
                                     struct heft_arena *mem, struct heft_tf_node *out,
                                     struct heft_error *err);
 
-/* What a function takes and gives. */
+/* An argument or a result of a function. */
 struct heft_tf_signature_arg {
     struct heft_str name;
-    uint32_t dtype; /* 0: by an attribute */
+    uint32_t dtype; /* 0 if given by an attribute */
 };
 struct heft_tf_return {
     struct heft_str name, from; /* "output_0", "Identity:output:0" */
@@ -224,9 +220,7 @@ HEFT_CHECKED bool heft_tf_variable_read(const struct heft_proto_doc *doc, struct
                                         struct heft_arena *mem, struct heft_tf_variable *out,
                                         struct heft_error *err);
 
-/* A collection's elements, one by one: texts of node_list, bytes of bytes_list, of any_list the
- * value (one that a text form writes out as a message is passed over). `text` lives until the next
- * call. Others have none. */
+/* Calls each() for the elements of a collection: texts of node_list, bytes of bytes_list, values of any_list (skipped if the text form spells the message out). `text` is valid until the call returns. Other kinds have no elements. */
 typedef bool heft_tf_element_fn(void *ctx, struct heft_str text, struct heft_error *err);
 HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
                                           const struct heft_tf_collection *collection,
@@ -243,25 +237,25 @@ struct heft_tf_quick_node {
 /* How many of the bytes it takes; 0: the general reader has to look at it. */
 size_t heft_tf_node_quick(struct heft_bytes bytes, uint8_t tag, struct heft_tf_quick_node *out);
 
-/* The text that was pulled, in the arena. At most 64 KiB. */
+/* Copies the text that was pulled into the arena. At most 64 KiB. */
 HEFT_CHECKED bool heft_tf_text(struct heft_proto *p, struct heft_arena *mem, struct heft_str *out);
-/* A TensorShapeProto that was entered. */
+/* Reads the TensorShapeProto that was entered. */
 HEFT_CHECKED bool heft_tf_shape_read(struct heft_proto *p, struct heft_arena *mem,
                                      struct heft_tf_shape *out);
-/* Where the message is that was entered; passes over it. */
+/* Returns the range of the message that was entered, and skips it. */
 HEFT_CHECKED bool heft_tf_range_of(struct heft_proto *p, struct heft_tf_range *out);
-/* The base of a reference's dtype, others as they are. */
+/* The base dtype of a reference dtype; other numbers are returned unchanged. */
 uint32_t heft_tf_base_dtype(uint64_t number);
-/* Parts of heft_tf_graph_read (tf_meta.c, tf_objects.c): the message that was entered. */
+/* Used by heft_tf_graph_read (tf_meta.c, tf_objects.c): read the message that was entered. */
 HEFT_CHECKED bool heft_tf_saver_read(struct heft_tf_graph *graph, struct heft_proto *p);
 HEFT_CHECKED bool heft_tf_collection_read(struct heft_tf_graph *graph, struct heft_proto *p);
 HEFT_CHECKED bool heft_tf_signature_read(struct heft_tf_graph *graph, struct heft_proto *p);
 HEFT_CHECKED bool heft_tf_asset_read(struct heft_tf_graph *graph, struct heft_proto *p);
 HEFT_CHECKED bool heft_tf_objects_read(struct heft_tf_graph *graph, struct heft_proto *p);
-/* Sorts what comes by name, and of what comes twice keeps the last. Assets of a collection. */
+/* Sorts named items and keeps the last of each name. Adds the assets of a collection. */
 HEFT_CHECKED bool heft_tf_meta_finish(struct heft_tf_graph *graph, struct heft_error *err);
 
-/* Names of all ops that a graph uses, also in the functions it calls; sorted (tf_ops.c). */
+/* tf_ops.c: sorted names of all ops that a graph uses, including those in called functions. */
 HEFT_CHECKED bool heft_tf_ops(const struct heft_tf_graph *graph, struct heft_arena *mem,
                               struct heft_str **ops, size_t *n, struct heft_error *err);
 

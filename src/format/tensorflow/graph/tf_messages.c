@@ -1,8 +1,4 @@
-/* tf_messages.c: the fields of TensorFlow's messages: number, name and type, as the graphs, the
- * SavedModel and the logs of serving have them.
- *
- * One table a message, for the binary and the text form. Messages that nothing here asks about (debug
- * information, full types, responses) are `opaque`. */
+/* tf_messages.c: fields of TensorFlow's messages (number, name, type): graphs, SavedModels and the logs of TensorFlow Serving. One table per message serves the binary and the text form. Messages whose content is not needed (debug information, full types, responses) are `opaque`. */
 #include "format/tensorflow/graph/tf_messages.h"
 
 #define ONE(n, text, t)                                                                            \
@@ -188,7 +184,7 @@ static const struct heft_proto_field graph_fields[] = {
 };
 MESSAGE(graph, "GraphDef");
 
-/* Messages that heft does not look into. */
+/* Messages whose content is not read. */
 const struct heft_proto_message heft_tf_opaque = {"Message", NULL, 0};
 
 static const struct heft_proto_field node_fields[] = {

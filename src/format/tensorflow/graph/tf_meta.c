@@ -1,4 +1,4 @@
-/* tf_meta.c: what a MetaGraphDef says beside its graph: saver, collections, signatures, assets. */
+/* tf_meta.c: the parts of a MetaGraphDef other than the graph: saver, collections, signatures, assets. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 enum { KEY = 1, VALUE = 2 };
@@ -19,7 +19,7 @@ enum { LIST_VALUE = 1 };
 
 #define ASSETS_COLLECTION "saved_model_assets"
 #define ASSET_TYPE        "tensorflow.AssetFileDef"
-#define MOST_ASSET        65536 /* bytes of an AssetFileDef */
+#define MOST_ASSET        65536 /* bytes */
 
 /* ---- saver ---- */
 
@@ -149,7 +149,7 @@ bool heft_tf_asset_read(struct heft_tf_graph *g, struct heft_proto *p)
 
 /* ---- collections ---- */
 
-/* The elements of a list, in either kind of value. */
+/* Counts the elements of a list, packed or not. */
 static bool count_list(struct heft_proto *p, uint64_t *count)
 {
     uint32_t number;
@@ -168,7 +168,7 @@ static bool read_collection(struct heft_proto *p, struct heft_tf_collection *c)
 
     while ((number = heft_proto_pull(p))) {
         if (number != c->kind)
-            c->count = 0; /* a oneof: the last kind wins */
+            c->count = 0; /* a oneof: the last kind counts */
         c->kind = number;
         if (!count_list(p, &c->count))
             return false;
@@ -258,7 +258,7 @@ static bool is_asset(struct heft_str url)
     return heft_str_ends(url, "/" ASSET_TYPE);
 }
 
-/* An AssetFileDef that is a range of a document. */
+/* Reads an AssetFileDef at a range of a document. */
 static bool asset_at(struct heft_tf_graph *g, const struct heft_proto_doc *doc, uint64_t off,
                      uint64_t len, struct heft_error *err)
 {
@@ -270,13 +270,13 @@ static bool asset_at(struct heft_tf_graph *g, const struct heft_proto_doc *doc, 
     return ok;
 }
 
-/* The value of an Any. */
+/* The value of an Any message. */
 struct any_value {
     uint64_t off, len, bytes;
     bool present;
 };
 
-/* … that stands as a string: binary, whatever the form of the document. */
+/* Reads an AssetFileDef from an Any's value: always binary, also in a document in text form. */
 static bool asset_in(struct heft_tf_graph *g, const struct any_value *value, struct heft_error *err)
 {
     struct heft_source source;
@@ -299,7 +299,7 @@ static bool asset_in(struct heft_tf_graph *g, const struct any_value *value, str
     return ok;
 }
 
-/* The value may stand before its type. */
+/* The value may precede the type URL, so both are collected first. */
 static bool asset_of_any(struct heft_tf_graph *g, struct heft_proto *p)
 {
     struct any_value value = {0};

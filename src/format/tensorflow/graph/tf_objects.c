@@ -1,6 +1,4 @@
-/* tf_objects.c: the object graph of a SavedModel of TensorFlow 2: what the root's attributes are,
- * down to variables and functions. Nodes refer to each other by number: cycles are lawful, and
- * numbers may be any until somebody follows them. */
+/* tf_objects.c: the object graph of a TensorFlow 2 SavedModel: attributes of the root down to variables and functions. Nodes refer to each other by number. Cycles are valid; a number is validated when it is followed. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 enum { KEY = 1, VALUE = 2 };

@@ -1,15 +1,13 @@
-/* tf_ops.c: the ops that a graph uses, as TensorFlow's saved_model_cli counts them: those of its
- * nodes, and of the nodes of all functions that these call, by their op or by the attribute f of
- * PartitionedCall and StatefulPartitionedCall. Names of functions are no ops. */
+/* tf_ops.c: the ops that a graph uses, counted like saved_model_cli: ops of its nodes, and of the nodes of all functions called by op name or by the attribute f of PartitionedCall and StatefulPartitionedCall. Names of functions are not ops. */
 #include "format/tensorflow/graph/tf_graph.h"
 
 #include <stdlib.h>
 
 struct walk {
     const struct heft_tf_graph *graph;
-    uint8_t *used;      /* a word */
-    uint32_t *function; /* of a word, by its name; HEFT_TF_NONE */
-    uint32_t *waiting;  /* functions whose nodes are still to be seen */
+    uint8_t *used;      /* for each word: it is an op in use */
+    uint32_t *function; /* for each word: the function of that name, or HEFT_TF_NONE */
+    uint32_t *waiting;  /* functions whose nodes are still to be visited */
     size_t n_waiting;
 };
 
@@ -41,7 +39,7 @@ static int by_text(const void *a, const void *b)
     return heft_str_cmp(*(const struct heft_str *)a, *(const struct heft_str *)b);
 }
 
-/* Each function waits once at most: once for its word. */
+/* Allocates the tables. A function is queued at most once, so `waiting` cannot overflow. */
 static bool prepare(struct walk *w, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_tf_graph *const g = w->graph;

@@ -1,10 +1,10 @@
 /* tf_tensor.c: TensorProto.
  *
  *     dtype, shape, and the elements either as
- *     tensor_content     raw little-endian bytes in row-major order, all of them; or as
- *     a typed field      numbers, one by one: the last one stands for all that follow
+ *     tensor_content     all elements as raw little-endian bytes, row-major; or as
+ *     a typed field      one number per element; the last one is repeated for the rest
  *
- * Strings as content: their lengths as varints, then their bytes. */
+ * Strings in tensor_content: their lengths as varints, then their bytes. */
 #include "format/tensorflow/graph/tf_tensor.h"
 
 #include "base/endian.h"
@@ -24,7 +24,7 @@ enum {
 };
 enum { UINT32_VAL = 16, UINT64_VAL, FLOAT8_VAL };
 
-/* The field that holds a dtype's values: by DataType; others have int_val. */
+/* The field with the values of a dtype; dtypes not listed use int_val. */
 static uint32_t field_of(uint32_t dtype)
 {
     static const uint8_t fields[] = {
@@ -99,8 +99,8 @@ bool heft_tf_tensor_count(const struct heft_tf_tensor *tensor, uint64_t where, u
 
 struct filler {
     uint8_t *out;
-    size_t bytes, done; /* of out */
-    size_t each;        /* of a number: half of a complex element */
+    size_t bytes, done; /* bytes in `out` */
+    size_t each;        /* bytes per number; a complex element has two */
 };
 
 static void put_number(struct filler *f, uint64_t bits)
@@ -114,21 +114,21 @@ static void put_number(struct filler *f, uint64_t bits)
     f->done += f->each;
 }
 
-/* float8_val: a byte an element. */
+/* float8_val: one byte per element. */
 static bool put_bytes(struct filler *f, struct heft_proto *p)
 {
     struct heft_arena scratch = {0};
     struct heft_str bytes = p->text;
     const bool ok = bytes.p || heft_proto_fetch(p, &scratch, p->doc->size, &bytes, p->err);
 
-    f->done = 0; /* not repeated: the last one counts */
+    f->done = 0; /* not repeated: the last occurrence counts */
     for (size_t i = 0; ok && i < bytes.n; i++)
         put_number(f, (uint8_t)bytes.p[i]);
     heft_arena_release(&scratch);
     return ok;
 }
 
-/* The last element stands for all behind it; none: zeros. */
+/* Repeats the last element to the end of the tensor; without any element the rest is zero. */
 static void repeat_last(const struct filler *f, size_t element)
 {
     size_t whole = f->done - f->done % element;
