@@ -1,12 +1,12 @@
-/* tf_restore.c: what LoadSavedModel does, in its order.
+/* tf_restore.c: traces what LoadSavedModel does, in its order.
  *
- *     metagraph      its tags are the wanted ones, as a set
- *     assets         paths are fed to the tensors that ask for them
- *     restore op     is run, the checkpoint's prefix is fed to it          (tf_restore_walk.c)
- *     init op        of the signature __saved_model_init_op, else the collection saved_model_main_op,
+ *     metagraph      the one whose set of tags equals the requested set
+ *     assets         file paths are fed to the tensors that ask for them
+ *     restore op     runs with the checkpoint's prefix                        (tf_restore_walk.c)
+ *     init op        from the signature __saved_model_init_op, else the collection saved_model_main_op,
  *                    else legacy_init_op
  *
- * Where there is no checkpoint, nothing is restored; the rest is done. */
+ * Without a checkpoint nothing is restored; the other steps remain. */
 #include "format/tensorflow/restore/tf_restore.h"
 
 #include "base/text.h"
@@ -20,8 +20,7 @@
 
 /* ---- what is told ---- */
 
-/* A variable of a real model takes 1.5 KB of its file and more, here less. With the index of the
- * graph it stays below 160 MiB, or twice a file that is larger than 64 MiB. */
+/* Memory limit. A variable of a real model takes at least 1.5 KB of its file, and less here. With the index of the graph this stays below 160 MiB, or twice the size of a file above 64 MiB. */
 #define MOST_BASE  (UINT64_C(16) << 20)
 #define MOST_SMALL (UINT64_C(64) << 20)
 static uint64_t most_of(const struct heft_tf_restore *r)
@@ -57,7 +56,7 @@ bool heft_tf_restore_step(struct heft_tf_restore *r, const struct heft_tf_step *
     return true;
 }
 
-/* Texts for people are short; what is cut was never a name of a real model. */
+/* Formats a text for people, escaped and cut to a length that no real name reaches. */
 static const char *escape(struct heft_tf_restore *r, const char *format, va_list args)
 {
     struct heft_error text = {0};
@@ -118,7 +117,7 @@ static bool tell(struct heft_tf_restore *r, enum heft_restore_kind kind, struct 
     return text && heft_tf_restore_step(r, &step) && heft_tf_restore_weigh(r, where);
 }
 
-/* The place of the node that a tensor's name ("save/Const:0") means. */
+/* Position of the node that a tensor name ("save/Const:0") refers to. */
 static uint64_t place_of(const struct heft_tf_restore *r, struct heft_str tensor)
 {
     const char *const colon = tensor.n ? memchr(tensor.p, ':', tensor.n) : NULL;
@@ -166,7 +165,7 @@ bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r)
     return false;
 }
 
-/* What the checkpoint is called: beside a .meta, as that; else of a SavedModel. */
+/* Name of the checkpoint: the file beside a .meta, else the SavedModel's bundle. */
 static const char *prefix_of(struct heft_tf_restore *r)
 {
     const struct heft_str path = heft_str_of(r->model->sources[r->source].path);
@@ -231,7 +230,7 @@ static bool tell_collection(struct heft_tf_restore *r, const struct heft_tf_coll
         heft_tf_restore_text(r, "is run: %.*s", (int)collection->name.n, collection->name.p));
 }
 
-/* The op of the signature; NULL where there is none. */
+/* The op of the signature __saved_model_init_op; NULL if absent. */
 static const struct heft_tf_info *init_of_signature(const struct heft_tf_restore *r, bool *is_there)
 {
     *is_there = false;
@@ -314,7 +313,7 @@ uint32_t heft_tf_restore_source(const struct heft_model *model)
 
 /* ---- choosing ---- */
 
-/* The next of "serve, gpu"; false at the end. */
+/* Takes the next tag of "serve, gpu"; false at the end. */
 static bool next_tag(struct heft_str *tags, struct heft_str *out)
 {
     const char *const comma = tags->n ? memchr(tags->p, ',', tags->n) : NULL;
@@ -350,7 +349,7 @@ static bool is_listed(struct heft_str tags, struct heft_str wanted)
     return false;
 }
 
-/* Equal as sets. */
+/* True if both are equal as sets. */
 static bool has_tags(const struct heft_tf_graph *graph, struct heft_str tags)
 {
     struct heft_str rest = tags, tag;

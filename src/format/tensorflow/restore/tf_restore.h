@@ -1,11 +1,10 @@
-/* tf_restore.h: the way of restoring a SavedModel: what LoadSavedModel would do with its checkpoint,
- * told from the graph and the objects. Nothing is run.
+/* tf_restore.h: traces how a SavedModel restores its checkpoint, as LoadSavedModel would, from the graph and the object graph. Nothing is executed.
  *
- *     heft_tf_restore_open     chooses a metagraph by its tags, follows its restore op
- *     heft_tf_restore_judge    compares what it found with the checkpoint: findings
+ *     heft_tf_restore_open     chooses a metagraph by its tags and follows its restore op
+ *     heft_tf_restore_judge    compares the result with the checkpoint: findings
  *     heft_tf_restore_close
  *
- * What is told lives in the arena of the struct. */
+ * All results live in the arena of the struct. */
 #ifndef HEFT_TF_RESTORE_H
 #define HEFT_TF_RESTORE_H
 
@@ -13,18 +12,19 @@
 #include "format/tensorflow/graph/tf_document.h"
 #include "wire/tensor_slice.h"
 
-#define HEFT_TF_CALL_DEPTH 64 /* functions that call one another */
+#define HEFT_TF_CALL_DEPTH 64 /* most functions that may call one another */
 #define HEFT_TF_OBJECT_KEY "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-/* One of the names that a restore op reads. */
+/* A name that a restore op reads. */
 struct heft_tf_name {
-    struct heft_str key, spec; /* spec: "" for all of it, else "7 3 0,3:0,3" */
-    uint32_t dtype;            /* DataType that the op asks for; 0: it does not say */
-    uint32_t number;           /* among the names of its op */
-    uint32_t takers;           /* targets that get it */
+    struct heft_str key,
+        spec;        /* spec: "" for the whole tensor, else shape and slice: "7 3 0,3:0,3" */
+    uint32_t dtype;  /* DataType requested by the op; 0 if not stated */
+    uint32_t number; /* index among the names of its op */
+    uint32_t takers; /* targets that receive the value */
 };
 
-/* A restore op in one of its calls. */
+/* One execution of a restore op. */
 struct heft_tf_read {
     struct heft_str node;
     uint64_t where;
@@ -32,30 +32,30 @@ struct heft_tf_read {
     uint32_t n;
 };
 
-/* What gets a value of the checkpoint: a variable, or keys or values of a table. */
+/* Receives a value of the checkpoint: a variable, or the keys or values of a table. */
 struct heft_tf_target {
-    struct heft_str variable; /* for people: shared_name, else the node's name */
-    struct heft_str node, op; /* of the graph: what holds the value; "" where it was not found */
-    struct heft_str by;       /* the node that puts it there */
-    const char *role;         /* of a table: "keys", "values"; else "" */
+    struct heft_str variable; /* for people: shared_name, else the name of the node */
+    struct heft_str node, op; /* node that holds the value; "" if not found */
+    struct heft_str by;       /* node that assigns the value */
+    const char *role;         /* for tables "keys" or "values"; else "" */
     const struct heft_tf_name *name;
-    struct heft_str object; /* path in the object graph; "" where it is in none */
-    uint64_t where;         /* of `by` */
-    uint32_t dtype;         /* that the node holds; 0: it does not say */
+    struct heft_str object; /* path in the object graph; "" if it is in none */
+    uint64_t where;         /* position of `by` */
+    uint32_t dtype;         /* dtype of the node; 0 if not stated */
     struct heft_tf_shape shape;
     bool has_shape;
     bool is_cast, is_reshaped; /* on the way from the restore op */
 };
 
-/* As the public door has them (heft.h); text is in the arena. */
+/* As in the public API (heft.h); text is in the arena. */
 struct heft_tf_step {
     enum heft_restore_kind kind;
     unsigned depth;
     struct heft_str node, op, function;
     uint64_t where;
     const char *text;
-    const struct heft_tf_name *name; /* of NAME */
-    uint32_t target;                 /* of ASSIGN: of targets; else HEFT_NONE */
+    const struct heft_tf_name *name; /* of a step NAME */
+    uint32_t target;                 /* of a step ASSIGN: position in targets; else HEFT_NONE */
 };
 
 struct heft_tf_finding {
@@ -69,7 +69,7 @@ struct heft_tf_restore {
     const struct heft_model *model;
     const struct heft_tf_saved *saved;
     struct heft_tf_graph *graph;
-    uint32_t source; /* the SavedModel's file */
+    uint32_t source; /* the file of the SavedModel */
     size_t number;   /* of the metagraph, from 0 */
     struct heft_arena mem;
     struct heft_tf_step *steps;
@@ -78,28 +78,25 @@ struct heft_tf_restore {
     struct heft_tf_finding *findings;
     size_t n_steps, n_reads, n_targets, n_findings;
     size_t cap_steps, cap_reads, cap_targets, cap_findings;
-    uint64_t n_names; /* of all reads */
+    uint64_t n_names; /* in all reads */
     struct heft_error *err;
 };
 
-/* Follows the restore op of metagraph `number`, and what is done before and after it. `saved` must
- * live as long. Close it, also after a failure. */
+/* Follows the restore op of metagraph `number`, and the steps before and after it. `saved` must outlive *r. Close *r also on failure. */
 HEFT_CHECKED bool heft_tf_restore_open(struct heft_tf_restore *r, const struct heft_model *model,
                                        uint32_t source, const struct heft_tf_saved *saved,
                                        size_t number, struct heft_error *err);
 void heft_tf_restore_close(struct heft_tf_restore *r);
-/* The metagraph whose tags are these: "serve,gpu"; NULL: the only one. HEFT_USAGE where none, or
- * several, are meant: it lists them. */
+/* Finds the metagraph with these tags ("serve,gpu"); NULL: the only one. HEFT_USAGE if none or several match, listing them. */
 HEFT_CHECKED bool heft_tf_restore_choose(const struct heft_tf_saved *saved, const char *tags,
                                          size_t *number, struct heft_error *err);
-/* What does not fit: findings and notes. The model has settled; used[row] becomes 1 where the graph
- * or the objects want it. */
+/* Adds findings and notes for what does not match. The model is validated. Sets used[row] = 1 for each row that the graph or the objects read. */
 HEFT_CHECKED bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used);
-/* … and the keys that nobody wants, when all metagraphs have been asked. */
+/* Adds findings for keys that no metagraph reads; call it after all metagraphs were judged. */
 HEFT_CHECKED bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_t *used);
-/* Whether a bundle lies beside it. */
+/* True if a bundle lies beside it. */
 bool heft_tf_restore_has_checkpoint(const struct heft_tf_restore *r);
-/* The source of a model that is a SavedModel, or a graph by itself; HEFT_NONE: it has none. */
+/* The source of a model that is a SavedModel or a single graph; HEFT_NONE if there is none. */
 uint32_t heft_tf_restore_source(const struct heft_model *model);
 
 /* ---- among the tf_restore*.c files ---- */
@@ -107,9 +104,9 @@ uint32_t heft_tf_restore_source(const struct heft_model *model);
 /* Follows the restore op: steps, reads, targets. */
 HEFT_CHECKED bool heft_tf_restore_walk(struct heft_tf_restore *r);
 HEFT_CHECKED bool heft_tf_restore_step(struct heft_tf_restore *r, const struct heft_tf_step *step);
-/* HEFT_LIMIT where it takes more memory than a file of that size may. */
+/* HEFT_LIMIT if it takes more memory than a file of this size may. */
 HEFT_CHECKED bool heft_tf_restore_weigh(const struct heft_tf_restore *r, uint64_t where);
-/* A text in the arena, safe for a terminal; NULL on lack of memory. */
+/* Formats a text in the arena, safe for a terminal; NULL if out of memory. */
 const char *heft_tf_restore_text(struct heft_tf_restore *r, const char *format, ...)
     HEFT_PRINTF(2, 3);
 HEFT_CHECKED bool heft_tf_restore_find(struct heft_tf_restore *r, enum heft_severity severity,
@@ -119,27 +116,26 @@ HEFT_CHECKED bool heft_tf_restore_find(struct heft_tf_restore *r, enum heft_seve
 
 struct heft_tf_strings {
     struct heft_str *list;
-    uint64_t count; /* elements that the tensor has */
-    uint32_t n;     /* of list: as many of them as were asked for */
+    uint64_t count; /* elements of the tensor */
+    uint32_t n;     /* items in list: at most as many as requested */
 };
-/* A TensorProto of strings: its first `most` elements. HEFT_MALFORMED where it is no such. */
+/* Reads the first `most` elements of a string TensorProto. HEFT_MALFORMED if it is not one. */
 HEFT_CHECKED bool heft_tf_strings_read(const struct heft_proto_doc *doc, struct heft_tf_range at,
                                        uint32_t most, struct heft_arena *mem,
                                        struct heft_tf_strings *out, struct heft_error *err);
 
-/* shape_and_slices: the whole shape, and the box of it that is read. */
+/* A parsed shape_and_slices entry: the full shape, and the slice of it that is read. */
 struct heft_tf_spec {
     uint64_t shape[HEFT_SLICE_RANK], start[HEFT_SLICE_RANK], extent[HEFT_SLICE_RANK];
     unsigned rank;
 };
-/* False where it is none: *why says what is wrong with it. spec is not empty. */
+/* False if spec cannot be parsed; *why says what is wrong. spec must not be empty. */
 HEFT_CHECKED bool heft_tf_spec_parse(struct heft_str spec, struct heft_tf_spec *out,
                                      const char **why);
 
 /* ---- tf_restore_objects.c ---- */
 
-/* Walks the objects of the SavedModel beside those of its checkpoint, where both are there: names
- * objects of targets, adds what differs to the findings. */
+/* Walks the objects of the SavedModel and of its checkpoint in parallel, if both exist: names the objects of targets and adds differences to the findings. */
 HEFT_CHECKED bool heft_tf_restore_objects(struct heft_tf_restore *r, uint8_t *used);
 
 #endif

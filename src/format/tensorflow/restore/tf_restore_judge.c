@@ -1,9 +1,8 @@
-/* tf_restore_judge.c: whether a checkpoint is what its graph restores.
+/* tf_restore_judge.c: checks that a checkpoint provides what its graph restores.
  *
- *     name of a restore op    the checkpoint has the key, with that dtype, and the slice lies in it
- *     variable                dtype and shape are those of what it gets
- *     key                     somebody wants it
- */
+ *    name of a restore op    the checkpoint has the key with that dtype, and the slice is within it
+ *    variable                its dtype and shape are those of the value it receives
+ *    key                     it is read by someone */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/restore/tf_restore.h"
@@ -21,7 +20,7 @@ static const char *dtype_name(uint32_t number)
     return dtype->dtype == HEFT_DTYPE_COUNT ? dtype->name : heft_dtype_name(dtype->dtype);
 }
 
-/* "[2, 3]" in a buffer. */
+/* "[2, 3]" */
 struct shape_text {
     char p[200];
 };
@@ -100,7 +99,7 @@ static bool judge_name(struct heft_tf_restore *r, const struct heft_tf_read *rea
 
 /* ---- variables ---- */
 
-/* The shape that a target gets; false where that is known to be wrong already. */
+/* The shape that a target receives; false if an error was already reported for it. */
 static bool given_shape(const struct heft_tf_restore *r, const struct heft_tf_name *name,
                         struct heft_tf_spec *out)
 {
@@ -170,7 +169,7 @@ bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used)
 
 /* ---- keys ---- */
 
-/* What optimizers leave in checkpoints, and counters: a model that only serves wants none of it. */
+/* True for optimizer state and counters, which a model for inference does not read. */
 static bool is_bookkeeping(struct heft_str key)
 {
     static const char *const parts[] = {"*.OPTIMIZER_SLOT/*",
@@ -197,7 +196,7 @@ static bool is_bookkeeping(struct heft_str key)
     return false;
 }
 
-/* Constants of the graph are no keys. */
+/* False for constants of the graph, which are not keys of the checkpoint. */
 static bool is_of_model(const struct heft_tf_restore *r, const struct heft_row *row)
 {
     const uint32_t source = r->model->storages[heft_row_storage(row, 0)].source;

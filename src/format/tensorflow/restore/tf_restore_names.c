@@ -1,9 +1,9 @@
-/* tf_restore_names.c: what a restore op is told to read: names, and slices of them.
+/* tf_restore_names.c: the inputs of a restore op: names, and slices of them.
  *
  *     tensor_names       TensorProto of strings: "w", "w", "b"
  *     shape_and_slices   the same: "7 3 0,4:0,3", "7 3 4,3:0,3", ""
  *
- * A tensor with fewer values than elements repeats the last one; with none, all are empty. */
+ * A tensor with fewer values than elements repeats the last one; without values all are empty. */
 #include "format/tensorflow/restore/tf_restore.h"
 
 enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRING = 8 };
@@ -17,7 +17,7 @@ struct strings {
     struct heft_arena *mem;
     struct heft_tf_strings *out;
     uint32_t most;
-    uint64_t values; /* of string_val */
+    uint64_t values; /* count in string_val */
     struct heft_str content;
     uint64_t content_at;
     struct heft_tf_shape shape;
@@ -73,7 +73,7 @@ static bool count_elements(struct strings *s)
     return true;
 }
 
-/* The other form: all lengths, then all bytes. */
+/* Splits tensor_content: all lengths, then all bytes. */
 static bool split_content(struct strings *s)
 {
     struct heft_cur lengths = heft_cur_of(
@@ -109,7 +109,7 @@ static bool split_content(struct strings *s)
     return true;
 }
 
-/* Fewer values than elements: the last one again. */
+/* Repeats the last value up to the number of elements. */
 static bool repeat(struct strings *s)
 {
     const uint32_t n = (uint32_t)heft_min_u64(s->out->count, s->most);
@@ -177,7 +177,7 @@ static bool take_char(struct heft_str *text, char c)
     return true;
 }
 
-/* "-", or "start,length". */
+/* Parses "-" or "start,length". */
 static bool take_extent(struct heft_str *text, uint64_t dim, uint64_t *start, uint64_t *extent)
 {
     if (take_char(text, '-')) {

@@ -1,11 +1,11 @@
-/* tf_restore_objects.c: the objects of a SavedModel beside those of its checkpoint.
+/* tf_restore_objects.c: matches the objects of a SavedModel with those of its checkpoint.
  *
- *     SavedObjectGraph        what is there: variables with dtype, shape and name
- *     TrackableObjectGraph    under which keys it was saved
+ *     SavedObjectGraph        the objects: variables with dtype, shape and name
+ *     TrackableObjectGraph    the keys under which they were saved
  *
- * Both are walked from node 0 along equal names; their numbers differ. So an object's variables find
- * their keys without the graph, which is how TensorFlow 2 loads. What the restore op does must
- * agree. */
+ * Both graphs are walked from node 0 along equal child names; node numbers differ. In this way variables
+ * find their keys without the restore op, as in TensorFlow 2's loader. The result must agree with the
+ * restore op. */
 #include "format/tensorflow/restore/tf_restore.h"
 #include "format/tensorflow/bundle/tf_trackable.h"
 
@@ -14,22 +14,22 @@ enum { OBJECT_SLOT = 3, SLOT_VARIABLE = 1, SLOT_NAME, SLOT_NODE };
 #define MOST_PATH      4096
 
 struct pair {
-    uint32_t other;  /* the checkpoint's object; HEFT_NONE: not met */
-    uint32_t parent; /* HEFT_NONE: the root */
+    uint32_t other;  /* object of the checkpoint; HEFT_NONE if unmatched */
+    uint32_t parent; /* HEFT_NONE for the root */
     struct heft_str name;
 };
 struct objects {
     struct heft_tf_restore *r;
     struct heft_tf_trackables there;
-    struct pair *pairs; /* of the SavedModel's objects */
-    uint8_t *taken;     /* the checkpoint's objects that have a pair */
+    struct pair *pairs; /* one for each object of the SavedModel */
+    uint8_t *taken;     /* objects of the checkpoint that are matched */
     uint32_t *queue;
     size_t n_queue;
     struct heft_arena scratch;
-    struct heft_strmap names;  /* of one object's children, or slots */
+    struct heft_strmap names;  /* children or slots of one object */
     struct heft_strmap keys;   /* of all attributes */
-    struct heft_strmap owners; /* key → the SavedModel's object */
-    struct heft_strmap wanted; /* key → its first target */
+    struct heft_strmap owners; /* key → object of the SavedModel */
+    struct heft_strmap wanted; /* key → first target that reads it */
     struct heft_error *err;
 };
 
@@ -76,7 +76,7 @@ static bool join_children(struct objects *o, uint32_t mine)
     return true;
 }
 
-/* A slot is known by its variable and its name. */
+/* Builds the lookup key of a slot from its variable and its name. */
 static bool slot_key(struct objects *o, int64_t variable, struct heft_str name,
                      struct heft_str *out)
 {
@@ -131,7 +131,7 @@ static bool read_slot(struct objects *o, struct heft_proto *p, struct slot *slot
     return ok && !p->failed;
 }
 
-/* The checkpoint's slot of the same variable and name. */
+/* Matches the checkpoint's slot of the same variable and name. */
 static bool join_slot(struct objects *o, uint32_t mine, const struct slot *slot)
 {
     struct heft_str key;
@@ -167,7 +167,7 @@ static bool join_slots(struct objects *o, uint32_t mine)
     return ok;
 }
 
-/* Children first: slots are of variables that have their pairs. */
+/* Matches all objects: children first, because slots refer to matched variables. */
 static bool join_all(struct objects *o)
 {
     size_t met;
@@ -185,7 +185,7 @@ static bool join_all(struct objects *o)
 
 /* ---- keys ---- */
 
-/* All keys of the checkpoint's objects, and whose they are. */
+/* Collects the keys of the checkpoint's objects and their owners. */
 static bool index_keys(struct objects *o)
 {
     uint32_t found;
@@ -205,7 +205,7 @@ static bool index_keys(struct objects *o)
     return true;
 }
 
-/* "layers/0/kernel"; "" where it is longer than any real one. */
+/* Object path such as "layers/0/kernel"; "" if it is unreasonably long. */
 static bool path_of(struct objects *o, uint32_t mine, struct heft_str *out)
 {
     char path[MOST_PATH];
@@ -230,7 +230,7 @@ static bool path_of(struct objects *o, uint32_t mine, struct heft_str *out)
     return kept && heft_tf_restore_weigh(o->r, o->r->graph->at.off);
 }
 
-/* The key as objects have it: that of a table's "t-keys" and "t-values" is "t". */
+/* Key as the objects have it: a table's "t-keys" and "t-values" belong to "t". */
 static struct heft_str object_key(const struct heft_tf_target *target)
 {
     const struct heft_str key = target->name->key;
@@ -355,7 +355,7 @@ static bool check_variables(struct objects *o, uint8_t *used)
 
 /* ---- names ---- */
 
-/* TensorFlow makes names of a graph differ by "_1", "_2". */
+/* Strips the suffix "_1", "_2", … by which TensorFlow makes names unique. */
 static struct heft_str base_name(struct heft_str name)
 {
     size_t n = name.n;
@@ -376,7 +376,7 @@ static bool note_name(struct objects *o, struct heft_strmap *map, struct heft_st
                            o->err);
 }
 
-/* Names that only one variable has, in the graph and among the objects, mean the same one. */
+/* Compares names that are unique both in the graph and among the objects: they must be the same variable. */
 static bool check_names(struct objects *o, struct heft_strmap *in_graph, struct heft_strmap *named)
 {
     const struct heft_tf_restore *const r = o->r;
@@ -434,7 +434,7 @@ static bool walk(struct objects *o, uint8_t *used)
            check_variables(o, used) && compare_names(o);
 }
 
-/* Objects that cannot be read are a fault of the checkpoint: there is nothing to compare then. */
+/* Reads the checkpoint's object graph. Objects that cannot be read are a fault of the checkpoint, and the comparison is skipped. */
 static bool read_objects(struct objects *o, uint32_t row, bool *is_there)
 {
     const uint32_t source = o->r->model->storages[o->r->model->rows[row].storage].source;

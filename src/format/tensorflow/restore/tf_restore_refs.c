@@ -1,17 +1,17 @@
-/* tf_restore_refs.c: what the inputs of nodes mean, in a graph and in the functions it calls.
+/* tf_restore_refs.c: resolves the inputs of nodes, in a graph and in the functions it calls.
  *
- *     graph         "save/RestoreV2"      = its output 0;  "save/RestoreV2:3";  "^save/Assign": waits
- *     function      "RestoreV2:tensors:3"   a node, the name of an output, the number in it
+ *     graph         "save/RestoreV2" (output 0), "save/RestoreV2:3", "^save/Assign" (control input)
+ *     function      "RestoreV2:tensors:3"   node, name of an output, index in it
  *                   "assign_arg"            an argument: the input of the call, in the caller
  *
- * A value is followed through ops that hand on what they get, out of functions by their arguments
- * and into them by what they return. All of it is by tables and without recursion; a chain that is
- * longer than any real one leads nowhere. */
+ * A value is followed through ops that pass their input on, out of functions by their arguments and
+ * into them by their results. The walk uses tables instead of recursion, and is cut off at a length that
+ * no real model reaches. */
 #include "format/tensorflow/restore/tf_restore_walk.h"
 
 enum {
-    MOST_CHAIN = 300,    /* ops from a value to where it is made */
-    MOST_FRAMES = 100000 /* calls */
+    MOST_CHAIN = 300,    /* most ops from a value to its origin */
+    MOST_FRAMES = 100000 /* most calls */
 };
 #define MOST_STEPS UINT64_C(5000000)
 
@@ -32,7 +32,7 @@ static const struct {
     {"StatefulPartitionedCall", HEFT_TF_ROLE_CALL},
 };
 
-/* Ops that hand on their first input. */
+/* Ops that pass their first input on. */
 enum pass { PASS_NOT, PASS_SAME, PASS_EACH, PASS_CAST, PASS_RESHAPE };
 static const struct {
     const char *op;
@@ -187,7 +187,7 @@ static bool index_body(struct heft_tf_walk *w, const struct heft_tf_function *f,
     return index_nodes(w, f, body);
 }
 
-/* NULL on failure. */
+/* The node table of a function, built on first use; NULL on failure. */
 static struct heft_tf_body *body_of(struct heft_tf_walk *w, uint32_t function)
 {
     const struct heft_tf_function *const f = &w->r->graph->functions[function];
@@ -198,7 +198,7 @@ static struct heft_tf_body *body_of(struct heft_tf_walk *w, uint32_t function)
     body = heft_arena_zero(&w->r->mem, 1, sizeof *body, w->err);
     if (!body)
         return NULL;
-    w->bodies[function] = body; /* released from here on, whole or not */
+    w->bodies[function] = body; /* owned by w->bodies from here on, complete or not */
     if (!heft_tf_function_read(&w->r->saved->doc, f->at, &w->r->mem, &body->def, w->err) ||
         !heft_tf_restore_weigh(w->r, f->at.off) || !index_body(w, f, body))
         return NULL;
@@ -257,9 +257,9 @@ bool heft_tf_walk_enter(struct heft_tf_walk *w, uint32_t frame, uint32_t number,
 /* ---- references ---- */
 
 struct ref {
-    uint32_t number;     /* of a node; HEFT_MAP_NONE: none */
-    uint32_t arg;        /* … but an argument; HEFT_MAP_NONE: none */
-    struct heft_str out; /* of a function's node: the name of its output */
+    uint32_t number;     /* of a node; HEFT_MAP_NONE if it is not a node */
+    uint32_t arg;        /* of an argument; HEFT_MAP_NONE if it is not one */
+    struct heft_str out; /* in functions, the name of the node's output */
     uint64_t port;
 };
 
@@ -269,13 +269,13 @@ static uint64_t port_of(struct heft_str text)
 
     for (size_t i = 0; i < text.n; i++) {
         if (text.p[i] < '0' || text.p[i] > '9' || n > UINT32_MAX)
-            return UINT64_MAX; /* no output has it */
+            return UINT64_MAX; /* no such output */
         n = n * 10 + (uint64_t)(text.p[i] - '0');
     }
     return n;
 }
 
-/* What stands in front of the first colon, and what behind it. */
+/* Splits at the first colon: returns the text before it, and leaves the text after it. */
 static struct heft_str cut(struct heft_str *text)
 {
     const char *const colon = text->n ? memchr(text->p, ':', text->n) : NULL;
@@ -328,7 +328,7 @@ static bool is_data(struct heft_str input)
     return input.n && *input.p != '^';
 }
 
-/* An argument is what the caller gives. */
+/* Continues in the caller with the value passed for an argument. */
 static bool leave(struct follower *f, uint32_t arg)
 {
     const struct heft_tf_frame *const frame = &f->w->frames[f->frame];
@@ -340,7 +340,7 @@ static bool leave(struct follower *f, uint32_t arg)
     return true;
 }
 
-/* The output of a call is what its function returns. */
+/* Continues inside a called function with the node that computes the result. */
 static bool enter(struct follower *f, const struct ref *ref, const struct heft_tf_node *node)
 {
     const uint32_t function = heft_tf_walk_callee(f->w, node);
@@ -354,7 +354,7 @@ static bool enter(struct follower *f, const struct ref *ref, const struct heft_t
     if (!heft_tf_walk_enter(f->w, f->frame, ref->number, &callee))
         return false;
     body = f->w->bodies[function];
-    if (name.n == 0 || !is_op) { /* of PartitionedCall, all are one list: "output" */
+    if (name.n == 0 || !is_op) { /* all results of a PartitionedCall form one list named "output" */
         if (ref->port >= body->def.n_outputs)
             return give_up(f);
         name = body->def.outputs[ref->port].name;

@@ -1,10 +1,10 @@
-/* tf_restore_walk.c: from the restore op to what it assigns.
+/* tf_restore_walk.c: from the restore op to the variables it assigns.
  *
  *     graph      save/restore_all ← ^save/restore_shard ← ^save/Assign ← a, save/RestoreV2
- *     function   StatefulPartitionedCall_2 calls __inference__traced_restore_101, all of whose nodes
- *                are run: RestoreV2, AssignVariableOp(argument, Identity(RestoreV2:tensors:0))
+ *     function   StatefulPartitionedCall_2 calls __inference__traced_restore_101, which runs all its
+ *                nodes: RestoreV2, AssignVariableOp(argument, Identity(RestoreV2:tensors:0))
  *
- * In the graph only what the restore op needs is run: its inputs first, each node once. */
+ * In the graph only the dependencies of the restore op are run: inputs first, each node once. */
 #include "format/tensorflow/restore/tf_restore_walk.h"
 
 /* ---- steps ---- */
@@ -38,13 +38,13 @@ static struct heft_tf_step step_of(const struct heft_tf_walk *w, uint32_t frame,
 
 /* ---- restore ops ---- */
 
-/* What a restore op is told: names and slices, and the dtypes that it is to give. */
+/* The inputs of a restore op: names and slices, and the dtypes it returns. */
 struct reading {
     struct heft_tf_walk *w;
     const struct heft_tf_node *node;
     uint32_t frame, number;
     struct heft_tf_strings names, specs;
-    uint64_t n; /* outputs */
+    uint64_t n; /* number of outputs */
 };
 
 static bool read_input(struct reading *d, uint32_t input, const char *what,
@@ -74,7 +74,7 @@ static bool compare_counts(struct reading *d, const struct heft_tf_strings *stri
                                 (int)d->node->name.n, d->node->name.p, strings->count, what, d->n);
 }
 
-/* V1 reads one tensor, all of it unless it is a RestoreSlice. */
+/* Reads the inputs. The V1 op restores one whole tensor, unless it is a RestoreSlice. */
 static bool read_inputs(struct reading *d, enum heft_tf_role role)
 {
     d->n = role == HEFT_TF_ROLE_READ ? d->node->n_dtypes : 1;
@@ -131,7 +131,7 @@ static bool new_read(struct reading *d, enum heft_tf_role role, struct heft_str 
            heft_strmap_add(&d->w->read_map, key, *index, &found, r->err);
 }
 
-/* The restore op of a frame, told once. */
+/* Records the restore op of a frame once and returns its index. */
 static bool read_of(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint32_t *index)
 {
     struct reading d = {.w = w, .frame = frame, .number = number};
@@ -167,8 +167,7 @@ static bool add_target(struct heft_tf_walk *w, const struct heft_tf_target *targ
     return heft_tf_restore_step(r, step) && heft_tf_restore_weigh(r, target->where);
 }
 
-/* Where the value that is put there comes from: a name of a restore op, or NULL: it does not come
- * from the checkpoint. */
+/* Finds the restored name that a value comes from; NULL if it does not come from the checkpoint. */
 static bool find_name(struct heft_tf_walk *w, uint32_t frame, struct heft_str input,
                       struct heft_tf_target *target)
 {
@@ -210,7 +209,7 @@ static void describe_holder(struct heft_tf_target *target, const struct heft_tf_
     target->has_shape = node->has_shape && !node->shape.unknown_rank && !*target->role;
 }
 
-/* input `value` of a node goes to what its input 0 holds. */
+/* Records that input `value` of a node is assigned to whatever its input 0 holds. */
 static bool assign(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint32_t value,
                    const char *role)
 {
@@ -240,7 +239,7 @@ static bool assign(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint
                                  (int)node->name.n, node->name.p));
 }
 
-/* A node that is no call. */
+/* Runs a node that is not a call. */
 static bool perform(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
 {
     const enum heft_tf_role role = heft_tf_walk_role(w, number);
@@ -256,7 +255,7 @@ static bool perform(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
 
 /* ---- running functions ---- */
 
-/* Begins a call; *callee is HEFT_NONE where there is nothing to run. */
+/* Starts a call; *callee is HEFT_NONE if the function has nothing to run. */
 static bool begin_call(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint32_t *callee)
 {
     const struct heft_tf_node *const node = heft_tf_walk_node(w, number);
@@ -287,7 +286,7 @@ static bool begin_call(struct heft_tf_walk *w, uint32_t frame, uint32_t number, 
     return step.text && heft_tf_restore_step(r, &step);
 }
 
-/* All nodes of a function, and of those that it calls. */
+/* Runs all nodes of a function and of the functions it calls. */
 static bool call(struct heft_tf_walk *w, uint32_t frame, uint32_t number)
 {
     const struct heft_tf_graph *const g = w->r->graph;

@@ -1,15 +1,11 @@
-/* tf_constants.c: constants of graphs as rows: the weights of frozen models, and what functions have
- * captured. A row is called as its node, or FUNCTION/node; with several meta graphs, TAGS/… before it.
- *
- * Raw content in a binary document is a range of it: nothing is copied. What stands as text, or number
- * by number, is decoded into memory, up to a bound. */
+/* tf_constants.c: constants of graphs as rows: the weights of frozen models, and values captured by functions. A row is named like its node, or FUNCTION/node; with several metagraphs the name starts with TAGS/. Raw content in a binary document is used as a range of the file. Content in text form, or in typed fields, is decoded into memory, up to a limit. */
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "format/tensorflow/graph/tf_tensor.h"
 
-#define MOST_DECODED (UINT64_C(48) << 20) /* bytes of all constants that are decoded */
+#define MOST_DECODED (UINT64_C(48) << 20) /* decoded bytes of all constants */
 #define MOST_RANK    64
-#define MOST_STRINGS 1000000 /* of one constant */
+#define MOST_STRINGS 1000000 /* strings of one constant */
 
 struct reader {
     struct heft_tf_saving *s;
@@ -23,7 +19,7 @@ static bool lose(struct reader *r, struct heft_str name, uint64_t where, const c
     return heft_model_add_unreadable(r->s->model, name, r->s->source, where, reason, r->s->err);
 }
 
-/* What is wrong with one constant is said of it, and others are read. */
+/* Records one constant as unreadable; the others are still read. */
 static bool lose_by(struct reader *r, struct heft_str name, const struct heft_error *found)
 {
     const char *reason;
@@ -62,12 +58,12 @@ static bool too_much(const struct heft_tf_tensor *t, struct heft_error *err)
                      MOST_DECODED >> 20);
 }
 
-/* Where the bytes are: in the document, or decoded. */
+/* Sets the storage of the elements: a range of the document, or decoded bytes. */
 static bool place(struct reader *r, const struct heft_tf_tensor *t, uint64_t count, size_t each,
                   struct heft_storage *out, struct heft_error *err)
 {
     const struct heft_tf_saving *const s = r->s;
-    const uint64_t bytes = out->len; /* count * each, checked */
+    const uint64_t bytes = out->len; /* count * each, already checked */
     uint8_t *copy;
 
     if (t->has_content && t->bytes != bytes)
@@ -151,7 +147,7 @@ static bool copy_shape(struct reader *r, const struct heft_tf_shape *shape, stru
     return true;
 }
 
-/* The row and storage of a tensor; *err is of that tensor. */
+/* Fills row and storage of a tensor; errors are about this tensor. */
 static bool make_row(struct reader *r, struct heft_tf_range at, struct heft_row *row,
                      struct heft_storage *storage, struct heft_error *err)
 {

@@ -1,9 +1,8 @@
-/* tf_restore_uses.c: what others want of the way of restoring: findings for verify, "variables" for
- * info, what a checkpoint has to hold for whoever writes one. */
+/* tf_restore_uses.c: users of the restore trace: findings for verify, "variables" for info, and the keys that a checkpoint must hold for writers. */
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 
-/* A file that cannot be followed is at fault: that is a finding, not the end. */
+/* True for errors that are the fault of the file: they become findings. */
 static bool is_fault(const struct heft_error *err)
 {
     return err->code == HEFT_MALFORMED || err->code == HEFT_LIMIT || err->code == HEFT_UNSUPPORTED;
@@ -18,7 +17,7 @@ struct verifying {
     uint8_t *used;
     uint32_t source;
     struct heft_error *err;
-    bool is_whole; /* every metagraph could be followed */
+    bool is_whole; /* all metagraphs could be followed */
 };
 
 static void tell_all(const struct verifying *v, const struct heft_tf_restore *r)
@@ -95,7 +94,7 @@ static bool is_known(const struct heft_tf_target *target)
     return known;
 }
 
-/* The whole tensor's shape: of the slice's spec, else the variable's own. */
+/* Shape of the whole tensor: from the slice spec, else the variable's own. */
 static bool want_shape(struct heft_tf_wants *w, struct heft_tf_wanted *wanted,
                        const struct heft_tf_name *name, const struct heft_tf_target *target,
                        struct heft_error *err)
@@ -156,7 +155,7 @@ static bool want_all(struct heft_tf_wants *w, const struct heft_tf_restore *r,
 
 /* ---- info ---- */
 
-/* Of a slice, its extent; of a variable, what it says; else null. */
+/* Adds the shape: the extent of a slice, the shape a variable states, else null. */
 static bool add_shape(struct heft_tf_saving *s, struct heft_node *in,
                       const struct heft_tf_target *target)
 {

@@ -1,18 +1,18 @@
 /* tf_saved.c: TensorFlow's SavedModel: graphs, and a tensor bundle beside them.
  *
- *     FOLDER/saved_model.pb             SavedModel, protobuf: meta graphs, each with its tags
+ *     FOLDER/saved_model.pb             SavedModel, protobuf: metagraphs, each with its tags
  *            saved_model.pbtxt          … or the same in text form
- *            variables/variables.…      a tensor bundle, of all meta graphs together; may be missing
- *            assets/…                   files that a graph names
- *            assets.extra/…             what serving reads: warm-up requests
+ *            variables/variables.…      one tensor bundle for all metagraphs; may be missing
+ *            assets/…                   files that a graph refers to
+ *            assets.extra/…             files for serving: warm-up requests
  *            fingerprint.pb             hashes
  *
  *     SavedModel    = schema version, MetaGraphDef …
  *     MetaGraphDef  = tags, GraphDef, saver, collections, signatures, assets, object graph
  *
- * Rows are those of the bundle; constants of the graphs where they are asked for. A GraphDef alone (a
- * frozen graph) and a MetaGraphDef alone (.meta) open, too: their constants are their rows. Nothing
- * of a graph is run. doc/format/saved-model.md tells more. */
+ * Rows are those of the bundle, and on request the constants of the graphs. A single GraphDef (frozen
+ * graph) or MetaGraphDef (.meta) can be opened as well: its constants are its rows. Graphs are never
+ * executed. See doc/format/saved-model.md. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 /* ---- which of the two it is ---- */
@@ -63,7 +63,7 @@ static bool equal_tags(const struct heft_tf_graph *a, const struct heft_tf_graph
     return a->n_tags == b->n_tags && same == a->n_tags;
 }
 
-/* Two meta graphs of equal tags: only the first can be loaded. */
+/* Notes metagraphs with equal tags: only the first can be loaded. */
 static bool note_tags(struct heft_tf_saving *s)
 {
     const struct heft_tf_saved *const saved = s->saved;
@@ -85,7 +85,7 @@ static bool open_document(struct heft_tf_saving *s)
            heft_tf_saved_claims(s);
 }
 
-/* What lies beside it. */
+/* Opens the files beside the document. */
 static bool open_rest(struct heft_tf_saving *s)
 {
     const size_t first = s->model->n_rows;

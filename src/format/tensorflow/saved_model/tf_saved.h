@@ -1,4 +1,4 @@
-/* tf_saved.h: opening a SavedModel or a graph by itself: what the files that do it share. */
+/* tf_saved.h: shared by the files that open a SavedModel or a single graph. */
 #ifndef HEFT_TF_SAVED_H
 #define HEFT_TF_SAVED_H
 
@@ -9,17 +9,17 @@
 
 struct heft_tf_saving {
     struct heft_model *model;
-    uint32_t source; /* of the document */
+    uint32_t source; /* the document */
     struct heft_tf_saved *saved;
     struct heft_error *err;
-    const char *checkpoint; /* of a .meta: the file beside it that is its checkpoint's; or NULL */
-    struct heft_tf_wants *wants; /* keys that the restore ops of all meta graphs read */
-    uint64_t n_names;            /* of the restore ops, that of the object graph included */
+    const char *checkpoint;      /* for a .meta: the checkpoint file beside it, or NULL */
+    struct heft_tf_wants *wants; /* keys read by the restore ops of all metagraphs */
+    uint64_t n_names;            /* names read by the restore ops, including the object graph */
     bool is_unfollowed;          /* a restore op could not be followed */
 };
-/* What info says of each meta graph (tf_saved_file_info.c). */
+/* tf_saved_file_info.c: adds the file info of each metagraph. */
 HEFT_CHECKED bool heft_tf_saved_file_info(struct heft_tf_saving *s);
-/* A key or text of a file, as a tree can hold it: UTF-8. */
+/* Copies a key or text of the file as valid UTF-8, as a tree requires. */
 HEFT_CHECKED bool heft_tf_key(struct heft_arena *mem, struct heft_str raw, struct heft_str *out,
                               struct heft_error *err);
 HEFT_CHECKED bool heft_tf_file_info_dtype(struct heft_arena *mem, struct heft_node *in,
@@ -27,22 +27,21 @@ HEFT_CHECKED bool heft_tf_file_info_dtype(struct heft_arena *mem, struct heft_no
 HEFT_CHECKED bool heft_tf_file_info_shape(struct heft_arena *mem, struct heft_node *in,
                                           const struct heft_tf_shape *shape,
                                           struct heft_error *err);
-/* The functions that the root object has, and what they are called with (tf_saved_functions.c). */
+/* tf_saved_functions.c: adds the callable functions of the root object, with their arguments. */
 HEFT_CHECKED bool heft_tf_file_info_functions(struct heft_tf_saving *s,
                                               const struct heft_tf_graph *graph,
                                               struct heft_node *in);
-/* The files beside it: variables, assets, fingerprint, warm-up requests (tf_saved_files.c). */
+/* tf_saved_files.c: opens the files beside the document: variables, assets, fingerprint, warm-up requests. */
 HEFT_CHECKED bool heft_tf_saved_files(struct heft_tf_saving *s);
-/* Finds the checkpoint that was saved with a .meta: sets s->checkpoint. */
+/* Finds the checkpoint that was saved with a .meta, and sets s->checkpoint. */
 HEFT_CHECKED bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s);
-/* Compares the tensors from row `first` on with what the graph restores: what is absent becomes a
- * lack of the model (tf_saved_lacks.c). has_index: the checkpoint is there. */
+/* tf_saved_lacks.c: compares the tensors from row `first` on with what the graph restores; missing ones become lacks of the model. has_index: the bundle exists. */
 HEFT_CHECKED bool heft_tf_saved_lacks(struct heft_tf_saving *s, size_t first, bool has_index);
-/* The file of warm-up requests (tf_warmup.c). */
+/* tf_warmup.c: reads the file of warm-up requests. */
 HEFT_CHECKED bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source);
-/* Rows of the constants of all graphs (tf_constants.c). */
+/* tf_constants.c: adds the constants of all graphs as rows. */
 HEFT_CHECKED bool heft_tf_constants(struct heft_tf_saving *s);
-/* What each range of the document is (tf_saved_claims.c). */
+/* tf_saved_claims.c: claims each range of the document. */
 HEFT_CHECKED bool heft_tf_saved_claims(struct heft_tf_saving *s);
 
 #endif

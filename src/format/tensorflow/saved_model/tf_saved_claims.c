@@ -1,7 +1,7 @@
-/* tf_saved_claims.c: what each range of a document is, for explain and for what nobody understands.
+/* tf_saved_claims.c: claims each range of a document, for `explain` and for finding unclaimed bytes.
  *
- * The document is cut where a field of another kind begins, down to the nodes and functions of a
- * graph; the constants that are rows claim their own bytes, which are left out:
+ * The document is divided where a field of another kind begins, down to the nodes and functions of a
+ * graph. Constants that are rows claim their own bytes, which are left out:
  *
  *     │ SavedModel │ information │ nodes of the graph ░░ constant ░░ nodes … │ functions │ saver │ … */
 #include "format/tensorflow/saved_model/tf_saved.h"
@@ -16,7 +16,7 @@ static int by_offset(const void *a, const void *b)
     return (x->off > y->off) - (x->off < y->off);
 }
 
-/* The storages that lie in the document, by offset. */
+/* The storages within the document, sorted by offset. */
 static const struct heft_storage **find_storages(struct heft_tf_saving *s, size_t *n)
 {
     const struct heft_model *const model = s->model;

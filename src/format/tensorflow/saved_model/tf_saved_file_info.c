@@ -1,4 +1,4 @@
-/* tf_saved_file_info.c: what info says of a SavedModel: a tree, the same for the binary and the text form.
+/* tf_saved_file_info.c: the file info of a SavedModel: a tree, the same for binary and text form.
  *
  *     "schema_version": 1,
  *     "metagraphs": [{"tags": […], "tensorflow_version": …,
@@ -8,7 +8,7 @@
  *                     "nodes": n, "functions": {"count": n, "names": […]}, "ops": […],
  *                     "callables": {…}}]
  *
- * What is a map in the file comes by key. A shape of unknown rank is null, an unknown dimension -1. */
+ * Maps are sorted by key. A shape of unknown rank is null, an unknown dimension is -1. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
@@ -250,7 +250,8 @@ bool heft_tf_saved_file_info(struct heft_tf_saving *s)
     bool ok =
         root &&
         (s->saved->form.kind != HEFT_TF_SAVED_MODEL ||
-         heft_value_below(&root->value, "schema_version") || /* of several models, the first */
+         heft_value_below(&root->value,
+                          "schema_version") || /* if several models are opened, the first */
          heft_tree_number(mem, root, KEY("schema_version"), s->saved->schema_version, s->err)) &&
         (list = heft_tree_shared(mem, root, KEY("metagraphs"), HEFT_VALUE_LIST, s->err));
 

@@ -1,5 +1,4 @@
-/* tf_saved_files.c: what lies beside a saved_model.pb: variables, assets, fingerprint, warm-up requests.
- * All of it may be missing; whether the graph needs variables is judged by tf_saved_lacks.c. */
+/* tf_saved_files.c: the files beside a saved_model.pb: variables, assets, fingerprint, warm-up requests. All may be missing; tf_saved_lacks.c judges whether the graph needs variables. */
 #include "core/locate.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "wire/sstable.h"
@@ -9,11 +8,11 @@
 #define FINGERPRINT "fingerprint.pb"
 #define WARMUP      "assets.extra/tf_serving_warmup_requests"
 
-#define MOST_ASSETS 500 /* each is an open file */
+#define MOST_ASSETS 500 /* each takes an open file */
 
 enum { PRINT_VERSION = 6, PRINT_UUID = 7, PRODUCER = 1 };
 
-/* Whether there is a file of that name beside the document. */
+/* True if a file of that name lies beside the document. */
 static bool is_there(struct heft_tf_saving *s, const char *name, bool *there)
 {
     const char *const path = s->model->sources[s->source].path;
@@ -41,7 +40,7 @@ static bool open_variables(struct heft_tf_saving *s)
 
 /* ---- the checkpoint of a .meta ---- */
 
-/* Files may only happen to have such a name. */
+/* True if the file is a sorted table; a name proves nothing. */
 static bool is_table(const char *path, bool *is, struct heft_error *err)
 {
     uint8_t tail[8]; /* the magic number */
@@ -60,7 +59,7 @@ static bool is_table(const char *path, bool *is, struct heft_error *err)
     return ok || heft_error_file(err, path);
 }
 
-/* What is called as a V1 checkpoint, or its first shard, would be. Where it is none, that is said. */
+/* Accepts a file that is named like a V1 checkpoint or its first shard, and notes if it is not one. */
 static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
 {
     bool is;
@@ -77,7 +76,7 @@ static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
                file + folder);
 }
 
-/* PREFIX.meta: PREFIX.index, else what is known as PREFIX: a V1 checkpoint or its first shard. */
+/* Looks beside PREFIX.meta for PREFIX.index, else for a V1 checkpoint PREFIX or its first shard. */
 bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
 {
     struct heft_arena *const mem = &s->model->mem;
@@ -101,7 +100,7 @@ bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
 
 /* ---- assets ---- */
 
-/* The whole of a file as a blob. */
+/* Adds a whole file as a blob. */
 static bool add_blob(struct heft_tf_saving *s, struct heft_str name, uint32_t source)
 {
     const uint64_t size = s->model->sources[source].source.size;
@@ -124,7 +123,7 @@ static bool add_asset(struct heft_tf_saving *s, const struct heft_tf_asset *asse
     if (!heft_strmap_add(known, asset->filename, 0, &found, s->err))
         return false;
     if (found != HEFT_MAP_NONE)
-        return true; /* of several meta graphs */
+        return true; /* already added for another metagraph */
     if (known->count > MOST_ASSETS)
         return heft_fail(s->err, HEFT_LIMIT, HEFT_NO_OFFSET, "more than %d assets", MOST_ASSETS);
     if (!heft_registry_check_relative(asset->filename, s->err))
@@ -183,7 +182,7 @@ static bool put_version(struct heft_tf_saving *s, struct heft_node *in, struct h
     return !p->failed && heft_tree_number(&s->model->mem, in, KEY("producer"), producer, p->err);
 }
 
-/* Each field once: a file that says one again and again is read to the eighth. */
+/* Reads each field once: repeated fields are followed up to the eighth. */
 static bool read_fingerprint(struct heft_tf_saving *s, struct heft_proto *p, struct heft_node *in)
 {
     uint32_t number, said = 0;
@@ -201,7 +200,7 @@ static bool read_fingerprint(struct heft_tf_saving *s, struct heft_proto *p, str
     return ok && !p->failed;
 }
 
-/* TensorFlow only logs it: what is wrong with it is a finding. */
+/* TensorFlow only logs the fingerprint, so faults in it are findings. */
 static bool add_fingerprint(struct heft_tf_saving *s)
 {
     struct heft_node *const root = heft_model_file_info(s->model, s->err);

@@ -1,17 +1,17 @@
-/* tf_saved_functions.c: the functions that can be called on a model of TensorFlow 2: children of the
- * root object that are functions, each with its options ("concrete functions") and what these take.
+/* tf_saved_functions.c: functions that can be called on a TensorFlow 2 model: function children of the
+ * root object, each with its concrete functions and their arguments.
  *
  *     "callables": {"serve": [{"function": "__inference_serve_9", "args": [{"name": "x",
  *                              "dtype": "F32", "shape": [-1, 2]}, 7, "text"], "kwargs": {…}}]}
  *
- * The arguments are a StructuredValue, which may nest: a tuple of arguments and a dict of named ones.
- * It is turned into the tree event by event. */
+ * The arguments are a StructuredValue, which may nest: a tuple of positional and a dict of named ones.
+ * It is converted to the tree message by message, without recursion. */
 #include <stdlib.h>
 
 #include "format/tensorflow/saved_model/tf_saved.h"
 
 #define KEY        HEFT_STR
-#define MOST_ITEMS 65536 /* of one function's arguments */
+#define MOST_ITEMS 65536 /* in the arguments of one function */
 #define MOST_DEPTH 100
 
 enum { STRUCT_NONE = 1, STRUCT_FLOAT = 11, STRUCT_INT, STRUCT_STRING, STRUCT_BOOL };
@@ -24,7 +24,7 @@ enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { CONCRETE_SIGNATURE = 3 };
 enum { OBJECT_FUNCTION = 6, OBJECT_BARE = 8, FUNCTION_CONCRETES = 1, BARE_NAME = 1 };
 
-/* A StructuredValue that is still to be put into the tree. */
+/* A StructuredValue that waits to be added to the tree. */
 struct item {
     struct heft_tf_range at;
     struct heft_node *in;
@@ -35,9 +35,9 @@ struct item {
 struct builder {
     struct heft_tf_saving *s;
     const struct heft_tf_graph *graph;
-    struct item *items; /* a queue: those before `next` are done */
+    struct item *items; /* a queue: items before `next` are done */
     size_t n, cap, next;
-    uint64_t work; /* bytes that were looked at: many names may stand for one function */
+    uint64_t work; /* bytes visited: many names may refer to one function */
 };
 
 static bool count_work(struct builder *b, const struct heft_tf_range *at)
@@ -65,7 +65,7 @@ static bool wait_for(struct builder *b, const struct item *item)
     return true;
 }
 
-/* An entry of a dict: its value waits under its key. */
+/* Reads a dict entry and queues its value under its key. */
 static bool read_entry(struct builder *b, struct heft_proto *p, struct item inner)
 {
     struct heft_arena *const mem = &b->s->model->mem;
@@ -78,13 +78,13 @@ static bool read_entry(struct builder *b, struct heft_proto *p, struct item inne
     return ok && !p->failed && heft_tf_key(mem, raw, &inner.key, p->err) && wait_for(b, &inner);
 }
 
-/* Maps come in any order. */
+/* Orders entries by key: maps come in any order. */
 static int by_key(const void *a, const void *b)
 {
     return heft_str_cmp(((const struct item *)a)->key, ((const struct item *)b)->key);
 }
 
-/* list_value and tuple_value {1 values}, dict_value {1 fields}. */
+/* Queues the members: list_value and tuple_value {1 values}, dict_value {1 fields}. */
 static bool read_members(struct builder *b, struct heft_proto *p, const struct item *item,
                          struct heft_node *node, uint32_t kind)
 {
@@ -108,7 +108,7 @@ static bool read_members(struct builder *b, struct heft_proto *p, const struct i
     return ok && !p->failed;
 }
 
-/* {"named_tuple": its class, "values": {…}}, which are in the order of the class. */
+/* Adds {"named_tuple": its class, "values": {…}}, in the order of the class. */
 static bool put_named(struct builder *b, struct heft_proto *p, const struct item *item)
 {
     struct heft_arena *const mem = &b->s->model->mem;
@@ -150,7 +150,7 @@ static bool put_spec(struct builder *b, struct heft_proto *p, const struct item 
            heft_tf_file_info_shape(mem, node, &shape, p->err);
 }
 
-/* {"spec": "RaggedTensorSpec", "state": […]}: what it is made of. */
+/* Adds {"spec": "RaggedTensorSpec", "state": […]}. */
 static bool put_type(struct builder *b, struct heft_proto *p, const struct item *item)
 {
     struct heft_arena *const mem = &b->s->model->mem;
@@ -178,7 +178,7 @@ static bool put_text(struct builder *b, struct heft_proto *p, const struct item 
     return heft_tf_text(p, mem, &text) && heft_tree_text(mem, item->in, item->key, text, p->err);
 }
 
-/* A TensorShapeProto or a DataType as an argument. */
+/* Adds a TensorShapeProto or a DataType argument. */
 static bool put_shape_or_dtype(struct builder *b, struct heft_proto *p, const struct item *item,
                                uint32_t number)
 {
@@ -237,7 +237,7 @@ static bool put_value(struct builder *b, struct heft_proto *p, const struct item
         return read_members(b, p, item, heft_tree_dict(mem, item->in, item->key, p->err), number);
     case STRUCT_NAMED:
         return put_named(b, p, item);
-    default: /* tensors as arguments */
+    default: /* tensor arguments */
         return heft_proto_pass(p) &&
                heft_tree_text(mem, item->in, item->key, KEY("a tensor"), p->err);
     }
@@ -255,14 +255,14 @@ static bool put_item(struct builder *b, const struct item *item)
         ok = put_value(b, &p, item, number);
     else if (ok)
         ok = !p.failed &&
-             heft_tree_null(&b->s->model->mem, item->in, item->key, b->s->err); /* none is set */
+             heft_tree_null(&b->s->model->mem, item->in, item->key, b->s->err); /* no kind is set */
     heft_proto_close(&p);
     return ok;
 }
 
 /* ---- one function ---- */
 
-/* The members of the outermost tuple: arguments, named arguments. */
+/* Reads the outermost tuple: positional arguments, then named ones. */
 static bool read_outer(struct builder *b, struct heft_proto *p, struct heft_node *in)
 {
     static const char *const keys[] = {"args", "kwargs"};
@@ -314,7 +314,7 @@ static bool put_concrete(struct builder *b, struct heft_str name, struct heft_no
     bool ok = node && heft_tree_text(mem, node, KEY("function"), name, b->s->err);
 
     if (!ok || !concrete)
-        return ok; /* a name that stands for nothing */
+        return ok; /* the name refers to no function */
     b->n = b->next = 0;
     ok = count_work(b, &concrete->at) &&
          heft_proto_open(&p, b->graph->doc, concrete->at.off, concrete->at.len, &heft_tf_concrete,
@@ -362,7 +362,7 @@ static bool read_names(struct builder *b, struct heft_proto *p, uint32_t wanted,
     return ok && !p->failed;
 }
 
-/* The options of a function: the names of its concrete functions. */
+/* Reads the names of the concrete functions of a function. */
 static bool read_options(struct builder *b, const struct heft_tf_object *object,
                          struct names *names)
 {

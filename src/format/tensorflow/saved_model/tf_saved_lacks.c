@@ -1,11 +1,11 @@
-/* tf_saved_lacks.c: what a SavedModel restores and its checkpoint does not hold.
+/* tf_saved_lacks.c: tensors that a SavedModel restores but its checkpoint does not hold.
  *
- *     no variables.index     a lack where a restore op reads a name, where one cannot be followed, and
- *                            where the object graph has variables. TensorFlow 2 wants the file also
- *                            for a model without variables, whose restore op reads the object graph
- *     an index               a lack where a name that is read is none of its keys
+ *     no variables.index     a lack if a restore op reads a name, if one cannot be followed, or if the
+ *                            object graph has variables. TensorFlow 2 needs the file even for a model
+ *                            without variables, whose restore op reads the object graph
+ *     an index               a lack for each name that is read and is not among its keys
  *
- * A graph that reads nothing (frozen, initialized by its own ops) lacks nothing. */
+ * A graph that reads nothing (frozen, or initialized by its own ops) lacks nothing. */
 #include "base/text.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 
@@ -22,7 +22,7 @@ static uint64_t count_variables(const struct heft_tf_saved *saved)
     return n;
 }
 
-/* "a, b, c and 9 more" */
+/* Appends a key to a list that ends as "a, b, c and 9 more". */
 static void put_key(struct heft_buf *list, size_t number, struct heft_str key)
 {
     if (number >= NAMES_SHOWN)
@@ -31,7 +31,7 @@ static void put_key(struct heft_buf *list, size_t number, struct heft_str key)
     heft_buf_str(list, (struct heft_str){key.p, heft_min_size(key.n, 80)});
 }
 
-/* The list, cut to what a line holds; it is used up. */
+/* Moves the list into the arena, cut to the length of a line. */
 static bool take_list(struct heft_tf_saving *s, struct heft_buf *list, size_t n,
                       struct heft_str *out)
 {
@@ -74,7 +74,7 @@ static bool lack_index(struct heft_tf_saving *s)
                            "without variables");
 }
 
-/* The names that the checkpoint has, and those of which it was said that they cannot be read. */
+/* Maps the names that the checkpoint has, including those already reported as unreadable. */
 static bool map_keys(struct heft_tf_saving *s, size_t first, struct heft_strmap *keys)
 {
     const struct heft_model *const model = s->model;
@@ -113,7 +113,7 @@ bool heft_tf_saved_lacks(struct heft_tf_saving *s, size_t first, bool has_index)
     if (!has_index)
         return lack_index(s);
     if (s->model->object_names || s->wants->n == 0)
-        return true; /* rows are not called by their keys */
+        return true; /* rows are not named by their keys */
     ok = map_keys(s, first, &keys) && lack_keys(s, &keys);
     heft_strmap_release(&keys);
     return ok;

@@ -1,20 +1,20 @@
-/* tf_warmup.c: the requests that TensorFlow Serving answers for itself before it takes others.
+/* tf_warmup.c: warm-up requests, which TensorFlow Serving runs before it accepts others.
  *
- *     assets.extra/tf_serving_warmup_requests    a TFRecord file, a PredictionLog a record
+ *     assets.extra/tf_serving_warmup_requests    a TFRecord file, one PredictionLog per record
  *
  *     "warmup": {"records": n, "requests": [{"kind": "predict", "model": …, "signature": …,
  *                "inputs": {KEY: {"dtype": …, "shape": […]}}, "outputs": […], "bytes": n,
  *                "sum": true}]}
  *
- * "sum" says whether the record's stored CRC-32C matches. A file that is cut off or has a wrong sum is
- * no reason not to open a model: it is a finding. */
+ * "sum" is true if the record's stored CRC-32C matches. A truncated file or a mismatch is a finding and
+ * does not prevent opening the model. */
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "format/tensorflow/graph/tf_tensor.h"
 #include "wire/tfrecord.h"
 
 #define KEY          HEFT_STR
-#define MOST_RECORDS 1000  /* that serving reads */
-#define MOST_TOLD    10000 /* inputs, features and tasks of all of them */
+#define MOST_RECORDS 1000  /* TensorFlow Serving's limit */
+#define MOST_TOLD    10000 /* inputs, features and tasks listed in all */
 
 enum { LOG_CLASSIFY = 2, LOG_REGRESS, LOG_MULTI, LOG_SESSION, LOG_PREDICT, LOG_STREAMED };
 enum { REQUEST = 1 };
@@ -50,7 +50,7 @@ static bool put_text(struct reader *r, struct heft_proto *p, struct heft_node *i
 
 /* ---- parts of requests ---- */
 
-/* The last of each counts; they are put once the message is whole. */
+/* The last occurrence of each field counts; they are added when the message is complete. */
 static bool read_spec(struct reader *r, struct heft_proto *p, struct heft_node *in)
 {
     struct heft_str name = {"", 0}, signature = {"", 0};
@@ -73,7 +73,7 @@ static bool read_spec(struct reader *r, struct heft_proto *p, struct heft_node *
            (version < 0 || heft_tree_number(r->mem, in, KEY("version"), version, p->err));
 }
 
-/* An entry of a map, or a NamedTensorProto: they have the same numbers. */
+/* Reads a map entry or a NamedTensorProto: the field numbers are the same. */
 static bool read_input(struct reader *r, struct heft_proto *p, struct heft_node *inputs)
 {
     struct heft_tf_tensor tensor = {0};
@@ -91,7 +91,7 @@ static bool read_input(struct reader *r, struct heft_proto *p, struct heft_node 
            heft_tf_file_info_shape(r->mem, node, &tensor.shape, p->err);
 }
 
-/* tf.Examples: how many there are. */
+/* Counts tf.Examples. */
 static bool count_examples(struct heft_proto *p, int64_t *n)
 {
     uint32_t number;
@@ -118,7 +118,7 @@ static bool read_examples(struct reader *r, struct heft_proto *p)
 
 typedef bool request_fn(struct reader *r, struct heft_proto *p);
 
-/* Maps and lists are put where they first are met; a model_spec stands before them or not. */
+/* Adds maps and lists when first met; a model_spec may precede or follow them. */
 static bool read_predict(struct reader *r, struct heft_proto *p)
 {
     struct heft_node *const inputs = heft_tree_dict(r->mem, r->request, KEY("inputs"), p->err);
@@ -226,7 +226,7 @@ static bool read_prediction(struct reader *r, const struct heft_proto_doc *doc,
 
 /* ---- the file ---- */
 
-/* What is wrong with the file is a finding; what is wrong with us is an error. */
+/* Turns an error of the file into a finding; other errors remain errors. */
 static bool forgive(struct reader *r, const struct heft_error *found)
 {
     if (found->code != HEFT_MALFORMED && found->code != HEFT_MISMATCH &&
@@ -292,7 +292,7 @@ bool heft_tf_warmup(struct heft_tf_saving *s, uint32_t source)
     struct heft_node *count, *list;
     int64_t n = 0;
 
-    /* The number stands first and is known last. */
+    /* A placeholder that keeps the member first; the value is set at the end. */
     if (!dict || !heft_tree_number(r.mem, dict, KEY("records"), 0, s->err))
         return false;
     count = dict->last;
