@@ -1,5 +1,4 @@
-/* heft_index.c: the other side of the door: walking through the index of a TensorFlow checkpoint. What
- * entries say is of format/tf_tell. */
+/* heft_index.c: public API: the walk through the index of a TensorFlow checkpoint. tf_tell.c formats the entries. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "core/locate.h"
@@ -20,7 +19,7 @@ static bool is_table_format(const struct heft_format *format)
     return format && (strcmp(format->name, "tf-bundle") == 0 || strcmp(format->name, "tf-v1") == 0);
 }
 
-/* Files that name an index, by themselves or by where they lie. */
+/* True for files that lead to an index, by their name or location. */
 static bool leads_on(const char *name)
 {
     static const char *const names[] = {"checkpoint", "saved_model.pb", "saved_model.pbtxt"};
@@ -31,7 +30,7 @@ static bool leads_on(const char *name)
     return false;
 }
 
-/* Whoever opens such a file finds the index. */
+/* Opens such a file to find the index. */
 static const char *follow(struct walk *w, const char *path, const struct heft_open_options *options,
                           struct heft_error *err)
 {

@@ -1,20 +1,18 @@
-/* heft_restore.c: the other side of the door: the way of restoring a SavedModel, and from its
- * variables to their bytes. The steps are of format/tf_restore; the bytes are those of the opened
- * checkpoint. */
+/* heft_restore.c: public API: how a SavedModel is restored, and where the bytes of its variables are. tf_restore.c provides the steps, the opened checkpoint the bytes. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 #include "format/tensorflow/restore/tf_restore.h"
 #include "heft/heft.h"
 
-/* Steps of looking for the parts of slices: more than any model takes. */
+/* Most steps in the search for parts that slices touch; no model needs as many. */
 #define MOST_LOOKS UINT64_C(100000000)
 
 struct piece {
-    uint32_t part; /* of the row; HEFT_NONE: the row is whole */
+    uint32_t part; /* part of the row; HEFT_NONE if the row is whole */
 };
 struct span {
-    size_t first, n; /* of pieces */
+    size_t first, n; /* range of pieces */
     uint32_t row;
 };
 
@@ -24,7 +22,7 @@ struct heft_restore {
     struct heft_tf_saved saved;
     struct heft_tf_restore walk;
     struct piece *pieces;
-    struct span *spans; /* of targets */
+    struct span *spans; /* one per target */
     size_t n_pieces, cap_pieces;
     uint64_t looks;
 };
@@ -39,7 +37,7 @@ static bool add_piece(struct heft_restore *r, uint32_t part, struct heft_error *
     return true;
 }
 
-/* Whether a part and a slice have an element in common. */
+/* True if a part and a slice share an element. */
 static bool meets(const struct heft_row *row, const struct heft_part *part,
                   const struct heft_tf_spec *slice)
 {
@@ -50,7 +48,7 @@ static bool meets(const struct heft_row *row, const struct heft_part *part,
     return true;
 }
 
-/* In row-major order, where the slice begins, and behind its last element. */
+/* Row-major range from the first element of the slice to just after its last. */
 static void range_of(const struct heft_row *row, const struct heft_tf_spec *slice, uint64_t *first,
                      uint64_t *end)
 {
@@ -62,7 +60,7 @@ static void range_of(const struct heft_row *row, const struct heft_tf_spec *slic
     ++*end;
 }
 
-/* Parts come by where they begin, and `reach` grows. */
+/* Adds the parts that the slice touches. Parts are sorted by their start, and `reach` is ascending. */
 static bool add_met(struct heft_restore *r, const struct heft_row *row,
                     const struct heft_tf_spec *slice, struct heft_error *err)
 {
@@ -89,7 +87,7 @@ static bool add_met(struct heft_restore *r, const struct heft_row *row,
     return true;
 }
 
-/* A slice that fits the row; else all of it is wanted. */
+/* Parses a slice of the row; one that does not fit means the whole row. */
 static bool slice_of(const struct heft_row *row, struct heft_str text, struct heft_tf_spec *out)
 {
     const char *why;
@@ -151,7 +149,7 @@ static bool check_kind(const struct heft_restore *r, struct heft_error *err)
                      "files");
 }
 
-/* PREFIX.meta beside PREFIX.index has the graph of that checkpoint; NULL: there is none. */
+/* The file PREFIX.meta beside PREFIX.index, which holds the graph of that checkpoint; NULL if absent. */
 static const char *find_meta(struct heft_restore *r, struct heft_error *err)
 {
     const struct heft_model *const model = &r->c->model;
@@ -235,7 +233,7 @@ void heft_restore_free(struct heft_restore *r)
 
 /* ---- telling ---- */
 
-/* The texts of a file stand with a NUL behind them; those that are not there are NULL. */
+/* Texts of the file are NUL-terminated; absent ones are NULL. */
 static const char *text_of(struct heft_str text)
 {
     return text.n ? text.p : "";

@@ -1,12 +1,12 @@
 /* tf_into.c: a copy of a SavedModel with other weights (doc/format/tf-write.md).
  *
- *     MODEL/saved_model.pb, assets/ …       copied as they are
- *     MODEL/fingerprint.pb                  left out: TensorFlow logs that, no more
+ *     MODEL/saved_model.pb, assets/ …       copied unchanged
+ *     MODEL/fingerprint.pb                  left out: TensorFlow only logs its absence
  *     MODEL/variables/variables.*           a bundle with the same keys, written anew
  *
- * Which tensors there must be, of which dtype and shape, is what the bundle of the model says, and
- * what its graph restores (tf_restore.h): they may disagree. All of it is checked before anything is
- * written. Its graph of objects, strings and the counter of saves stay what they are. */
+ * The expected tensors, dtypes and shapes come from the model's bundle and from what its graph restores
+ * (tf_restore.h), which may disagree. All weights are checked before anything is written. The object
+ * graph, strings and the save counter are kept. */
 #include "base/text.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/saved_model/tf_restore_uses.h"
@@ -20,13 +20,13 @@
 
 struct into {
     struct heft_tf_out *out;
-    const char *folder; /* the model's, without a slash at its end */
-    const char *graph;  /* its saved_model.pb, or .pbtxt */
+    const char *folder; /* directory of the model, without a trailing slash */
+    const char *graph;  /* its saved_model.pb or .pbtxt */
     struct heft_model old;
     struct heft_tf_names names;
-    bool *is_given;                         /* a row of the old bundle */
-    bool *is_twin;                          /* … by its twin's item */
-    const struct heft_export_item **by_row; /* the item that is it; NULL: none */
+    bool *is_given; /* for each row of the old bundle: an item replaces it */
+    bool *is_twin;  /* … the item of its twin does */
+    const struct heft_export_item **by_row; /* the item that replaces the row, or NULL */
     struct heft_error *err;
 };
 
@@ -46,7 +46,7 @@ static void add_name(struct list *list, struct heft_str name)
     list->n++;
 }
 
-/* False, and an error, where the list has any. */
+/* Fails if the list is not empty, naming its items. */
 static bool is_empty(struct list *list, const char *what, struct heft_error *err)
 {
     const size_t n = list->n;
@@ -92,7 +92,7 @@ static bool refuse_shape(const struct heft_export_item *item, const struct heft_
     return false;
 }
 
-/* What RestoreV2 and the assignments of the model ask for. */
+/* Compares dtype and shape with what RestoreV2 and the assignments of the model require. */
 static bool check_fit(const struct heft_export_item *item, const struct heft_row *old,
                       struct heft_error *err)
 {
@@ -119,8 +119,7 @@ static bool refuse_twice(struct into *in, const struct heft_export_item *item, s
     return heft_error_about(in->err, "tensor", item->name);
 }
 
-/* The numbers below _all_variables are another order in each export: what comes under such a key
- * gives way to the variable itself, where that is given, too. */
+/* True if an item under a key below _all_variables yields to the variable itself: numbers below _all_variables are ordered differently in each export. */
 static bool gives_way(const struct into *in, uint32_t row)
 {
     const uint32_t twin = in->names.twin[row];
@@ -135,7 +134,7 @@ static void take_data(struct heft_export_item *item, const struct heft_export_it
     item->as = from->as;
 }
 
-/* Which row each item is; what has none goes into `extra`. */
+/* Finds the row of each item; items without one go into `extra`. */
 static void find_rows(struct into *in, uint32_t *row, struct list *extra)
 {
     const struct heft_export_list *exports = in->out->exports;
@@ -149,10 +148,10 @@ static void find_rows(struct into *in, uint32_t *row, struct list *extra)
     }
 }
 
-/* A variable that is stored twice and comes once fills both places. */
+/* Fills both places of a variable that is stored twice but given once. */
 static void fill_twins(struct into *in)
 {
-    for (uint32_t k = 0; k < in->old.n_rows; k++) { /* rows are numbered by u32 */
+    for (uint32_t k = 0; k < in->old.n_rows; k++) { /* row numbers fit in 32 bits */
         const uint32_t twin = in->names.twin[k];
 
         if (twin == HEFT_NONE || !in->is_given[twin] || in->is_given[k] || in->is_twin[twin])
@@ -161,13 +160,13 @@ static void fill_twins(struct into *in)
     }
 }
 
-/* What weights from elsewhere cannot have. */
+/* True for rows that weights from elsewhere cannot provide: they keep the model's own. */
 static bool stays(const struct heft_row *row)
 {
     return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
 }
 
-/* With two of the names that the model does know. */
+/* Describes unknown names, with two of the names that the model does know. */
 static const char *describe_unknown(const struct into *in)
 {
     struct heft_str known[2] = {HEFT_STR("none"), HEFT_STR("")};
@@ -183,7 +182,7 @@ static const char *describe_unknown(const struct into *in)
                              (int)heft_min_u64(known[1].n, 60), known[1].p);
 }
 
-/* Gives each item the key it has in the model. */
+/* Renames each item to its key in the model. */
 static bool match_items(struct into *in)
 {
     const struct heft_export_list *exports = in->out->exports;
@@ -227,15 +226,14 @@ static bool fits_all(const struct into *in, const struct heft_tf_wants *wants)
 
         if (!heft_tf_restore_fits(wants, item->name, (enum heft_dtype)item->as, item->row->rank,
                                   item->row->shape, in->err)) {
-            in->err->code = HEFT_USAGE; /* as where they do not fit the old bundle */
+            in->err->code = HEFT_USAGE; /* the same code as for a mismatch with the old bundle */
             return false;
         }
     }
     return true;
 }
 
-/* A file that is copied with a finding, or that refers to one that is absent, leaves the copy as
- * damaged as the model is. */
+/* Refuses a model with findings, or with missing files: the copy would be as damaged. */
 static bool refuse_damage(const struct into *in, const struct heft_model *model)
 {
     const size_t folder = strlen(in->folder);
@@ -263,7 +261,7 @@ static bool open_model(const struct into *in, struct heft_model *model)
            heft_model_validate(model, in->err) && refuse_damage(in, model);
 }
 
-/* Items have their keys. A key may have been right in the old bundle and wrong in the graph. */
+/* Checks items, renamed to their keys, against the graph: a key may match the old bundle and not the graph. */
 static bool check_graph(struct into *in)
 {
     struct heft_tf_wants wants = {0};
@@ -307,7 +305,7 @@ static bool refuse_to_keep(const struct heft_row *row, const char *why, struct h
     return heft_error_about(err, "tensor", row->name);
 }
 
-/* A piece that is copied from a data file of the model, with its checksum. */
+/* Adds a piece that is copied from a data file of the model, with its checksum. */
 static bool keep_row(struct into *in, const struct heft_row *old)
 {
     struct heft_arena *mem = in->out->plan->mem;
@@ -389,7 +387,7 @@ static bool open_old(struct into *in)
            heft_tf_names_load(&in->names, &in->old, in->err);
 }
 
-/* The other place of the item's variable. */
+/* Adds the second place of the item's variable. */
 static bool add_twin(struct into *in, const struct heft_export_item *item)
 {
     const uint32_t k = heft_model_row(&in->old, item->name);
@@ -411,14 +409,15 @@ static bool add_items(struct into *in)
     for (uint32_t i = 0; i < out->exports->n_items; i++) {
         struct heft_export_item *item = &out->exports->items[i];
 
-        item->name.p = heft_arena_text(out->plan->mem, item->name, in->err); /* the old model's */
+        item->name.p =
+            heft_arena_text(out->plan->mem, item->name, in->err); /* the key in the old model */
         if (!item->name.p || !heft_tf_out_item(out, i, in->err) || !add_twin(in, item))
             return false;
     }
     return true;
 }
 
-/* Where the model has each piece's tensor. */
+/* Records the offset of each tensor in the model's bundle, to keep its order. */
 static void place_pieces(struct into *in)
 {
     struct heft_tf_out *const out = in->out;

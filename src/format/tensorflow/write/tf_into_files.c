@@ -1,15 +1,14 @@
-/* tf_into_files.c: plans copies of the files of a SavedModel that a new bundle leaves as they are,
- * and the folders they are in. */
+/* tf_into_files.c: plans copies of the other files of a SavedModel, and the directories they are in. */
 #include "core/registry.h"
 #include "format/tensorflow/write/tf_write.h"
 
 #define MAX_PATH  4096
 #define MAX_FILES 1000000
 
-/* Paths below the model, "" itself, with a slash in front: folders that are still to be read. */
+/* Breadth-first walk over directories. Paths are relative to the model, with a leading slash; "" is the model itself. */
 struct walk {
     struct heft_tf_out *out;
-    struct heft_arena *mem; /* of the plan */
+    struct heft_arena *mem; /* the plan's arena */
     const char **folders;
     size_t n, cap, n_files;
     struct heft_error *err;
@@ -107,7 +106,7 @@ bool heft_tf_into_files(struct heft_tf_out *out, struct heft_error *err)
     struct walk w = {.out = out, .mem = out->plan->mem, .err = err};
     bool ok = add_folder(&w, "");
 
-    for (size_t i = 0; ok && i < w.n; i++) /* folders that are found come behind */
+    for (size_t i = 0; ok && i < w.n; i++) /* directories found on the way are appended */
         ok = read_folder(&w, w.folders[i]);
     ok = ok && make_folders(&w);
     heft_free(w.folders);

@@ -1,12 +1,12 @@
-/* tf_into_names.c: by which names the tensors of a checkpoint are known: their keys; the variables'
- * own names, which the graph of objects tells; and the way to them from its root.
+/* tf_into_names.c: the names by which the tensors of a checkpoint can be addressed: keys, variable
+ * names from the object graph, and object paths.
  *
  *     "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"     the key
  *     "sequential/dense/kernel"                     full_name
- *     "dense/kernel", "dense.kernel"                the way, escapes undone
- *     "table/table-keys"                            … to what is no variable, with its attribute
+ *     "dense/kernel", "dense.kernel"                the object path, unescaped
+ *     "table/table-keys"                            … with the attribute, for tensors that are not variables
  *
- * A name that means two tensors means none, unless it is a key. */
+ * A name that matches two tensors matches none, unless it is a key. */
 #include "format/tensorflow/bundle/tf_twins.h"
 #include "format/tensorflow/write/tf_write.h"
 #include "wire/proto.h"
@@ -32,7 +32,7 @@ static bool add_name(struct heft_strmap *map, struct heft_str name, uint32_t row
 
 /* ---- ways -------------------------------------------------------------------------------- */
 
-/* Where the key's path ends and ATTRIBUTES begins; its length where there is none. */
+/* End of the object path in a key; the key's length if it has none. */
 static size_t path_end(struct heft_str key)
 {
     const size_t n = sizeof ATTRIBUTES - 1;
@@ -43,7 +43,7 @@ static size_t path_end(struct heft_str key)
     return key.n;
 }
 
-/* The way that a key spells, parts joined by `joint`: "d/.ATTRIBUTES/table-keys" is "d/table-keys". */
+/* Adds the path that a key spells, its parts joined by `joint`: "d/.ATTRIBUTES/table-keys" gives "d/table-keys". */
 static bool add_way(struct heft_tf_names *names, struct heft_str key, size_t end, char joint,
                     uint32_t row, struct heft_error *err)
 {
@@ -106,7 +106,7 @@ static bool read_attribute(struct heft_tf_names *names, struct heft_cur cur, str
     row = key.p ? heft_model_row(names->model, key) : HEFT_NONE;
     if (row == HEFT_NONE || !name.p)
         return true;
-    if (names->full[row].n) /* one more */
+    if (names->full[row].n) /* with the attribute as the last part */
         return add_name(&names->variables, name, row, err);
     names->full[row] = name;
     return true;
@@ -146,7 +146,7 @@ static bool read_graph(struct heft_tf_names *names, struct heft_error *err)
 
 /* ---- looking up -------------------------------------------------------------------------- */
 
-/* Without the first part, which a Sequential model of Keras puts before its layers' names. */
+/* The name without its first part, which a Keras Sequential model prepends to its layers' names. */
 static struct heft_str below_root(struct heft_str name)
 {
     const char *const slash = name.n ? memchr(name.p, '/', name.n) : NULL;
@@ -156,7 +156,7 @@ static struct heft_str below_root(struct heft_str name)
     return (struct heft_str){slash + 1, name.n - (size_t)(slash + 1 - name.p)};
 }
 
-/* Of a variable that is stored twice the name means what the functions capture. */
+/* Adds variable names. The name of a variable that is stored twice means the copy that functions capture. */
 static bool add_variables(struct heft_tf_names *names, struct heft_error *err)
 {
     const struct heft_model *const model = names->model;
@@ -216,7 +216,8 @@ uint32_t heft_tf_names_find(const struct heft_tf_names *names, struct heft_str n
 {
     const uint32_t row = find(names, name);
 
-    if (row == HEFT_NONE && heft_str_ends(name, ":0")) /* a tensor of a graph: its output 0 */
+    if (row == HEFT_NONE &&
+        heft_str_ends(name, ":0")) /* a tensor name of a graph: output 0 of the node */
         return find(names, (struct heft_str){name.p, name.n - 2});
     return row;
 }

@@ -1,10 +1,9 @@
 /* tf_write.c: plans a tensor bundle as TensorFlow's SaveV2 writes it (doc/format/tf-write.md).
  *
- *     PREFIX.data-00000-of-0000N …    tensors back to back, in the source's order, no padding
- *     PREFIX.index                    name → dtype, shape, file, offset, size, CRC-32C: committed last
+ *     PREFIX.data-00000-of-0000N …    tensors in the source's order, without padding
+ *     PREFIX.index                    name → dtype, shape, file, offset, size, CRC-32C; committed last
  *
- * Bytes whose CRC the source has stored are copied with it, so that what went wrong before is still
- * seen. */
+ * Bytes with a stored CRC-32C are copied together with it, so that earlier corruption stays detectable. */
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
 #include "format/tensorflow/write/tf_write.h"
@@ -34,7 +33,7 @@ bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* A storage that is copied as it is brings its checksum with it. */
+/* A storage that is copied unchanged keeps its checksum. */
 static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
 {
     const struct heft_row *row = piece->item.row;
@@ -72,7 +71,7 @@ bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
     return true;
 }
 
-/* What varies in length is copied as a bundle has it. */
+/* Only storages of a bundle's own layout can be copied if elements vary in length. */
 static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
                         struct heft_error *err)
 {
@@ -84,7 +83,7 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
         return true;
     storage = &model->storages[piece->item.row->storage];
     if (storage->is_missing)
-        return true; /* planning says so */
+        return true; /* the plan reports it */
     if (piece->has_crc && heft_tf_out_swap(out, model, storage, piece, err))
         return true;
     if (!piece->has_crc)
@@ -93,8 +92,7 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
     return heft_error_about(err, "tensor", piece->item.name);
 }
 
-/* Nobody but tf.train.Checkpoint makes keys that end so, and it restores nothing without the graph:
- * where all names are such keys and none is the graph, it is made. */
+/* Chooses between keys and objects. Only tf.train.Checkpoint makes keys with such endings, and it restores nothing without the object graph: if all names are such keys and the graph is missing, it is made. */
 static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_error *err)
 {
     const char *const names = out->options->names;
@@ -103,7 +101,7 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
 
     *objects = names && strcmp(names, "objects") == 0;
     if (out->into) {
-        *objects = false; /* the model has its own graph; names may be those of its variables */
+        *objects = false; /* the model has its own graph, and names may be those of its variables */
         return true;
     }
     if (names || (keys = heft_tf_count_keys(out->exports)) == 0)
@@ -122,7 +120,7 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
     return note && heft_plan_note(out->plan, note, err);
 }
 
-/* The name is TensorFlow's: whoever restores the bundle reads a string there. */
+/* The name is reserved: readers expect a string with the object graph there. */
 static bool check_graph(const struct heft_tf_piece *piece, struct heft_error *err)
 {
     const struct heft_export_item *item = &piece->item;
@@ -171,7 +169,7 @@ static bool slice_key(const struct heft_tf_out *out, const struct heft_tf_piece 
 
 static uint8_t tf_number(enum heft_dtype dtype)
 {
-    return heft_tf_dtype_for(dtype)->number; /* the format holds no others */
+    return heft_tf_dtype_for(dtype)->number; /* the format holds no other dtypes */
 }
 
 static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t sum,
@@ -197,7 +195,7 @@ static bool add_line(struct heft_tf_out *out, const struct heft_tf_piece *piece,
     return heft_tf_out_line(out, &line, err);
 }
 
-/* The item is where its first piece is. */
+/* Records the position of the item's first piece. */
 static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece *piece,
                        uint64_t at)
 {
@@ -212,7 +210,7 @@ static void place_item(const struct heft_tf_out *out, const struct heft_tf_piece
     item->name = piece->item.name;
 }
 
-/* n bytes of the piece, from `at` of it on. */
+/* Plans n bytes of the piece, from offset `at` in it. */
 static bool plan_range(struct heft_tf_out *out, const struct heft_tf_piece *piece, uint32_t file,
                        uint64_t at, uint64_t n, struct heft_error *err)
 {
@@ -277,7 +275,7 @@ static bool plan_data(struct heft_tf_out *out, struct heft_error *err)
 
 /* ---- partitioned tensors ----------------------------------------------------------------- */
 
-/* The entry of the whole tensor, which names its n slices: pieces from i on. */
+/* Adds the entry of a partitioned tensor, which lists its n slices: the pieces from i on. */
 static bool add_whole(struct heft_tf_out *out, size_t i, uint32_t n, struct heft_error *err)
 {
     const struct heft_tf_piece *const first = &out->pieces[i];
@@ -316,7 +314,7 @@ static bool add_wholes(struct heft_tf_out *out, struct heft_error *err)
 
 /* ---- the format -------------------------------------------------------------------------- */
 
-/* "out/" and folders: model.ckpt in it; "x.index": x. */
+/* "out/" and directories: model.ckpt in them; "x.index": x. */
 static const char *prefix_of(const char *output, struct heft_arena *mem, struct heft_error *err)
 {
     const struct heft_str path = heft_str_of(output);
@@ -335,7 +333,7 @@ static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
            plan_data(out, err) && add_wholes(out, err) && heft_tf_out_index(out, err);
 }
 
-/* ".index", ".data-00000-of-00001": what follows the prefix in the names of a bundle's files. */
+/* True for what follows the prefix in the file names of a bundle: ".index", ".data-00000-of-00001". */
 bool heft_tf_in_set(struct heft_str rest)
 {
     static const char form[] = ".data-00000-of-00000";
@@ -350,7 +348,7 @@ bool heft_tf_in_set(struct heft_str rest)
     return true;
 }
 
-/* Without slashes at the end. */
+/* Copy without trailing slashes. */
 static const char *folder_of(const char *path, struct heft_arena *mem, struct heft_error *err)
 {
     size_t n = strlen(path);
@@ -360,7 +358,7 @@ static const char *folder_of(const char *path, struct heft_arena *mem, struct he
     return heft_arena_text(mem, (struct heft_str){path, n}, err);
 }
 
-/* The graph of objects is of the keys of the bundle it is in: the model's own stays. */
+/* Drops a given object graph: it describes the keys of its own bundle, and the model's is kept. */
 static void leave_graph(struct heft_export_list *exports)
 {
     size_t kept = 0;
@@ -371,7 +369,7 @@ static void leave_graph(struct heft_export_list *exports)
     exports->n_items = kept;
 }
 
-/* The bundle, then what is copied with it, all in a new folder. */
+/* Plans the bundle and the copied files, all in a new directory. */
 static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_error *err)
 {
     struct heft_plan *plan = out->plan;

@@ -1,8 +1,8 @@
-/* tf_write_graph.c: the graph of objects of a bundle that is written again with other names.
+/* tf_write_graph.c: the object graph of a bundle that is written with other names.
  *
  *     TrackableObjectGraph { nodes: { attributes: { checkpoint_key: "old" → "new" } … } … }
  *
- * All else in it is copied as it stands, also what is not understood. */
+ * Everything else is copied unchanged, including unknown fields. */
 #include "format/tensorflow/write/tf_write.h"
 #include "wire/proto.h"
 #include "wire/proto_write.h"
@@ -14,8 +14,8 @@ enum { GRAPH_NODE = 1, NODE_ATTRIBUTE = 2, ATTRIBUTE_KEY = 3 };
 
 struct rewriter {
     const struct heft_tf_out *out;
-    struct heft_strmap names; /* of rows → item */
-    struct heft_buf text;     /* what is written */
+    struct heft_strmap names; /* row name → item */
+    struct heft_buf text;     /* output */
     struct heft_error *err;
 };
 

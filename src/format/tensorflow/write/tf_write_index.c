@@ -1,7 +1,4 @@
-/* tf_write_index.c: plans the index of a tensor bundle (doc/format/tf-write.md).
- *
- * How long it is, is known before the data is written: all but the checksums of tensors and blocks
- * stands in a picture of the file, which a late op completes. */
+/* tf_write_index.c: plans the index of a tensor bundle (doc/format/tf-write.md). Its length is known before the data is written: an image of the file is built without checksums, and a late op fills them in. */
 #include <stdlib.h>
 
 #include "base/endian.h"
@@ -11,7 +8,7 @@
 
 #define PRODUCER 1
 
-/* Fields of the messages. */
+/* Field numbers of the messages. */
 enum { HEADER_NUM_SHARDS = 1, HEADER_VERSION = 3, VERSION_PRODUCER = 1 };
 enum {
     ENTRY_DTYPE = 1,
@@ -36,7 +33,7 @@ static void put_header(struct heft_buf *buf, uint32_t n_shards)
     heft_proto_put_end(buf, version);
 }
 
-/* Zeros are left out, as proto3 does. */
+/* Writes a varint field; 0 is omitted, as in proto3. */
 static void put_number(struct heft_buf *buf, unsigned field, uint64_t v)
 {
     if (v)
@@ -71,7 +68,7 @@ static void put_slice(struct heft_buf *buf, const struct heft_slice_dim *dims, u
     heft_proto_put_end(buf, slice);
 }
 
-/* The checksum, where there is one, is the last that is put. */
+/* Writes an entry; the checksum, if present, is the last field. */
 static void put_entry(struct heft_buf *buf, const struct heft_tf_line *line)
 {
     heft_proto_put_number(buf, ENTRY_DTYPE, line->dtype);
@@ -89,11 +86,11 @@ static void put_entry(struct heft_buf *buf, const struct heft_tf_line *line)
 /* ---- the late op ------------------------------------------------------------------------- */
 
 struct patch {
-    size_t at; /* of 4 bytes in the file */
+    size_t at; /* of 4 bytes in the image */
     uint32_t sum;
 };
 
-/* Lives in the plan's arena. */
+/* Image of the index; lives in the plan's arena. */
 struct picture {
     struct heft_str bytes;
     const struct heft_table_block *blocks;

@@ -1,14 +1,14 @@
-/* tf_write_objects.c: the graph of objects that tf.train.Checkpoint restores by, made from names.
+/* tf_write_objects.c: the object graph that tf.train.Checkpoint restores by, made from names.
  *
  *     "dense/kernel"      root -- "dense" --> node -- "kernel" --> node with the attribute
  *     "dense.kernel"          VARIABLE_VALUE at "dense/kernel/.ATTRIBUTES/VARIABLE_VALUE"
  *
- * Names are cut at slashes where any has one, else at dots. Names that are such keys already stay as
- * they are, and those of an optimizer's slots become slots:
+ * Names are split at slashes if any name has one, else at dots. Names that are such keys already are kept,
+ * and names of optimizer slots become slots:
  *
  *     V/.OPTIMIZER_SLOT/O/m/.ATTRIBUTES/VARIABLE_VALUE     node O: slot "m" of node V
  *
- * A save_counter of 1 is added where there is none. */
+ * A save_counter of 1 is added if there is none. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/tensorflow/write/tf_write.h"
@@ -19,7 +19,7 @@
 #define ATTRIBUTE "/.ATTRIBUTES/VARIABLE_VALUE"
 #define COUNTER   "save_counter"
 #define SLOT      "/.OPTIMIZER_SLOT/"
-#define MAX_PARTS 256 /* of a name: nested objects */
+#define MAX_PARTS 256 /* most nested objects in a name */
 
 /* ---- strings ----------------------------------------------------------------------------- */
 
@@ -46,12 +46,12 @@ enum { SLOT_ORIGINAL = 1, SLOT_NAME, SLOT_NODE };
 enum { BOOL_VALUE = 1 };
 
 struct node {
-    struct heft_str name;             /* in its parent */
-    uint32_t first_child, last_child; /* HEFT_NONE: none */
-    uint32_t next;                    /* sibling */
-    uint32_t first_slot;              /* that this optimizer has */
-    uint32_t number;                  /* in the graph: breadth first */
-    struct heft_str full_name, key;   /* of its variable; key.p NULL: it has none */
+    struct heft_str name;             /* name in its parent */
+    uint32_t first_child, last_child; /* HEFT_NONE if it has none */
+    uint32_t next;                    /* next sibling */
+    uint32_t first_slot;              /* first slot of this optimizer */
+    uint32_t number;                  /* number in the written graph: breadth first */
+    struct heft_str full_name, key;   /* of its variable; key.p is NULL if it has none */
 };
 
 struct slot {
@@ -63,9 +63,9 @@ struct graph {
     struct heft_arena *mem;
     struct node *nodes;
     struct slot *slots;
-    uint32_t *order; /* nodes by number */
+    uint32_t *order; /* nodes sorted by number */
     size_t n_nodes, cap_nodes, n_slots, cap_slots;
-    struct heft_strmap paths; /* as they are spelled in the names → node */
+    struct heft_strmap paths; /* path as spelled in the names → node */
     char separator;
     struct heft_error *err;
 };
@@ -100,7 +100,7 @@ static bool new_child(struct graph *g, uint32_t parent, struct heft_str name, ui
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* In keys a dot stands as two, and then a slash as ".S". */
+/* Appends an escaped name: in keys a dot is doubled, and a slash becomes ".S". */
 static bool escape(struct graph *g, struct heft_str name, struct heft_buf *out)
 {
     for (size_t i = 0; i < name.n; i++) {
@@ -129,7 +129,7 @@ static bool unescape(struct graph *g, struct heft_str *name)
     return text != NULL;
 }
 
-/* Where the part that begins at `at` ends. */
+/* End of the part that begins at `at`. */
 static size_t part_end(struct heft_str path, size_t at, char separator)
 {
     const char *end = memchr(path.p + at, separator, path.n - at);
@@ -148,7 +148,7 @@ static bool refuse_path(struct heft_str path, bool is_empty, struct heft_error *
     return heft_error_about(err, "tensor", path);
 }
 
-/* The node at a path, with all that lead there. is_key: its parts are escaped. */
+/* Returns the node at a path, creating all nodes on the way. is_key: its parts are escaped. */
 static bool reach(struct graph *g, struct heft_str path, bool is_key, uint32_t *node)
 {
     const char separator = is_key ? '/' : g->separator;
@@ -184,7 +184,7 @@ static const char *find(struct heft_str text, const char *word)
     return NULL;
 }
 
-/* V/.OPTIMIZER_SLOT/O/m: the node of V's slot m at the optimizer O. */
+/* Returns the node of slot m of variable V at optimizer O, for a key V/.OPTIMIZER_SLOT/O/m. */
 static bool reach_slot(struct graph *g, struct heft_str path, const char *mark, uint32_t *node)
 {
     const struct heft_str variable = {path.p, (size_t)(mark - path.p)};
@@ -211,7 +211,7 @@ static bool reach_slot(struct graph *g, struct heft_str path, const char *mark, 
     return true;
 }
 
-/* The key of a plain name: its parts, escaped. */
+/* Builds the key of a plain name from its escaped parts. */
 static bool make_key(struct graph *g, struct heft_str name, struct heft_str *key)
 {
     struct heft_buf buf = {0};
@@ -229,7 +229,7 @@ static bool make_key(struct graph *g, struct heft_str name, struct heft_str *key
     return heft_buf_take(&buf, g->mem, key, g->err);
 }
 
-/* Gives the item its key and the graph a node for it. */
+/* Renames the item to its key and adds a node for it. */
 static bool add_variable(struct graph *g, struct heft_export_item *item)
 {
     const struct heft_str name = item->name;
@@ -265,7 +265,7 @@ static bool number_nodes(struct graph *g)
         for (uint32_t c = g->nodes[at].first_child; c != HEFT_NONE; c = g->nodes[c].next)
             g->order[n++] = c;
     }
-    for (size_t i = 0; g->order && i < g->n_slots; i++) { /* nobody's children */
+    for (size_t i = 0; g->order && i < g->n_slots; i++) { /* slots are not children of a node */
         g->nodes[g->slots[i].node].number = n;
         g->order[n++] = g->slots[i].node;
     }
@@ -327,7 +327,7 @@ static bool add_graph(struct heft_tf_out *out, struct graph *g)
     return ok;
 }
 
-/* tf.train.Checkpoint counts its saves in a variable of the root, which restore() asks for. */
+/* Adds the counter: tf.train.Checkpoint counts its saves in a variable of the root, which restore() expects. */
 static bool add_counter(struct heft_tf_out *out, struct graph *g)
 {
     static const char one[8] = {1};
@@ -371,7 +371,7 @@ static char choose_separator(const struct heft_export_list *exports)
     return '.';
 }
 
-/* A graph that the source has is of its own names, and gives way. */
+/* Adds all items but an existing object graph, which describes other names. */
 static bool add_variables(struct heft_tf_out *out, struct graph *g)
 {
     uint32_t root;

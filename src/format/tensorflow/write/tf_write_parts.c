@@ -1,11 +1,11 @@
-/* tf_write_parts.c: rows → pieces: a tensor as one, or as the slices that --partition asks for.
+/* tf_write_parts.c: rows → pieces: a tensor as one piece, or as the slices that --partition asks for.
  *
- *     GLOB=axis:n    n slices along an axis, as TensorFlow's fixed_size_partitioner cuts: their
- *                    extents differ by at most one, the larger ones come first
- *     GLOB=keep      the parts that the source has it in
+ *     GLOB=axis:n    n slices along an axis, cut like TensorFlow's fixed_size_partitioner: extents
+ *                    differ by at most one, larger ones first
+ *     GLOB=keep      the source's own partition
  *     GLOB=whole     one piece, whatever the source has
  *
- * The last rule that matches decides. A glob with wildcards passes over what cannot be cut. */
+ * The last matching rule decides. A glob with wildcards skips tensors that cannot be cut. */
 #include "base/text.h"
 #include "core/reader.h"
 #include "format/tensorflow/write/tf_write.h"
@@ -15,14 +15,14 @@
 enum how { WHOLE, KEEP, CUT };
 struct wish {
     enum how how;
-    bool is_exact; /* the glob is a name: what it asks for must be possible */
+    bool is_exact; /* the glob is a plain name: its request must be possible */
     unsigned axis;
     uint64_t n;
 };
 
 /* ---- what is asked for ------------------------------------------------------------------- */
 
-/* Digits up to `end`, or up to the end of the text. */
+/* Parses digits up to `end`, or to the end of the text. */
 static const char *read_number(const char *p, uint64_t *out)
 {
     const char *const begin = p;
@@ -82,7 +82,7 @@ static struct heft_slice_dim *whole_dims(const struct heft_tf_out *out, const st
     return dims;
 }
 
-/* A row of its own for what is written as a slice. */
+/* Makes a row for a part that is written as a slice. */
 static bool add_slice(struct heft_tf_out *out, const struct heft_tf_piece *whole,
                       const struct heft_row *slice, const struct heft_slice_dim *dims,
                       struct heft_error *err)
@@ -124,7 +124,7 @@ static bool can_cut(const struct heft_row *row, unsigned axis)
            heft_dtype_bytes((enum heft_dtype)row->dtype) > 0;
 }
 
-/* TensorFlow reads slices of these one by one, and does not put them together. */
+/* True for dtypes whose slices TensorFlow never joins. */
 static bool stays_apart(enum heft_dtype dtype)
 {
     static const uint8_t list[] = {HEFT_F16,  HEFT_U16,  HEFT_U32, HEFT_U64,
@@ -205,7 +205,7 @@ bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error
     struct heft_tf_piece whole = {.item = *item, .of = index};
     struct wish wish;
 
-    whole.item.number = 0; /* place_item says where the item is: at its first piece */
+    whole.item.number = 0; /* place_item reports the position of the first piece */
     if (!find_wish(out, item->name, &wish, err))
         return false;
     if (wish.how == KEEP && item->row->parts && item->row->parts->n > 1)

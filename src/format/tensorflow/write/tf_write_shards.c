@@ -1,7 +1,4 @@
-/* tf_write_shards.c: the order in which pieces are written, and the data file of each.
- *
- * What comes from a bundle stays in the order of its data files, so that a bundle that is written
- * again is the same bytes; else the order is the rows'. Files are filled in that order. */
+/* tf_write_shards.c: the order in which pieces are written, and the data file of each. Pieces from a bundle keep the order of its data files, so that rewriting a bundle gives the same bytes; others are written in row order. Files are filled in that order. */
 #include <stdlib.h>
 
 #include "core/registry.h"
@@ -9,12 +6,12 @@
 
 #define MAX_SHARDS 65536
 
-/* Where bytes are in the source. */
+/* Position of the bytes in the source. */
 struct place {
     uint64_t off;
-    uint32_t source; /* by rank; HEFT_NONE: it was made here */
+    uint32_t source; /* rank of the file; HEFT_NONE if made here */
     uint32_t index;
-    bool filled; /* what holds nothing was written before what begins at its place */
+    bool filled; /* an empty tensor was written before the one that begins at its offset */
 };
 
 static struct place place_of_row(const struct heft_tf_out *out, const struct heft_row *row,
@@ -35,7 +32,7 @@ static struct place place_of(const struct heft_tf_out *out, const struct heft_tf
     return place_of_row(out, piece->item.row, index);
 }
 
-/* Tensors stay where the model has them: unchanged weights give the same bytes. */
+/* Position in the model's old bundle: unchanged weights then give the same bytes. */
 static struct place place_in_model(const struct heft_tf_piece *piece, uint32_t index)
 {
     return (struct place){piece->old_off, piece->old_source, index, heft_tf_piece_bytes(piece) > 0};
@@ -68,8 +65,7 @@ static int by_path(const void *a, const void *b)
     return x->bundle != y->bundle ? (x->bundle < y->bundle ? -1 : 1) : strcmp(x->path, y->path);
 }
 
-/* Numbers files as their bundles do, whichever was opened first. Gives how many bundles there are:
- * the files of each come behind its index. */
+/* Ranks the source files bundle by bundle, whatever the order of opening: data files follow their index. Returns the number of bundles. */
 static bool rank_files(struct heft_tf_out *out, struct heft_error *err)
 {
     const struct heft_model *model = out->plan->model;
@@ -145,7 +141,7 @@ uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece)
     return piece->put.p ? piece->put.n : piece->item.bytes;
 }
 
-/* Files are filled one after the other; what is larger than a file may be has one of its own. */
+/* Fills files one after the other; a piece larger than the limit gets a file of its own. */
 static uint32_t shard_by_size(const struct heft_tf_out *out)
 {
     const uint64_t limit = out->options->max_shard_size;
@@ -166,14 +162,14 @@ static uint32_t shard_by_size(const struct heft_tf_out *out)
     return shard + 1;
 }
 
-/* Where file k of n would begin if tensors could be cut: k / n of the total, rounded down. */
+/* Start of file k of n if tensors could be cut: k / n of the total, rounded down. */
 static uint64_t border(uint64_t total, uint32_t n, uint32_t k)
 {
-    return total / n * k + total % n * k / n; /* the second product is below 2^32 */
+    return total / n * k +
+           total % n * k / n; /* cannot overflow: the second product is below 2^32 */
 }
 
-/* N files of about the same size: a tensor is in the file in which its middle would be, so that each
- * file begins at the border of tensors that is next to where it should. */
+/* Divides the pieces among n files of similar size. A tensor goes to the file that contains its midpoint, so file boundaries fall on the nearest tensor boundaries. */
 static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
 {
     const uint32_t n = (uint32_t)out->options->shards;
@@ -192,7 +188,7 @@ static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
     return n;
 }
 
-/* The source's files, numbered as they come. What is in none of them goes into the last. */
+/* Keeps the source's files, numbered in order. Pieces from none of them go into the last. */
 static uint32_t shard_by_source(const struct heft_tf_out *out)
 {
     uint32_t shard = 0, source = HEFT_NONE;
