@@ -1,8 +1,9 @@
-/* heap.h: how the C library's malloc is to behave in this process. A library does not decide that. */
+/* heap.h: settings of malloc for the command. The library leaves them alone: they belong to the
+ * process. */
 #ifndef HEFT_CLI_HEAP_H
 #define HEFT_CLI_HEAP_H
 
-/* Large blocks are pages of their own, always. Before any large one. */
+/* Gives each large block pages of its own. Call it before the first large allocation. */
 void heap_settle(void);
 
 #endif

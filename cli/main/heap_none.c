@@ -1,4 +1,4 @@
-/* heap_none.c: for C libraries whose malloc has nothing to settle. */
+/* heap_none.c: C libraries without mallopt: nothing to set. */
 #include "main/heap.h"
 
 void heap_settle(void)

@@ -1,4 +1,4 @@
-/* hints.c: what the library advises, in the words of the command line. */
+/* hints.c: rewrites the library's advice in terms of the command's options. */
 #include "main/hints.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 static const char mark[] = "; cast '", end[] = "' would do";
 
-/* Where the advice begins, behind the semicolon; NULL: there is none. */
+/* Start of the advice, after the semicolon; NULL if the error has none. */
 static char *find_advice(struct heft_error *err)
 {
     char *const at = strstr(err->text, mark);
@@ -73,7 +73,8 @@ static const struct {
     {"the rule '!NAME'", "-g '!NAME'"},
 };
 
-/* The phrase that a text begins with, no part of a longer word; `phrases` past the last: none. */
+/* Index of the phrase that `text` begins with, as whole words; past the last one if there is
+ * none. */
 static size_t find_phrase(const char *text)
 {
     const size_t count = sizeof phrases / sizeof *phrases;

@@ -1,7 +1,7 @@
-/* main.c: which verb, its options, its exit status.
+/* main.c: chooses the verb, parses its options, sets the exit status.
  *
- * 0: done, the same, sound; 1: the answer is no; 2: trouble. stdout carries the answer and is
- * checked to the last byte; stderr carries everything else. */
+ * Exit status: 0 for success or a positive answer, 1 for a negative answer, 2 for an error. Results
+ * go to stdout, and every write is checked; errors and notes go to stderr. */
 #include "main/heap.h"
 #include "main/options.h"
 #include "output/output.h"
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* With 0, 1 or 2 closed, the first file opened would become standard output or error, and what is
- * said there would go into it. */
+/* Opens /dev/null for each of the descriptors 0 to 2 that is closed. Otherwise the next file to be
+ * opened would become standard output or standard error, and messages would be written into it. */
 static bool hold_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -36,7 +36,7 @@ static bool wants_color(const struct options *options, const struct out *out)
     return out->terminal && !(no_color && *no_color);
 }
 
-/* `heft lss x`: a word that is no verb and no file either. */
+/* Reports a first word that is neither a verb nor a file, as in `heft lss x`. */
 static bool check_word(const struct options *options, const struct verb *verb, int word,
                        struct heft_error *err)
 {
@@ -54,7 +54,7 @@ static bool check_word(const struct options *options, const struct verb *verb, i
     return usage_error(err, "'%s' is neither a verb nor a file (heft help lists the verbs)", first);
 }
 
-static int run(const struct options *options, const struct verb *verb)
+static int run_verb(const struct options *options, const struct verb *verb)
 {
     struct heft_error err = {0};
     struct out out;
@@ -74,13 +74,13 @@ static int run(const struct options *options, const struct verb *verb)
     if (out_close(&out))
         return status;
     errno = out.error;
-    if (out.error != EPIPE) { /* a reader that has seen enough is no trouble */
+    if (out.error != EPIPE) { /* a reader that closed the pipe is no error */
         system_error(&err, "standard output", "cannot write");
         report_error(&err);
     }
     if (options->output && strcmp(options->output, "-") != 0 && !options->dry_run &&
         status != EXIT_TROUBLE)
-        report_note(options, "the files of -o are written; only the report on them is lost");
+        report_note(options, "the files of -o are written; only the report about them is lost");
     return EXIT_TROUBLE;
 }
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     const struct verb *const verb = verb_of(argc, argv, &word);
 
     heap_settle();
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is reported by write(), like a full disk */
     if (!hold_descriptors())
         return EXIT_TROUBLE;
     if (argc < 2) {
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     }
     if (options_parse(&options, verb, argc, argv, word, &err) &&
         (options.help || check_word(&options, verb, word, &err)))
-        status = run(&options, verb);
+        status = run_verb(&options, verb);
     else
         status = report_error(&err);
     options_release(&options);

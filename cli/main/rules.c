@@ -21,21 +21,22 @@ static const char *option_of(const struct heft_rule *rule)
     return rule->kind < sizeof names / sizeof *names ? names[rule->kind] : NULL;
 }
 
-/* NULL, or why the rule did nothing. */
+/* Reason why a rule had no effect; NULL if it had one. */
 static const char *idle_reason(const struct heft_rule_use *use)
 {
     if (use->matches == 0 && use->values)
-        return "matches no tensor, only values";
+        return "matches only values, no tensor";
     if (use->matches == 0)
         return "matches no name";
     if (use->left_alone == use->matches)
-        return "casts nothing: a glob with wildcards casts to a float only what is a float, and it "
-               "matches only integers and bools; an exact name casts them";
+        return "casts nothing: it matches only integers and bools, and a glob with wildcards casts "
+               "only floats to a float; give the exact names to cast them";
     return NULL;
 }
 
-static bool tell_idle(const struct options *options, const struct heft_rule *rule,
-                      const struct heft_rule_use *use, const char *why, struct heft_error *err)
+static bool note_idle_options(const struct options *options, const struct heft_rule *rule,
+                              const struct heft_rule_use *use, const char *why,
+                              struct heft_error *err)
 {
     if (options->strict && use->values == 0)
         return usage_error(err, "%s '%.200s' %s", option_of(rule), rule->left, why);
@@ -43,7 +44,7 @@ static bool tell_idle(const struct options *options, const struct heft_rule *rul
     return true;
 }
 
-bool rules_judge(struct rule_report *report, const struct options *options,
+bool rules_count(struct rule_report *report, const struct options *options,
                  const struct heft_checkpoint *c, struct heft_error *err)
 {
     const size_t n = options->n_rules;
@@ -60,7 +61,7 @@ bool rules_judge(struct rule_report *report, const struct options *options,
         const char *const why = idle_reason(&report->uses[i]);
 
         if (why && option_of(&options->rules[i]) &&
-            !tell_idle(options, &options->rules[i], &report->uses[i], why, err))
+            !note_idle_options(options, &options->rules[i], &report->uses[i], why, err))
             return false;
     }
     return true;

@@ -1,4 +1,5 @@
-/* suggest.c: names that are close to one that is not there. Linear in the number of tensors. */
+/* suggest.c: finds the tensor names closest to a name that does not exist. Linear in the number of
+ * tensors. */
 #include "main/suggest.h"
 
 #include <stdint.h>
@@ -6,13 +7,13 @@
 
 enum { MAX_LIMIT = 8, MAX_NAME = 256 };
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned min_unsigned(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
-/* Levenshtein's table, but only the diagonal band that a distance of at most `limit` can use:
- * band[d] stands for column row + d - limit. */
+/* Levenshtein distance, restricted to the diagonal band that a distance of at most `limit` can use:
+ * band[d] is column row + d - limit. */
 unsigned edit_distance(const char *a, size_t a_len, const char *b, size_t b_len, unsigned limit)
 {
     unsigned band[2 * MAX_LIMIT + 1];
@@ -25,24 +26,24 @@ unsigned edit_distance(const char *a, size_t a_len, const char *b, size_t b_len,
         band[d] = d < limit ? over : d - limit;
     for (size_t row = 1; row <= a_len; row++) {
         for (unsigned d = 0; d < width; d++) {
-            const size_t column = row + d - limit; /* wraps below 0: > b_len */
+            const size_t column = row + d - limit; /* wraps around below 0: then > b_len */
             unsigned cost = over;
             if (column <= b_len) {
                 if (column)
                     cost = band[d] + (a[row - 1] != b[column - 1]);
                 if (d + 1 < width)
-                    cost = least(cost, band[d + 1] + 1);
+                    cost = min_unsigned(cost, band[d + 1] + 1);
                 if (d && column)
-                    cost = least(cost, band[d - 1] + 1);
+                    cost = min_unsigned(cost, band[d - 1] + 1);
             }
-            band[d] = least(cost, over);
+            band[d] = min_unsigned(cost, over);
         }
     }
     return band[limit + b_len - a_len];
 }
 
-/* 0 is best; UINT_MAX-like 100: not near. */
-static unsigned distance(const char *wanted, size_t n, const struct heft_tensor *t)
+/* Distance of a tensor's name from the wanted one: 0 is best, 100 means unrelated. */
+static unsigned name_distance(const char *wanted, size_t n, const struct heft_tensor *t)
 {
     const unsigned limit = n < 4 ? 1 : n < 9 ? 2 : 3;
     unsigned edits;
@@ -65,7 +66,7 @@ size_t near_tensors(const struct heft_checkpoint *c, const char *name, size_t ne
     if (!n || n > MAX_NAME)
         return 0;
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
-        const unsigned far = distance(name, n, &t);
+        const unsigned far = name_distance(name, n, &t);
         size_t at = found;
         while (at && best[at - 1] > far)
             at--;

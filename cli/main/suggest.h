@@ -1,22 +1,22 @@
-/* suggest.h: "did you mean …". */
+/* suggest.h: suggestions for "did you mean …". */
 #ifndef CLI_SUGGEST_H
 #define CLI_SUGGEST_H
 
 #include "main/options.h"
 
-/* How many letters to insert, drop or change to get from a to b; limit + 1 where it is more than
- * limit (at most 8). Time: (2·limit + 1) × length. */
+/* Levenshtein distance of a and b, or limit + 1 if it exceeds limit (at most 8). Time: O(limit ×
+ * length), by a diagonal band. */
 unsigned edit_distance(const char *a, size_t a_len, const char *b, size_t b_len, unsigned limit);
 
 enum { MAX_NEAR = 3 };
-/* The tensors whose names are nearest to `name`, best first. Returns how many. */
+/* Finds the tensors whose names are nearest to `name`, best first. Returns their number. */
 size_t near_tensors(const struct heft_checkpoint *c, const char *name, size_t near[MAX_NEAR]);
 
-/* What to write instead of an option that the verb does not have: one of these, or none. */
+/* Replacement for an option that the verb does not have. At most one member is set. */
 struct suggestion {
-    const char *option;  /* the verb's own, without the dashes */
+    const char *option;  /* option of the verb, without dashes */
     const char *instead; /* "--cast '*=F16'" */
-    const char *verb;    /* which has an option of that name */
+    const char *verb;    /* another verb that has this option */
 };
 struct suggestion suggest_option(const struct verb *verb, const char *name, size_t n);
 

@@ -1,10 +1,12 @@
-/* suggest_option.c: what to write instead of an option that a verb does not have: what other tools
- * call it, its beginning or a misspelling of it, or the verb that has it. */
+/* suggest_option.c: suggests a replacement for an option that a verb does not have: heft's name of
+ * another tool's option, the option that begins like it, the nearest spelling, or a verb that has
+ * it. */
 #include "main/suggest.h"
 
 #include <string.h>
 
-/* Words of other tools, and what does the same here: `option` must be one of the verb's. */
+/* Options of other tools and their equivalents. An entry applies to the verbs that have
+ * `option`. */
 static const struct {
     const char *said, *option, *instead;
 } other_words[] = {
@@ -59,8 +61,9 @@ static const struct {
 
 enum { MAX_WORD = 64 };
 
-/* In lower case, with dashes for underscores; false where it is longer than any option. */
-static bool normalize(char word[MAX_WORD], const char *name, size_t n)
+/* Converts to lower case, and underscores to dashes. False if the word is longer than any
+ * option. */
+static bool normalize_word(char word[MAX_WORD], const char *name, size_t n)
 {
     if (n >= MAX_WORD)
         return false;
@@ -81,7 +84,7 @@ static const char *option_named(const struct verb *verb, const char *word)
     return NULL;
 }
 
-/* The only option that begins so. */
+/* The option that begins with `word`, if it is the only one. */
 static const char *option_beginning(const struct verb *verb, const char *word, size_t n)
 {
     const char *found = NULL;
@@ -97,7 +100,7 @@ static const char *option_beginning(const struct verb *verb, const char *word, s
     return found;
 }
 
-/* One letter amiss in a short word, two in a longer one. */
+/* The nearest option within one edit for short words, two edits for longer ones. */
 static const char *option_nearest(const struct verb *verb, const char *word, size_t n)
 {
     unsigned least = n < 6 ? 2 : 3;
@@ -128,7 +131,7 @@ struct suggestion suggest_option(const struct verb *verb, const char *name, size
     struct suggestion s = {NULL, NULL, NULL};
     char word[MAX_WORD];
 
-    if (n < 2 || !normalize(word, name, n))
+    if (n < 2 || !normalize_word(word, name, n))
         return s;
     s.option = option_named(verb, word);
     for (size_t i = 0; !s.option && i < sizeof other_words / sizeof *other_words; i++)

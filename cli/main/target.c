@@ -1,4 +1,4 @@
-/* target.c: all of a file or nothing under its name. */
+/* target.c: writes an output file completely or not at all. */
 #include "main/target.h"
 #include "output/progress.h"
 #include "output/report.h"
@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is there must be a file that may go; of two that come at once give_name tells. */
+/* An existing output must be a regular file, and -f must allow its replacement. If another process
+ * creates it meanwhile, give_name reports it. */
 static bool may_replace(const struct options *options, struct heft_error *err)
 {
     struct stat st;
@@ -18,7 +19,7 @@ static bool may_replace(const struct options *options, struct heft_error *err)
     if (stat(options->output, &st) != 0)
         return true;
     if (!S_ISREG(st.st_mode))
-        return usage_error(err, "%s: exists and is no regular file", options->output);
+        return usage_error(err, "%s: exists and is not a regular file", options->output);
     return options->overwrite || usage_error(err, "%s: exists; -f replaces it", options->output);
 }
 
@@ -49,13 +50,14 @@ bool target_open(struct target *target, const struct options *options, struct he
     return fine;
 }
 
-/* link() refuses a name that exists, rename() does not ask. */
+/* link() fails if the name exists; rename() replaces it. */
 static bool give_name(const struct target *target, struct heft_error *err)
 {
     const char *const name = target->options->output;
 
     if (target->options->overwrite)
-        return rename(target->temporary, name) == 0 || system_error(err, name, "cannot replace it");
+        return rename(target->temporary, name) == 0 ||
+               system_error(err, name, "cannot replace the file");
     if (link(target->temporary, name) == 0)
         return true;
     return errno == EEXIST ? usage_error(err, "%s: exists; -f replaces it", name)

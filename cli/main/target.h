@@ -1,4 +1,4 @@
-/* target.h: a file that is written beside its name, and gets it when all is well. */
+/* target.h: an output file, written under a temporary name and renamed when it is complete. */
 #ifndef CLI_TARGET_H
 #define CLI_TARGET_H
 
@@ -12,10 +12,10 @@ struct target {
     int fd;
 };
 
-/* False after err is filled: nothing is there then. From here on signals are caught: whoever writes
- * much asks progress_interrupted. */
+/* Creates the temporary file. On failure nothing is left behind. From here on signals are caught;
+ * long writers must poll progress_interrupted. */
 bool target_open(struct target *target, const struct options *options, struct heft_error *err);
-/* Gives it its name, unless `fine` is false: then it vanishes. */
+/* Renames the file to its final name if `fine`, else deletes it. */
 bool target_close(struct target *target, bool fine, struct heft_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* vocabulary.c: the vocabulary that the options of a verb name. */
+/* vocabulary.c: opens the vocabulary that the options select. */
 #include "main/vocabulary.h"
 #include "output/report.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --model_name MODEL means models/MODEL where that exists. The caller frees it. */
+/* Path models/MODEL of --model_name MODEL if it exists, else NULL. The caller frees it. */
 static char *model_folder(const char *model)
 {
     static const char before[] = "models/";
@@ -24,7 +24,7 @@ static char *model_folder(const char *model)
     return NULL;
 }
 
-/* All sizes of GPT-2 have one vocabulary. */
+/* Whether the name is a size of GPT-2. All sizes share one vocabulary. */
 static bool is_gpt2(const char *model)
 {
     static const char *const sizes[] = {"117M", "124M", "345M",  "355M",
@@ -36,15 +36,15 @@ static bool is_gpt2(const char *model)
     return false;
 }
 
-/* The name of a published vocabulary is no path. */
+/* Reports a --vocab that does not exist: it may be the name of a published vocabulary. */
 static bool is_there(const char *path, struct heft_error *err)
 {
     struct stat status;
 
     return stat(path, &status) == 0 || errno != ENOENT ||
            usage_error(err,
-                       "--vocab %s: no such file or folder; names are not known, but GPT-2's "
-                       "vocabulary is built in, and taken without --vocab",
+                       "--vocab %s: no such file or directory; give a path, not the name of a "
+                       "vocabulary (GPT-2's is built in: leave --vocab out)",
                        path);
 }
 
@@ -78,9 +78,10 @@ struct heft_vocab *vocabulary_open(const struct options *options, bool of_ids,
     struct heft_vocab *v = NULL;
 
     if (options->vocab && options->model)
-        usage_error(err, "--vocab and --model_name each name a vocabulary; one is wanted");
+        usage_error(err, "--vocab and --model_name cannot be combined: each selects a vocabulary");
     else if (!options->vocab && options->model && !model && !is_gpt2(options->model))
-        usage_error(err, "no folder models/%s, and no size of GPT-2's is named so", options->model);
+        usage_error(err, "--model_name %s: no directory models/%s, and not a size of GPT-2",
+                    options->model, options->model);
     else if (!options->vocab || is_there(options->vocab, err))
         v = open_named(options, options->vocab ? options->vocab : model, of_ids, err);
     free(model);

@@ -1,4 +1,4 @@
-/* vocabulary.h: the vocabulary that the options of a verb name. */
+/* vocabulary.h: opens the vocabulary that the options select. */
 #ifndef HEFT_CLI_VOCABULARY_H
 #define HEFT_CLI_VOCABULARY_H
 
@@ -6,8 +6,9 @@
 
 #include <heft/tokens.h>
 
-/* --vocab, --model_name or GPT-2's own, with --pattern and --eot-token; notes what looks wrong or is not
- * followed when texts are encoded or (of_ids) ids decoded. NULL on failure. */
+/* Opens the vocabulary of --vocab or --model_name, by default the built-in one of GPT-2, with
+ * --pattern and --eot-token. Prints notes on what looks wrong or is ignored, for decoding if
+ * of_ids, else for encoding. NULL on failure. */
 struct heft_vocab *vocabulary_open(const struct options *options, bool of_ids,
                                    struct heft_error *err);
 

@@ -1,4 +1,5 @@
-/* danger.c: what scan finds in the files of a checkpoint, for those who only look at its tensors. */
+/* danger.c: scans the pickles of a checkpoint, so that info and verify can warn of dangerous
+ * calls. */
 #include "output/danger.h"
 #include "output/report.h"
 
@@ -12,7 +13,7 @@ struct first {
     char text[256];
 };
 
-/* A call says more than the import before it. */
+/* A call is reported rather than the import before it. */
 static void take_item(void *ctx, const struct heft_scan_item *item)
 {
     struct first *const first = ctx;
@@ -20,7 +21,7 @@ static void take_item(void *ctx, const struct heft_scan_item *item)
     char name[160];
 
     if (item->danger != HEFT_DANGER || first->is_call || (!is_call && (first->found || !is_import)))
-        return; /* tricks of the container are verify's own findings */
+        return; /* verify itself reports tricks of the container */
     first->found = true;
     first->is_call = is_call;
     first->offset = item->offset;
@@ -31,7 +32,7 @@ static void take_item(void *ctx, const struct heft_scan_item *item)
              name);
 }
 
-/* Formats that are pickles, or may hold some. */
+/* Formats that are pickles or may hold pickles. */
 static bool may_execute(const char *format)
 {
     return !strncmp(format, "torch", 5) || !strncmp(format, "pickle", 6) ||
@@ -44,7 +45,7 @@ void each_danger(const struct heft_checkpoint *c,
     struct heft_file file;
 
     for (size_t i = 0; may_execute(heft_format(c)) && heft_file_at(c, i, &file); i++) {
-        struct heft_error ignored; /* scan itself tells it */
+        struct heft_error ignored; /* scan itself reports this error */
         struct first first = {0};
         bool complete;
 
@@ -54,7 +55,7 @@ void each_danger(const struct heft_checkpoint *c,
     }
 }
 
-static void report(void *ctx, const struct heft_finding *finding)
+static void report_finding(void *ctx, const struct heft_finding *finding)
 {
     const struct options *const options = ctx;
 
@@ -67,5 +68,5 @@ static void report(void *ctx, const struct heft_finding *finding)
 
 void report_danger(const struct options *options, const struct heft_checkpoint *c)
 {
-    each_danger(c, report, (void *)(uintptr_t)options);
+    each_danger(c, report_finding, (void *)(uintptr_t)options);
 }

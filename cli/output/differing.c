@@ -1,4 +1,4 @@
-/* differing.c: what several files of one checkpoint say differently. */
+/* differing.c: values that differ between the files of one checkpoint. */
 #include "output/differing.h"
 
 #include "output/report.h"
@@ -44,7 +44,7 @@ bool json_differing(struct out *out, const struct heft_checkpoint *c)
     return fine;
 }
 
-/* Text as it is; other leaves as in JSON; of what has members only that it differs. */
+/* Prints a text as it is, another leaf as in JSON; of a container only says that it differs. */
 static void print_value(struct out *out, const struct heft_value *value, bool all)
 {
     if (value->kind == HEFT_VALUE_STRING) {
@@ -57,7 +57,7 @@ static void print_value(struct out *out, const struct heft_value *value, bool al
         (void)json_value(out, value); /* without children it needs no memory */
         out->separate = false;
     } else {
-        out_text(out, " is another");
+        out_text(out, " differs");
     }
 }
 
@@ -99,6 +99,7 @@ void report_differing(const struct options *options, const struct heft_checkpoin
 
     for (size_t i = 0; heft_difference_at(c, i, &d); i++)
         if (is_at(&d, path))
-            report_note(options, "%s: another value of %s; the first file's is shown",
+            report_note(options,
+                        "%s: has another value of %s; the value of the first file is shown",
                         path_of(c, &d), d.key);
 }

@@ -1,4 +1,4 @@
-/* losses.c: what a conversion with --salvage has to say of what is lost. */
+/* losses.c: reports what a conversion with --salvage loses. */
 #include "output/losses.h"
 #include "output/output.h"
 #include "output/report.h"

@@ -1,4 +1,4 @@
-/* losses.h: what a conversion with --salvage has to say of what is lost. */
+/* losses.h: reports what a conversion with --salvage loses. */
 #ifndef CLI_LOSSES_H
 #define CLI_LOSSES_H
 
@@ -6,8 +6,8 @@
 
 struct out;
 
-/* A line on stderr for each lost tensor, each damage, each file that is too short. True if anything
- * is lost. */
+/* Prints a line to stderr for each lost tensor, each damage and each file that is too short. True
+ * if anything is lost. */
 bool salvage_report(const struct heft_checkpoint *c, const struct heft_conversion *conversion);
 /* "lost":[…],"missing_bytes":n */
 void salvage_json(struct out *out, const struct heft_checkpoint *c,

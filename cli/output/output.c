@@ -1,4 +1,4 @@
-/* output.c: stdout through one 64 KiB buffer, text of files made safe on the way. */
+/* output.c: stdout through one 64 KiB buffer; escapes text from files. */
 #include "output/output.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ char *put_u64_in(char *to, uint64_t number, size_t width)
     return put_digits(digits < width ? put_blank(to, width - digits) : to, number, digits);
 }
 
-/* The lowest byte first. Written out, it becomes one store. */
+/* Stores 4 bytes in little-endian order. Written byte by byte, compilers make it one store. */
 static void put_four(char *to, uint64_t bytes)
 {
     to[0] = (char)bytes;
@@ -111,7 +111,8 @@ static void put_four(char *to, uint64_t bytes)
     to[3] = (char)(bytes >> 24);
 }
 
-/* The eight digits of 32 bits at once: a half byte goes to each byte, the last to the highest. */
+/* Converts 32 bits to eight hexadecimal digits at once (SWAR): spreads the nibbles over eight
+ * bytes, the lowest nibble into the highest byte. */
 static void put_eight_hex(char *to, uint64_t number)
 {
     const uint64_t each = 0x0101010101010101u;
@@ -223,15 +224,17 @@ int32_t utf8_next(const char *text, size_t n, size_t *size)
     return code;
 }
 
-/* Characters that move the cursor, start escape sequences, break lines or turn text around. */
-static bool hostile(int32_t code)
+/* Whether a character could move the cursor, start an escape sequence, break a line or reverse the
+ * direction of text. */
+static bool is_unsafe_char(int32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
            (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Some high bit of a byte is set where one is a control character, DEL or beyond ASCII. A borrow or
- * a carry begins only at a byte that is. */
+/* Tests eight bytes at once (SWAR): the high bit of some byte of the result is set if a byte is a
+ * control character, DEL or not ASCII. Borrows and carries start only at such bytes, so they cause
+ * no false positive. */
 static uint64_t odd_eight(const char *text)
 {
     uint64_t w;
@@ -258,13 +261,13 @@ bool name_is_plain(const char *text, size_t n)
             i++;
         return i == n;
     }
-    odd = odd_eight(text + n - 8); /* some of them once more */
+    odd = odd_eight(text + n - 8); /* overlaps the bytes of the loop below */
     for (; i + 8 < n; i += 8)
         odd |= odd_eight(text + i);
     return is_plain(odd);
 }
 
-/* Bytes of plain printable ASCII at the begin of text: the ordinary name has no others. */
+/* Length of the prefix that is printable ASCII: an ordinary name is that as a whole. */
 static size_t plain_run(const char *text, size_t n)
 {
     size_t i = 0;
@@ -283,14 +286,14 @@ size_t name_escape(char *to, const char *text, int32_t code, size_t size)
     }
     if (code < 0)
         return (size_t)snprintf(to, 8, "\\x%02x", (unsigned)(unsigned char)text[0]);
-    if (hostile(code))
+    if (is_unsafe_char(code))
         return (size_t)snprintf(to, 8, code < 0x100 ? "\\x%02x" : "\\u%04x",
                                 (unsigned)code & 0xffff);
     memcpy(to, text, size);
     return size;
 }
 
-/* out may be NULL: only the width is wanted. */
+/* Prints an escaped name; out may be NULL to measure the width only. */
 static size_t put_name(struct out *out, const char *text, size_t n)
 {
     size_t width = 0;
@@ -307,7 +310,7 @@ static size_t put_name(struct out *out, const char *text, size_t n)
             bytes = name_escape(shown, text, code, size);
             if (out)
                 out_bytes(out, shown, bytes);
-            width += code < 0 || hostile(code) ? bytes : 1;
+            width += code < 0 || is_unsafe_char(code) ? bytes : 1;
         }
         text += size;
         n -= size;
@@ -367,7 +370,7 @@ static void quote_one(struct out *out, int32_t code, const char *text, size_t si
         }
     if (code < 0) {
         out_text(out, "\xef\xbf\xbd");
-    } else if (hostile(code)) {
+    } else if (is_unsafe_char(code)) {
         snprintf(shown, sizeof shown, "\\u%04x", (unsigned)code & 0xffff);
         out_text(out, shown);
     } else {
@@ -375,8 +378,8 @@ static void quote_one(struct out *out, int32_t code, const char *text, size_t si
     }
 }
 
-/* Eight bytes without `c`? */
-static bool lacks(const char *text, char c)
+/* Whether eight bytes do not contain `c` (SWAR zero-byte test). */
+static bool lacks_byte(const char *text, char c)
 {
     const uint64_t ones = 0x0101010101010101u;
     uint64_t w;
@@ -385,13 +388,13 @@ static bool lacks(const char *text, char c)
     return !((w - ones) & ~w & 0x8080808080808080u);
 }
 
-static void quote(struct out *out, const char *text, size_t n)
+static void json_quote(struct out *out, const char *text, size_t n)
 {
     out_char(out, '"');
     while (n) {
         size_t size = 0;
-        while (n - size >= 8 && plain_eight(text + size) && lacks(text + size, '"') &&
-               lacks(text + size, '\\'))
+        while (n - size >= 8 && plain_eight(text + size) && lacks_byte(text + size, '"') &&
+               lacks_byte(text + size, '\\'))
             size += 8;
         while (size < n && text[size] >= 0x20 && text[size] < 0x7f && text[size] != '"' &&
                text[size] != '\\')
@@ -411,7 +414,7 @@ static void quote(struct out *out, const char *text, size_t n)
 void json_key_n(struct out *out, const char *key, size_t n)
 {
     json_comma(out);
-    quote(out, key, n);
+    json_quote(out, key, n);
     out_char(out, ':');
     out->separate = false;
 }
@@ -424,7 +427,7 @@ void json_key(struct out *out, const char *key)
 void json_text(struct out *out, const char *text, size_t n)
 {
     json_comma(out);
-    quote(out, text, n);
+    json_quote(out, text, n);
 }
 
 void json_u64(struct out *out, uint64_t number)

@@ -1,8 +1,7 @@
-/* output.h: what goes to stdout: one large buffer, numbers without printf, text from files made
- * safe.
+/* output.h: buffered stdout: numbers without printf, text from files escaped.
  *
- * Errors stick: the first failed write is remembered and the rest is swallowed; out_close tells. A
- * reader that went away (EPIPE) is remembered too, but is no trouble worth a message. */
+ * Errors are sticky: the first failed write is remembered, later output is discarded, and out_close
+ * returns false. EPIPE, a reader that closed the pipe, counts as a failure but gets no message. */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
@@ -15,8 +14,8 @@ struct out {
     char *buffer;
     size_t used;
     int fd;
-    int error;     /* errno of the first failed write, 0 while all went well */
-    bool terminal; /* somebody may be looking */
+    int error;     /* errno of the first failed write, else 0 */
+    bool terminal; /* the descriptor is a terminal */
     bool color;
     bool separate; /* JSON: a comma is due before the next member of the open container */
 };
@@ -25,14 +24,14 @@ enum out_style { OUT_BAD, OUT_DOUBTFUL, OUT_FAINT };
 
 enum { OUT_CAPACITY = 64 * 1024, OUT_SLACK = 16 };
 
-/* False where there is no memory for the buffer. */
+/* False if the buffer cannot be allocated. */
 bool out_open(struct out *out, int fd);
-/* Writes what is left. False if any write failed; out->error says why. */
+/* Flushes and frees the buffer. False if any write failed; out->error is its errno. */
 bool out_close(struct out *out);
 
 void out_flush(struct out *out);
-/* Room for n more bytes, n far below OUT_CAPACITY, for text that is put together in place: it ends
- * at out_to. There are OUT_SLACK bytes behind it, which may be written to. */
+/* Space for n more bytes (n far below OUT_CAPACITY), to compose text in place; out_to sets its end.
+ * The OUT_SLACK bytes after it may be overwritten. */
 static inline char *out_room(struct out *out, size_t n)
 {
     if (OUT_CAPACITY - out->used < n + OUT_SLACK)
@@ -47,7 +46,7 @@ static inline void out_to(struct out *out, const char *end)
 void out_bytes(struct out *out, const void *bytes, size_t n);
 static inline void out_text(struct out *out, const char *text)
 {
-    out_bytes(out, text, strlen(text)); /* inline: most texts are constants */
+    out_bytes(out, text, strlen(text)); /* inline, so that strlen of a literal is a constant */
 }
 static inline void out_char(struct out *out, char c)
 {
@@ -56,9 +55,9 @@ static inline void out_char(struct out *out, char c)
 }
 void out_fill(struct out *out, char c, size_t n);
 void out_u64(struct out *out, uint64_t number);
-/* Right-aligned in width columns. */
+/* Prints the number right-aligned in `width` columns. */
 void out_u64_in(struct out *out, uint64_t number, size_t width);
-/* 0x and at least `digits` digits. */
+/* Prints 0x and at least `digits` digits. */
 void out_hex(struct out *out, uint64_t number, size_t digits);
 /* 1234567 → "1 234 567" */
 void out_grouped(struct out *out, uint64_t number);
@@ -67,11 +66,11 @@ void out_size(struct out *out, uint64_t bytes);
 void out_style(struct out *out, enum out_style style);
 void out_plain(struct out *out);
 
-/* The same in place: each writes at `to`, with slack behind it, and returns where it ended. A u64
- * has at most 20 digits, 16 in hex behind the 0x. */
+/* The same in place: each writes at `to`, which has OUT_SLACK bytes to spare, and returns the end.
+ * A u64 has at most 20 decimal digits, 16 in hexadecimal after the 0x. */
 static inline char *put_blank(char *to, size_t n)
 {
-    memcpy(to, "                ", OUT_SLACK); /* in one go: most gaps are small */
+    memcpy(to, "                ", OUT_SLACK); /* a constant size: most gaps are small */
     if (n > OUT_SLACK)
         memset(to + OUT_SLACK, ' ', n - OUT_SLACK);
     return to + n;
@@ -90,20 +89,23 @@ size_t hex_digits(uint64_t number);
 /* "12.6 GiB" into at least 32 bytes. */
 char *format_size(char *text, size_t room, uint64_t bytes);
 
-/* Text from a file: control characters (C0, DEL, C1, line separators, bidirectional overrides) as
- * \x1b or \u202e, bytes that are no UTF-8 as \xff. Returns the columns taken, one a character. */
+/* Prints text from a file with control characters (C0, DEL, C1, line separators, bidirectional
+ * overrides) escaped as \x1b or \u202e, and bytes that are not UTF-8 as \xff. Returns the columns
+ * taken, one per character. */
 size_t out_name(struct out *out, const char *text, size_t n);
-/* The columns that out_name would take. */
+/* Number of columns that out_name would take. */
 size_t name_width(const char *text, size_t n);
-/* Printable ASCII: shown as it is, a column a byte. */
+/* Whether a name is printable ASCII: shown unescaped, one column per byte. */
 bool name_is_plain(const char *text, size_t n);
-/* The bytes of the character at text (n > 0) in *size; its code point, or -1 if no UTF-8. */
+/* Decodes the character at text (n > 0): its length in *size; returns its code point, or -1 if it
+ * is not UTF-8. */
 int32_t utf8_next(const char *text, size_t n, size_t *size);
-/* How that character is shown, in at most 8 bytes, no NUL: itself or an escape. Returns how many.
- */
+/* Writes that character or its escape sequence: at most 8 bytes without a NUL. Returns their
+ * number.
+ * */
 size_t name_escape(char *to, const char *text, int32_t code, size_t size);
 
-/* JSON. Containers and members keep their commas by themselves. */
+/* JSON. Commas between members are written automatically. */
 void json_open(struct out *out, char bracket);
 void json_close(struct out *out, char bracket);
 void json_key(struct out *out, const char *key);
@@ -111,17 +113,17 @@ void json_key_n(struct out *out, const char *key, size_t n);
 void json_text(struct out *out, const char *text, size_t n);
 void json_u64(struct out *out, uint64_t number);
 void json_i64(struct out *out, int64_t number);
-/* The shortest digits that read back as the same number; "NaN", "Infinity" and "-Infinity" as
- * strings. */
+/* Writes the shortest digits that read back as the same number; "NaN", "Infinity" and "-Infinity"
+ * as strings. */
 void json_double(struct out *out, double number);
-/* To the microsecond. */
+/* Writes seconds with six decimals. */
 void json_seconds(struct out *out, double seconds);
 void json_bool(struct out *out, bool truth);
 void json_null(struct out *out);
-/* A line break before the next member, so that long documents have lines. */
+/* Writes a line break before the next member, to keep lines of long documents short. */
 void json_line(struct out *out);
 
-/* key and value at once */
+/* A key and its value. */
 void json_member_text(struct out *out, const char *key, const char *text);
 void json_member_u64(struct out *out, const char *key, uint64_t number);
 void json_member_bool(struct out *out, const char *key, bool truth);

@@ -1,4 +1,4 @@
-/* progress.c: one line on stderr, at most ten times a second. */
+/* progress.c: draws one line on stderr, at most ten times a second. */
 #include "output/progress.h"
 #include "output/output.h"
 
@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Nothing is drawn for calls that are over before a reader could look. */
+/* Seconds before the first line, so that short calls draw nothing, and between lines. */
 static const double FIRST_AFTER = 0.3, EVERY = 0.1;
 
-/* A signal handler can reach nothing but a global. */
+/* Set by the signal handler, which has no other way to pass it on. */
 static volatile sig_atomic_t stop_wanted;
 
 static void on_signal(int number)
@@ -39,7 +39,7 @@ double progress_seconds(const struct progress *progress)
     return clock_seconds() - progress->began;
 }
 
-/* As Linux tells it of this program alone; 0: it does not. */
+/* VmHWM of /proc/self/status: the peak of this program alone; 0 if it is not available. */
 static uint64_t peak_of_status(void)
 {
     FILE *status = fopen("/proc/self/status", "r");
@@ -54,7 +54,8 @@ static uint64_t peak_of_status(void)
     return kib * 1024;
 }
 
-/* What getrusage has is no less than what the program had that started this one. */
+/* ru_maxrss is only the fallback: it is inherited across exec, so it may be the peak of the parent
+ * process. */
 uint64_t peak_memory(void)
 {
     struct rusage usage;
@@ -83,7 +84,7 @@ void progress_begin(struct progress *progress, const struct options *options, co
     progress->drawing = !options->quiet && !options->no_progress && isatty(STDERR_FILENO) == 1;
 }
 
-static void draw(struct progress *progress, double seconds)
+static void draw_line(struct progress *progress, double seconds)
 {
     char line[160], done[32], total[32], rate[32];
     const double speed = seconds > 0 ? (double)(progress->done - progress->from) / seconds : 0;
@@ -91,7 +92,7 @@ static void draw(struct progress *progress, double seconds)
 
     format_size(done, sizeof done, progress->done);
     format_size(rate, sizeof rate, (uint64_t)speed);
-    if (progress->total == 0) { /* of a pipe nobody knows how much is left */
+    if (progress->total == 0) { /* the size of a pipe is unknown */
         snprintf(line, sizeof line, "\r\033[K%s  %s  %s/s", progress->what, done, rate);
     } else {
         left = speed > 0 ? (double)(progress->total - progress->done) / speed : 0;
@@ -115,7 +116,7 @@ bool progress_step(void *ctx, uint64_t done, uint64_t total)
     if (progress->drawing) {
         seconds = progress_seconds(progress);
         if (seconds >= FIRST_AFTER && seconds - progress->drawn_at >= EVERY) {
-            draw(progress, seconds);
+            draw_line(progress, seconds);
             progress->drawn_at = seconds;
         }
     }

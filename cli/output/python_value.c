@@ -1,10 +1,10 @@
-/* python_value.c: values of a SavedModel's functions as Python prints them.
+/* python_value.c: prints values of a SavedModel's functions as Python does.
  *
  *     ["a", {"spec": "TensorSpec", …}]             ['a', TensorSpec(shape=(2,), dtype=tf.float32, name='x')]
  *     {"named_tuple": "P", "values": {"left": 1}}  P(left=1)
  *     {"spec": "RaggedTensorSpec", "state": […]}   RaggedTensorSpec(TensorShape([None]), tf.float32, 0, tf.int64)
  *
- * The library nests them to a limited depth; a stack of that size stands for recursion. */
+ * The library limits the depth of nesting; a stack of that size replaces recursion. */
 #include "output/python_value.h"
 
 #include "output/value.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How TensorFlow calls heft's dtypes in messages, and in Python. */
+/* heft's dtypes, their labels in TensorFlow's protobufs, and their names in Python. */
 static const struct {
     const char *dtype, *label, *python;
 } dtypes[] = {
@@ -144,7 +144,7 @@ const char *python_type(const struct heft_value *v)
 
 /* ---- what is not nested ---------------------------------------------------------------------- */
 
-/* "2, None", and how many. */
+/* Prints "2, None"; returns the number of dimensions. */
 static size_t out_dims(struct out *out, const struct heft_value *shape)
 {
     size_t n = 0;
@@ -159,7 +159,7 @@ static size_t out_dims(struct out *out, const struct heft_value *shape)
     return n;
 }
 
-/* (None, 2), as str(TensorShape) has it. */
+/* Prints (None, 2), as str(TensorShape). */
 static void out_shape(struct out *out, const struct heft_value *shape)
 {
     if (!shape || shape->kind == HEFT_VALUE_NULL) {
@@ -198,7 +198,8 @@ static void out_spec(struct out *out, const struct heft_value *spec)
     out_text(out, *text_of(name) ? "')" : ")");
 }
 
-/* Python takes the quotes that the text does not have. */
+/* Prints a text in quotes as Python does: double quotes if it contains single quotes and no double
+ * ones. */
 static void out_quoted(struct out *out, const char *text, size_t n)
 {
     const bool is_double = n && memchr(text, '\'', n) && !memchr(text, '"', n);
@@ -209,8 +210,8 @@ static void out_quoted(struct out *out, const char *text, size_t n)
     out_char(out, quote);
 }
 
-/* The shortest digits that read back as the same number; as Python, with an exponent below 1e-4 and
- * from 1e16 on, and whole numbers with ".0". */
+/* Prints the shortest digits that read back as the same number. Like Python: an exponent below 1e-4
+ * and from 1e16 on, and ".0" after a whole number. */
 static void out_float(struct out *out, double number)
 {
     char text[64];
@@ -229,7 +230,7 @@ static void out_float(struct out *out, double number)
     out_text(out, text);
 }
 
-/* A value without members; false: it has some. */
+/* Prints a value without members; returns false, and prints nothing, if it has members. */
 static bool out_flat(struct out *out, const struct heft_value *v)
 {
     switch (v->kind) {
@@ -264,7 +265,7 @@ static bool out_flat(struct out *out, const struct heft_value *v)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-enum { MOST_DEPTH = 256 }; /* the library's limit is below it */
+enum { MOST_DEPTH = 256 }; /* above the limit of the library */
 
 struct level {
     const struct heft_value *next;

@@ -1,5 +1,5 @@
-/* python_value.h: values of a SavedModel's functions as Python prints them, for what is shown like
- * saved_model_cli's output. */
+/* python_value.h: prints values of a SavedModel's functions as Python does, for output like
+ * saved_model_cli's. */
 #ifndef CLI_PYTHON_VALUE_H
 #define CLI_PYTHON_VALUE_H
 
@@ -9,22 +9,22 @@
 
 #include <stdint.h>
 
-/* "DT_FLOAT" of a member that is a dtype's name. */
+/* Label of a dtype in TensorFlow: "DT_FLOAT". `dtype` is a member that holds heft's name of it. */
 const char *tensorflow_label(const struct heft_value *dtype);
-/* TensorSpec, BoundedTensorSpec: what has a name, a dtype and a shape. */
+/* Whether a value is a TensorSpec or a BoundedTensorSpec: it has a name, a dtype and a shape. */
 bool is_tensor_spec(const struct heft_value *v);
 /* type(v).__name__ */
 const char *python_type(const struct heft_value *v);
-/* The members of what Python iterates over, a dict not among them; NULL: it is no such. */
+/* Value whose children are the items of a list, tuple or named tuple; NULL for any other value. */
 const struct heft_value *python_items(const struct heft_value *v);
 bool is_python_dict(const struct heft_value *v);
 
 void out_i64(struct out *out, int64_t number);
-/* The text of a string, a key: safe for a terminal. */
+/* Prints the text of a string, or a key, escaped for a terminal. */
 void out_value_text(struct out *out, const struct heft_value *v);
 void out_value_key(struct out *out, const struct heft_value *v);
-/* repr(v), str(v). Linear, and without recursion: what is nested deeper than a file can be read is
- * "…". */
+/* Prints repr(v) or str(v) in linear time and without recursion. Values nested deeper than the
+ * library reads are printed as "…". */
 void out_python_repr(struct out *out, const struct heft_value *v);
 void out_python_str(struct out *out, const struct heft_value *v);
 

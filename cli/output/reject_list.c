@@ -1,4 +1,4 @@
-/* reject_list.c: the file of --rejects must be none that is read or written otherwise. */
+/* reject_list.c: refuses a --rejects file that is also an input or may be an output. */
 #include "output/reject_list.h"
 #include "output/report.h"
 
@@ -13,7 +13,7 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The folder of a path as the system knows it. */
+/* Device and inode of the directory of a path. */
 static bool stat_folder(const char *path, struct stat *out)
 {
     const size_t n = (size_t)(name_of(path) - path);
@@ -34,7 +34,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Shards, shares and indexes of the output have its stem in front and one of these at the end. */
+/* Suffixes of the output's shards, splits and indexes; their names begin with the stem of the
+ * output. */
 static bool is_name_of_output(const char *list, const char *output)
 {
     static const char *const ends[] = {".npz", ".npy", ".bin", ".idx"};
@@ -60,7 +61,8 @@ static bool check_output(const struct options *options, struct heft_error *err)
         !is_same(&list, &output) ||
         !is_name_of_output(name_of(options->rejects), name_of(options->output)))
         return true;
-    return usage_error(err, "--rejects %s: the output may have a file of that name",
+    return usage_error(err,
+                       "--rejects %s: the output may have a file of that name; choose another name",
                        options->rejects);
 }
 
@@ -78,7 +80,8 @@ bool reject_list_check(const struct options *options, const struct heft_encoding
         return true;
     for (size_t i = 0; (path = heft_encode_input(e, i)) != NULL; i++)
         if (stat(path, &input) == 0 && is_same(&list, &input))
-            return usage_error(err, "--rejects %s: is an input, which it would replace",
-                               options->rejects);
+            return usage_error(
+                err, "--rejects %s: is an input, and would be overwritten; choose another name",
+                options->rejects);
     return true;
 }

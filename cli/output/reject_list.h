@@ -1,4 +1,4 @@
-/* reject_list.h: what --rejects may not name. */
+/* reject_list.h: checks the path given to --rejects. */
 #ifndef CLI_REJECT_LIST_H
 #define CLI_REJECT_LIST_H
 
@@ -6,8 +6,8 @@
 
 #include <heft/tokens.h>
 
-/* Before the run: false with HEFT_USAGE where the list would replace an input or a file of the output.
- * True without --rejects. */
+/* Call it before the run: false with HEFT_USAGE if the list would replace an input or an output
+ * file. True if --rejects was not given. */
 bool reject_list_check(const struct options *options, const struct heft_encoding *e,
                        struct heft_error *err);
 

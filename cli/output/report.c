@@ -1,4 +1,4 @@
-/* report.c: errors, notes and the opening of inputs, the same for every verb. */
+/* report.c: errors, notes and opening of inputs for all verbs. */
 #include "output/report.h"
 #include "main/hints.h"
 #include "output/output.h"
@@ -92,7 +92,8 @@ char *report_escape(char *text, size_t room, const char *name, size_t n)
     return text;
 }
 
-/* Written to a bundle, objects are what its keys are made of, not what they are read as. */
+/* When a bundle is written, --names says what its keys are made of, not how the input's keys are
+ * read. */
 static bool wants_objects(const struct options *options)
 {
     struct heft_format_info to;
@@ -119,7 +120,7 @@ struct heft_checkpoint *open_inputs(const struct options *options, size_t leave,
     struct heft_checkpoint *c;
 
     if (options->io && strcmp(options->io, "mmap") == 0)
-        report_note(options, "--io mmap: files are read by pread, never from a mapping");
+        report_note(options, "--io mmap has no effect: files are read by pread");
     c = n == 1 ? heft_open(options->inputs.items[0], &how, err)
                : heft_open_many(options->inputs.items, n, &how, err);
     for (size_t i = 0; c && heft_choice_at(c, i); i++)

@@ -1,11 +1,11 @@
-/* rows.c: selection and order of tensors; what info, ls and explain say about files. */
+/* rows.c: selects and sorts tensors; JSON of files for info, ls and explain. */
 #include "output/rows.h"
 #include "output/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a row is sorted by; rows that are equal in it keep the file's order. */
+/* Sort key of a tensor. The sort is stable: equal keys keep file order. */
 union sort_key {
     const char *name;
     struct {
@@ -20,7 +20,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Two runs of digits as numbers; both move behind their run. */
+/* Compares two runs of digits as numbers; advances both pointers past their run. */
 static int compare_digits(const char **x, const char **y)
 {
     size_t n, m;
@@ -36,7 +36,7 @@ static int compare_digits(const char **x, const char **y)
     return order;
 }
 
-/* Natural order: layers.2 before layers.10; names that are equal so by their bytes. */
+/* Natural order: layers.2 before layers.10. Ties are broken by bytes. */
 static int by_name(const union sort_key *x, const union sort_key *y)
 {
     const char *a = x->name, *b = y->name;
@@ -70,9 +70,9 @@ static union sort_key key_of(const struct heft_tensor *t, const char *sort)
     return key;
 }
 
-/* Merges two neighbouring runs of numbers of keys. */
-static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, compare_fn *compare,
-                  const union sort_key *keys)
+/* Merges two adjacent sorted runs of key indexes. */
+static void merge_runs(const uint32_t *from, uint32_t *to, size_t mid, size_t end,
+                       compare_fn *compare, const union sort_key *keys)
 {
     size_t left = 0, right = mid;
     for (size_t i = 0; i < end; i++) {
@@ -82,7 +82,7 @@ static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, co
     }
 }
 
-/* The numbers 0 … n-1 in order, in `a` or in `b`: the one that is returned. */
+/* Bottom-up merge sort of the indexes 0 … n-1. Returns `a` or `b`, whichever holds the result. */
 static uint32_t *sort_numbers(uint32_t *a, uint32_t *b, size_t n, compare_fn *compare,
                               const union sort_key *keys)
 {
@@ -92,7 +92,7 @@ static uint32_t *sort_numbers(uint32_t *a, uint32_t *b, size_t n, compare_fn *co
         uint32_t *const done = b;
         for (size_t at = 0; at < n; at += 2 * width) {
             const size_t rest = n - at, end = rest < 2 * width ? rest : 2 * width;
-            merge(a + at, b + at, end < width ? end : width, end, compare, keys);
+            merge_runs(a + at, b + at, end < width ? end : width, end, compare, keys);
         }
         b = a;
         a = done;
@@ -100,7 +100,7 @@ static uint32_t *sort_numbers(uint32_t *a, uint32_t *b, size_t n, compare_fn *co
     return a;
 }
 
-/* Memory stays low: a list may have a million rows. */
+/* Sorts indexes and reads each name once: a list may have a million tensors. */
 static bool sort_rows(struct rows *rows, const char *sort, struct heft_error *err)
 {
     union sort_key *const keys = malloc((rows->n + 1) * sizeof *keys);
@@ -160,7 +160,8 @@ static bool measure_paths(struct rows *rows, struct heft_error *err)
     return true;
 }
 
-/* Letters of a name that --root cuts off: with the dot or slash behind it, which may be given. */
+/* Bytes that --root cuts from a name, with the dot or slash after it, which the option may
+ * include. */
 static size_t root_length(const char *root)
 {
     const size_t n = root ? strlen(root) : 0;
@@ -177,7 +178,7 @@ bool rows_select(struct rows *rows, const struct heft_checkpoint *c, const struc
         return false;
     if (!options->root && !options->n_rules && !options->sort)
         return true;
-    return rules_judge(&rows->rules, options, c, err) && pick_rows(rows, options, err) &&
+    return rules_count(&rows->rules, options, c, err) && pick_rows(rows, options, err) &&
            (!options->sort || sort_rows(rows, options->sort, err));
 }
 

@@ -1,4 +1,4 @@
-/* saved_model.c: what saved_model_cli shows of a SavedModel, line for line.
+/* saved_model.c: prints a SavedModel in the format of saved_model_cli.
  *
  *     MetaGraphDef with tag-set: 'serve' contains the following SignatureDefs:
  *
@@ -18,8 +18,8 @@
  *             Argument #1
  *               a: TensorSpec(shape=(), dtype=tf.float32, name='a')
  *
- * Everything comes from the tree that the library gives of the file (heft_file_info). What Python shows as
- * a set is sorted here. */
+ * All values come from the tree that heft_file_info returns. Sets, which Python prints in any
+ * order, are sorted. */
 #include "output/saved_model.h"
 
 #include "output/python_value.h"
@@ -108,7 +108,7 @@ static void show_saver(struct out *out, const struct heft_value *saver)
         if (v->kind == HEFT_VALUE_STRING)
             out_value_text(out, v);
         else
-            (void)json_value(out, v); /* a number or a bool: takes no memory */
+            (void)json_value(out, v); /* a number or a bool needs no memory */
         out->separate = false;
         out_char(out, '\n');
     }
@@ -140,7 +140,7 @@ static void show_graph(struct out *out, const struct heft_value *graph)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* [1, 'a'] and {'k': 1}: of strings within, saved_model_cli shows the text in quotes. */
+/* Prints [1, 'a'] or {'k': 1}. saved_model_cli puts strings within a container in plain quotes. */
 static void show_members(struct out *out, const struct heft_value *first, bool is_dict)
 {
     out_char(out, is_dict ? '{' : '[');
@@ -239,7 +239,7 @@ static void show_functions(struct out *out, const struct heft_value *graphs)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* As Python compares lists of strings. */
+/* Compares the tags of two meta graphs as Python compares lists of strings. */
 static int by_tags(const void *a, const void *b)
 {
     const struct heft_value *x = value_member(*(const struct heft_value *const *)a, "tags");

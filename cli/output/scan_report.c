@@ -1,4 +1,4 @@
-/* scan_report.c: the report of scan.
+/* scan_report.c: prints the report of scan.
  *
  *     danger   import os.system  evil/pytorch_model.bin  position 0  offset 0x0     as it is met
  *     unknown  …                                                                    at the end
@@ -6,7 +6,8 @@
  *     not judged: evil/README.md (text)                                             likewise
  *     2 files: 1 danger, 0 unknown, 0 allowed; 1 not judged                         always
  *
- * Where more than MOST_HELD bytes of lines wait for the end, they are printed as they come. */
+ * Dangers are printed when they are found, the rest at the end. Beyond MOST_HELD bytes of waiting
+ * lines, these are printed at once, too. */
 #include "output/scan_report.h"
 
 #include <stdlib.h>
@@ -15,12 +16,12 @@
 enum { MOST_HELD = 16 << 20 };
 
 struct held_item {
-    struct heft_scan_item item; /* its texts are copies in one block, which begins with `what` */
+    struct heft_scan_item item; /* texts are copies in one block, which starts at item.what */
     enum heft_danger danger;
 };
 
 struct held_file {
-    char *path, *trouble; /* owned; trouble: NULL where there is none */
+    char *path, *trouble; /* owned; trouble is NULL if there was no error */
     const char *kind;
     enum heft_danger worst;
     bool judged;
@@ -82,8 +83,8 @@ static void put_json(struct out *out, const struct heft_scan_item *item, enum he
 
 /* ---- holding ----------------------------------------------------------------------------- */
 
-/* Room for one more in a list; NULL for want of memory. */
-static void *grow(void *list, size_t n, size_t *cap, size_t each)
+/* Grows a list by at least one element. NULL if memory runs out. */
+static void *grow_list(void *list, size_t n, size_t *cap, size_t each)
 {
     const size_t more = *cap ? 2 * *cap : 64;
     void *wider;
@@ -106,7 +107,7 @@ static char *put_copy(char **to, const char *text)
     return begin;
 }
 
-/* False for want of memory, or where enough is held. */
+/* False if memory runs out or MOST_HELD is reached. */
 static bool hold_item(struct scan_report *r, const struct heft_scan_item *item,
                       enum heft_danger danger)
 {
@@ -118,7 +119,7 @@ static bool hold_item(struct scan_report *r, const struct heft_scan_item *item,
 
     if (r->held_bytes + n + sizeof *items > MOST_HELD)
         return false;
-    items = grow(r->items, r->n_items, &r->cap_items, sizeof *items);
+    items = grow_list(r->items, r->n_items, &r->cap_items, sizeof *items);
     copy = items ? malloc(n) : NULL;
     r->items = items ? items : r->items;
     if (!copy)
@@ -146,7 +147,7 @@ static char *copy_text(const char *text)
 static bool hold_file(struct scan_report *r, const struct heft_scan_result *result,
                       enum heft_danger worst)
 {
-    struct held_file *files = grow(r->files, r->n_files, &r->cap_files, sizeof *files);
+    struct held_file *files = grow_list(r->files, r->n_files, &r->cap_files, sizeof *files);
     struct held_file *file;
 
     if (!files)

@@ -1,9 +1,9 @@
-/* signature.c: one signature of a SavedModel: get MODEL signature:KEY.
+/* signature.c: prints one signature of a SavedModel: get MODEL signature:KEY.
  *
- * As JSON it is what info --json has of it. With --signature it is a JSON Schema of what TensorFlow
- * Serving takes as the body of a predict request: either "instances", a list with an item an example
- * (the tensors without their first dimension), or "inputs", whole tensors. With one input only its
- * name may be left out. Strings that are no UTF-8 go as {"b64": …}. */
+ * The default is JSON, as in info --json. With --signature it is the JSON Schema of a predict
+ * request of TensorFlow Serving. The request has either "instances", a list with one item per
+ * example (tensors without their first dimension), or "inputs" with whole tensors. If there is only
+ * one input, its name may be omitted. Strings that are not UTF-8 are written as {"b64": …}. */
 #include "output/report.h"
 #include "output/saved_model.h"
 #include "output/value.h"
@@ -40,7 +40,8 @@ static size_t count_tags(const struct heft_value *graph)
     return n;
 }
 
-/* Whether "serve,gpu" is the set of its tags; spaces around them mean nothing, order neither. */
+/* Whether a text such as "serve,gpu" is the set of the graph's tags, in any order; spaces around
+ * tags are ignored. */
 static bool has_tag_set(const struct heft_value *graph, const char *set)
 {
     size_t found = 0;
@@ -59,7 +60,8 @@ static bool has_tag_set(const struct heft_value *graph, const char *set)
     return found == count_tags(graph);
 }
 
-/* The signature of that key in the meta graph of those tags, or of any if only one has it. */
+/* Finds the signature `key` in the meta graph with these tags (NULL: in any). *n is the number of
+ * matches. */
 static const struct heft_value *find_signature(const struct heft_value *graphs, const char *key,
                                                const char *tags, size_t *n)
 {
@@ -93,7 +95,7 @@ static const char *json_type(const char *dtype)
     return !strcmp(dtype, "BOOL") ? "boolean" : "number";
 }
 
-/* "type": "number"; of strings: or {"b64": "…"}. */
+/* Writes "type": "number"; strings may also be an object {"b64": "…"}. */
 static void put_element(struct out *out, const char *dtype)
 {
     const char *const type = json_type(dtype);
@@ -125,7 +127,8 @@ static void put_element(struct out *out, const char *dtype)
     json_close(out, ']');
 }
 
-/* A schema of a tensor, from its k-th dimension on: arrays in arrays. Of unknown rank: anything. */
+/* Writes the schema of a tensor as nested arrays, one level per dimension; the first one is left
+ * out if without_first. A tensor of unknown rank may be anything. */
 static void put_tensor(struct out *out, const struct heft_value *info, bool without_first)
 {
     const struct heft_value *const shape = value_member(info, "shape");
@@ -156,8 +159,8 @@ static void put_tensor(struct out *out, const struct heft_value *info, bool with
     json_close(out, '}');
 }
 
-/* An object with a member an input; of a single input also its tensor without a name. An instance
- * (without_first) has no other members. */
+/* Writes the schema of an object with one member per input. A single input may also be given
+ * without its name. An instance (without_first) allows no other members. */
 static void put_inputs(struct out *out, const struct heft_value *inputs, bool without_first)
 {
     const struct heft_value *const first = inputs->first_child;
@@ -252,12 +255,12 @@ bool get_signature(struct out *out, const struct heft_checkpoint *c, const char 
         find_signature(value_member(heft_file_info(c), "metagraphs"), key, options->tag_set, &n);
 
     if (n == 0)
-        return usage_error(err, "no signature is called %s%s%s", key,
+        return usage_error(err, "there is no signature %s%s%s", key,
                            options->tag_set ? " in a meta graph of the tags " : "",
                            options->tag_set ? options->tag_set : "");
     if (n > 1)
-        return usage_error(err, "%zu meta graphs have the signature %s: choose one by --tag-set", n,
-                           key);
+        return usage_error(err, "%zu meta graphs have the signature %s; choose one with --tag-set",
+                           n, key);
     if (options->signature)
         put_schema(out, found);
     else if (!json_value(out, found))

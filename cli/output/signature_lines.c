@@ -1,4 +1,5 @@
-/* signature_lines.c: a SavedModel's signatures for people, a line each: what it takes and gives.
+/* signature_lines.c: prints the signatures of a SavedModel, one line each: method, inputs →
+ * outputs.
  *
  *     signatures    serving_default  predict  x F32 [-1,1] → y F32 [-1,1]
  *
@@ -9,7 +10,7 @@
 
 enum { LABEL_WIDTH = 14, MAX_SHOWN = 12, MAX_TENSORS = 8 };
 
-/* The signature that TensorFlow makes to find its initializer: nobody calls it. */
+/* Signature by which TensorFlow finds the initializer; users do not call it. */
 static const char init_op[] = "__saved_model_init_op";
 
 static void put_shape(struct out *out, const struct heft_value *shape)
@@ -29,7 +30,7 @@ static void put_shape(struct out *out, const struct heft_value *shape)
     out_char(out, ']');
 }
 
-/* "x F32 [-1,1], k STRING [-1]"; "nothing" where there is none. */
+/* Prints tensors: "x F32 [-1,1], k STRING [-1]"; "nothing" if there are none. */
 static void put_tensors(struct out *out, const struct heft_value *tensors)
 {
     const struct heft_value *v = tensors ? tensors->first_child : NULL;
@@ -51,7 +52,7 @@ static void put_tensors(struct out *out, const struct heft_value *tensors)
     }
 }
 
-/* The last word of "tensorflow/serving/predict". */
+/* Last component of a method name: "predict" of "tensorflow/serving/predict". */
 static void put_method(struct out *out, const struct heft_value *method)
 {
     const char *const text = method && method->text ? method->text : "";

@@ -1,4 +1,4 @@
-/* strings.c: tensors of strings, as JSON: brackets by the shape, around each string. */
+/* strings.c: prints tensors of strings as nested JSON arrays. */
 #include "output/strings.h"
 
 struct writer {
@@ -7,8 +7,8 @@ struct writer {
     uint64_t at; /* strings so far */
 };
 
-/* Dimensions that a string at this place is the first of. */
-static unsigned begins(const struct writer *w)
+/* Number of dimensions in which the string at this index is the first element. */
+static unsigned dims_begun(const struct writer *w)
 {
     uint64_t block = 1;
     unsigned n = 0;
@@ -48,7 +48,7 @@ static void put_base64(struct out *out, const char *text, size_t n)
 static bool put_string(void *ctx, const char *text, size_t n)
 {
     struct writer *const w = ctx;
-    const unsigned opens = begins(w);
+    const unsigned opens = dims_begun(w);
     for (unsigned i = 0; i < opens; i++)
         json_open(w->out, '[');
     if (is_utf8(text, n)) {
@@ -62,7 +62,7 @@ static bool put_string(void *ctx, const char *text, size_t n)
         json_close(w->out, '}');
     }
     w->at++;
-    for (unsigned i = begins(w); i > 0; i--)
+    for (unsigned i = dims_begun(w); i > 0; i--)
         json_close(w->out, ']');
     return w->out->error == 0;
 }
@@ -70,7 +70,7 @@ static bool put_string(void *ctx, const char *text, size_t n)
 bool json_strings(struct out *out, struct heft_checkpoint *c, size_t index, struct heft_error *err)
 {
     struct writer w = {.out = out};
-    /* Whoever closes the output tells why nothing can be written to it. */
+    /* The error of the output is reported when it is closed. */
     if (!heft_tensor_at(c, index, &w.tensor) ||
         (!heft_tensor_strings(c, index, put_string, &w, err) && err->code != HEFT_CANCELLED))
         return false;

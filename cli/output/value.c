@@ -1,4 +1,4 @@
-/* value.c: trees of values, walked with a stack of open nodes. */
+/* value.c: prints trees of values; walks them with an explicit stack. */
 #include "output/value.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct frame {
-    const struct heft_value *node, *next; /* next: the child to come */
+    const struct heft_value *node, *next; /* next: the next child to print */
     size_t index;                         /* of it */
     size_t mark;                          /* each_blob: length of the path so far */
 };
@@ -16,7 +16,7 @@ struct stack {
     size_t n, cap;
 };
 
-static bool push(struct stack *stack, const struct heft_value *node, size_t mark)
+static bool push_node(struct stack *stack, const struct heft_value *node, size_t mark)
 {
     if (stack->n == stack->cap) {
         const size_t cap = stack->cap ? stack->cap * 2 : 32;
@@ -30,8 +30,8 @@ static bool push(struct stack *stack, const struct heft_value *node, size_t mark
     return true;
 }
 
-/* Are the children the elements of a sequence: keys 0, 1, 2 …? The first tells. */
-static bool indexed(const struct heft_value *value)
+/* Whether the children are elements of a sequence (keys 0, 1, 2 …), judged by the first one. */
+static bool is_sequence(const struct heft_value *value)
 {
     const struct heft_value *const child = value->first_child;
     return value->kind == HEFT_VALUE_LIST || value->kind == HEFT_VALUE_TUPLE ||
@@ -42,10 +42,10 @@ static bool indexed(const struct heft_value *value)
 
 static bool is_container(const struct heft_value *value)
 {
-    return value->kind == HEFT_VALUE_DICT || value->kind == HEFT_VALUE_OPAQUE || indexed(value);
+    return value->kind == HEFT_VALUE_DICT || value->kind == HEFT_VALUE_OPAQUE || is_sequence(value);
 }
 
-/* Of a class of Python's own: how it is called without its module. */
+/* Name of the class; without "builtins." if it is one of Python's own. */
 static const char *short_name(const struct heft_value *value)
 {
     static const char own[] = "builtins.";
@@ -109,17 +109,17 @@ static void json_enter(struct out *out, const struct heft_value *value)
             json_member_u64(out, "bytes", value->text_len);
         json_key(out, "args");
     }
-    json_open(out, indexed(value) ? '[' : '{');
+    json_open(out, is_sequence(value) ? '[' : '{');
 }
 
 static void json_leave(struct out *out, const struct heft_value *value)
 {
-    json_close(out, indexed(value) ? ']' : '}');
+    json_close(out, is_sequence(value) ? ']' : '}');
     if (value->kind == HEFT_VALUE_OPAQUE)
         json_close(out, '}');
 }
 
-/* Starts a value; containers stay open on the stack. */
+/* Writes a scalar, or opens a container and pushes it on the stack. */
 static bool json_start(struct out *out, struct stack *stack, const struct heft_value *value)
 {
     if (!is_container(value)) {
@@ -127,7 +127,7 @@ static bool json_start(struct out *out, struct stack *stack, const struct heft_v
         return true;
     }
     json_enter(out, value);
-    return push(stack, value, 0);
+    return push_node(stack, value, 0);
 }
 
 bool json_value(struct out *out, const struct heft_value *value)
@@ -144,7 +144,7 @@ bool json_value(struct out *out, const struct heft_value *value)
             continue;
         }
         frame->next = child->next_sibling;
-        if (!indexed(frame->node))
+        if (!is_sequence(frame->node))
             json_key_n(out, child->key, child->key_len);
         fine = json_start(out, &stack, child);
     }
@@ -154,12 +154,12 @@ bool json_value(struct out *out, const struct heft_value *value)
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-/* What a reader can take in: beyond it "…" and a count. */
+/* Limits of the output for people, unless --all: the rest is "…" and a count. */
 enum { MAX_TEXT = 72, MAX_INLINE = 8, MAX_CHILDREN = 16, MAX_LEVELS = 6, MAX_LINES = 120 };
-/* Depth is the file's choice: deeper lines are not indented further, longer paths are cut, so that
- * output stays linear in the number of values. */
+/* Bounds on indentation and paths: a file may nest to any depth, and output must stay linear in the
+ * number of values. */
 enum { MAX_INDENT = 40, MAX_BLOB_PATH = 1024 };
-/* Members and characters of a record, beyond which it gets more than a line. */
+/* Most members and characters of a record that is printed on one line. */
 enum { RECORD_MEMBERS = 6, RECORD_LETTERS = 160 };
 
 struct tree {
@@ -234,11 +234,11 @@ static void put_key(struct out *out, const struct heft_value *value)
         out_text(out, "\"\"");
 }
 
-/* A sequence whose first elements are scalars goes on one line. */
+/* Whether a value is printed on one line: a sequence whose first elements are scalars. */
 static bool fits_line(const struct heft_value *value, bool all)
 {
     const struct heft_value *child = value->first_child;
-    if (!indexed(value) && child)
+    if (!is_sequence(value) && child)
         return false;
     for (size_t i = 0; child && (all || i < MAX_INLINE); i++, child = child->next_sibling)
         if (is_container(child) && child->first_child)
@@ -257,7 +257,7 @@ static void put_type(struct out *out, const struct heft_value *value)
     }
 }
 
-static const char *brackets(const struct heft_value *value)
+static const char *brackets_of(const struct heft_value *value)
 {
     switch (value->kind) {
     case HEFT_VALUE_LIST:
@@ -280,8 +280,8 @@ static void put_more(struct out *out, const struct heft_value *child)
     out_text(out, " more");
 }
 
-/* All on one line; children that are containers are empty ones, or stand far behind in a list that
- * opened with scalars. */
+/* Prints a value on one line. Children that are containers are empty, or come late in a list that
+ * begins with scalars. */
 static void put_line(struct tree *tree, const struct heft_value *value)
 {
     struct out *const out = tree->out;
@@ -289,7 +289,7 @@ static void put_line(struct tree *tree, const struct heft_value *value)
     put_type(out, value);
     if (value->kind == HEFT_VALUE_OPAQUE && value->text && !child)
         return;
-    out_char(out, brackets(value)[0]);
+    out_char(out, brackets_of(value)[0]);
     for (size_t i = 0; child; i++, child = child->next_sibling) {
         if (i)
             out_text(out, ", ");
@@ -301,27 +301,27 @@ static void put_line(struct tree *tree, const struct heft_value *value)
             put_scalar(tree, child);
         } else {
             put_type(out, child);
-            out_char(out, brackets(child)[0]);
+            out_char(out, brackets_of(child)[0]);
             if (child->first_child)
                 out_text(out, "…");
-            out_char(out, brackets(child)[1]);
+            out_char(out, brackets_of(child)[1]);
         }
     }
-    out_char(out, brackets(value)[1]);
+    out_char(out, brackets_of(value)[1]);
 }
 
-/* An element of a list that has few members, all of them scalars or short lists of these: the rows
- * of a table. */
+/* Whether a value is a record, printed like the row of a table: an element of a list with few
+ * members, all scalars or short lists of scalars. */
 static bool is_record(const struct tree *tree, const struct heft_value *value)
 {
     size_t members = 0, letters = 0;
     if (tree->all || value->kind != HEFT_VALUE_DICT || value->type_name || !value->first_child ||
-        !indexed(tree->stack.frames[tree->stack.n - 1].node))
+        !is_sequence(tree->stack.frames[tree->stack.n - 1].node))
         return false;
     for (const struct heft_value *v = value->first_child; v; v = v->next_sibling) {
         letters += v->key_len + v->text_len;
         if (++members > RECORD_MEMBERS || letters > RECORD_LETTERS ||
-            (is_container(v) && (!indexed(v) || !fits_line(v, false))))
+            (is_container(v) && (!is_sequence(v) || !fits_line(v, false))))
             return false;
     }
     return true;
@@ -349,13 +349,13 @@ static void new_line(struct tree *tree)
     out_fill(tree->out, ' ', tree->indent + 2 * (depth < MAX_INDENT ? depth : MAX_INDENT));
 }
 
-/* Versions of modules, a line each: every state dict has them, nobody looks for them. */
+/* The key `_metadata` of a state dict: versions of modules, which every state dict has. */
 static bool is_bookkeeping(const struct heft_value *value)
 {
     return strcmp(value->key, "_metadata") == 0;
 }
 
-/* Do the children get lines of their own? Not on one that is full, nor too deep. */
+/* Whether the children are printed on lines of their own. */
 static bool opens_lines(const struct tree *tree, const struct heft_value *value)
 {
     return is_container(value) && !fits_line(value, tree->all) && !is_record(tree, value) &&
@@ -373,16 +373,16 @@ static bool put_child(struct tree *tree, const struct heft_value *child)
     } else if (opens_lines(tree, child)) {
         put_type(out, child);
         out_char(out, '\n');
-        return push(&tree->stack, child, 0);
+        return push_node(&tree->stack, child, 0);
     } else if (fits_line(child, tree->all)) {
         put_line(tree, child);
     } else if (is_record(tree, child)) {
         put_record(tree, child);
     } else {
         put_type(out, child);
-        out_char(out, brackets(child)[0]);
+        out_char(out, brackets_of(child)[0]);
         out_text(out, "…");
-        out_char(out, brackets(child)[1]);
+        out_char(out, brackets_of(child)[1]);
     }
     out_char(out, '\n');
     return true;
@@ -391,7 +391,7 @@ static bool put_child(struct tree *tree, const struct heft_value *child)
 bool print_values(struct out *out, const struct heft_value *root, size_t indent, bool all)
 {
     struct tree tree = {.out = out, .indent = indent, .all = all};
-    bool fine = push(&tree.stack, root, 0);
+    bool fine = push_node(&tree.stack, root, 0);
 
     while (fine && tree.stack.n) {
         struct frame *const frame = &tree.stack.frames[tree.stack.n - 1];
@@ -444,7 +444,7 @@ bool each_blob(const struct heft_value *root,
 {
     struct stack stack = {0};
     struct path path = {0};
-    bool fine = push(&stack, root, 0);
+    bool fine = push_node(&stack, root, 0);
 
     while (fine && stack.n) {
         struct frame *const frame = &stack.frames[stack.n - 1];
@@ -462,7 +462,7 @@ bool each_blob(const struct heft_value *root,
         if (fine && child->text)
             each(ctx, path.text, path.n < MAX_BLOB_PATH ? path.n : MAX_BLOB_PATH, child->text_len);
         if (fine && child->first_child)
-            fine = push(&stack, child, path.n);
+            fine = push_node(&stack, child, path.n);
     }
     free(stack.frames);
     free(path.text);

@@ -1,4 +1,4 @@
-/* cmd_convert.c: any readable to any writable format, and what it would do. */
+/* cmd_convert.c: converts any readable format to any writable one; --dry-run prints the plan. */
 #include "main/options.h"
 #include "main/hints.h"
 #include "output/output.h"
@@ -17,9 +17,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Those from number `first` on. */
-static void tell_notes(const struct options *options, const struct heft_conversion *conversion,
-                       size_t first)
+/* Prints the notes from index `first` on. */
+static void report_notes(const struct options *options, const struct heft_conversion *conversion,
+                         size_t first)
 {
     const size_t n = heft_convert_note_count(conversion);
     for (size_t i = first; i < n; i++)
@@ -59,7 +59,7 @@ static void plan_text(struct out *out, const struct heft_conversion *conversion,
     rules_text(out, rules);
 }
 
-/* filename_to_tensors: tensors come file by file. */
+/* Writes filename_to_tensors; the tensors are ordered by file. */
 static void json_by_file(struct out *out, const struct heft_conversion *conversion)
 {
     struct heft_planned_tensor t;
@@ -119,7 +119,7 @@ static void plan_json(struct out *out, const struct heft_conversion *conversion,
 
 /* ---- the deed ------------------------------------------------------------------------------- */
 
-static void tell_text(struct out *out, const struct heft_conversion *conversion)
+static void print_text(struct out *out, const struct heft_conversion *conversion)
 {
     struct heft_file file;
     for (size_t i = 0; heft_convert_file(conversion, i, &file); i++) {
@@ -128,10 +128,10 @@ static void tell_text(struct out *out, const struct heft_conversion *conversion)
     }
 }
 
-static void tell_json(const struct options *options, struct out *out,
-                      const struct heft_checkpoint *c, const struct heft_conversion *conversion,
-                      const struct progress *progress, const struct rule_report *rules,
-                      bool written)
+static void print_json(const struct options *options, struct out *out,
+                       const struct heft_checkpoint *c, const struct heft_conversion *conversion,
+                       const struct progress *progress, const struct rule_report *rules,
+                       bool written)
 {
     struct heft_planned planned;
     struct heft_file file;
@@ -155,7 +155,7 @@ static void tell_json(const struct options *options, struct out *out,
     out_char(out, '\n');
 }
 
-/* The result differs from its source: it must not stay under the name it was wanted for. */
+/* Deletes an output that differs from its source. */
 static void remove_files(const struct heft_conversion *conversion)
 {
     struct heft_file file;
@@ -163,29 +163,28 @@ static void remove_files(const struct heft_conversion *conversion)
         (void)unlink(file.path);
 }
 
-static bool check(const struct options *options, struct heft_conversion *conversion,
-                  struct heft_error *err)
+static bool verify_output(const struct options *options, struct heft_conversion *conversion,
+                          struct heft_error *err)
 {
     struct heft_planned planned;
     if (!options->verify)
         return true;
     if (heft_convert_check(conversion, err)) {
         heft_convert_summary(conversion, &planned);
-        report_note(
-            options,
-            "verified: opened anew, the output has the names, dtypes, shapes and elements of "
-            "%zu tensor%s",
-            (size_t)planned.tensors, planned.tensors == 1 ? "" : "s");
+        report_note(options,
+                    "verified: the output, reopened, has the names, dtypes, shapes and elements of "
+                    "%zu tensor%s",
+                    (size_t)planned.tensors, planned.tensors == 1 ? "" : "s");
         return true;
     }
     if (err->code == HEFT_MISMATCH)
         remove_files(conversion);
     else
-        report_note(options, "the files are written, but could not be verified");
+        report_note(options, "the output is written, but could not be verified");
     return false;
 }
 
-/* Nothing is left to write: no file is better than an empty one. */
+/* Whether --salvage recovered nothing: then no file is written. */
 static bool is_empty(const struct heft_checkpoint *c, const struct heft_conversion *conversion)
 {
     struct heft_planned planned;
@@ -209,32 +208,34 @@ static bool write_files(const struct options *options, struct heft_conversion *c
     progress_catch();
     fine = heft_convert_run(conversion, NULL, err);
     progress_end(progress);
-    tell_notes(options, conversion, planned);
+    report_notes(options, conversion, planned);
     progress->what = "verify";
-    fine = fine && check(options, conversion, err);
+    fine = fine && verify_output(options, conversion, err);
     progress_end(progress);
     return fine;
 }
 
-static bool run(const struct options *options, struct out *out, struct heft_checkpoint *c,
-                struct heft_conversion *conversion, struct progress *progress,
-                const struct rule_report *rules, struct heft_error *err)
+static bool run_conversion(const struct options *options, struct out *out,
+                           struct heft_checkpoint *c, struct heft_conversion *conversion,
+                           struct progress *progress, const struct rule_report *rules,
+                           struct heft_error *err)
 {
     const bool written = options->allow_empty || !is_empty(c, conversion);
     if (written && !write_files(options, conversion, progress, err))
         return false;
     if (!written)
-        fprintf(stderr, "heft: nothing is left to write\n");
+        fprintf(stderr, "heft: nothing could be salvaged; no file is written\n");
     if (options->json)
-        tell_json(options, out, c, conversion, progress, rules, written);
+        print_json(options, out, c, conversion, progress, rules, written);
     else if (written)
-        tell_text(out, conversion);
+        print_text(out, conversion);
     return true;
 }
 
-/* *status: EXIT_NO where something is lost. */
-static bool convert(const struct options *options, struct out *out, struct heft_checkpoint *c,
-                    struct progress *progress, int *status, struct heft_error *err)
+/* Converts; sets *status to EXIT_NO if something is lost. */
+static bool convert_inputs(const struct options *options, struct out *out,
+                           struct heft_checkpoint *c, struct progress *progress, int *status,
+                           struct heft_error *err)
 {
     const struct heft_convert_options how = {
         .output = options->output,
@@ -265,7 +266,7 @@ static bool convert(const struct options *options, struct out *out, struct heft_
     };
     struct heft_conversion *conversion;
     struct rule_report rules;
-    bool fine = rules_judge(&rules, options, c, err);
+    bool fine = rules_count(&rules, options, c, err);
 
     progress->what = options->salvage ? "check" : "convert";
     conversion = fine ? heft_convert_plan(c, &how, err) : NULL;
@@ -275,13 +276,13 @@ static bool convert(const struct options *options, struct out *out, struct heft_
         rules_release(&rules);
         return false;
     }
-    tell_notes(options, conversion, 0);
+    report_notes(options, conversion, 0);
     if (options->salvage && salvage_report(c, conversion))
         *status = EXIT_NO;
     if (options->dry_run)
         (options->json ? plan_json : plan_text)(out, conversion, &rules);
     else
-        fine = run(options, out, c, conversion, progress, &rules, err);
+        fine = run_conversion(options, out, c, conversion, progress, &rules, err);
     rules_release(&rules);
     heft_convert_free(conversion);
     return fine;
@@ -290,10 +291,10 @@ static bool convert(const struct options *options, struct out *out, struct heft_
 static bool check_output(const struct options *options, struct heft_error *err)
 {
     if (!options->output)
-        return usage_error(err, "convert: -o PATH is wanted");
+        return usage_error(err, "convert: no output; give -o PATH");
     if (strcmp(options->output, "-") == 0)
-        return usage_error(err,
-                           "convert: -o - : what it writes are files; ./- is one of that name");
+        return usage_error(
+            err, "convert: cannot write to standard output; use -o ./- for a file named '-'");
     return true;
 }
 
@@ -308,7 +309,7 @@ int cmd_convert(const struct options *options, struct out *out)
     progress_begin(&progress, options, "convert");
     fine = check_output(options, &err);
     c = fine ? open_inputs(options, 0, &err) : NULL;
-    fine = c && convert(options, out, c, &progress, &status, &err);
+    fine = c && convert_inputs(options, out, c, &progress, &status, &err);
     heft_close(c);
     hint_convert(&err);
     return fine ? status : report_error(&err);

@@ -1,4 +1,4 @@
-/* cmd_decode.c: files of ids → text. */
+/* cmd_decode.c: decodes files of ids to text. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/progress.h"
@@ -18,7 +18,8 @@ static bool each_text(void *ctx, const char *text, size_t n)
     return out->error == 0 && !progress_interrupted();
 }
 
-/* An interrupted decoding is an output that cannot be written, of which whoever closes it tells. */
+/* Stops when the output fails or a signal arrives; the error is reported when the output is
+ * closed. */
 static bool decode_all(const struct options *options, const struct heft_vocab *v, struct out *out,
                        struct heft_error *err)
 {
@@ -31,8 +32,8 @@ static bool decode_all(const struct options *options, const struct heft_vocab *v
            out->error != 0;
 }
 
-static bool decode(const struct options *options, const struct heft_vocab *v, struct out *out,
-                   struct heft_error *err)
+static bool decode_inputs(const struct options *options, const struct heft_vocab *v,
+                          struct out *out, struct heft_error *err)
 {
     struct target target;
 
@@ -46,7 +47,7 @@ int cmd_decode(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct heft_vocab *const v = vocabulary_open(options, true, &err);
-    const bool fine = v && decode(options, v, out, &err);
+    const bool fine = v && decode_inputs(options, v, out, &err);
 
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);

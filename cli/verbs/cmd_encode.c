@@ -1,4 +1,4 @@
-/* cmd_encode.c: text → files of tokens; and how many there would be (count). */
+/* cmd_encode.c: encodes text to files of tokens, or only counts the tokens (count). */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/progress.h"
@@ -33,11 +33,11 @@ static bool fraction_of(const struct options *options, double *fraction, struct 
     if (!options->val_fraction ||
         (end != options->val_fraction && !*end && *fraction >= 0 && *fraction < 1))
         return true;
-    return usage_error(err, "--val-fraction %s: a number from 0 to below 1 is allowed",
+    return usage_error(err, "--val-fraction %s: expected a number from 0 to below 1",
                        options->val_fraction);
 }
 
-/* A line of JSON for each line that was skipped. */
+/* Writes one line of JSON for each skipped line. */
 static bool put_reject(void *ctx, const char *file, uint64_t line, const char *reason)
 {
     struct out *const out = ctx;
@@ -52,7 +52,7 @@ static bool put_reject(void *ctx, const char *file, uint64_t line, const char *r
     return out->error == 0;
 }
 
-/* Tokens go to standard output, and nothing else does. */
+/* Whether tokens go to standard output; then nothing else may be printed there. */
 static bool is_stream(const struct options *options)
 {
     return options->output && strcmp(options->output, "-") == 0;
@@ -66,7 +66,7 @@ static bool put_tokens(void *ctx, const void *bytes, size_t n)
     return out->error == 0;
 }
 
-/* rejects: NULL where they are only counted. */
+/* Counts skipped lines; writes them to `rejects` unless it is NULL. */
 static struct heft_encoding *make_plan(const struct options *options, struct out *out,
                                        const struct heft_vocab *v, struct progress *progress,
                                        struct out *rejects, struct heft_error *err)
@@ -107,7 +107,7 @@ static struct heft_encoding *make_plan(const struct options *options, struct out
     return heft_encode_plan(v, options->inputs.items, options->inputs.n, &how, err);
 }
 
-/* Whether a part of the path between slashes is **. */
+/* Whether a component of the path is **. */
 static bool has_below(const char *path)
 {
     for (const char *p = path; (p = strstr(p, "**")) != NULL; p += 2)
@@ -116,20 +116,22 @@ static bool has_below(const char *path)
     return false;
 }
 
-/* glob.glob without recursive=True, as encode.py calls it, takes ** for *. */
+/* Notes a ** in a pattern: glob.glob without recursive=True, as encode.py calls it, treats it as
+ * *. */
 static void note_inputs(const struct options *options)
 {
     struct stat status;
 
     for (size_t i = 0; i < options->inputs.n; i++)
         if (has_below(options->inputs.items[i]) && stat(options->inputs.items[i], &status) != 0) {
-            report_note(options, "%s: ** crosses folders; encode.py takes it for *",
+            report_note(options,
+                        "%s: ** matches any number of directories here; encode.py treats it as *",
                         options->inputs.items[i]);
             return;
         }
 }
 
-/* Options for texts, where all inputs are arrays of ids that are passed on. */
+/* Notes options for texts if all inputs are arrays of ids, which are copied. */
 static void note_textless(const struct options *options)
 {
     const struct {
@@ -144,7 +146,7 @@ static void note_textless(const struct options *options)
             report_note(options, "%s has no effect: no text was read", of_texts[i].option);
 }
 
-/* What may be other than it was meant, once texts were read. */
+/* Notes on texts that may not be what the user meant to encode. */
 static void note_run(const struct options *options, const struct heft_encoding *e)
 {
     struct heft_encode_summary sum;
@@ -156,8 +158,9 @@ static void note_run(const struct options *options, const struct heft_encoding *
         report_note(options, "%llu lines were skipped%s", (unsigned long long)sum.rejected,
                     options->output && !options->rejects ? " (--rejects FILE lists them)" : "");
     if (sum.looks_like)
-        report_note(options, "texts look like %s, and are taken as they stand%s", sum.looks_like,
-                    strstr(sum.looks_like, "JSON") ? " (--jsonl KEY takes the text of a key)" : "");
+        report_note(options, "texts look like %s, and are encoded as plain text%s", sum.looks_like,
+                    strstr(sum.looks_like, "JSON") ? " (--jsonl KEY encodes the text of a key)"
+                                                   : "");
     if (options->output && !options->eot && sum.documents > 1 && heft_encode_width(e) != 8 &&
         strcmp(heft_encode_format(e), "megatron") != 0)
         report_note(options,
@@ -181,7 +184,7 @@ static void put_each(const struct options *options, struct out *out, const struc
 
 /* ---- encode --------------------------------------------------------------------------------- */
 
-/* Options of which this output has nothing. */
+/* Notes options that have no effect on this output. */
 static void note_idle(const struct options *options, const struct heft_encoding *e)
 {
     const bool is_id = options->eot && strcmp(options->eot, "id") == 0;
@@ -190,18 +193,18 @@ static void note_idle(const struct options *options, const struct heft_encoding 
     const bool is_text = !is_megatron && (!options->eot || strcmp(options->eot, "text") == 0);
 
     if (options->checkpoint > 0 && is_stream(options))
-        report_note(options, "--checkpoint has no effect: a stream cannot be gone on with");
+        report_note(options, "--checkpoint has no effect: a stream cannot be resumed");
     if (options->eot_token && !is_id)
         report_note(options, "--eot-token has no effect without --eot id");
     if (options->eot_each && !is_npz)
-        report_note(options, "--eot-each has no effect: in %s the id ends each document",
+        report_note(options, "--eot-each has no effect: in %s the id ends each document anyway",
                     heft_encode_format(e));
     if (options->has_combine && !is_npz && !is_text)
         report_note(options, "--combine has no effect: %s has no arrays of several documents",
                     heft_encode_format(e));
 }
 
-/* X.idx, which readers of Megatron's files take for the index of X.bin. */
+/* Notes an existing X.idx: readers of Megatron's format would use it as the index of X.bin. */
 static void note_index(const struct options *options, const struct heft_encoding *e)
 {
     const char *const path = heft_encode_output(e, 0);
@@ -217,17 +220,17 @@ static void note_index(const struct options *options, const struct heft_encoding
         return;
     memcpy(index + n - 4, ".idx", 4);
     if (stat(index, &status) == 0)
-        report_note(options, "%s: is there already, and will not be the index of %s", index, path);
+        report_note(options, "%s: exists, but is not the index of %s", index, path);
     free(index);
 }
 
-/* What a reader of the output would not expect. */
+/* Notes on what a reader of the output may not expect. */
 static void note_plan(const struct options *options, const struct heft_encoding *e)
 {
     note_idle(options, e);
     note_index(options, e);
     if (heft_encode_width(e) == 4 && !options->id_dtype)
-        report_note(options, "ids have 4 bytes: not all that may be written are below 65536");
+        report_note(options, "ids are written as 4 bytes each: some may be above 65535");
 }
 
 static void list_files(struct out *out, const struct heft_encoding *e, bool json,
@@ -245,7 +248,7 @@ static void list_files(struct out *out, const struct heft_encoding *e, bool json
     }
 }
 
-static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
+static void print_plan(struct out *out, const struct heft_encoding *e, bool json)
 {
     if (!json) {
         list_files(out, e, false, heft_encode_input);
@@ -267,16 +270,16 @@ static void tell_dry(struct out *out, const struct heft_encoding *e, bool json)
     out_char(out, '\n');
 }
 
-static void tell_done(const struct options *options, struct out *out, const struct heft_encoding *e,
-                      const struct progress *progress)
+static void print_written(const struct options *options, struct out *out,
+                          const struct heft_encoding *e, const struct progress *progress)
 {
     struct heft_encode_summary sum;
 
     heft_encode_summarize(e, &sum);
     if (options->val_fraction && strtod(options->val_fraction, NULL) > 0 && sum.val_tokens == 0)
-        report_note(options, "nothing is there for validation: documents (with --eot text and in "
-                             "npz arrays of --combine characters) stay whole, and there are too "
-                             "few");
+        report_note(options,
+                    "the validation file is empty: documents (with --eot text and in npz, arrays "
+                    "of --combine characters) are not split, and there are too few of them");
     if (is_stream(options))
         return;
     if (!options->json) {
@@ -318,15 +321,16 @@ static bool encode_to(const struct options *options, struct out *out, const stru
         note_plan(options, e);
     fine = fine && reject_list_check(options, e, err);
     if (fine && options->dry_run) {
-        tell_dry(out, e, options->json);
+        print_plan(out, e, options->json);
     } else if (fine) {
         progress_catch();
-        fine = heft_encode_run(e, err) || (is_stream(options) && out->error != 0); /* main tells */
+        fine = heft_encode_run(e, err) || (is_stream(options) && out->error != 0); /* main reports
+                                                                                    * it */
         progress_end(progress);
         if (fine)
             note_run(options, e);
         if (fine)
-            tell_done(options, out, e, progress);
+            print_written(options, out, e, progress);
     }
     heft_encode_free(e);
     return fine;
@@ -335,16 +339,20 @@ static bool encode_to(const struct options *options, struct out *out, const stru
 static bool check_rejects(const struct options *options, struct heft_error *err)
 {
     if (strcmp(options->rejects, "-") == 0)
-        return usage_error(err, "--rejects - : the list is a file; ./- is one of that name");
+        return usage_error(
+            err,
+            "--rejects: cannot write to standard output; use --rejects ./- for a file named '-'");
     if (!options->errors || strcmp(options->errors, "skip") != 0)
-        return usage_error(err, "--rejects lists what --errors skip leaves out");
+        return usage_error(err,
+                           "--rejects lists the lines that --errors skip skips; add --errors skip");
     return !options->resume ||
-           usage_error(err, "--rejects lists one run's lines: not with --resume");
+           usage_error(err, "--rejects and --resume cannot be combined: the list is of one run");
 }
 
-/* The list of lines gets its name after the output has. */
-static bool encode(const struct options *options, struct out *out, const struct heft_vocab *v,
-                   struct progress *progress, struct heft_error *err)
+/* Closes the list of rejected lines after the output is complete. */
+static bool encode_inputs(const struct options *options, struct out *out,
+                          const struct heft_vocab *v, struct progress *progress,
+                          struct heft_error *err)
 {
     struct options beside = *options;
     struct target list;
@@ -366,11 +374,12 @@ int cmd_encode(const struct options *options, struct out *out)
     bool fine;
 
     progress_begin(&progress, options, "encode");
-    fine = options->output ? true : usage_error(&err, "encode: -o PATH is wanted");
+    fine = options->output ? true : usage_error(&err, "encode: no output; give -o PATH");
     if (fine && is_stream(options) && options->json && !options->dry_run)
-        fine = usage_error(&err, "--json: with -o - standard output has the tokens");
+        fine =
+            usage_error(&err, "--json cannot be combined with -o -: both write to standard output");
     v = fine ? vocabulary_open(options, false, &err) : NULL;
-    fine = v && encode(options, out, v, &progress, &err);
+    fine = v && encode_inputs(options, out, v, &progress, &err);
     progress_end(&progress);
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);
@@ -378,7 +387,7 @@ int cmd_encode(const struct options *options, struct out *out)
 
 /* ---- count ---------------------------------------------------------------------------------- */
 
-static void tell_each(const struct options *options, struct out *out, const struct heft_encoding *e)
+static void note_each(const struct options *options, struct out *out, const struct heft_encoding *e)
 {
     size_t width = 1;
 
@@ -397,8 +406,8 @@ static void tell_each(const struct options *options, struct out *out, const stru
     }
 }
 
-static void tell_count_json(const struct options *options, struct out *out,
-                            const struct heft_encoding *e)
+static void print_count_json(const struct options *options, struct out *out,
+                             const struct heft_encoding *e)
 {
     struct heft_encode_summary sum;
 
@@ -416,8 +425,8 @@ static void tell_count_json(const struct options *options, struct out *out,
     out_char(out, '\n');
 }
 
-static bool count(const struct options *options, struct out *out, const struct heft_vocab *v,
-                  struct progress *progress, struct heft_error *err)
+static bool count_inputs(const struct options *options, struct out *out, const struct heft_vocab *v,
+                         struct progress *progress, struct heft_error *err)
 {
     struct heft_encoding *const e = make_plan(options, out, v, progress, NULL, err);
     struct heft_encode_summary sum;
@@ -432,9 +441,9 @@ static bool count(const struct options *options, struct out *out, const struct h
         note_run(options, e);
         heft_encode_summarize(e, &sum);
         if (options->json) {
-            tell_count_json(options, out, e);
+            print_count_json(options, out, e);
         } else if (options->each) {
-            tell_each(options, out, e);
+            note_each(options, out, e);
         } else {
             out_u64(out, sum.tokens);
             out_char(out, '\n');
@@ -453,7 +462,7 @@ int cmd_count(const struct options *options, struct out *out)
 
     progress_begin(&progress, options, "count");
     v = vocabulary_open(options, false, &err);
-    fine = v && count(options, out, v, &progress, &err);
+    fine = v && count_inputs(options, out, v, &progress, &err);
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);
 }

@@ -1,4 +1,4 @@
-/* cmd_explain.c: the map of every range of bytes. */
+/* cmd_explain.c: prints a map of the file: every range of bytes and its meaning. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -49,7 +49,7 @@ static void explain_line(struct out *out, const struct heft_segment *segment, si
         out_plain(out);
     if (segment->overlaps) {
         out_style(out, OUT_BAD);
-        out_text(out, ", overlaps what stands before it");
+        out_text(out, ", overlaps the range before it");
         out_plain(out);
     }
     out_char(out, '\n');
@@ -79,20 +79,19 @@ static void explain_text(struct out *out, const struct heft_checkpoint *c,
     }
 }
 
-/* Options that mean nothing for the map. */
+/* Refuses options that have no meaning for the map. */
 static bool is_map(const struct options *options, struct heft_error *err)
 {
     if (options->vocab || options->unicode)
-        return usage_error(err, "explain: --vocab and --unicode go with --tokens");
+        return usage_error(err, "explain: --vocab and --unicode need --tokens");
     if (options->tag_set)
-        return usage_error(err, "explain: --tag-set goes with --restore");
+        return usage_error(err, "explain: --tag-set needs --restore");
     if (!options->state && !options->at && !options->range && !options->record && !options->jsonl)
         return true;
-    return usage_error(err,
-                       "explain: --state, --at, --range, --record and --jsonl go with --trace");
+    return usage_error(err, "explain: --state, --at, --range, --record and --jsonl need --trace");
 }
 
-static int explain(const struct options *options, struct out *out)
+static int explain_input(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
@@ -111,22 +110,23 @@ int cmd_explain(const struct options *options, struct out *out)
     struct heft_error err = {0};
 
     if (options->tokens && (options->inputs.n || options->trace)) {
-        usage_error(&err, "explain: --tokens explains the text that follows it, and no INPUT");
+        usage_error(&err, "explain: --tokens TEXT takes no INPUT");
         return report_error(&err);
     }
     if (options->tokens)
         return cmd_explain_tokens(options, out);
     if (options->inputs.n == 0) {
-        usage_error(&err, "explain: wanted: heft explain INPUT, or heft explain --tokens TEXT");
+        usage_error(&err,
+                    "explain: no input; usage: heft explain INPUT, or heft explain --tokens TEXT");
         return report_error(&err);
     }
     if (options->trace && options->restore) {
-        usage_error(&err, "explain: --trace and --restore explain different things");
+        usage_error(&err, "explain: --trace and --restore cannot be combined");
         return report_error(&err);
     }
     if (options->trace)
         return cmd_trace(options, out);
     if (options->restore)
         return cmd_restore(options, out);
-    return is_map(options, &err) ? explain(options, out) : report_error(&err);
+    return is_map(options, &err) ? explain_input(options, out) : report_error(&err);
 }

@@ -1,4 +1,4 @@
-/* cmd_explain_tokens.c: how a text becomes tokens: words, merges in order, ids. */
+/* cmd_explain_tokens.c: prints how a text is encoded: pre-tokens, merges in order, ids. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SHOWN_SYMBOLS = 48 }; /* a longer word's symbols are not repeated after each merge */
+enum { SHOWN_SYMBOLS = 48 }; /* symbols of a longer word are not printed after each merge */
 
 struct showing {
     struct out *out;
@@ -17,7 +17,7 @@ struct showing {
     uint32_t symbols[SHOWN_SYMBOLS];
 };
 
-/* A blank would be lost between symbols. */
+/* A space is printed as ␣: it could not be seen between symbols. */
 static size_t put_bytes(struct out *out, const char *text, size_t n)
 {
     size_t width = 0;
@@ -102,7 +102,7 @@ static bool show_word(void *ctx, const struct heft_word *word)
     out_char(out, '\n');
     put_merges(s, word);
     if (word->is_whole)
-        out_text(out, "    the word is a token: taken whole, nothing merges\n");
+        out_text(out, "    the word is a token: encoded as a whole, without merges\n");
     out_text(out, word->n_ids == 1 ? "    id              " : "    ids             ");
     for (size_t i = 0; i < word->n_ids; i++) {
         if (i)
@@ -165,7 +165,7 @@ static bool json_word(void *ctx, const struct heft_word *word)
     return out->error == 0;
 }
 
-static bool explain(const struct options *options, struct showing *s, struct heft_error *err)
+static bool explain_text(const struct options *options, struct showing *s, struct heft_error *err)
 {
     const char *const text = options->tokens;
     const size_t n = strlen(text);
@@ -188,13 +188,13 @@ static bool explain(const struct options *options, struct showing *s, struct hef
     return fine;
 }
 
-/* A reader that went away ends the words early, and is no trouble. */
+/* Stops early if the reader has closed the pipe; this is not an error. */
 int cmd_explain_tokens(const struct options *options, struct out *out)
 {
     struct heft_error err = {0};
     struct heft_vocab *const v = vocabulary_open(options, false, &err);
     struct showing s = {.out = out, .v = v};
-    const bool fine = v && (explain(options, &s, &err) || out->error);
+    const bool fine = v && (explain_text(options, &s, &err) || out->error);
 
     heft_vocab_close(v);
     return fine ? EXIT_SOUND : report_error(&err);

@@ -1,4 +1,4 @@
-/* cmd_get.c: one tensor, a slice of it, a blob or a value, by name. */
+/* cmd_get.c: prints or writes one tensor, a slice of it, a blob or a value, by name. */
 #include "output/differing.h"
 #include "main/options.h"
 #include "main/hints.h"
@@ -41,7 +41,7 @@ static bool to_stdout(const struct options *options)
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/* A glob that matches this name and no other. NULL: no memory. */
+/* Escapes a name to a glob that matches only this name. NULL if memory runs out. */
 static char *exact_glob(const struct heft_tensor *t)
 {
     char *const glob = malloc(2 * t->name_len + 1);
@@ -99,7 +99,7 @@ static bool write_tensor(struct request *r, struct heft_error *err)
     return fine;
 }
 
-/* The end that each_piece has made: whoever closes the output tells why. */
+/* Ends the pieces when the output fails; the error is reported when the output is closed. */
 static bool is_cut_short(const struct heft_error *err)
 {
     return err->code == HEFT_CANCELLED;
@@ -118,12 +118,12 @@ static bool stream_cast(struct request *r, struct heft_error *err)
     uint64_t beyond = 0;
     enum heft_dtype as;
     if (!heft_dtype_named(o->cast, &as))
-        return usage_error(err, "--cast %s: no such dtype", o->cast);
+        return usage_error(err, "--cast %s: unknown dtype", o->cast);
     if (!heft_tensor_stream_as(r->c, r->index, r->ranges, r->n_ranges, as, each_piece, r->out,
                                &beyond, err))
         return is_cut_short(err);
     if (beyond)
-        report_note(o, "%" PRIu64 " finite value%s beyond what %s holds", beyond,
+        report_note(o, "%" PRIu64 " finite value%s out of range for %s", beyond,
                     beyond == 1 ? " is" : "s are", heft_dtype_name(as));
     return true;
 }
@@ -132,7 +132,8 @@ static bool stream_tensor(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     if (r->out->terminal)
-        return usage_error(err, "%s is a tensor: its bytes are not for a terminal",
+        return usage_error(err,
+                           "%s is a tensor: refusing to write its bytes to a terminal; use -o FILE",
                            o->inputs.items[o->inputs.n - 1]);
     if (!o->no_verify && !o->slice && !heft_tensor_check(r->c, r->index, err))
         return false;
@@ -157,12 +158,12 @@ static bool put_strings(struct request *r, struct out *out, struct heft_error *e
     return json_strings(out, r->c, r->index, err);
 }
 
-/* As JSON, where it is not said where the bytes go. */
+/* Prints a tensor of strings as JSON unless -o names a file. */
 static bool get_strings(struct request *r, struct heft_error *err)
 {
     struct target target;
     if (r->options->slice)
-        return usage_error(err, "--slice is not for strings");
+        return usage_error(err, "--slice cannot be applied to strings");
     if (!r->options->output || to_stdout(r->options))
         return put_strings(r, r->out, err);
     return target_open(&target, r->options, err) &&
@@ -178,7 +179,7 @@ static bool get_tensor(struct request *r, struct heft_error *err)
     if (o->json)
         return usage_error(err, "--json is for values; %s is a tensor", name);
     if (!o->output)
-        return usage_error(err, "%s is a tensor: say where it goes, -o FILE.npy, -o FILE or -o -",
+        return usage_error(err, "%s is a tensor: no output; give -o FILE.npy, -o FILE or -o -",
                            name);
     if (o->slice && !heft_slice_parse(r->c, r->index, o->slice, r->ranges, &r->n_ranges, err))
         return false;
@@ -245,20 +246,20 @@ static bool get_blob(struct request *r, struct heft_error *err)
     const struct options *const o = r->options;
     const char *const name = o->inputs.items[o->inputs.n - 1];
     if (o->json || o->slice || o->cast)
-        return usage_error(err, "--%s is not for bytes, and %s is a blob",
+        return usage_error(err, "--%s cannot be applied to a blob, and %s is one",
                            o->json    ? "json"
                            : o->slice ? "slice"
                                       : "cast",
                            name);
     if (!o->output || (to_stdout(o) && r->out->terminal))
-        return usage_error(err, "%s is a blob: say where its bytes go, -o FILE or -o -", name);
+        return usage_error(err, "%s is a blob: no output; give -o FILE or -o -", name);
     return to_stdout(o) ? put_blob(r, r->out, err) : write_blob(r, err);
 }
 
 /* ---- by name -------------------------------------------------------------------------------- */
 
-/* Of a tensor that cannot be read there may be values, scales for one: they are not what was asked
- * for. */
+/* Reports a tensor that cannot be read. There may be values of the same name, such as scales, but
+ * the tensor was asked for. */
 static bool is_unread(const struct request *r, const char *name, struct heft_error *err)
 {
     struct heft_unread unread;
@@ -272,7 +273,7 @@ static bool is_unread(const struct request *r, const char *name, struct heft_err
     return false;
 }
 
-/* Metadata that may record a dropped tensor of that name. */
+/* Finds metadata that may record a dropped tensor of that name. */
 static bool is_recorded(const struct request *r, const char *name, struct heft_error *err)
 {
     struct heft_metadata pair;
@@ -280,17 +281,16 @@ static bool is_recorded(const struct request *r, const char *name, struct heft_e
 
     for (size_t k = 0; heft_metadata_at(r->c, k, &pair); k++)
         if (!strcmp(pair.key, name) && heft_tensor_find(r->c, pair.value, pair.value_len, &i)) {
-            usage_error(
-                err,
-                "no tensor is named %s; the metadata says %s = %s: it may be a part of that "
-                "tensor, of a shape that is not known",
-                name, name, pair.value);
+            usage_error(err,
+                        "there is no tensor %s; the metadata says %s = %s: it may be a part of "
+                        "that tensor, whose shape is unknown",
+                        name, name, pair.value);
             return true;
         }
     return false;
 }
 
-/* Whether the object graph calls a tensor so, where names are the keys of a bundle. */
+/* Whether the object graph has a tensor of that name, if names are the keys of a bundle. */
 static bool is_object_name(const struct request *r, const char *name)
 {
     const char *const format = heft_format(r->c);
@@ -319,7 +319,7 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
     size_t n;
 
     if (heft_lack_at(r->c, 0, &lack)) {
-        usage_error(err, "%s is not there: %s", name, lack.text);
+        usage_error(err, "%s is missing: %s", name, lack.text);
         err->code = HEFT_MALFORMED;
         snprintf(err->file, sizeof err->file, "%s", lack.file ? lack.file : "");
         return false;
@@ -328,8 +328,8 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
         return false;
     if (is_object_name(r, name))
         return usage_error(err,
-                           "no key of the bundle is named %s; the object graph has it: "
-                           "--names objects",
+                           "the bundle has no key %s, but its object graph has an object of that "
+                           "name; use --names objects",
                            name);
     n = near_tensors(r->c, name, near);
     for (size_t i = 0; i < n && heft_tensor_at(r->c, near[i], &t); i++) {
@@ -341,11 +341,11 @@ static bool unknown_name(const struct request *r, const char *name, struct heft_
         }
         used += (size_t)more;
     }
-    return usage_error(err, "no tensor or value is named %s%s%s", name, near_names,
+    return usage_error(err, "there is no tensor or value %s%s%s", name, near_names,
                        *near_names ? "?" : "");
 }
 
-static bool get(struct request *r, struct heft_error *err)
+static bool get_named(struct request *r, struct heft_error *err)
 {
     const struct options *const o = r->options;
     const char *const given = o->inputs.items[o->inputs.n - 1];
@@ -377,7 +377,7 @@ static bool get(struct request *r, struct heft_error *err)
     return fine;
 }
 
-/* "get NAME FILE" for "get FILE NAME". */
+/* Detects swapped arguments: "get NAME FILE" instead of "get FILE NAME". */
 static void hint_order(const struct options *options, struct heft_error *err)
 {
     const char *const *const items = options->inputs.items;
@@ -395,7 +395,7 @@ int cmd_get(const struct options *options, struct out *out)
     request.c = open_inputs(options, 1, &err);
     if (!request.c)
         hint_order(options, &err);
-    fine = request.c && get(&request, &err);
+    fine = request.c && get_named(&request, &err);
     if (fine) {
         report_lacks(options, request.c);
         report_left(options, request.c);

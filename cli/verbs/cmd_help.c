@@ -1,4 +1,4 @@
-/* cmd_help.c: help, made from the tables of verbs.c. */
+/* cmd_help.c: prints help from the tables of verbs.c. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -73,13 +73,13 @@ static void put_formats(struct out *out)
 
 static void help_all(struct out *out)
 {
-    out_text(out, "heft opens the file a machine-learning model was saved in, without running "
-                  "anything in it.\n\n"
-                  "  heft model.pth                                what it is and holds\n"
-                  "  heft ls model.pth                             a line a tensor\n"
-                  "  heft convert model.pth -o model.safetensors\n"
-                  "  heft scan download.bin                        what unpickling it would run\n"
-                  "\nUsage: heft [VERB] INPUT… [options]\n\n");
+    out_text(out,
+             "heft reads files of machine-learning models without executing anything in them.\n\n  "
+             "heft model.pth                                summary: format, tensors, values\n  "
+             "heft ls model.pth                             one line per tensor\n"
+             "  heft convert model.pth -o model.safetensors\n"
+             "  heft scan download.bin                        what loading it would execute\n"
+             "\nUsage: heft [VERB] INPUT… [options]\n\n");
     for (const struct verb *v = verbs; v->name; v++) {
         out_text(out, "  ");
         out_text(out, v->name);
@@ -88,9 +88,10 @@ static void help_all(struct out *out)
         out_char(out, '\n');
     }
     put_formats(out);
-    out_text(out, "\nINPUT is a file, a folder of shards, an index.json, or several shard files.\n"
-                  "Exit status: 0 done, sound; 1 the answer is no; 2 trouble.\n"
-                  "heft VERB --help says more; so does man heft.\n");
+    out_text(out,
+             "\nINPUT is a file, a directory of shards, an index.json, or several shard files.\n"
+             "Exit status: 0 success, or a positive answer; 1 a negative answer; 2 an error.\n"
+             "See also: heft VERB --help, man heft.\n");
 }
 
 int cmd_help(const struct options *options, struct out *out)
@@ -108,7 +109,7 @@ int cmd_help(const struct options *options, struct out *out)
     } else if (verb) {
         help_verb(out, verb);
     } else {
-        usage_error(&err, "help: no verb '%s' (heft help lists them)", name);
+        usage_error(&err, "help: there is no verb '%s'; heft help lists the verbs", name);
         return report_error(&err);
     }
     return EXIT_SOUND;

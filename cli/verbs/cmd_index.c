@@ -1,4 +1,5 @@
-/* cmd_index.c: explain --trace of a TensorFlow checkpoint: its index, block by block, entry by entry.
+/* cmd_index.c: explain --trace of a TensorFlow checkpoint: prints its index, block by block and
+ * entry by entry.
  *
  *     block at 0x0
  *     0x00  shared 0  key ""   value 6   header: num_shards 1, …
@@ -79,7 +80,7 @@ static bool take_entry(void *ctx, const struct heft_index_entry *e)
     return x->out->error == 0;
 }
 
-static void finish(struct indexing *x)
+static void finish_document(struct indexing *x)
 {
     struct out *const out = x->out;
 
@@ -109,9 +110,9 @@ bool walk_index(const struct options *options, struct out *out, int *status)
     if (!is_index)
         return false;
     if (x.entries)
-        finish(&x);
+        finish_document(&x);
     if (!ok)
-        out_flush(out); /* the entries go before the error */
+        out_flush(out); /* the entries are printed before the error */
     *status = ok ? EXIT_SOUND : report_error(&err);
     return true;
 }

@@ -1,4 +1,4 @@
-/* cmd_info.c: what a checkpoint is, in a page. */
+/* cmd_info.c: prints a summary of a checkpoint. */
 #include "output/danger.h"
 #include "output/differing.h"
 #include "main/options.h"
@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files, ties and unreadable tensors are named up to this many, unless --all. */
+/* Most files, ties and unreadable tensors that are listed, unless --all. */
 enum { MAX_NAMED = 12, MAX_VALUE = 200, MAX_BELOW = 16, LABEL_WIDTH = 14 };
 
 struct tally {
     uint64_t tensors, parameters, bytes;
 };
 
-/* A row that shares its storage. */
+/* A tensor that shares its storage with others. */
 struct view {
     uint64_t storage, bytes, stored;
 };
 
-/* Tensors below one key of the top: of a training checkpoint the model, the optimizer … */
+/* Tensors below one top-level key: in a training checkpoint the model, the optimizer … */
 struct group {
     const char *key; /* within a tensor's name */
     size_t key_len;
@@ -33,14 +33,14 @@ struct group {
 struct summary {
     struct tally total, dtypes[HEFT_DTYPE_COUNT];
     struct group groups[MAX_BELOW];
-    size_t n_groups; /* MAX_BELOW + 1: too many to be told */
+    size_t n_groups; /* MAX_BELOW + 1: too many to list */
     uint64_t shared_storages, shared_tensors, saved;
     uint64_t storage_bytes, used_bytes; /* of the whole checkpoint */
-    struct view *views;                 /* of rows that share their storage */
+    struct view *views;                 /* of tensors that share their storage */
     size_t n_views;
 };
 
-static uint64_t elements(const struct heft_tensor *t)
+static uint64_t count_elements(const struct heft_tensor *t)
 {
     uint64_t n = 1;
     for (unsigned i = 0; i < t->rank; i++)
@@ -51,18 +51,18 @@ static uint64_t elements(const struct heft_tensor *t)
     return n;
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The group of a tensor; NULL once there are too many. */
+/* Group of a tensor; NULL if there are too many groups. */
 static struct tally *find_group(struct summary *s, const char *name)
 {
     const size_t n = strcspn(name, ".");
     if (s->n_groups > MAX_BELOW)
         return NULL;
-    for (size_t i = s->n_groups; i-- > 0;) /* tensors of a group stand together */
+    for (size_t i = s->n_groups; i-- > 0;) /* tensors of a group are consecutive */
         if (s->groups[i].key_len == n && memcmp(s->groups[i].key, name, n) == 0)
             return &s->groups[i].tally;
     if (s->n_groups++ == MAX_BELOW)
@@ -74,11 +74,11 @@ static struct tally *find_group(struct summary *s, const char *name)
 static void count_row(struct summary *s, const struct heft_tensor *t)
 {
     struct tally *const of_all[] = {&s->total, &s->dtypes[t->dtype], find_group(s, t->name)};
-    const uint64_t n = elements(t);
+    const uint64_t n = count_elements(t);
     for (size_t i = 0; i < 3 && of_all[i]; i++) {
         of_all[i]->tensors++;
-        of_all[i]->parameters = add(of_all[i]->parameters, n);
-        of_all[i]->bytes = add(of_all[i]->bytes, t->bytes);
+        of_all[i]->parameters = add_saturated(of_all[i]->parameters, n);
+        of_all[i]->bytes = add_saturated(of_all[i]->bytes, t->bytes);
     }
     if (t->storage >= 0)
         s->views[s->n_views++] = (struct view){(uint64_t)t->storage, t->bytes, t->stored_bytes};
@@ -90,19 +90,19 @@ static int by_storage(const void *a, const void *b)
     return (x->storage > y->storage) - (x->storage < y->storage);
 }
 
-/* Views of one storage: what they would take apart. */
+/* Views of one storage: their total size if each were written separately. */
 static void count_storage(struct summary *s, const struct view *views, size_t n)
 {
     uint64_t apart = 0;
     for (size_t i = 0; i < n; i++)
-        apart = add(apart, views[i].bytes);
+        apart = add_saturated(apart, views[i].bytes);
     s->shared_storages++;
     s->shared_tensors += n;
     if (apart > views[0].stored)
-        s->saved = add(s->saved, apart - views[0].stored);
+        s->saved = add_saturated(s->saved, apart - views[0].stored);
 }
 
-static bool summarize(struct summary *s, const struct rows *rows, struct heft_error *err)
+static bool summarize_tensors(struct summary *s, const struct rows *rows, struct heft_error *err)
 {
     struct heft_tensor t;
     size_t shared = 0;
@@ -173,7 +173,7 @@ static void json_unread(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
-/* Where there are any. */
+/* Prints nothing if there are none. */
 static void json_blobs(struct out *out, const struct heft_checkpoint *c)
 {
     struct heft_blob blob;
@@ -189,7 +189,7 @@ static void json_blobs(struct out *out, const struct heft_checkpoint *c)
     json_close(out, ']');
 }
 
-/* What the files refer to and do not hold: member of --json only where there is any. */
+/* Writes what the files refer to but do not contain; the member is absent if there is nothing. */
 static void json_lacks(struct out *out, const struct heft_checkpoint *c)
 {
     struct heft_finding lack;
@@ -243,7 +243,7 @@ static bool info_json(struct out *out, const struct heft_checkpoint *c, const st
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-static void label(struct out *out, const char *text)
+static void put_label(struct out *out, const char *text)
 {
     out_text(out, text);
     out_fill(out, ' ', LABEL_WIDTH - strlen(text));
@@ -267,12 +267,12 @@ static void print_bytes(struct out *out, uint64_t bytes)
     }
 }
 
-/* "… 12 more" under a label, where the list is cut. */
-static bool cut(struct out *out, size_t shown, size_t n, bool all)
+/* Prints "… 12 more" if a list is truncated. */
+static bool put_more_line(struct out *out, size_t shown, size_t n, bool all)
 {
     if (all || shown < MAX_NAMED || n <= MAX_NAMED + 1)
         return false;
-    label(out, "");
+    put_label(out, "");
     out_text(out, "… ");
     out_u64(out, n - shown);
     out_text(out, " more\n");
@@ -283,8 +283,8 @@ static void print_files(struct out *out, const struct heft_checkpoint *c, bool a
 {
     const size_t n = heft_file_count(c);
     struct heft_file file;
-    for (size_t i = 0; !cut(out, i, n, all) && heft_file_at(c, i, &file); i++) {
-        label(out, i ? "" : n == 1 ? "file" : "files");
+    for (size_t i = 0; !put_more_line(out, i, n, all) && heft_file_at(c, i, &file); i++) {
+        put_label(out, i ? "" : n == 1 ? "file" : "files");
         (void)out_name(out, file.path, strlen(file.path));
         out_text(out, "  ");
         out_size(out, file.bytes);
@@ -302,13 +302,14 @@ static void print_tally(struct out *out, const struct tally *tally)
     out_char(out, '\n');
 }
 
-/* A line a key of the top, where values stand beside the tensors: what is model, what optimizer. */
+/* Prints one line per top-level key if there are values beside the tensors, as in a training
+ * checkpoint. */
 static void print_groups(struct out *out, const struct summary *s)
 {
     if (s->n_groups < 2 || s->n_groups > MAX_BELOW)
         return;
     for (size_t i = 0; i < s->n_groups; i++) {
-        label(out, i ? "" : "below");
+        put_label(out, i ? "" : "below");
         (void)out_name(out, s->groups[i].key, s->groups[i].key_len);
         out_text(out, "  ");
         print_tally(out, &s->groups[i].tally);
@@ -322,7 +323,7 @@ static void print_dtypes(struct out *out, const struct summary *s)
         const struct tally *const tally = &s->dtypes[i];
         if (!tally->tensors)
             continue;
-        label(out, first ? "dtypes" : "");
+        put_label(out, first ? "dtypes" : "");
         out_text(out, heft_dtype_name((enum heft_dtype)i));
         out_text(out, "  ");
         print_tally(out, tally);
@@ -333,7 +334,7 @@ static void print_dtypes(struct out *out, const struct summary *s)
 static void print_totals(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const char *const version = heft_format_version(c);
-    label(out, "format");
+    put_label(out, "format");
     out_text(out, heft_format(c));
     if (version && *version) {
         out_text(out, " (");
@@ -341,13 +342,13 @@ static void print_totals(struct out *out, const struct heft_checkpoint *c, const
         out_char(out, ')');
     }
     out_char(out, '\n');
-    label(out, "tensors");
+    put_label(out, "tensors");
     out_grouped(out, s->total.tensors);
     out_char(out, '\n');
-    label(out, "parameters");
+    put_label(out, "parameters");
     out_grouped(out, s->total.parameters);
     out_char(out, '\n');
-    label(out, "size");
+    put_label(out, "size");
     print_bytes(out, s->total.bytes);
     out_char(out, '\n');
 }
@@ -355,7 +356,7 @@ static void print_totals(struct out *out, const struct heft_checkpoint *c, const
 static void print_sharing(struct out *out, const struct summary *s)
 {
     if (s->shared_storages) {
-        label(out, "shared");
+        put_label(out, "shared");
         put_count(out, s->shared_tensors, "tensor");
         out_text(out, " on ");
         put_count(out, s->shared_storages, "storage");
@@ -368,7 +369,7 @@ static void print_sharing(struct out *out, const struct summary *s)
     }
 }
 
-/* Storages that hold more than tensors see; what unreadable tensors see is not known. */
+/* Prints how much of the storages no tensor uses; not known if there are unreadable tensors. */
 static void print_use(struct out *out, const struct heft_checkpoint *c, const struct summary *s)
 {
     const uint64_t unused = s->storage_bytes - s->used_bytes;
@@ -377,7 +378,7 @@ static void print_use(struct out *out, const struct heft_checkpoint *c, const st
                                                        : 0;
     if (!unused || heft_unread_count(c))
         return;
-    label(out, "storages");
+    put_label(out, "storages");
     out_size(out, s->storage_bytes);
     out_text(out, ", of which tensors use ");
     out_size(out, s->used_bytes);
@@ -393,14 +394,14 @@ static void print_use(struct out *out, const struct heft_checkpoint *c, const st
 
 typedef bool pair_fn(const struct heft_checkpoint *c, size_t index, struct heft_metadata *out);
 
-/* Metadata, or recorded ties. */
+/* Prints metadata or recorded ties. */
 static void print_pairs(struct out *out, const struct heft_checkpoint *c, const char *name,
                         pair_fn *at, size_t n, bool all)
 {
     struct heft_metadata pair;
-    for (size_t i = 0; !cut(out, i, n, all) && at(c, i, &pair); i++) {
+    for (size_t i = 0; !put_more_line(out, i, n, all) && at(c, i, &pair); i++) {
         const bool whole = all || pair.value_len <= MAX_VALUE;
-        label(out, i ? "" : name);
+        put_label(out, i ? "" : name);
         (void)out_name(out, pair.key, pair.key_len);
         out_text(out, " = ");
         (void)out_name(out, pair.value, whole ? pair.value_len : MAX_VALUE);
@@ -412,8 +413,8 @@ static void print_unread(struct out *out, const struct heft_checkpoint *c, bool 
 {
     const size_t n = heft_unread_count(c);
     struct heft_unread unread;
-    for (size_t i = 0; !cut(out, i, n, all) && heft_unread_at(c, i, &unread); i++) {
-        label(out, i ? "" : "unreadable");
+    for (size_t i = 0; !put_more_line(out, i, n, all) && heft_unread_at(c, i, &unread); i++) {
+        put_label(out, i ? "" : "unreadable");
         (void)out_name(out, unread.name, strlen(unread.name));
         out_text(out, ": ");
         (void)out_name(out, unread.reason, strlen(unread.reason));
@@ -425,8 +426,8 @@ static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool a
 {
     const size_t n = heft_blob_count(c);
     struct heft_blob blob;
-    for (size_t i = 0; !cut(out, i, n, all) && heft_blob_at(c, i, &blob); i++) {
-        label(out, i ? "" : "blobs");
+    for (size_t i = 0; !put_more_line(out, i, n, all) && heft_blob_at(c, i, &blob); i++) {
+        put_label(out, i ? "" : "blobs");
         (void)out_name(out, blob.name, blob.name_len);
         out_text(out, "  ");
         out_size(out, blob.bytes);
@@ -434,7 +435,7 @@ static void print_blobs(struct out *out, const struct heft_checkpoint *c, bool a
     }
 }
 
-/* What a file says of itself; `as_tool`: as TensorFlow's own tool shows it. */
+/* Prints the file info; in the format of TensorFlow's saved_model_cli if as_tool. */
 static bool print_file_info(struct out *out, const struct heft_value *about, bool as_tool, bool all)
 {
     if (as_tool)
@@ -443,7 +444,7 @@ static bool print_file_info(struct out *out, const struct heft_value *about, boo
     return print_values(out, about, 0, all);
 }
 
-/* Besides module versions, which each state dict has. */
+/* Whether there are values other than module versions, which every state dict has. */
 static bool has_values(const struct heft_value *values)
 {
     const struct heft_value *v = values ? values->first_child : NULL;
@@ -483,7 +484,8 @@ int cmd_info(const struct options *options, struct out *out)
     struct rows rows = {0};
     struct summary summary = {0};
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
-    bool fine = c && rows_select(&rows, c, options, &err) && summarize(&summary, &rows, &err) &&
+    bool fine = c && rows_select(&rows, c, options, &err) &&
+                summarize_tensors(&summary, &rows, &err) &&
                 heft_storage_use(c, &summary.storage_bytes, &summary.used_bytes, &err);
 
     if (fine && !(options->json ? info_json(out, c, &summary, &rows.rules)

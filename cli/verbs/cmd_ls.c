@@ -1,5 +1,5 @@
-/* cmd_ls.c: a line a tensor. Two walks over the rows, one for the widths of the columns, one that
- * prints; nothing is kept a row unless they are selected or sorted. */
+/* cmd_ls.c: prints one line per tensor, in two passes: column widths, then lines. Nothing is stored
+ * per tensor unless they are selected or sorted. */
 #include "output/differing.h"
 #include "main/options.h"
 #include "output/output.h"
@@ -10,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns do not grow beyond these for the sake of one long name. */
+/* Most columns for a name, a dtype and so on: one long name must not widen all lines. */
 enum { MAX_NAME_WIDTH = 72, MAX_SHAPE_WIDTH = 28 };
-enum { SHORT_TEXT = 1024 }; /* names and paths up to it are put down in place */
+enum { SHORT_TEXT = 1024 }; /* longest names and paths composed in the buffer */
 
 struct widths {
     size_t name, dtype, shape, bytes, path, offset;
-    bool plain; /* no name has anything that is shown otherwise */
-    bool whole; /* no tensor lies in parts */
+    bool plain; /* no name needs escapes */
+    bool whole; /* no tensor is stored in parts */
 };
 
-/* The most that put_dims writes. */
+/* Upper bound on the bytes that put_dims writes. */
 static size_t dims_room(unsigned rank)
 {
     return 2 + 21 * (size_t)rank;
@@ -51,19 +51,20 @@ static size_t dims_width(const uint64_t *dims, unsigned rank)
     return width;
 }
 
-/* Of one dtype and one shape? Those that are mostly stand in runs, and share it. */
-static bool alike(const struct heft_tensor *a, const struct heft_tensor *b)
+/* Whether two tensors have the same dtype and the same shape array. Equal tensors often follow each
+ * other and share the array. */
+static bool same_columns(const struct heft_tensor *a, const struct heft_tensor *b)
 {
     return a->shape == b->shape && a->rank == b->rank && a->dtype == b->dtype &&
            a->bytes == b->bytes;
 }
 
-static size_t larger(size_t a, size_t b)
+static size_t max_size(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-/* "4 parts", where a whole tensor has its file. */
+/* Prints "4 parts" in the column of the file. */
 static size_t parts_width(size_t parts)
 {
     return u64_digits(parts) + strlen(" parts");
@@ -75,7 +76,7 @@ static void put_parts(struct out *out, size_t parts)
     out_text(out, " parts");
 }
 
-static struct widths measure(const struct rows *rows)
+static struct widths measure_columns(const struct rows *rows)
 {
     struct widths w = {.plain = true, .whole = true};
     struct heft_tensor t, last = {.dtype = HEFT_DTYPE_COUNT};
@@ -85,11 +86,11 @@ static struct widths measure(const struct rows *rows)
         const size_t parts = rows_parts(rows, k);
         w.plain &= plain;
         w.whole &= parts == 0;
-        w.name = larger(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
-        w.path = larger(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
-        if (!alike(&t, &last)) {
-            w.dtype = larger(w.dtype, strlen(heft_dtype_name(t.dtype)));
-            w.shape = larger(w.shape, dims_width(t.shape, t.rank));
+        w.name = max_size(w.name, plain ? t.name_len : name_width(t.name, t.name_len));
+        w.path = max_size(w.path, parts ? parts_width(parts) : rows_path_width(rows, t.file));
+        if (!same_columns(&t, &last)) {
+            w.dtype = max_size(w.dtype, strlen(heft_dtype_name(t.dtype)));
+            w.shape = max_size(w.shape, dims_width(t.shape, t.rank));
             most_bytes = t.bytes > most_bytes ? t.bytes : most_bytes;
             last = t;
         }
@@ -102,7 +103,7 @@ static struct widths measure(const struct rows *rows)
     return w;
 }
 
-/* Blanks behind a column's text, two at least. */
+/* Pads a column with spaces, at least two. */
 static char *put_gap(char *to, size_t used, size_t width)
 {
     return put_blank(to, used < width ? width - used + 2 : 2);
@@ -141,7 +142,7 @@ static void put_remarks(struct out *out, const struct heft_tensor *t)
         out_text(out, "  missing");
 }
 
-/* From behind the name to in front of the path. */
+/* Columns between name and path: dtype, shape, bytes, offset. */
 static char *put_columns(char *to, const struct heft_tensor *t, const struct widths *w)
 {
     const char *const dtype = heft_dtype_name(t->dtype);
@@ -156,10 +157,10 @@ static char *put_columns(char *to, const struct heft_tensor *t, const struct wid
     return put_gap(to, 0, 0);
 }
 
-/* The columns of the tensor before. */
+/* Formatted columns of the previous tensor, reused if dtype and shape are the same. */
 struct columns {
     struct heft_tensor of;
-    size_t n; /* 0: they are too long to be kept */
+    size_t n; /* 0 if they are too long to be kept */
     char text[128];
 };
 
@@ -167,7 +168,7 @@ static char *put_kept_columns(char *to, const struct heft_tensor *t, const struc
                               struct columns *kept)
 {
     char *end;
-    if (kept->n && alike(t, &kept->of))
+    if (kept->n && same_columns(t, &kept->of))
         return put_plain(to, kept->text, kept->n);
     end = put_columns(to, t, w);
     kept->n = (size_t)(end - to) <= sizeof kept->text ? (size_t)(end - to) : 0;
@@ -176,7 +177,8 @@ static char *put_kept_columns(char *to, const struct heft_tensor *t, const struc
     return end;
 }
 
-/* The line of a tensor whose name and path are short and shown as they are, up to its remarks. */
+/* Prints the line of a tensor, without its remarks, if name and path are short and need no
+ * escapes. */
 static void put_line(struct out *out, const struct heft_tensor *t, const struct rows_path *path,
                      const struct widths *w, struct columns *kept)
 {
@@ -189,7 +191,7 @@ static void put_line(struct out *out, const struct heft_tensor *t, const struct 
     out_to(out, put_hex(to, t->offset, w->offset));
 }
 
-/* The same of any other tensor: its name and path may be long. */
+/* The same for any other tensor: name and path may be long or need escapes. */
 static void put_long_line(struct out *out, const struct rows *rows, const struct heft_tensor *t,
                           size_t parts, const struct widths *w)
 {
@@ -208,7 +210,7 @@ static void put_long_line(struct out *out, const struct rows *rows, const struct
 
 static void list_people(struct out *out, const struct rows *rows)
 {
-    const struct widths w = measure(rows);
+    const struct widths w = measure_columns(rows);
     struct columns kept = {.n = 0};
     struct heft_tensor t;
     for (size_t k = 0; rows_at(rows, k, &t); k++) {
@@ -265,7 +267,7 @@ struct place {
     bool big_endian, conjugated, negated;
 };
 
-/* Where a tensor or a part is and how it is stored; with the path, where the line stands alone. */
+/* Prints where a tensor or a part is and how it is stored; with the path if `path` is set. */
 static void json_place(struct out *out, const struct rows *rows, const struct place *p,
                        unsigned rank, bool with_path)
 {
@@ -433,15 +435,15 @@ static void list_blobs(struct out *out, const struct rows *rows, bool tsv)
     }
 }
 
-static void tell_unread(const struct options *options, const struct heft_checkpoint *c)
+static void print_unread(const struct options *options, const struct heft_checkpoint *c)
 {
     struct heft_unread unread;
     for (size_t i = 0; heft_unread_at(c, i, &unread); i++)
         report_note(options, "%s cannot be read: %s", unread.name, unread.reason);
 }
 
-static bool list(const struct options *options, struct out *out, const struct rows *rows,
-                 struct heft_error *err)
+static bool list_tensors(const struct options *options, struct out *out, const struct rows *rows,
+                         struct heft_error *err)
 {
     const struct heft_value *const values = heft_values(rows->c);
     bool fine = true;
@@ -464,11 +466,12 @@ int cmd_ls(const struct options *options, struct out *out)
     struct heft_error err = {0};
     struct rows rows = {0};
     struct heft_checkpoint *const c = open_inputs(options, 0, &err);
-    const bool fine = c && rows_select(&rows, c, options, &err) && list(options, out, &rows, &err);
+    const bool fine =
+        c && rows_select(&rows, c, options, &err) && list_tensors(options, out, &rows, &err);
     const int status = fine ? EXIT_SOUND : report_error(&err);
 
     if (fine) {
-        tell_unread(options, c);
+        print_unread(options, c);
         report_lacks(options, c);
         report_left(options, c);
     }

@@ -1,4 +1,4 @@
-/* cmd_restore.c: explain --restore: what loading a SavedModel would do with its checkpoint.
+/* cmd_restore.c: explain --restore: prints what loading a SavedModel does with its checkpoint.
  *
  *      6  RestoreV2  save/RestoreV2 reads 1 name
  *                      0  "a"  F32
@@ -36,7 +36,7 @@ static const char *const kinds[] = {
 
 /* ---- values of scalars --------------------------------------------------------------------- */
 
-static uint64_t load(const unsigned char *bytes, uint64_t n)
+static uint64_t load_raw(const unsigned char *bytes, uint64_t n)
 {
     uint64_t v = 0;
 
@@ -45,7 +45,7 @@ static uint64_t load(const unsigned char *bytes, uint64_t n)
     return v;
 }
 
-/* A whole number of floating point ends in .0. */
+/* Appends ".0" to a floating-point number that looks like an integer. */
 static void mark_whole(char *text, size_t room)
 {
     const size_t n = strlen(text);
@@ -54,7 +54,7 @@ static void mark_whole(char *text, size_t room)
         memcpy(text + n, ".0", sizeof ".0");
 }
 
-/* The shortest digits that read back as the same float. */
+/* Prints the shortest digits that read back as the same float. */
 static void put_float(char *text, size_t room, float value)
 {
     for (int digits = 1; digits <= 9; digits++) {
@@ -75,11 +75,11 @@ static void put_double(char *text, size_t room, double value)
     mark_whole(text, room);
 }
 
-/* A number of a dtype that people read; false of others. */
+/* Prints one number; false if the dtype is not printed (complex, quantized). */
 static bool show_value(char *text, size_t room, const struct heft_tensor *t,
                        const unsigned char *bytes)
 {
-    const uint64_t raw = load(bytes, t->bytes);
+    const uint64_t raw = load_raw(bytes, t->bytes);
     const unsigned spare = 64 - 8 * (unsigned)t->bytes;
     uint32_t bits = (uint32_t)raw;
     float single;
@@ -116,7 +116,7 @@ static bool show_value(char *text, size_t room, const struct heft_tensor *t,
     }
 }
 
-/* The value of a tensor of one element, where it can be shown. */
+/* Prints the value of a tensor with one element, if it can be read. */
 static bool scalar_of(struct restoring *v, const struct heft_restore_target *target, char *text,
                       size_t room)
 {
@@ -128,7 +128,7 @@ static bool scalar_of(struct restoring *v, const struct heft_restore_target *tar
     if (!heft_tensor_at(v->c, target->tensor, &t) || t.missing || t.bytes == 0 || t.bytes > 8)
         return false;
     for (unsigned i = 0; i < t.rank; i++)
-        elements *= t.shape[i]; /* at most eight: all of it has no more bytes */
+        elements *= t.shape[i]; /* at most eight bytes: the whole tensor */
     return elements == 1 && heft_dtype_bits(t.dtype) >= 8 &&
            heft_tensor_read(v->c, target->tensor, bytes, (size_t)t.bytes, &ignored) &&
            show_value(text, room, &t, bytes);
@@ -179,7 +179,7 @@ static void text_piece(struct restoring *v, const struct heft_restore_piece *pie
         out_text(v->out, "  CRC-32C ");
         out_hex(v->out, piece->crc, 8);
     } else {
-        out_text(v->out, piece->has_sum ? "  checksum of its own" : "  no checksum");
+        out_text(v->out, piece->has_sum ? "  has its own checksum" : "  no checksum");
     }
     out_char(v->out, '\n');
 }
@@ -201,7 +201,7 @@ static void text_tensor(struct restoring *v, const struct heft_restore_target *t
     out_char(v->out, ' ');
     put_shape(v->out, t.rank, t.shape);
     if (t.missing)
-        out_text(v->out, "  its file is missing, or ends before it");
+        out_text(v->out, "  its file is missing or too short");
     if (scalar_of(v, target, value, sizeof value)) {
         out_text(v->out, " = ");
         out_text(v->out, value);
@@ -254,7 +254,7 @@ static void text_step_name(struct restoring *v, const struct heft_restore_step *
         out_text(v->out, step->dtype);
     }
     if (step->takers == 0)
-        out_text(v->out, "  (nothing takes it)");
+        out_text(v->out, "  (not used by any op)");
     out_char(v->out, '\n');
 }
 
@@ -386,7 +386,7 @@ static void json_pieces(struct restoring *v, size_t target)
     json_close(out, ']');
 }
 
-/* What the checkpoint has under the key. */
+/* Prints the tensor that the checkpoint has under a key. */
 static void json_tensor(struct restoring *v, const struct heft_restore_target *target)
 {
     struct out *const out = v->out;

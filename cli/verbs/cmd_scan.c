@@ -1,5 +1,5 @@
-/* cmd_scan.c: what executing the pickles of files would import and call, and what else loading them
- * would run. */
+/* cmd_scan.c: reports what loading files would execute: imports and calls of pickles, and other
+ * code. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -11,11 +11,12 @@
 struct findings {
     const struct options *options;
     struct scan_report report;
-    enum heft_danger worst; /* of the file that is being judged, as the options have it */
-    uint64_t bad;           /* items that make the exit status 1 */
+    enum heft_danger worst; /* worst class of the current file, after --allow */
+    uint64_t bad;           /* items that cause exit status 1 */
 };
 
-static enum heft_danger judge(const struct options *options, const struct heft_scan_item *item)
+static enum heft_danger classify_item(const struct options *options,
+                                      const struct heft_scan_item *item)
 {
     for (size_t i = 0; i < options->allow.n; i++) {
         const char *const glob = options->allow.items[i];
@@ -29,7 +30,7 @@ static enum heft_danger judge(const struct options *options, const struct heft_s
 static void each_item(void *ctx, const struct heft_scan_item *item)
 {
     struct findings *const f = ctx;
-    const enum heft_danger danger = judge(f->options, item);
+    const enum heft_danger danger = classify_item(f->options, item);
     const bool relaxed = f->options->fail_on && !strcmp(f->options->fail_on, "danger");
 
     if (danger > f->worst)
@@ -54,7 +55,7 @@ static bool is_index(const char *path)
     return n >= sizeof end && !strcmp(path + n - (sizeof end - 1), end);
 }
 
-/* One input: 1 for what it holds, 2 only where nothing could be judged. */
+/* Exit status of one input: 1 if something was found, 2 only if nothing could be scanned. */
 static int scan_input(struct findings *f, const char *path)
 {
     const struct heft_scan_visitor visitor = {each_item, each_result, f};
@@ -67,8 +68,8 @@ static int scan_input(struct findings *f, const char *path)
     }
     if (is_index(path))
         report_note(f->options,
-                    "%s: judged are the files that it names; give the directory to "
-                    "judge all that lies beside them",
+                    "%s: only the files that it names are scanned; give the directory to scan all "
+                    "files beside them",
                     path);
     return f->bad > bad ? EXIT_NO : EXIT_SOUND;
 }

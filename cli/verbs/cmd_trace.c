@@ -1,11 +1,12 @@
-/* cmd_trace.c: explain --trace: a pickle opcode by opcode, and its tensors down to their bytes.
+/* cmd_trace.c: explain --trace: prints a pickle opcode by opcode, and where the bytes of its
+ * tensors are.
  *
  *     position  byte      opcode      argument, raw and decoded   what it did
  *            5  58 'X'    BINUNICODE  15 00 00 00 → 21            push "tok_embeddings.weight"
  *                                                      memo[1] …  the state, where it is wanted
  *
- * Texts come from the library safe for a terminal; what comes from the file itself is escaped here.
- */
+ * The library escapes its texts for a terminal; names of files and records are escaped here.
+ * */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -28,14 +29,14 @@ struct trace {
     struct out *out;
     enum style style;
     size_t digits;          /* of a position */
-    const char *array;      /* JSON: the open array's name, NULL: none */
+    const char *array;      /* JSON: name of the open array; NULL if none */
     bool in_step, in_state; /* JSON: these are open, too */
     bool has_tensors;
-    enum heft_trace_part part; /* text: the last entry's … */
+    enum heft_trace_part part; /* text: part of the last entry */
     uint64_t level;            /* … */
 };
 
-/* A reader that went away needs no more. */
+/* Stops if the reader has closed the pipe. */
 static bool go_on(const struct trace *t)
 {
     return t->out->error == 0;
@@ -49,7 +50,7 @@ static void put_padded(struct out *out, const char *text, size_t columns, size_t
     out_fill(out, ' ', columns < width ? width - columns : 0);
 }
 
-/* Raw bytes beside what they mean; a text's own bytes are in the effect. */
+/* Prints the raw argument and its value; the bytes of a text appear in the effect instead. */
 static size_t put_argument(struct out *out, const struct heft_trace_step *step)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -107,7 +108,7 @@ static void text_step(struct trace *t, const struct heft_trace_step *step)
     out_bytes(out, step->effect, step->effect_len);
     out_char(out, '\n');
     t->part = HEFT_TRACE_STACK;
-    t->level = UINT64_MAX; /* the state begins anew */
+    t->level = UINT64_MAX; /* a new state begins */
 }
 
 static void text_part(struct trace *t, const struct heft_trace_entry *entry)
@@ -195,7 +196,7 @@ static void put_numbers(struct out *out, const uint64_t *numbers, unsigned n)
     out_text(out, n == 1 ? ",)" : ")");
 }
 
-/* Strides in elements, also of a row-major tensor. */
+/* Prints the strides, in elements, also if the tensor is row-major. */
 static const uint64_t *strides_of(const struct heft_tensor *tensor, uint64_t *room)
 {
     uint64_t step = 1;
@@ -209,7 +210,7 @@ static const uint64_t *strides_of(const struct heft_tensor *tensor, uint64_t *ro
     return room;
 }
 
-/* Bytes from the first element to the last one, as they lie in the file. */
+/* Prints the range of bytes in the file from the first to the last element. */
 static uint64_t span_of(const struct heft_tensor *tensor)
 {
     uint64_t last = 0;
@@ -223,7 +224,7 @@ static uint64_t span_of(const struct heft_tensor *tensor)
     return (last + 1) * heft_dtype_bits(tensor->dtype) / 8;
 }
 
-enum { MOST_RANK = 64 }; /* as the library reads them by default */
+enum { MOST_RANK = 64 }; /* the library's default limit */
 
 static void text_tensor(struct trace *t, const struct heft_trace_tensor *tensor)
 {
@@ -310,7 +311,7 @@ static void json_hex(struct out *out, const uint8_t *bytes, size_t n)
     out->separate = false;
 }
 
-/* Closes what is open, down to the document. */
+/* JSON: closes all open containers but the document. */
 static void json_end_step(struct trace *t)
 {
     if (t->in_state)
@@ -330,7 +331,7 @@ static void json_end_array(struct trace *t)
     t->array = NULL;
 }
 
-/* A member of the array of that name, or a line of its own. */
+/* JSON: begins an element of the array `name`; JSON lines: begins a line. */
 static void json_begin(struct trace *t, const char *array, const char *kind)
 {
     json_end_step(t);
@@ -377,7 +378,7 @@ static void json_step(struct trace *t, const struct heft_trace_step *step)
     struct out *const out = t->out;
 
     json_begin(t, "steps", "step");
-    /* Names of ours need no quoting: there may be millions of steps. */
+    /* Writes a member without escaping its fixed name: there may be millions of steps. */
     out_text(out, t->style == TRACE_LINES ? ",\"position\":" : "\"position\":");
     out_u64(out, step->position);
     if (step->offset != HEFT_NO_OFFSET) {
@@ -456,7 +457,7 @@ static void json_tensor(struct trace *t, const struct heft_trace_tensor *tensor)
     json_end(t);
 }
 
-/* The end of the document; what it holds is all there is only where `complete`. */
+/* Ends the document. `complete` is false if an error ended the trace. */
 static void json_total(struct trace *t, const struct heft_trace_total *total, bool complete)
 {
     struct out *const out = t->out;
@@ -513,7 +514,7 @@ static bool take_tensor(void *ctx, const struct heft_trace_tensor *tensor)
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-/* A decimal, or 0x and hexadecimal. */
+/* Parses a decimal number, or a hexadecimal one with 0x. */
 static bool read_number(const char **text, uint64_t *number)
 {
     char *end;
@@ -533,7 +534,7 @@ static bool read_range(const struct options *options, struct heft_trace_options 
     bool good;
 
     if (options->at && options->range)
-        return usage_error(err, "explain: --at and --range are one or the other");
+        return usage_error(err, "explain: --at and --range cannot be combined");
     if (!text)
         return true;
     good = read_number(&text, &how->from);
@@ -545,14 +546,14 @@ static bool read_range(const struct options *options, struct heft_trace_options 
     if (good && *text == '\0')
         return true;
     return options->at
-               ? usage_error(err, "--at %s: a position is wanted", options->at)
-               : usage_error(err, "--range %s: A:B with A below B is wanted", options->range);
+               ? usage_error(err, "--at %s: expected a position, such as 120 or 0x78", options->at)
+               : usage_error(err, "--range %s: expected A:B with A below B", options->range);
 }
 
 static bool check_options(const struct options *options, struct heft_error *err)
 {
     if (options->inputs.n != 1)
-        return usage_error(err, "explain --trace: one file at a time, not %s",
+        return usage_error(err, "explain --trace: takes one file; unexpected %s",
                            options->inputs.items[1]);
     return strcmp(options->inputs.items[0], "-") != 0 ||
            usage_error(err, "explain --trace: standard input cannot be traced; save it to a file");
@@ -588,6 +589,6 @@ int cmd_trace(const struct options *options, struct out *out)
     else if (ok && !t.how.to)
         text_total(&t, &total);
     if (!ok)
-        out_flush(out); /* the steps go before the error */
+        out_flush(out); /* the steps are printed before the error */
     return ok ? EXIT_SOUND : report_error(&err);
 }

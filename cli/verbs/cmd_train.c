@@ -1,4 +1,4 @@
-/* cmd_train.c: texts → a vocabulary. */
+/* cmd_train.c: trains a vocabulary on texts. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -6,7 +6,7 @@
 #include <heft/tokens.h>
 #include <string.h>
 
-enum { SYMBOLS = 10000 }; /* as learn_bpe has it */
+enum { SYMBOLS = 10000 }; /* default of subword-nmt's learn_bpe */
 
 static bool read_options(const struct options *o, struct heft_train_options *how,
                          struct heft_error *err)
@@ -15,16 +15,18 @@ static bool read_options(const struct options *o, struct heft_train_options *how
     const uint64_t size = is_subword ? (o->symbols ? o->symbols : SYMBOLS) : o->vocab_size;
 
     if (!o->output)
-        return usage_error(err, "train: say where the vocabulary goes: -o %s",
-                           is_subword ? "FILE" : "DIR");
+        return usage_error(err, "train: no output; give -o %s", is_subword ? "FILE" : "DIR");
     if (!strcmp(o->output, "-"))
-        return usage_error(err, "train: a vocabulary goes to files, not to standard output");
+        return usage_error(
+            err, "train: cannot write a vocabulary to standard output; give -o with a file name");
     if (is_subword && o->vocab_size)
-        return usage_error(err, "train: --vocab-size is for bytes; subword-nmt takes --symbols");
+        return usage_error(
+            err, "train: --vocab-size does not apply to --style subword-nmt; use --symbols");
     if (!is_subword && o->symbols)
-        return usage_error(err, "train: --symbols is for --style subword-nmt; say --vocab-size");
+        return usage_error(err, "train: --symbols needs --style subword-nmt; use --vocab-size");
     if (!is_subword && !o->vocab_size)
-        return usage_error(err, "train: say how many ids: --vocab-size N");
+        return usage_error(err,
+                           "train: the size of the vocabulary is missing; give --vocab-size N");
     *how = (struct heft_train_options){
         .style = is_subword ? HEFT_TRAIN_SUBWORD_NMT : HEFT_TRAIN_BYTES,
         .size = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
@@ -65,10 +67,9 @@ int cmd_train(const struct options *options, struct out *out)
     if (options->json)
         print_report(&report, out);
     if (report.looks_like)
-        report_note(options, "texts look like %s, and are learnt from as they stand",
-                    report.looks_like);
+        report_note(options, "texts look like %s, and are used as plain text", report.looks_like);
     if (report.ids && report.ids < how.size)
-        report_note(options, "%u ids only: no other pair stands there often enough",
+        report_note(options, "the vocabulary has only %u ids: no other pair occurs often enough",
                     (unsigned)report.ids);
     return EXIT_SOUND;
 }

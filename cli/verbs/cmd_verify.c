@@ -1,4 +1,4 @@
-/* cmd_verify.c: a line a finding or note; 1 if there is a finding. */
+/* cmd_verify.c: prints one line per finding or note; exit status 1 if there is a finding. */
 #include "output/danger.h"
 #include "main/options.h"
 #include "output/output.h"
@@ -54,7 +54,7 @@ static void put_json(struct out *out, const struct heft_finding *finding, bool b
     json_close(out, '}');
 }
 
-static void each(void *ctx, const struct heft_finding *finding)
+static void each_finding(void *ctx, const struct heft_finding *finding)
 {
     struct verdict *const v = ctx;
     const bool bad = is_finding(v, finding);
@@ -65,7 +65,8 @@ static void each(void *ctx, const struct heft_finding *finding)
         put_text(v->out, finding, bad);
 }
 
-/* Formats whose files may store checksums of tensor data, or not; the others never do. */
+/* Whether files of a format may store checksums of tensor data. In formats that are not listed and
+ * have none, no file does. */
 static bool may_store_sums(const char *format)
 {
     static const char *const names[] = {"torch", "torchscript", "torch-export", "npz",     "keras",
@@ -77,7 +78,7 @@ static bool may_store_sums(const char *format)
     return false;
 }
 
-static void append(char *text, size_t room, const char *format, ...)
+static void append_text(char *text, size_t room, const char *format, ...)
 {
     const size_t used = strlen(text);
     va_list args;
@@ -87,9 +88,9 @@ static void append(char *text, size_t room, const char *format, ...)
     va_end(args);
 }
 
-/* "12 checksums, 27.3 GiB in 3.20 s, 8.5 GiB/s": what vouches for the bytes. */
-static void describe(char *text, size_t room, const struct verdict *v, const char *format,
-                     const struct progress *progress)
+/* Prints what was checked: "12 checksums, 27.3 GiB in 3.20 s, 8.5 GiB/s". */
+static void describe_checks(char *text, size_t room, const struct verdict *v, const char *format,
+                            const struct progress *progress)
 {
     const struct heft_verified *const by = &v->verified;
     const double seconds = progress_seconds(progress);
@@ -97,34 +98,35 @@ static void describe(char *text, size_t room, const struct verdict *v, const cha
 
     text[0] = '\0';
     if (by->checksums)
-        append(text, room, ": %" PRIu64 " checksum%s, %s", by->checksums,
-               by->checksums == 1 ? "" : "s", format_size(size, sizeof size, by->bytes));
+        append_text(text, room, ": %" PRIu64 " checksum%s, %s", by->checksums,
+                    by->checksums == 1 ? "" : "s", format_size(size, sizeof size, by->bytes));
     else if (by->tables)
-        append(text, room, ": the checksums of all blocks, %s",
-               format_size(size, sizeof size, by->bytes));
+        append_text(text, room, ": the checksums of all blocks, %s",
+                    format_size(size, sizeof size, by->bytes));
     if (*text && seconds >= 0.1)
-        append(text, room, " in %.2f s, %s/s", seconds,
-               format_size(size, sizeof size, (uint64_t)((double)by->bytes / seconds)));
+        append_text(text, room, " in %.2f s, %s/s", seconds,
+                    format_size(size, sizeof size, (uint64_t)((double)by->bytes / seconds)));
     if (by->unpacked)
-        append(text, room, "%s %" PRIu64 " record%s without a checksum unpacked", *text ? "," : ":",
-               by->unpacked, by->unpacked == 1 ? "" : "s");
+        append_text(text, room, "%s %" PRIu64 " record%s without a checksum unpacked",
+                    *text ? "," : ":", by->unpacked, by->unpacked == 1 ? "" : "s");
     if (*text && by->unchecked)
-        append(text, room, "; structure only of %" PRIu64 " record%s without a checksum",
-               by->unchecked, by->unchecked == 1 ? "" : "s");
+        append_text(text, room, "; structure only of %" PRIu64 " record%s without a checksum",
+                    by->unchecked, by->unchecked == 1 ? "" : "s");
     else if (by->unchecked)
-        append(text, room, ": structure only: %s stores no checksum",
-               may_store_sums(format) ? "the file" : format);
+        append_text(text, room, ": structure only: %s stores no checksum",
+                    may_store_sums(format) ? "the file" : format);
     else if (!*text)
-        append(text, room, ": structure only: there is no tensor data");
+        append_text(text, room, ": structure only: there is no tensor data");
 }
 
-static void tell(const struct verdict *v, const char *format, const struct progress *progress)
+static void report_verdict(const struct verdict *v, const char *format,
+                           const struct progress *progress)
 {
     char text[400];
 
     if (v->options->quiet)
         return;
-    describe(text, sizeof text, v, format, progress);
+    describe_checks(text, sizeof text, v, format, progress);
     fprintf(stderr, "heft: %s%s\n", v->findings ? "not sound" : "sound", text);
 }
 
@@ -144,7 +146,7 @@ static void close_json(const struct verdict *v, const struct progress *progress,
     out_char(out, '\n');
 }
 
-/* "model-00001-of-00003.safetensors": a file that an index names, or a set without one. */
+/* Whether a file name is that of a shard: "model-00001-of-00003.safetensors". */
 static bool looks_like_shard(const char *path)
 {
     static const char form[] = "-00000-of-00000.";
@@ -164,8 +166,8 @@ static bool looks_like_shard(const char *path)
     return false;
 }
 
-/* Whether a file could not be opened because it breaks the rules of its format: that is a finding. A
- * shard of an index is trouble, in verify as elsewhere, unless it was named itself. */
+/* Whether an input is malformed, which is a finding (exit 1). A malformed shard of an index is an
+ * error (exit 2), as in other verbs, unless the shard itself is the input. */
 static bool is_broken(const struct options *options, const struct heft_error *err)
 {
     if (err->code != HEFT_MALFORMED && err->code != HEFT_UNSAFE && err->code != HEFT_MISMATCH)
@@ -187,18 +189,18 @@ static void open_json(const struct verdict *v, const char *format)
     json_open(v->out, '[');
 }
 
-/* The one finding on a file that cannot be opened. */
-static int tell_broken(struct verdict *v, const struct heft_error *err)
+/* Prints the only finding on a file that cannot be opened. */
+static int report_broken(struct verdict *v, const struct heft_error *err)
 {
     const struct heft_finding finding = {HEFT_FINDING, err->file, err->offset, err->text};
     const struct progress none = {.began = clock_seconds()};
 
     open_json(v, "");
-    each(v, &finding);
+    each_finding(v, &finding);
     if (v->options->json)
         close_json(v, &none, false);
     if (!v->options->quiet)
-        fprintf(stderr, "heft: not sound: it cannot be opened\n");
+        fprintf(stderr, "heft: not sound: the input cannot be opened\n");
     return EXIT_NO;
 }
 
@@ -215,17 +217,17 @@ int cmd_verify(const struct options *options, struct out *out)
     bool fine;
 
     if (!c)
-        return is_broken(options, &err) ? tell_broken(&verdict, &err) : report_error(&err);
+        return is_broken(options, &err) ? report_broken(&verdict, &err) : report_error(&err);
     open_json(&verdict, heft_format(c));
     progress_begin(&progress, options, "verify");
-    fine = heft_verify(c, &how, each, &verdict, &err);
+    fine = heft_verify(c, &how, each_finding, &verdict, &err);
     if (fine)
-        each_danger(c, each, &verdict);
+        each_danger(c, each_finding, &verdict);
     progress_end(&progress);
     if (options->json)
         close_json(&verdict, &progress, fine);
     if (fine)
-        tell(&verdict, heft_format(c), &progress);
+        report_verdict(&verdict, heft_format(c), &progress);
     heft_close(c);
     if (!fine)
         return report_error(&err);
