@@ -1,8 +1,8 @@
 /* scan.c: what executing the pickles of a file would import and call, and tricks of the container.
  *
  *     place
- *      ├ zip            scan_zip.c: its records *.pkl, then the others, but for the storages that
- *      │                the first ones name; scan_broken.c where heft's reader refuses it
+ *      ├ zip            scan_zip_open.c: its records *.pkl, then the others, but for the storages that
+ *      │                the first ones name; as other readers see it where heft's refuses it
  *      ├ .npy, tar      scan_npy.c, scan_other.c
  *      ├ compressed     scan_packed.c: gzip and zlib are unpacked, others told
  *      └ all else       scan_pickle.c: a pickle, several, a legacy torch stream; or else
@@ -14,82 +14,6 @@
 #include "scan/scan_parts.h"
 
 #define HEAD 512 /* bytes that tell what a place holds */
-
-void heft_scan_break_off(struct heft_scan *s, const struct heft_error *why)
-{
-    struct heft_scan_item item = {.danger = HEFT_UNKNOWN,
-                                  .record = "",
-                                  .offset = why->offset,
-                                  .position = HEFT_NO_OFFSET,
-                                  .what = "refused",
-                                  .name = why->text};
-
-    if (s->complete)
-        *s->err = *why;
-    s->complete = false;
-    heft_scan_report(s, &item);
-}
-
-void heft_scan_report(struct heft_scan *s, struct heft_scan_item *item)
-{
-    item->file = s->path;
-    s->items++;
-    if (item->danger > s->worst)
-        s->worst = item->danger;
-    s->each(s->ctx, item);
-}
-
-uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position)
-{
-    return place->base == HEFT_NO_OFFSET || position == HEFT_NO_OFFSET ? HEFT_NO_OFFSET
-                                                                       : place->base + position;
-}
-
-bool heft_scan_tell(struct heft_scan *s, const struct heft_scan_place *place, uint64_t position,
-                    enum heft_danger danger, const char *what, const char *sentence)
-{
-    struct heft_scan_item item = {.danger = danger,
-                                  .record = place->record,
-                                  .offset = heft_scan_offset(place, position),
-                                  .position = position,
-                                  .what = what,
-                                  .name = sentence};
-
-    if (sentence)
-        heft_scan_report(s, &item);
-    return sentence != NULL;
-}
-
-bool heft_scan_pay(struct heft_scan *s, const struct heft_scan_place *place, uint64_t n)
-{
-    struct heft_error why = {0};
-
-    if (n <= s->budget) {
-        s->budget -= n;
-        return true;
-    }
-    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(place, 0),
-              "the parts of this file add up to much more than the file; the rest was not looked "
-              "into");
-    heft_scan_break_off(s, &why);
-    return false;
-}
-
-#define LONGEST_OUTER 256
-
-const char *heft_scan_label(struct heft_buf *buf, const struct heft_scan_place *outer,
-                            struct heft_str name, struct heft_error *err)
-{
-    const size_t n = strlen(outer->record);
-
-    buf->n = 0;
-    heft_buf_text(buf, outer->record + (n > LONGEST_OUTER ? n - LONGEST_OUTER : 0));
-    if (n)
-        heft_buf_char(buf, ':');
-    heft_buf_str(buf, name);
-    heft_buf_char(buf, 0);
-    return heft_buf_ok(buf, err) ? buf->p : NULL;
-}
 
 /* ---- which of the others looks at it ----------------------------------------------------- */
 
@@ -159,8 +83,8 @@ static bool scan_begin(struct heft_scan *s, const struct heft_scan_place *place,
     return set_kind(s, place, "compressed") && scan_also(s, place, err);
 }
 
-bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
-                     struct heft_error *err)
+static bool look_at(struct heft_scan *s, const struct heft_scan_place *place,
+                    struct heft_error *err)
 {
     uint8_t room[HEAD];
     struct heft_bytes head;
@@ -179,42 +103,6 @@ bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
         return false;
     /* What is no zip at its beginning may be one at its end. */
     return place->depth >= HEFT_SCAN_DEPTH || heft_scan_hidden_zip(s, place, err);
-}
-
-bool heft_scan_memory(struct heft_scan *s, const struct heft_scan_place *like,
-                      struct heft_bytes bytes, struct heft_error *err)
-{
-    struct heft_scan_place place = *like;
-    struct heft_source src;
-    bool ok;
-
-    heft_source_open_memory(&src, bytes, s->path);
-    place.src = &src;
-    place.bytes = bytes;
-    ok = heft_scan_place(s, &place, err);
-    heft_source_close(&src);
-    return ok;
-}
-
-bool heft_scan_within(struct heft_scan *s, const struct heft_scan_place *outer, uint64_t off,
-                      uint64_t n, const char *record, struct heft_error *err)
-{
-    struct heft_scan_place place = *outer;
-    struct heft_source src;
-    bool ok;
-
-    place.record = record;
-    place.base = heft_scan_offset(outer, off);
-    place.depth++;
-    if (outer->bytes.p) /* the caller knows that it is within */
-        return heft_scan_memory(s, &place, (struct heft_bytes){outer->bytes.p + off, (size_t)n},
-                                err);
-    if (!heft_source_open_slice(&src, outer->src, off, n, s->path, err))
-        return false;
-    place.src = &src;
-    ok = heft_scan_place(s, &place, err);
-    heft_source_close(&src);
-    return ok;
 }
 
 /* ---- the door ---------------------------------------------------------------------------- */
@@ -240,6 +128,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
     struct heft_error first = {0}, fatal = {0};
     struct heft_scan s = {.path = path,
                           .limits = limits,
+                          .look = look_at,
                           .each = each,
                           .ctx = ctx,
                           .complete = true,
@@ -257,7 +146,7 @@ bool heft_scan_source(const struct heft_source *src, const char *path,
     if (!heft_mul(src->size, 3, &s.budget) ||
         !heft_add(s.budget, 4 * HEFT_SCAN_UNPACKED, &s.budget))
         s.budget = UINT64_MAX;
-    ok = heft_scan_place(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
+    ok = look_at(&s, &place, &fatal) && scan_user_block(&s, &place, &fatal);
     *kind = s.kind;
     heft_strmap_release(&s.keys);
     heft_arena_release(&s.mem);

@@ -12,52 +12,6 @@
 #include "scan/scan_names.h"
 #include "wire/json.h"
 
-/* ---- reporting --------------------------------------------------------------------------- */
-
-#define MOST_TOLD 10000 /* findings of one configuration */
-
-static bool refuse_rest(struct heft_config *c)
-{
-    struct heft_error why = {0};
-
-    c->full = true;
-    heft_fail(&why, HEFT_LIMIT, heft_scan_offset(c->place, c->json.where),
-              "more than %d findings in one configuration; the rest was not looked into",
-              MOST_TOLD);
-    heft_scan_break_off(c->s, &why);
-    return true;
-}
-
-enum heft_danger heft_config_path(struct heft_config *c, struct heft_str path)
-{
-    enum heft_danger danger = HEFT_UNKNOWN;
-
-    if (!c->full)
-        c->full = !heft_scan_path(c->s, c->place, path, &danger);
-    return danger;
-}
-
-bool heft_config_tell(struct heft_config *c, enum heft_danger danger, const char *sentence,
-                      struct heft_str detail, struct heft_error *err)
-{
-    const int n = (int)heft_min_u64(detail.n, 200);
-    struct heft_scan_item item = {.danger = danger,
-                                  .record = c->place->record,
-                                  .offset = heft_scan_offset(c->place, c->json.where),
-                                  .position = HEFT_NO_OFFSET,
-                                  .what = "code"};
-
-    if (c->full)
-        return true;
-    if (c->told++ == MOST_TOLD)
-        return refuse_rest(c);
-    item.name =
-        heft_arena_printf(&c->mem, err, "%s%s%.*s", sentence, n ? ": " : "", n, n ? detail.p : "");
-    if (item.name)
-        heft_scan_report(c->s, &item);
-    return item.name != NULL;
-}
-
 /* ---- objects ----------------------------------------------------------------------------- */
 
 static void keep(struct heft_config_text *to, struct heft_str from)
@@ -411,4 +365,13 @@ bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
         return ok;
     *err = why;
     return false;
+}
+
+bool heft_scan_begins_json(struct heft_bytes head)
+{
+    size_t i = head.n >= 3 && memcmp(head.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+    while (i < head.n && memchr(" \t\r\n", head.p[i], 4))
+        i++;
+    return i < head.n && (head.p[i] == '{' || head.p[i] == '[');
 }

@@ -1,5 +1,6 @@
 /* scan_config.h: the inside of the judging of configurations, shared by scan_config.c (JSON),
- * scan_keras.c (what an object stands for) and scan_expression.c (Python in it). */
+ * scan_keras.c (what an object stands for), scan_expression.c (Python in it) and
+ * scan_config_report.c (what is reported). */
 #ifndef HEFT_SCAN_CONFIG_H
 #define HEFT_SCAN_CONFIG_H
 
@@ -42,6 +43,8 @@ static inline struct heft_str heft_config_str(const struct heft_config_text *tex
 {
     return (struct heft_str){text->bytes, text->n};
 }
+
+/* ---- scan_config_report.c ---- */
 
 /* Reports "sentence: detail". */
 HEFT_CHECKED bool heft_config_tell(struct heft_config *c, enum heft_danger danger,

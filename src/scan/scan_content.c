@@ -11,18 +11,6 @@
 #include "base/text.h"
 #include "core/registry.h"
 
-/* ---- names ------------------------------------------------------------------------------- */
-
-struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place)
-{
-    const struct heft_str whole = heft_str_of(*place->record ? place->record : s->path);
-    size_t begin = whole.n;
-
-    while (begin > 0 && whole.p[begin - 1] != '/' && whole.p[begin - 1] != ':')
-        begin--;
-    return (struct heft_str){whole.p + begin, whole.n - begin};
-}
-
 /* ---- native code ------------------------------------------------------------------------- */
 
 static const struct {
@@ -163,16 +151,6 @@ static void set_kind(struct heft_scan *s, const struct heft_scan_place *place, c
 }
 
 /* ---- configurations ---------------------------------------------------------------------- */
-
-/* Behind a byte-order mark and white space. */
-bool heft_scan_begins_json(struct heft_bytes head)
-{
-    size_t i = head.n >= 3 && memcmp(head.p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-
-    while (i < head.n && memchr(" \t\r\n", head.p[i], 4))
-        i++;
-    return i < head.n && (head.p[i] == '{' || head.p[i] == '[');
-}
 
 /* UTF-16 and UTF-32, which Python's json.loads takes as well: by the places of the zeros around the
  * first character, a byte-order mark passed over. */

@@ -1,18 +1,21 @@
 /* scan_parts.h: the inside of scan, shared by the scan*.c files only.
  *
- *   scan.c         the door, what is reported, and which of the others looks at some bytes
+ *   scan.c         the entry point, and which of the others looks at some bytes
+ *   scan_place.c   what is reported of places, the budget, and places within places
  *   scan_pickle.c  pickles one behind the other, and the rest of a legacy torch stream
  *   scan_judge.c   one pickle that was run: its imports and calls
  *   scan_encoded.c its bytes that are pickled as text
  *   scan_names.c   how a name is judged
- *   scan_zip.c     zips that open
- *   scan_broken.c  zips that do not, as other readers may see them
+ *   scan_zip_open.c  which archives a zip is to its readers
+ *   scan_zip.c     the records of an archive; scan_storages.c those that are storages of a pickle
+ *   scan_broken.c  zips that do not open, as other readers may see them
  *   scan_npy.c     .npy
  *   scan_other.c   tar: its members; scan_tar_head.c: its headers
  *   scan_packed.c  compressed bytes
  *   scan_content.c kinds of files that are neither
  *   scan_graph.c   TensorFlow's graphs; scan_ops.c how their operations are judged; scan_saver.c savers
- *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for
+ *   scan_config.c  configurations (JSON); scan_keras.c what their objects stand for;
+ *                  scan_expression.c Python in them; scan_config_report.c what is reported of them
  *   scan_yaml.c    configurations (YAML); scan_hydra.c the paths that they name
  *   scan_template.c  Jinja templates; scan_gguf.c those of GGUF files
  *   scan_h5.c      the configurations in HDF5 files
@@ -36,9 +39,16 @@
 #define HEFT_SCAN_DEEP     "packed within what is packed within others, not looked into"
 #define HEFT_SCAN_UNPACKED ((uint64_t)32 << 20) /* bytes of one place that are held in memory */
 
+struct heft_scan;
+struct heft_scan_place;
+/* Looks at a place, whatever it holds. False only for want of memory, and where reading fails. */
+typedef bool heft_scan_look(struct heft_scan *s, const struct heft_scan_place *place,
+                            struct heft_error *err);
+
 struct heft_scan {
     const char *path;
     const struct heft_limits *limits;
+    heft_scan_look *look; /* at a place within another; scan.c's */
     void (*each)(void *ctx, const struct heft_scan_item *item);
     void *ctx;
     bool complete;
@@ -81,7 +91,7 @@ struct heft_scan_run {
     bool is_magic;   /* the first integer of a legacy torch stream */
 };
 
-/* ---- scan.c ---- */
+/* ---- scan_place.c ---- */
 
 /* Judging goes on after a failure; the first one is what the caller hears of. */
 void heft_scan_break_off(struct heft_scan *s, const struct heft_error *why);
@@ -98,14 +108,15 @@ uint64_t heft_scan_offset(const struct heft_scan_place *place, uint64_t position
  * of memory. */
 HEFT_CHECKED const char *heft_scan_label(struct heft_buf *buf, const struct heft_scan_place *outer,
                                          struct heft_str name, struct heft_error *err);
-/* Looks at a place, whatever it holds. False only on lack of memory and failed reads. */
-HEFT_CHECKED bool heft_scan_place(struct heft_scan *s, const struct heft_scan_place *place,
-                                  struct heft_error *err);
-/* [off, off + n) of a place, as a place of that name and one deeper. */
+/* The part of a name behind its last slash. */
+struct heft_str heft_scan_last_part(struct heft_str name);
+/* The last part of the record's name, or of the file's. */
+struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place);
+/* Looks at [off, off + n) of a place, as a place of that name and one deeper. */
 HEFT_CHECKED bool heft_scan_within(struct heft_scan *s, const struct heft_scan_place *outer,
                                    uint64_t off, uint64_t n, const char *record,
                                    struct heft_error *err);
-/* Bytes in memory as a place. */
+/* Looks at bytes in memory as a place. */
 HEFT_CHECKED bool heft_scan_memory(struct heft_scan *s, const struct heft_scan_place *like,
                                    struct heft_bytes bytes, struct heft_error *err);
 /* 80 02 … 80 05 */
@@ -169,10 +180,6 @@ HEFT_CHECKED bool heft_scan_content(struct heft_scan *s, const struct heft_scan_
                                     struct heft_bytes head, struct heft_error *err);
 /* Whether a record that begins so, or has such a name, is of a kind that is judged. */
 bool heft_scan_is_content(struct heft_str name, struct heft_bytes head);
-/* Whether it begins as JSON, behind a byte-order mark and white space. */
-bool heft_scan_begins_json(struct heft_bytes head);
-/* The last part of the record's name, or of the file's. */
-struct heft_str heft_scan_name(const struct heft_scan *s, const struct heft_scan_place *place);
 
 /* ---- scan_graph.c, scan_config.c, scan_h5.c, scan_script.c ---- */
 
@@ -184,6 +191,8 @@ struct heft_scan_json {
     bool is_json;   /* all of it reads as such */
     bool templates; /* it has Jinja templates, which are not judged */
 };
+/* Whether bytes begin as JSON, behind a byte-order mark and white space. */
+bool heft_scan_begins_json(struct heft_bytes head);
 HEFT_CHECKED bool heft_scan_config(struct heft_scan *s, const struct heft_scan_place *place,
                                    struct heft_bytes json, struct heft_scan_json *what,
                                    struct heft_error *err);
@@ -223,6 +232,12 @@ HEFT_CHECKED bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_
 /* Remembers which records are storages of this pickle: their bytes are numbers, not pickles. */
 HEFT_CHECKED bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *place,
                                           const struct heft_pickle *pickle, struct heft_error *err);
+/* Whether a record is one of them: numbers to torch, but an array to numpy.load, which asks for its
+ * magic alone. */
+HEFT_CHECKED bool heft_scan_is_storage(const struct heft_scan *s,
+                                       const struct heft_scan_place *place,
+                                       const struct heft_zip_entry *entry, bool *yes,
+                                       struct heft_error *err);
 /* A zip that the strict reader refuses, or that stands behind other bytes. */
 HEFT_CHECKED bool heft_scan_broken_zip(struct heft_scan *s, const struct heft_scan_place *place,
                                        const struct heft_error *why, struct heft_error *err);

@@ -10,20 +10,9 @@
 
 #include "base/checksum.h"
 
-#define DIRECTORY ((uint64_t)256 << 20)
 #define MOST_HELD ((uint64_t)64 << 20) /* bytes of a record that is in memory */
 #define INNER     ((uint64_t)8 << 20)  /* bytes of a record of an archive that is in memory */
 #define HEAD      512
-
-/* The record's name from its last slash on. */
-static struct heft_str last_name(struct heft_str name)
-{
-    size_t begin = name.n;
-
-    while (begin > 0 && name.p[begin - 1] != '/')
-        begin--;
-    return (struct heft_str){name.p + begin, name.n - begin};
-}
 
 bool heft_scan_is_named(struct heft_str name)
 {
@@ -86,7 +75,7 @@ static struct archive look_over(const struct heft_zip *zip)
     struct archive found = {0};
 
     for (size_t i = 0; i < zip->count; i++) {
-        const struct heft_str name = zip->entries[i].name, last = last_name(name);
+        const struct heft_str name = zip->entries[i].name, last = heft_scan_last_part(name);
         const struct heft_str folder = {name.p, name.n - last.n};
 
         found.package |= ends_package(name);
@@ -270,74 +259,7 @@ static bool scan_record(struct heft_scan *s, const struct heft_scan_place *zip,
     return ok;
 }
 
-/* ---- storages ---------------------------------------------------------------------------- */
-
-static bool keep_key(struct heft_scan *s, struct heft_str folder, const char *between,
-                     struct heft_str key, const char *end, struct heft_error *err)
-{
-    uint32_t found;
-    const char *name =
-        heft_arena_printf(&s->mem, err, "%.*s%s%.*s%s", (int)heft_min_u64(folder.n, INT16_MAX),
-                          folder.p, between, (int)key.n, key.p, end);
-
-    return name && heft_strmap_add(&s->keys, heft_str_of(name), 1, &found, err);
-}
-
-/* "a/data.pkl" + "0" → "a/data/0". Mobile archives share those of constants.pkl, and torch.package
- * has all in one folder. */
-static bool keep_storage(struct heft_scan *s, struct heft_str pkl, struct heft_str key,
-                         struct heft_error *err)
-{
-    const struct heft_str stem = {pkl.p, pkl.n - 4}, last = last_name(stem);
-    const struct heft_str folder = {pkl.p, stem.n - last.n};
-    const char *slash = memchr(pkl.p, '/', pkl.n);
-    const struct heft_str root = {pkl.p, slash ? (size_t)(slash - pkl.p) + 1 : 0};
-
-    if (!keep_key(s, stem, "/", key, "", err))
-        return false;
-    if (heft_str_is(last, "bytecode"))
-        return keep_key(s, folder, "constants/", key, "", err);
-    return heft_str_is(last, "data") || keep_key(s, root, ".data/", key, ".storage", err);
-}
-
-bool heft_scan_keep_storages(struct heft_scan *s, const struct heft_scan_place *place,
-                             const struct heft_pickle *pickle, struct heft_error *err)
-{
-    if (!heft_str_ends(place->member, ".pkl"))
-        return true;
-    for (uint32_t i = 0; i < pickle->count; i++) {
-        const struct heft_pickle_node *node = heft_pickle_at(pickle, i);
-        uint32_t key = HEFT_PICKLE_NIL;
-
-        if (node->kind == HEFT_PICKLE_PERSID &&
-            heft_pickle_at(pickle, node->u.call.args)->kind == HEFT_PICKLE_TUPLE)
-            key = heft_pickle_item(pickle, node->u.call.args, 2);
-        if (key == HEFT_PICKLE_NIL || heft_pickle_at(pickle, key)->kind != HEFT_PICKLE_STR ||
-            heft_pickle_text(pickle, key).n > 1024)
-            continue; /* no record has such a name; copies of a shared long key add up */
-        if (!keep_storage(s, place->member, heft_pickle_text(pickle, key), err))
-            return false;
-    }
-    return true;
-}
-
 /* ---- all of them ------------------------------------------------------------------------- */
-
-/* Numbers to torch; an array to numpy.load, which asks for its magic alone. */
-static bool is_storage(const struct heft_scan *s, const struct heft_scan_place *place,
-                       const struct heft_zip_entry *entry, bool *yes, struct heft_error *err)
-{
-    uint8_t head[6] = {0};
-    size_t n = sizeof head;
-
-    *yes = heft_strmap_get(&s->keys, entry->name) != HEFT_MAP_NONE;
-    if (!*yes)
-        return true;
-    if (!heft_zip_peek(place->src, entry, head, &n, err))
-        return false;
-    *yes = n < sizeof head || memcmp(head, "\x93NUMPY", sizeof head) != 0;
-    return true;
-}
 
 static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
                          const struct heft_zip *zip, const struct archive *archive,
@@ -350,7 +272,7 @@ static bool scan_entries(struct heft_scan *s, const struct heft_scan_place *plac
 
             if (heft_str_ends(entry->name, ".pkl") == others || entry->is_folder)
                 continue;
-            if (others && !is_storage(s, place, entry, &storage, err))
+            if (others && !heft_scan_is_storage(s, place, entry, &storage, err))
                 return false;
             if (!storage && !scan_record(s, place, entry, archive, err))
                 return false;
@@ -371,48 +293,5 @@ bool heft_scan_entries(struct heft_scan *s, const struct heft_scan_place *place,
          scan_entries(s, place, zip, &archive, err);
     heft_strmap_release(&s->keys);
     s->keys = outer;
-    return ok;
-}
-
-/* An archive of NumPy's, whose names are no paths and may differ in case alone: nobody else reads one
- * with nothing but .npy in it. */
-static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
-                      struct heft_zip *zip, struct heft_arena *mem)
-{
-    const struct heft_zip_limits limits = {.entries =
-                                               heft_limit_entries(s->limits, place->src->size),
-                                           .directory = DIRECTORY,
-                                           .ratio = s->limits->ratio,
-                                           .unpacked = s->limits->unpacked,
-                                           .labels = true};
-    struct heft_error ignored = {0};
-
-    if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
-        return false;
-    for (size_t i = 0; i < zip->count; i++)
-        if (!heft_str_ends(zip->entries[i].name, ".npy"))
-            return false;
-    return true;
-}
-
-bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
-{
-    const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
-                                           DIRECTORY, s->limits->ratio, s->limits->unpacked, false};
-    struct heft_arena mem = {0};
-    struct heft_error why = {0};
-    struct heft_zip zip;
-    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why) ||
-                       (why.code != HEFT_NOMEM && opens_npz(s, place, &zip, &mem));
-    bool ok = true, second = false, is_row = false;
-
-    if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)
-        ok = heft_scan_zip_row(s, place, &is_row, err);
-    if (ok && !is_row && opens && zip.trailing)
-        ok = heft_scan_second_zip(s, place, &second, err);
-    if (ok && !is_row)
-        ok = opens && !second ? heft_scan_entries(s, place, &zip, err)
-                              : heft_scan_broken_zip(s, place, &why, err);
-    heft_arena_release(&mem);
     return ok;
 }

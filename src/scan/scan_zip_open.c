@@ -1,0 +1,52 @@
+/* scan_zip_open.c: which archives a zip is to its readers.
+ *
+ *     opens                   its records (scan_zip.c)
+ *     several in a row        each of them
+ *     a second directory,     what other readers may see (scan_broken.c)
+ *     or refused */
+#include "scan/scan_parts.h"
+
+#define DIRECTORY ((uint64_t)256 << 20)
+
+/* An archive of NumPy's, whose names are no paths and may differ in case alone: nobody else reads one
+ * with nothing but .npy in it. */
+static bool opens_npz(struct heft_scan *s, const struct heft_scan_place *place,
+                      struct heft_zip *zip, struct heft_arena *mem)
+{
+    const struct heft_zip_limits limits = {.entries =
+                                               heft_limit_entries(s->limits, place->src->size),
+                                           .directory = DIRECTORY,
+                                           .ratio = s->limits->ratio,
+                                           .unpacked = s->limits->unpacked,
+                                           .labels = true};
+    struct heft_error ignored = {0};
+
+    if (!heft_zip_open(zip, place->src, &limits, mem, &ignored) || zip->trailing)
+        return false;
+    for (size_t i = 0; i < zip->count; i++)
+        if (!heft_str_ends(zip->entries[i].name, ".npy"))
+            return false;
+    return true;
+}
+
+bool heft_scan_zip(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
+{
+    const struct heft_zip_limits limits = {heft_limit_entries(s->limits, place->src->size),
+                                           DIRECTORY, s->limits->ratio, s->limits->unpacked, false};
+    struct heft_arena mem = {0};
+    struct heft_error why = {0};
+    struct heft_zip zip;
+    const bool opens = heft_zip_open(&zip, place->src, &limits, &mem, &why) ||
+                       (why.code != HEFT_NOMEM && opens_npz(s, place, &zip, &mem));
+    bool ok = true, second = false, is_row = false;
+
+    if ((!opens || zip.trailing) && place->depth < HEFT_SCAN_DEPTH)
+        ok = heft_scan_zip_row(s, place, &is_row, err);
+    if (ok && !is_row && opens && zip.trailing)
+        ok = heft_scan_second_zip(s, place, &second, err);
+    if (ok && !is_row)
+        ok = opens && !second ? heft_scan_entries(s, place, &zip, err)
+                              : heft_scan_broken_zip(s, place, &why, err);
+    heft_arena_release(&mem);
+    return ok;
+}
