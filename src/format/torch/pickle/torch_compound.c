@@ -16,126 +16,7 @@
 
 #define MAX_RANK 64
 
-/* ---- layouts ----------------------------------------------------------------------------- */
-
-static const struct layout {
-    const char *name;
-    uint8_t words[4]; /* of the parts: rows, but for the last one or two */
-    uint8_t least, rows;
-    bool by_column, blocked;
-} LAYOUTS[] = {
-    {"torch.sparse_coo",
-     {HEFT_TORCH_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE, HEFT_TORCH_IS_COALESCED},
-     3,
-     2,
-     false,
-     false},
-    {"torch.sparse_csr",
-     {HEFT_TORCH_CROW_INDICES, HEFT_TORCH_COL_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
-     4,
-     3,
-     false,
-     false},
-    {"torch.sparse_csc",
-     {HEFT_TORCH_CCOL_INDICES, HEFT_TORCH_ROW_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
-     4,
-     3,
-     true,
-     false},
-    {"torch.sparse_bsr",
-     {HEFT_TORCH_CROW_INDICES, HEFT_TORCH_COL_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
-     4,
-     3,
-     false,
-     true},
-    {"torch.sparse_bsc",
-     {HEFT_TORCH_CCOL_INDICES, HEFT_TORCH_ROW_INDICES, HEFT_TORCH_VALUES, HEFT_TORCH_SHAPE},
-     4,
-     3,
-     true,
-     true},
-};
-
-/* _get_layout("torch.sparse_coo") */
-static const struct layout *layout_of(const struct heft_torch *t, uint32_t node)
-{
-    uint32_t name;
-
-    if (!heft_torch_is(t, node, HEFT_PICKLE_CALL) ||
-        heft_torch_callee(t, node) != HEFT_TORCH_LAYOUT)
-        return NULL;
-    name = heft_torch_item(t, heft_torch_node(t, node)->u.call.args, 0);
-    for (size_t i = 0; i < HEFT_COUNT(LAYOUTS); i++)
-        if (heft_torch_is_word(t, name, heft_str_of(LAYOUTS[i].name)))
-            return &LAYOUTS[i];
-    return NULL;
-}
-
-/* ---- arguments --------------------------------------------------------------------------- */
-
-bool heft_torch_has_parts(const struct heft_torch *t, const struct heft_torch_call *call)
-{
-    const struct heft_torch_global *known = heft_torch_global_of(t, call->callee);
-    const uint32_t count = heft_torch_count(t, call->args);
-    const uint32_t first = heft_torch_item(t, call->args, 0);
-    const uint32_t data = heft_torch_item(t, call->args, 1);
-    const struct layout *layout;
-
-    if (known->kind == HEFT_TORCH_NESTED)
-        return count == 3 || count == 4;
-    if (known->kind == HEFT_TORCH_JAGGED)
-        return count == 1 && heft_torch_is(t, first, HEFT_PICKLE_DICT);
-    layout = count == 2 ? layout_of(t, first) : NULL;
-    return layout && heft_torch_is(t, data, HEFT_PICKLE_TUPLE) &&
-           heft_torch_count(t, data) >= layout->least && heft_torch_count(t, data) <= 4;
-}
-
-static bool is_number(const struct heft_torch *t, uint32_t node)
-{
-    return heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_is(t, node, HEFT_PICKLE_FLOAT);
-}
-
-/* (per_tensor_affine, scale, zero point) or (per_channel_affine, scales, zero points, axis) */
-bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node)
-{
-    const struct heft_torch_global *scheme = heft_torch_global_of(t, heft_torch_item(t, node, 0));
-
-    if (!heft_torch_is(t, node, HEFT_PICKLE_TUPLE) || !scheme ||
-        scheme->kind != HEFT_TORCH_CONSTANT)
-        return false;
-    if (strcmp(scheme->name, "per_tensor_affine") == 0)
-        return heft_torch_count(t, node) == 3 && is_number(t, heft_torch_item(t, node, 1)) &&
-               heft_torch_is(t, heft_torch_item(t, node, 2), HEFT_PICKLE_INT);
-    return (strcmp(scheme->name, "per_channel_affine") == 0 ||
-            strcmp(scheme->name, "per_channel_affine_float_qparams") == 0) &&
-           heft_torch_count(t, node) == 4 &&
-           heft_torch_is(t, heft_torch_item(t, node, 3), HEFT_PICKLE_INT);
-}
-
-bool heft_torch_has_state(const struct heft_torch *t, uint32_t state)
-{
-    const uint32_t first = heft_torch_item(t, state, 0), second = heft_torch_item(t, state, 1);
-
-    if (heft_torch_is_nothing(t, state))
-        return false;
-    if (heft_torch_is(t, state, HEFT_PICKLE_DICT))
-        return heft_torch_count(t, state) != 0;
-    if (!heft_torch_is(t, state, HEFT_PICKLE_TUPLE) || heft_torch_count(t, state) != 2 ||
-        !heft_torch_is(t, second, HEFT_PICKLE_DICT))
-        return true;
-    return heft_torch_count(t, second) != 0 ||
-           !(heft_torch_is_nothing(t, first) ||
-             (heft_torch_is(t, first, HEFT_PICKLE_DICT) && heft_torch_count(t, first) == 0));
-}
-
 /* ---- gathering --------------------------------------------------------------------------- */
-
-static enum heft_torch_kind kind_of(const struct heft_torch *t, uint32_t callee)
-{
-    const struct heft_torch_global *known = heft_torch_global_of(t, callee);
-
-    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-}
 
 static bool innermost(struct heft_torch *t, uint32_t node, struct heft_torch_call *call,
                       struct heft_error *err)
@@ -173,13 +54,13 @@ static bool add_parts(struct heft_torch_walk *w, const struct heft_torch_call *c
     const uint32_t first = heft_torch_item(w->t, call->args, 0);
     uint32_t qparams;
 
-    switch (kind_of(w->t, call->callee)) {
+    switch (heft_torch_kind_of(w->t, call->callee)) {
     case HEFT_TORCH_QTENSOR:
         qparams = heft_torch_item(w->t, call->args, 4);
         return heft_torch_count(w->t, qparams) == 3 ? add_words(w, tensor, 3, qparams)
                                                     : add_words(w, channel, 4, qparams);
     case HEFT_TORCH_SPARSE:
-        return add_words(w, layout_of(w->t, first)->words, 4,
+        return add_words(w, heft_torch_layout_of(w->t, first)->words, 4,
                          heft_torch_item(w->t, call->args, 1)) &&
                add_word(w, HEFT_TORCH_LAYOUT_NAME, first);
     case HEFT_TORCH_NESTED:
@@ -203,7 +84,7 @@ static bool name_type(struct heft_torch_walk *w, uint32_t class, const struct he
         value->type_name = heft_torch_type_name(w->t, class, w->err);
         return value->type_name != NULL;
     }
-    switch (kind_of(w->t, call->callee)) {
+    switch (heft_torch_kind_of(w->t, call->callee)) {
     case HEFT_TORCH_QTENSOR:
         value->type_name = "quantized tensor";
         return true;
@@ -235,7 +116,7 @@ bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node, struct h
         if (class == HEFT_PICKLE_NIL)
             class = layer.type;
         /* A jagged tensor's attributes are its parts again. */
-        if (layer.is_wrapper && kind_of(t, inner.callee) != HEFT_TORCH_JAGGED &&
+        if (layer.is_wrapper && heft_torch_kind_of(t, inner.callee) != HEFT_TORCH_JAGGED &&
             !heft_torch_add_state(w, layer.state))
             return false;
         if (!add_word(w, HEFT_TORCH_DECLARED, layer.dtype))
@@ -295,7 +176,7 @@ static bool fits_coordinates(const struct heft_row *rows, const struct shape *sh
 
 /* The dimension that is compressed, in blocks, has one pointer more than it has rows of them. */
 static bool fits_pointers(const struct heft_row *rows, const struct shape *shape,
-                          const struct layout *layout)
+                          const struct heft_torch_layout *layout)
 {
     const unsigned batch = rows[0].rank - 1U;
     uint64_t blocks[2];
@@ -312,7 +193,7 @@ static bool fits_pointers(const struct heft_row *rows, const struct shape *shape
 
 /* pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …) */
 static bool fits_compressed(const struct heft_row *rows, const struct shape *shape,
-                            const struct layout *layout)
+                            const struct heft_torch_layout *layout)
 {
     const struct heft_row *pointers = &rows[0], *indices = &rows[1], *values = &rows[2];
     const unsigned block = layout->blocked ? 2 : 0, batch = pointers->rank - 1U;
@@ -344,7 +225,8 @@ static bool check_sparse(struct heft_torch_walk *w, const struct heft_torch_fram
                          const struct heft_torch_call *call)
 {
     const uint32_t data = heft_torch_item(w->t, call->args, 1);
-    const struct layout *layout = layout_of(w->t, heft_torch_item(w->t, call->args, 0));
+    const struct heft_torch_layout *layout =
+        heft_torch_layout_of(w->t, heft_torch_item(w->t, call->args, 0));
     const struct heft_row *rows = rows_of(w, f);
     const uint64_t at = heft_torch_where(w->t, f->node);
     struct shape shape;
@@ -442,7 +324,7 @@ bool heft_torch_check_parts(struct heft_torch_walk *w, const struct heft_torch_f
         return true; /* some parts are no rows */
     if (!innermost(w->t, f->node, &call, w->err))
         return false;
-    switch (kind_of(w->t, call.callee)) {
+    switch (heft_torch_kind_of(w->t, call.callee)) {
     case HEFT_TORCH_QTENSOR:
         return check_quantized(w, f, &call);
     case HEFT_TORCH_SPARSE:

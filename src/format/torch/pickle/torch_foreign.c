@@ -15,19 +15,6 @@
 
 #define MOST_TEXT 48 /* bytes of a date, a fraction, an UUID */
 
-static bool take(struct heft_torch *t, struct heft_buf *buf, struct heft_value *out,
-                 struct heft_error *err)
-{
-    struct heft_str text;
-
-    if (!heft_buf_take(buf, &t->model->mem, &text, err))
-        return false;
-    out->kind = HEFT_VALUE_STRING;
-    out->text = text.p;
-    out->text_len = text.n;
-    return true;
-}
-
 /* ---- dates ------------------------------------------------------------------------------- */
 
 /* Year (two bytes), month, day; the month's highest bit is of Python's own. */
@@ -67,7 +54,7 @@ static bool date_leaf(struct heft_torch *t, uint32_t args, struct heft_value *ou
     if (bytes.bytes.n != 4)
         put_time(&buf, bytes.bytes.p + bytes.bytes.n - 6);
     *is_leaf = true;
-    return take(t, &buf, out, err);
+    return heft_torch_take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
@@ -78,15 +65,17 @@ static bool number_leaf(struct heft_torch *t, uint32_t args, struct heft_value *
     const uint32_t first = heft_torch_item(t, args, 0), second = heft_torch_item(t, args, 1);
     struct heft_buf buf = {0};
 
-    if (heft_torch_count(t, args) == 1 && heft_torch_is_text(t, first))
-        return heft_torch_leaf(t, first, out, is_leaf, err);
+    if (heft_torch_count(t, args) == 1 && heft_torch_is_text(t, first)) {
+        *is_leaf = true;
+        return heft_torch_text_leaf(t, first, out, err);
+    }
     if (heft_torch_count(t, args) != 2 || !heft_torch_is(t, first, HEFT_PICKLE_INT) ||
         !heft_torch_is(t, second, HEFT_PICKLE_INT) || !heft_torch_may_make(t, MOST_TEXT))
         return true;
     heft_buf_printf(&buf, "%" PRId64 "/%" PRId64, heft_torch_node(t, first)->u.integer,
                     heft_torch_node(t, second)->u.integer);
     *is_leaf = true;
-    return take(t, &buf, out, err);
+    return heft_torch_take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
 /* The 128 bits of an integer from 0 on, least byte first. False where it is none. */
@@ -128,7 +117,7 @@ static bool uuid_leaf(struct heft_torch *t, uint32_t state, struct heft_value *o
         heft_buf_printf(&buf, "%02x", bits[15 - i]);
     }
     *is_leaf = true;
-    return take(t, &buf, out, err);
+    return heft_torch_take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
 /* ---- members of enumerations ------------------------------------------------------------- */

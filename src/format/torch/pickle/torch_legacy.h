@@ -14,7 +14,7 @@ struct heft_torch_legacy {
     size_t n_order, cap_order;
 };
 
-/* ---- torch_legacy_read.c ---- */
+/* ---- torch_legacy_place.c ---- */
 
 /* The storage of the i-th key, whose bytes are inside, is put at a position, with its count. */
 HEFT_CHECKED bool heft_torch_legacy_place(const struct heft_torch_legacy *l, size_t i, uint64_t at,

@@ -12,11 +12,6 @@
 /* Of limits.tensors: each takes the memory of the pickle around it, too. */
 #define SHARE 8 /* of limits.tensors: a stream within a pickle takes about as much as 8 of them */
 
-bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes)
-{
-    return heft_u32map_get(&t->by_stream, bytes) != HEFT_MAP_NONE;
-}
-
 /* ---- where its bytes are ----------------------------------------------------------------- */
 
 /* In the file where they stand there as they are, unless an array has taken them already. */
@@ -51,7 +46,8 @@ static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw
 /* ---- what it is -------------------------------------------------------------------------- */
 
 /* The storage that the inner pickle is, if it is one: as an id, or as another stream. */
-static bool storage_at_root(struct heft_torch *inner, uint32_t *storage, struct heft_error *err)
+static bool storage_at_root(struct heft_torch *inner, heft_torch_tensor_fn *tensor,
+                            uint32_t *storage, struct heft_error *err)
 {
     const uint32_t root = inner->pickle.root;
     const struct heft_torch_nested *nested;
@@ -62,7 +58,7 @@ static bool storage_at_root(struct heft_torch *inner, uint32_t *storage, struct 
     if (!heft_torch_is(inner, root, HEFT_PICKLE_CALL) ||
         heft_torch_callee(inner, root) != HEFT_TORCH_LOAD_BYTES)
         return true;
-    if (!heft_torch_load_bytes(inner, root, &nested, err))
+    if (!heft_torch_read_nested(inner, root, tensor, &nested, err))
         return false;
     *storage = nested->storage;
     return true;
@@ -97,22 +93,22 @@ static bool keep_made(struct heft_torch *t, struct heft_torch_made *made,
     return true;
 }
 
-static bool understand(struct heft_torch *t, struct heft_torch *inner,
+static bool understand(struct heft_torch *t, struct heft_torch *inner, heft_torch_tensor_fn *tensor,
                        struct heft_torch_nested *out, struct heft_error *err)
 {
     struct heft_torch_made made;
     uint32_t storage;
 
-    if (!storage_at_root(inner, &storage, err))
+    if (!storage_at_root(inner, tensor, &storage, err))
         return false;
     if (storage != HEFT_NONE)
         return keep_storage(t, inner->storages[storage], out, err);
-    return heft_torch_tensor(inner, inner->pickle.root, &made, err) &&
-           keep_made(t, &made, out, err);
+    return tensor(inner, inner->pickle.root, &made, err) && keep_made(t, &made, out, err);
 }
 
 static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_torch_stream *in,
-                        struct heft_torch_nested *out, struct heft_error *err)
+                        heft_torch_tensor_fn *tensor, struct heft_torch_nested *out,
+                        struct heft_error *err)
 {
     struct heft_torch inner = {.budget = t->budget, .depth = t->depth + 1};
     uint64_t end;
@@ -121,7 +117,7 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
     if (inner.depth > HEFT_TORCH_STREAMS)
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
                          "torch streams within pickles nested deeper than %d", HEFT_TORCH_STREAMS);
-    ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, out, err) &&
+    ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, tensor, out, err) &&
          heft_torch_stream_end(in, end, "the last storage", err);
     t->budget = inner.budget;
     heft_torch_release(&inner);
@@ -131,7 +127,7 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
 /* ---- calls ------------------------------------------------------------------------------- */
 
 static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_torch_bytes *raw,
-                       struct heft_error *err)
+                       heft_torch_tensor_fn *tensor, struct heft_error *err)
 {
     static const struct heft_torch_made zip = {.found = HEFT_TORCH_UNREAD,
                                                .reason = "a torch zip within the pickle"};
@@ -145,7 +141,7 @@ static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_to
                          "limits.tensors",
                          most);
     if (!heft_torch_is_zip(raw->bytes) &&
-        (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, &nested, err)))
+        (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, tensor, &nested, err)))
         return false;
     if (!heft_u32map_set(&t->by_stream, raw->node, (uint32_t)t->n_nested, err) ||
         !heft_grow(&t->nested, &t->cap_nested, t->n_nested, 1, sizeof nested, err))
@@ -154,8 +150,8 @@ static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_to
     return true;
 }
 
-bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
-                           const struct heft_torch_nested **out, struct heft_error *err)
+bool heft_torch_read_nested(struct heft_torch *t, uint32_t call, heft_torch_tensor_fn *tensor,
+                            const struct heft_torch_nested **out, struct heft_error *err)
 {
     const uint32_t args = heft_torch_node(t, call)->u.call.args;
     struct heft_torch_bytes raw;
@@ -173,7 +169,7 @@ bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
     index = heft_u32map_get(&t->by_stream, raw.node);
     if (index == HEFT_MAP_NONE) {
         index = (uint32_t)t->n_nested;
-        if (!add_nested(t, call, &raw, err))
+        if (!add_nested(t, call, &raw, tensor, err))
             return false;
     }
     *out = &t->nested[index];

@@ -1,11 +1,11 @@
 /* torch_parts.h: one pickle of torch on its way to rows (struct heft_torch).
  *
- *     torch_graph.c    runs it, looks up its names, gathers its storages
- *     torch_rebuild.c  _rebuild_… calls → rows
+ *     torch_graph.c    runs it, looks up its names, gathers its storages (torch_persid.c)
+ *     torch_rebuild.c  _rebuild_… calls → rows, with torch_wrappers.c, torch_arguments.c
  *     torch_compound.c tensors with parts: quantized, sparse, nested, subclasses
  *     torch_numpy.c    numpy arrays → rows, numpy scalars → values
- *     torch_value.c    leaves → values, dictionary keys → text; with torch_foreign.c
- *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_module.c,
+ *     torch_value.c    leaves → values, dictionary keys → text; with torch_foreign.c, torch_text.c
+ *     torch_tree.c     the walk of the graph, with torch_gather.c, torch_entries.c, torch_module.c,
  *                      torch_keys.c, torch_names.c
  *     torch_globals.c  the table of names
  *     torch_provenance.c    which opcodes made a row, for those who ask
@@ -16,7 +16,8 @@
  * read here; archives and tars, in the folders beside this one:
  *
  *     torch_stream.c       pickles and storages one behind the other
- *     torch_legacy_read.c  the stream of torch.save before 1.6; with torch_legacy_salvage.c
+ *     torch_legacy_read.c  the stream of torch.save before 1.6; with torch_legacy_place.c,
+ *                          torch_legacy_salvage.c
  *     torch_nested.c       such a stream that stands as bytes within a pickle
  *
  * A reader opens its container, points a struct heft_torch at the pickle in it, and calls
@@ -154,6 +155,41 @@ static inline uint32_t heft_torch_count(const struct heft_torch *t, uint32_t nod
     return node == HEFT_PICKLE_NIL ? 0 : t->pickle.nodes[node].count;
 }
 
+/* The entry of a GLOBAL node; NULL for unknown names and other nodes. */
+static inline const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t,
+                                                                   uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_GLOBAL) ? heft_torch_known((uint8_t)t->meanings[node])
+                                                      : NULL;
+}
+/* What kind of function or class a node names: UNKNOWN also where it is no global. */
+static inline enum heft_torch_kind heft_torch_kind_of(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_torch_global *known = heft_torch_global_of(t, node);
+
+    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
+}
+/* The kind of a CALL's callee. */
+static inline enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call)
+{
+    return heft_torch_kind_of(t, heft_torch_node(t, call)->u.call.callee);
+}
+/* Nothing, or None. */
+static inline bool heft_torch_is_nothing(const struct heft_torch *t, uint32_t node)
+{
+    return node == HEFT_PICKLE_NIL || heft_torch_is(t, node, HEFT_PICKLE_NONE);
+}
+static inline bool heft_torch_is_sequence(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_LIST) || heft_torch_is(t, node, HEFT_PICKLE_TUPLE);
+}
+/* Whether a node is a PERSID that stands for a storage: storages[meanings[node]]. */
+static inline bool heft_torch_is_storage(const struct heft_torch *t, uint32_t node)
+{
+    return heft_torch_is(t, node, HEFT_PICKLE_PERSID) &&
+           !(t->meanings[node] & HEFT_TORCH_IS_TENSOR);
+}
+
 /* ---- torch_graph.c ---- */
 
 void heft_torch_release(struct heft_torch *t);
@@ -163,12 +199,11 @@ HEFT_CHECKED bool heft_torch_run(struct heft_torch *t, struct heft_bytes data,
                                  struct heft_error *err);
 /* The second half of heft_torch_run, where t->pickle has been run already. */
 HEFT_CHECKED bool heft_torch_look_up(struct heft_torch *t, struct heft_error *err);
-/* A persistent id that stands for a class, which `class` must name. */
-HEFT_CHECKED bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
-                                          struct heft_error *err);
 /* Notes on the pickle and claims for [pickle_at, +pickle_packed), but for the arrays within. After
  * the walk. */
 HEFT_CHECKED bool heft_torch_claim_pickle(struct heft_torch *t, struct heft_error *err);
+/* ---- torch_persid.c ---- */
+
 /* The persistent id ("storage", class, key, location, elements) that zips have, and with one item
  * more legacy streams: all but `storage`. *more is the sixth item, NIL where there are five. */
 HEFT_CHECKED bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id,
@@ -188,6 +223,9 @@ HEFT_CHECKED bool heft_torch_add_storage(struct heft_torch *t, uint32_t id,
 HEFT_CHECKED bool heft_torch_same_storage(struct heft_torch *t, uint32_t id, uint32_t index,
                                           const struct heft_torch_storage *again,
                                           struct heft_error *err);
+/* A persistent id that stands for a class, which `class` must name. */
+HEFT_CHECKED bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
+                                          struct heft_error *err);
 
 /* ---- torch_damage.c: only where model->salvage is set ---- */
 
@@ -200,11 +238,6 @@ HEFT_CHECKED bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes
                                          struct heft_error *err);
 
 /* ---- torch_rebuild.c ---- */
-
-/* The entry of a GLOBAL node; NULL for unknown names and other nodes. */
-const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node);
-/* The kind of a CALL's callee: UNKNOWN also where it is no global. */
-enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call);
 
 enum heft_torch_found {
     HEFT_TORCH_OTHER, /* not a tensor */
@@ -229,17 +262,35 @@ struct heft_torch_layer {
     uint32_t state, type, dtype; /* attributes, class, declared dtype; NIL where there is none */
     bool is_wrapper;
 };
-struct heft_torch_call heft_torch_call_of(const struct heft_torch *t, uint32_t node);
-/* Parameter(data), _rebuild_from_type(function …) …: *call becomes what it wraps. What is no
- * wrapper is left as it is. */
-HEFT_CHECKED bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
-                                    struct heft_torch_layer *layer, struct heft_error *err);
+static inline struct heft_torch_call heft_torch_call_of(const struct heft_torch *t, uint32_t node)
+{
+    const struct heft_pickle_node *n = heft_torch_node(t, node);
+
+    return (struct heft_torch_call){node, n->u.call.callee, n->u.call.args, n->state};
+}
 /* What tensor a node is, if it is one: a _rebuild_… call, a bare storage, a numpy array. */
 HEFT_CHECKED bool heft_torch_tensor(struct heft_torch *t, uint32_t node,
                                     struct heft_torch_made *out, struct heft_error *err);
 
+struct heft_torch_nested;
+/* A CALL of _load_from_bytes: reads the stream once. *out is valid until the next call. */
+HEFT_CHECKED bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
+                                        const struct heft_torch_nested **out,
+                                        struct heft_error *err);
+
+/* ---- torch_wrappers.c ---- */
+
+/* Parameter(data), _rebuild_from_type(function …) …: *call becomes what it wraps. What is no
+ * wrapper is left as it is. */
+HEFT_CHECKED bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
+                                    struct heft_torch_layer *layer, struct heft_error *err);
 /* restore_type_tag(value, "List[Tensor]"), which TorchScript writes around containers: the value. */
 HEFT_CHECKED bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err);
+/* BUILD with (storage, offset, size, stride), as the first releases wrote tensors. */
+bool heft_torch_has_set_state(const struct heft_torch *t, const struct heft_torch_call *call);
+/* The error of a call whose arguments are not those of its callee. Returns false. */
+bool heft_torch_bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
+                              struct heft_error *err);
 
 /* ---- torch_names.c ---- */
 
@@ -264,13 +315,6 @@ bool heft_torch_is_plain(const struct heft_torch *t);
 HEFT_CHECKED bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t node,
                                              const struct heft_torch_made *made,
                                              struct heft_error *err);
-
-/* Whether a node is a PERSID that stands for a storage: storages[meanings[node]]. */
-static inline bool heft_torch_is_storage(const struct heft_torch *t, uint32_t node)
-{
-    return heft_torch_is(t, node, HEFT_PICKLE_PERSID) &&
-           !(t->meanings[node] & HEFT_TORCH_IS_TENSOR);
-}
 
 /* ---- torch_stream.c ---- */
 
@@ -346,12 +390,19 @@ struct heft_torch_nested {
     uint32_t storage; /* in storages, where the stream is a bare one; else HEFT_NONE, and … */
     const struct heft_torch_made *made; /* … what the call is by itself, all but a name */
 };
-/* A CALL of _load_from_bytes: reads the stream once. *out is valid until the next call. */
-HEFT_CHECKED bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
-                                        const struct heft_torch_nested **out,
-                                        struct heft_error *err);
+/* Makes a tensor of a node: heft_torch_tensor. */
+typedef bool heft_torch_tensor_fn(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
+                                  struct heft_error *err);
+/* heft_torch_load_bytes, which calls it with heft_torch_tensor: a stream may hold a tensor. */
+HEFT_CHECKED bool heft_torch_read_nested(struct heft_torch *t, uint32_t call,
+                                         heft_torch_tensor_fn *tensor,
+                                         const struct heft_torch_nested **out,
+                                         struct heft_error *err);
 /* Whether those bytes are taken by a stream already: they cannot be an array as well. */
-bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes);
+static inline bool heft_torch_is_nested(const struct heft_torch *t, uint32_t bytes)
+{
+    return heft_u32map_get(&t->by_stream, bytes) != HEFT_MAP_NONE;
+}
 
 /* ---- torch_numpy.c ---- */
 
@@ -363,7 +414,7 @@ HEFT_CHECKED bool heft_torch_array(struct heft_torch *t, uint32_t node, struct h
 HEFT_CHECKED bool heft_torch_scalar(struct heft_torch *t, uint32_t node, struct heft_value *out,
                                     bool *known, struct heft_error *err);
 
-/* ---- torch_compound.c ---- */
+/* ---- torch_arguments.c ---- */
 
 /* Are these quantization parameters as torch writes them: (scheme, scale, zero point [, axis])? */
 bool heft_torch_has_qparams(const struct heft_torch *t, uint32_t node);
@@ -372,25 +423,8 @@ bool heft_torch_has_parts(const struct heft_torch *t, const struct heft_torch_ca
 /* Attributes, but for none: a dict that is not empty, a pair of such, anything else. */
 bool heft_torch_has_state(const struct heft_torch *t, uint32_t state);
 
-/* ---- torch_foreign.c ---- */
+/* ---- torch_text.c ---- */
 
-/* Objects of the standard library that are a text: dates, numbers, members of enumerations. */
-HEFT_CHECKED bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *out,
-                                     bool *is_leaf, struct heft_error *err);
-
-/* ---- torch_value.c ---- */
-
-/* Fills a value from a node that has no children: numbers, texts, names, devices, paths … *is_leaf
- * is false for all others. */
-HEFT_CHECKED bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
-                                  bool *is_leaf, struct heft_error *err);
-/* May so many bytes of a text be put together from pieces that the pickle may share? All such texts
- * take at most 4 MiB and the length of the pickle; what comes then stays an object. */
-bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes);
-/* Appends a dictionary key as Python's str would show it. `ordinal` tells apart objects that have
- * no text of their own. Lists, dicts and sets are no keys. */
-HEFT_CHECKED bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal,
-                                 struct heft_buf *out, struct heft_error *err);
 /* "module.name" of a GLOBAL or of the class of a CALL, in model->mem. */
 HEFT_CHECKED const char *heft_torch_type_name(struct heft_torch *t, uint32_t node,
                                               struct heft_error *err);
@@ -406,6 +440,41 @@ struct heft_torch_bytes {
 };
 HEFT_CHECKED bool heft_torch_bytes_of(struct heft_torch *t, uint32_t node, bool *found,
                                       struct heft_torch_bytes *out, struct heft_error *err);
+/* Keeps a text that is in model->mem as that of a node: in t->by_text or t->by_bytes. */
+HEFT_CHECKED bool heft_torch_remember_text(struct heft_torch *t, struct heft_u32map *map,
+                                           uint32_t node, struct heft_str text,
+                                           struct heft_error *err);
+void heft_torch_set_text(struct heft_value *out, enum heft_value_kind kind, struct heft_str text);
+/* The same of a text in buf, which is empty afterwards. */
+HEFT_CHECKED bool heft_torch_take_text(struct heft_torch *t, struct heft_buf *buf,
+                                       struct heft_value *out, enum heft_value_kind kind,
+                                       struct heft_error *err);
+/* The value of a text; bytes where a string of Python 2 is no UTF-8. */
+HEFT_CHECKED bool heft_torch_text_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
+                                       struct heft_error *err);
+/* The value of what stands for bytes: see heft_torch_bytes_of. */
+HEFT_CHECKED bool heft_torch_bytes_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
+                                        bool *is_leaf, struct heft_error *err);
+/* May so many bytes of a text be put together from pieces that the pickle may share? All such texts
+ * take at most 4 MiB and the length of the pickle; what comes then stays an object. */
+bool heft_torch_may_make(struct heft_torch *t, uint64_t bytes);
+
+/* ---- torch_foreign.c ---- */
+
+/* Objects of the standard library that are a text: dates, numbers, members of enumerations. */
+HEFT_CHECKED bool heft_torch_foreign(struct heft_torch *t, uint32_t node, struct heft_value *out,
+                                     bool *is_leaf, struct heft_error *err);
+
+/* ---- torch_value.c ---- */
+
+/* Fills a value from a node that has no children: numbers, texts, names, devices, paths … *is_leaf
+ * is false for all others. */
+HEFT_CHECKED bool heft_torch_leaf(struct heft_torch *t, uint32_t node, struct heft_value *out,
+                                  bool *is_leaf, struct heft_error *err);
+/* Appends a dictionary key as Python's str would show it. `ordinal` tells apart objects that have
+ * no text of their own. Lists, dicts and sets are no keys. */
+HEFT_CHECKED bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal,
+                                 struct heft_buf *out, struct heft_error *err);
 
 /* ---- torch_tree.c ---- */
 

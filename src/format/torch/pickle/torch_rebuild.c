@@ -4,27 +4,12 @@
  *                                             [, {"conj": True, "neg": True}])
  *         → row: dtype of the class, offset and strides in elements
  *
- * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are taken off one by one in a
- * loop; each refers to values made before it, so the loop ends. What another function built is a
- * tensor that cannot be read, never one that is left out. */
+ * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are taken off first
+ * (torch_wrappers.c). What another function built is a tensor that cannot be read, never one that is
+ * left out. */
 #include "format/torch/pickle/torch_parts.h"
 
 #define MAX_RANK 64 /* torch's own */
-
-const struct heft_torch_global *heft_torch_global_of(const struct heft_torch *t, uint32_t node)
-{
-    if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
-        return NULL;
-    return heft_torch_known((uint8_t)t->meanings[node]);
-}
-
-enum heft_torch_kind heft_torch_callee(const struct heft_torch *t, uint32_t call)
-{
-    const struct heft_torch_global *known =
-        heft_torch_global_of(t, heft_torch_node(t, call)->u.call.callee);
-
-    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-}
 
 /* ---- geometry ---------------------------------------------------------------------------- */
 
@@ -214,15 +199,6 @@ static bool unread(struct heft_torch *t, uint32_t node, const char *how,
     return out->reason != NULL;
 }
 
-static bool bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
-                          struct heft_error *err)
-{
-    const char *name = heft_torch_type_name(t, callee, err);
-
-    return name &&
-           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call), "bad arguments for %s", name);
-}
-
 static bool no_data(const char *lost, struct heft_torch_made *out)
 {
     out->found = HEFT_TORCH_UNREAD;
@@ -351,20 +327,6 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
 
 /* ---- rebuild functions ------------------------------------------------------------------- */
 
-struct heft_torch_call heft_torch_call_of(const struct heft_torch *t, uint32_t node)
-{
-    const struct heft_pickle_node *n = heft_torch_node(t, node);
-
-    return (struct heft_torch_call){node, n->u.call.callee, n->u.call.args, n->state};
-}
-
-static enum heft_torch_kind kind_of(const struct heft_torch *t, const struct heft_torch_call *call)
-{
-    const struct heft_torch_global *known = heft_torch_global_of(t, call->callee);
-
-    return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
-}
-
 /* Where each function has what: how many arguments, and where dtype and metadata stand. */
 static const struct signature {
     uint8_t kind, least, most, dtype, metadata; /* 0: has none */
@@ -403,7 +365,7 @@ static bool from_view(struct heft_torch *t, const struct heft_torch_call *call,
         return from_nested(t, v, out, err);
     if (heft_torch_is(t, v->storage, HEFT_PICKLE_CALL))
         return unread(t, v->storage, "its storage is built by", out, err);
-    return bad_arguments(t, call->node, call->callee, err);
+    return heft_torch_bad_arguments(t, call->node, call->callee, err);
 }
 
 /* BUILD with (storage, offset, size, stride): Tensor.set_, as the first releases wrote it. */
@@ -421,12 +383,6 @@ static bool from_state(struct heft_torch *t, const struct heft_torch_call *call,
     return from_view(t, call, &v, out, err);
 }
 
-static bool has_set_state(const struct heft_torch *t, const struct heft_torch_call *call)
-{
-    return heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
-           heft_torch_count(t, call->state) == 4;
-}
-
 static bool from_arguments(struct heft_torch *t, const struct heft_torch_call *call,
                            const struct signature *s, struct heft_torch_made *out,
                            struct heft_error *err)
@@ -435,11 +391,11 @@ static bool from_arguments(struct heft_torch *t, const struct heft_torch_call *c
     const uint32_t *items = heft_torch_items(t, call->args);
     struct view v;
 
-    if (has_set_state(t, call))
+    if (heft_torch_has_set_state(t, call))
         return from_state(t, call, out, err);
     if (count < s->least || count > s->most ||
         (s->kind == HEFT_TORCH_QTENSOR && !heft_torch_has_qparams(t, items[4])))
-        return bad_arguments(t, call->node, call->callee, err);
+        return heft_torch_bad_arguments(t, call->node, call->callee, err);
     out->has_more = s->kind == HEFT_TORCH_QTENSOR;
     v = (struct view){.call = call->node,
                       .storage = items[0],
@@ -452,62 +408,12 @@ static bool from_arguments(struct heft_torch *t, const struct heft_torch_call *c
     return from_view(t, call, &v, out, err);
 }
 
-/* Takes one wrapper off: *call becomes what it wraps. False where its arguments are wrong. */
-static bool unwrap(const struct heft_torch *t, enum heft_torch_kind kind,
-                   struct heft_torch_call *call)
-{
-    uint32_t inner = heft_torch_item(t, call->args, 0);
-
-    if (kind == HEFT_TORCH_FROM_TYPE) { /* (function, type, arguments, state) */
-        if (heft_torch_count(t, call->args) < 3 ||
-            !heft_torch_is(t, heft_torch_item(t, call->args, 2), HEFT_PICKLE_TUPLE) ||
-            !heft_torch_is(t, inner, HEFT_PICKLE_GLOBAL))
-            return false;
-        *call = (struct heft_torch_call){call->node, inner, heft_torch_item(t, call->args, 2),
-                                         HEFT_PICKLE_NIL};
-        return true;
-    }
-    if (inner == HEFT_PICKLE_NIL && heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
-        heft_torch_count(t, call->state) == 5) /* Parameter(), BUILD (data, _, hooks, grad, _) */
-        inner = heft_torch_item(t, call->state, 0);
-    if (!heft_torch_is(t, inner, HEFT_PICKLE_CALL) || inner >= call->node)
-        return false;
-    *call = heft_torch_call_of(t, inner);
-    return true;
-}
-
 static const struct signature *signature_of(enum heft_torch_kind kind)
 {
     for (size_t i = 0; i < HEFT_COUNT(signatures); i++)
         if (signatures[i].kind == kind)
             return &signatures[i];
     return NULL;
-}
-
-bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
-                       struct heft_torch_layer *layer, struct heft_error *err)
-{
-    const struct heft_torch_call outer = *call;
-    const enum heft_torch_kind kind = kind_of(t, call);
-
-    *layer = (struct heft_torch_layer){HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, false};
-    if (kind != HEFT_TORCH_FROM_TYPE && kind != HEFT_TORCH_ON_DEVICE &&
-        (kind != HEFT_TORCH_PARAMETER || has_set_state(t, call)))
-        return true;
-    if (!unwrap(t, kind, call))
-        return bad_arguments(t, outer.node, outer.callee, err);
-    if (t->budget == 0)
-        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, outer.node),
-                         "more wrappers around tensors than limits.expansion allows");
-    t->budget--;
-    layer->is_wrapper = true;
-    if (kind == HEFT_TORCH_ON_DEVICE)
-        layer->dtype = heft_torch_item(t, outer.args, 1);
-    else
-        layer->state = heft_torch_item(t, outer.args, 3);
-    if (kind == HEFT_TORCH_FROM_TYPE)
-        layer->type = heft_torch_item(t, outer.args, 1);
-    return true;
 }
 
 /* An array of numpy that a function casts to a dtype: BF16 travels as F32. The row has what is
@@ -524,13 +430,14 @@ static bool is_recast(const struct heft_torch *t, uint32_t dtype, const struct h
 static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
                          struct heft_torch_made *out, struct heft_error *err)
 {
-    switch (kind_of(t, call)) {
+    switch (heft_torch_kind_of(t, call->callee)) {
     case HEFT_TORCH_SPARSE:
     case HEFT_TORCH_NESTED:
     case HEFT_TORCH_JAGGED:
         out->has_more = true;
         out->found = HEFT_TORCH_PARTS;
-        return heft_torch_has_parts(t, call) || bad_arguments(t, call->node, call->callee, err);
+        return heft_torch_has_parts(t, call) ||
+               heft_torch_bad_arguments(t, call->node, call->callee, err);
     case HEFT_TORCH_META:
         return no_data(NULL, out);
     case HEFT_TORCH_WRAPPER:
@@ -565,7 +472,7 @@ static bool nested_tensor(struct heft_torch *t, uint32_t node, struct heft_torch
 static bool innermost(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
                       struct heft_torch_made *out, struct heft_error *err)
 {
-    const enum heft_torch_kind kind = kind_of(t, call);
+    const enum heft_torch_kind kind = heft_torch_kind_of(t, call->callee);
 
     if (signature_of(kind))
         return from_arguments(t, call, signature_of(kind), out, err);
@@ -573,7 +480,7 @@ static bool innermost(struct heft_torch *t, const struct heft_torch_call *call, 
         call->callee == heft_torch_node(t, call->node)->u.call.callee)
         return heft_torch_array(t, call->node, out, err);
     if ((kind == HEFT_TORCH_CLASS || kind == HEFT_TORCH_TENSOR || kind == HEFT_TORCH_PARAMETER) &&
-        has_set_state(t, call))
+        heft_torch_has_set_state(t, call))
         return from_state(t, call, out, err);
     if (kind == HEFT_TORCH_LOAD_BYTES && !wrapped)
         return nested_tensor(t, call->node, out, err);
@@ -588,7 +495,7 @@ static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
 
 static bool wraps_tensor_id(const struct heft_torch *t, const struct heft_torch_call *call)
 {
-    return kind_of(t, call) == HEFT_TORCH_PARAMETER &&
+    return heft_torch_kind_of(t, call->callee) == HEFT_TORCH_PARAMETER &&
            is_tensor_id(t, heft_torch_item(t, call->args, 0));
 }
 
@@ -658,22 +565,8 @@ bool heft_torch_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_ma
     return (t->model->salvage ? salvage_tensor : find_tensor)(t, node, out, err);
 }
 
-/* ---- tags of TorchScript ---- */
-
-/* Each value was made before the call around it, so the loop ends. */
-bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err)
+bool heft_torch_load_bytes(struct heft_torch *t, uint32_t call,
+                           const struct heft_torch_nested **out, struct heft_error *err)
 {
-    while (heft_torch_is(t, *node, HEFT_PICKLE_CALL) &&
-           heft_torch_callee(t, *node) == HEFT_TORCH_TAGGED) {
-        const struct heft_pickle_node *n = heft_torch_node(t, *node);
-
-        if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
-            return true; /* not as torch writes it: an object like any other */
-        if (t->budget == 0)
-            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
-                             "more type tags than limits.expansion allows");
-        t->budget--;
-        *node = heft_torch_item(t, n->u.call.args, 0);
-    }
-    return true;
+    return heft_torch_read_nested(t, call, heft_torch_tensor, out, err);
 }

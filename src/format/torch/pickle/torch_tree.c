@@ -14,26 +14,6 @@
  * value made, is paid for from limits.expansion, so the walk is linear in the pickle plus that. */
 #include "format/torch/pickle/torch_walk.h"
 
-bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
-{
-    if (w->t->budget < values)
-        return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
-                         "more than %" PRIu64 " values besides the tensors: limits.expansion",
-                         w->t->model->limits.expansion);
-    w->t->budget -= values;
-    return true;
-}
-
-bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)
-{
-    if (w->name_bytes < bytes)
-        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "the names of tensors and values take more than 16 MiB and four times "
-                         "the pickle");
-    w->name_bytes -= bytes;
-    return true;
-}
-
 /* What is being visited, and where. */
 struct place {
     uint32_t node;

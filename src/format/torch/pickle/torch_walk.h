@@ -2,6 +2,7 @@
  *
  *     torch_tree.c      the walk: frames, values, what a node becomes
  *     torch_gather.c    the entries of a container: its items, arguments, attributes
+ *     torch_entries.c   how entries are added, and what is paid for them
  *     torch_module.c    those of a module, named as its state dict names them
  *     torch_compound.c  those of a tensor: parts, scales, attributes
  *     torch_keys.c      repeated keys
@@ -119,24 +120,23 @@ struct heft_tree_taker {
     bool (*take)(struct heft_torch *t, struct heft_error *err);
 };
 
-/* ---- torch_tree.c ---- */
+/* ---- torch_entries.c ---- */
 
 /* Pays for so many values from limits.expansion. `node` is for the error. */
 HEFT_CHECKED bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values);
 /* Pays for the bytes of a name or key. */
 HEFT_CHECKED bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes);
-
-/* ---- torch_gather.c ---- */
-
 HEFT_CHECKED bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value);
 /* All items, as pairs or one by one. */
 HEFT_CHECKED bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs);
 /* Attributes: BUILD's dict, or a pair of dicts (attributes and slots), or anything. */
 HEFT_CHECKED bool heft_torch_add_state(struct heft_torch_walk *w, uint32_t state);
+/* What a mapping is called with: nothing, a dict, or pairs. */
+HEFT_CHECKED bool heft_torch_add_mapping_argument(struct heft_torch_walk *w, uint32_t node);
 /* The items of a dict or OrderedDict. */
 HEFT_CHECKED bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t node);
-/* Nothing, or None. */
-bool heft_torch_is_nothing(const struct heft_torch *t, uint32_t node);
+
+/* ---- torch_gather.c ---- */
 
 /* Appends the entries of a container, and fills kind and type_name of its value. */
 HEFT_CHECKED bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node,
@@ -152,6 +152,18 @@ HEFT_CHECKED bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t no
                                           const struct heft_row *row, struct heft_value *value);
 /* After the walk: those that are rows refer to them, the rest is noted. */
 HEFT_CHECKED bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t begin);
+
+/* ---- torch_arguments.c ---- */
+
+/* A layout of sparse tensors. */
+struct heft_torch_layout {
+    const char *name;
+    uint8_t words[4];    /* enum heft_torch_word of its parts: rows, but for the last one or two */
+    uint8_t least, rows; /* how many parts it has at least, and how many of them are rows */
+    bool by_column, blocked;
+};
+/* _get_layout("torch.sparse_coo"); NULL for other nodes and layouts. */
+const struct heft_torch_layout *heft_torch_layout_of(const struct heft_torch *t, uint32_t node);
 
 /* ---- torch_compound.c ---- */
 

@@ -1,0 +1,134 @@
+/* torch_entries.c: entries (key, value) that the walk gathers before it visits any, and what it pays for
+ * them. */
+#include "format/torch/pickle/torch_walk.h"
+
+bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
+{
+    if (w->t->budget < values)
+        return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
+                         "more than %" PRIu64 " values besides the tensors: limits.expansion",
+                         w->t->model->limits.expansion);
+    w->t->budget -= values;
+    return true;
+}
+
+bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)
+{
+    if (w->name_bytes < bytes)
+        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+                         "the names of tensors and values take more than 16 MiB and four times "
+                         "the pickle");
+    w->name_bytes -= bytes;
+    return true;
+}
+
+bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value)
+{
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, 1, sizeof *w->entries, w->err))
+        return false;
+    w->entries[w->n_entries++] = (struct heft_torch_entry){.key = key, .value = value};
+    return true;
+}
+
+/* Each entry that is still to be visited takes a tensor or a value, and each that was has taken it:
+ * more than both limits are not worth gathering. */
+static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
+{
+    const struct heft_limits *l = &w->t->model->limits;
+    const uint64_t tensors = heft_limit_tensors(l, w->t->model->file_bytes);
+
+    return heft_within(w->n_entries, more,
+                       tensors < UINT64_MAX - l->expansion ? tensors + l->expansion : UINT64_MAX) ||
+           heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
+                     "containers of more than %" PRIu64
+                     " entries that are no tensors: limits.expansion",
+                     l->expansion);
+}
+
+/* Before the items of a node are gone through: the first time is paid for by the pickle. */
+static bool pay_items(struct heft_torch_walk *w, uint32_t node)
+{
+    if (w->marks[node] & HEFT_TORCH_MARK_GATHERED)
+        return heft_torch_spend(w, node, (uint64_t)heft_torch_count(w->t, node) + 1);
+    w->marks[node] |= HEFT_TORCH_MARK_GATHERED;
+    return true;
+}
+
+bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, node);
+    const uint32_t n = heft_torch_count(w->t, node) / (pairs ? 2 : 1);
+    uint32_t key = HEFT_TORCH_KEY_INDEX, value;
+
+    if (!pay_items(w, node) || !may_gather(w, node, n))
+        return false;
+    if (!heft_grow(&w->entries, &w->cap_entries, w->n_entries, n, sizeof *w->entries, w->err))
+        return false;
+    while (heft_pickle_next(&iter, &value)) {
+        if (pairs) {
+            key = value;
+            if (!heft_pickle_next(&iter, &value))
+                break; /* the machine adds pairs only */
+        }
+        w->entries[w->n_entries++] = (struct heft_torch_entry){.key = key, .value = value};
+    }
+    return true;
+}
+
+/* [[key, value], (key, value) …]: what OrderedDict is called with in old files. */
+static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
+{
+    struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, list);
+    uint32_t pair;
+
+    if (!pay_items(w, list) || !may_gather(w, list, heft_torch_count(w->t, list)))
+        return false;
+    while (heft_pickle_next(&iter, &pair)) {
+        if (!heft_torch_is_sequence(w->t, pair) || heft_torch_count(w->t, pair) != 2)
+            return heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, list),
+                             "a dictionary made from a list that holds no pairs");
+        if (!heft_torch_add_entry(w, heft_torch_item(w->t, pair, 0),
+                                  heft_torch_item(w->t, pair, 1)))
+            return false;
+    }
+    return true;
+}
+
+bool heft_torch_add_state(struct heft_torch_walk *w, uint32_t state)
+{
+    const struct heft_torch *t = w->t;
+    uint32_t first, second;
+
+    if (heft_torch_is_nothing(t, state))
+        return true;
+    if (heft_torch_is(t, state, HEFT_PICKLE_DICT))
+        return heft_torch_add_items(w, state, true);
+    first = heft_torch_item(t, state, 0);
+    second = heft_torch_item(t, state, 1);
+    if (heft_torch_is(t, state, HEFT_PICKLE_TUPLE) && heft_torch_count(t, state) == 2 &&
+        heft_torch_is(t, second, HEFT_PICKLE_DICT) &&
+        (heft_torch_is(t, first, HEFT_PICKLE_DICT) || heft_torch_is_nothing(t, first)))
+        return heft_torch_add_state(w, heft_torch_is_nothing(t, first) ? HEFT_PICKLE_NIL : first) &&
+               heft_torch_add_items(w, second, true);
+    return heft_torch_add_entry(w, HEFT_TORCH_KEY_STATE, state);
+}
+
+bool heft_torch_add_mapping_argument(struct heft_torch_walk *w, uint32_t node)
+{
+    if (heft_torch_is_nothing(w->t, node))
+        return true;
+    if (heft_torch_is(w->t, node, HEFT_PICKLE_DICT))
+        return heft_torch_add_items(w, node, true);
+    return heft_torch_is_sequence(w->t, node) ? add_pairs(w, node)
+                                              : heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, node);
+}
+
+bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t node)
+{
+    const struct heft_pickle_node *n = heft_torch_node(w->t, node);
+
+    if (heft_torch_is(w->t, node, HEFT_PICKLE_DICT))
+        return heft_torch_add_items(w, node, true);
+    return heft_torch_add_mapping_argument(w, heft_torch_item(w->t, n->u.call.args, 0)) &&
+           heft_torch_add_items(w, node, n->pairs);
+}

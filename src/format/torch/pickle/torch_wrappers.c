@@ -1,0 +1,87 @@
+/* torch_wrappers.c: calls that stand around a tensor, taken off one by one: Parameter,
+ * _rebuild_from_type_v2 and the like, and the type tags of TorchScript. Each refers to values made before
+ * it, so taking them off ends. */
+#include "format/torch/pickle/torch_parts.h"
+
+bool heft_torch_bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
+                              struct heft_error *err)
+{
+    const char *name = heft_torch_type_name(t, callee, err);
+
+    return name &&
+           heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call), "bad arguments for %s", name);
+}
+
+bool heft_torch_has_set_state(const struct heft_torch *t, const struct heft_torch_call *call)
+{
+    return heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
+           heft_torch_count(t, call->state) == 4;
+}
+
+/* Takes one wrapper off: *call becomes what it wraps. False where its arguments are wrong. */
+static bool take_wrapper_off(const struct heft_torch *t, enum heft_torch_kind kind,
+                             struct heft_torch_call *call)
+{
+    uint32_t inner = heft_torch_item(t, call->args, 0);
+
+    if (kind == HEFT_TORCH_FROM_TYPE) { /* (function, type, arguments, state) */
+        if (heft_torch_count(t, call->args) < 3 ||
+            !heft_torch_is(t, heft_torch_item(t, call->args, 2), HEFT_PICKLE_TUPLE) ||
+            !heft_torch_is(t, inner, HEFT_PICKLE_GLOBAL))
+            return false;
+        *call = (struct heft_torch_call){call->node, inner, heft_torch_item(t, call->args, 2),
+                                         HEFT_PICKLE_NIL};
+        return true;
+    }
+    if (inner == HEFT_PICKLE_NIL && heft_torch_is(t, call->state, HEFT_PICKLE_TUPLE) &&
+        heft_torch_count(t, call->state) == 5) /* Parameter(), BUILD (data, _, hooks, grad, _) */
+        inner = heft_torch_item(t, call->state, 0);
+    if (!heft_torch_is(t, inner, HEFT_PICKLE_CALL) || inner >= call->node)
+        return false;
+    *call = heft_torch_call_of(t, inner);
+    return true;
+}
+
+bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
+                       struct heft_torch_layer *layer, struct heft_error *err)
+{
+    const struct heft_torch_call outer = *call;
+    const enum heft_torch_kind kind = heft_torch_kind_of(t, call->callee);
+
+    *layer = (struct heft_torch_layer){HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, HEFT_PICKLE_NIL, false};
+    if (kind != HEFT_TORCH_FROM_TYPE && kind != HEFT_TORCH_ON_DEVICE &&
+        (kind != HEFT_TORCH_PARAMETER || heft_torch_has_set_state(t, call)))
+        return true;
+    if (!take_wrapper_off(t, kind, call))
+        return heft_torch_bad_arguments(t, outer.node, outer.callee, err);
+    if (t->budget == 0)
+        return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, outer.node),
+                         "more wrappers around tensors than limits.expansion allows");
+    t->budget--;
+    layer->is_wrapper = true;
+    if (kind == HEFT_TORCH_ON_DEVICE)
+        layer->dtype = heft_torch_item(t, outer.args, 1);
+    else
+        layer->state = heft_torch_item(t, outer.args, 3);
+    if (kind == HEFT_TORCH_FROM_TYPE)
+        layer->type = heft_torch_item(t, outer.args, 1);
+    return true;
+}
+
+/* Each value was made before the call around it, so the loop ends. */
+bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err)
+{
+    while (heft_torch_is(t, *node, HEFT_PICKLE_CALL) &&
+           heft_torch_callee(t, *node) == HEFT_TORCH_TAGGED) {
+        const struct heft_pickle_node *n = heft_torch_node(t, *node);
+
+        if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
+            return true; /* not as torch writes it: an object like any other */
+        if (t->budget == 0)
+            return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
+                             "more type tags than limits.expansion allows");
+        t->budget--;
+        *node = heft_torch_item(t, n->u.call.args, 0);
+    }
+    return true;
+}
