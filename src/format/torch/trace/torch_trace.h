@@ -107,6 +107,8 @@ void heft_trace_value(struct heft_tracer *tr, struct heft_trace_text *text, uint
 void heft_trace_brief(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node);
 /* The entry of a GLOBAL's name, or NULL. */
 const struct heft_torch_global *heft_trace_global(struct heft_tracer *tr, uint32_t node);
+/* The value's place in the memo, HEFT_MAP_NONE where it has none: only where a state is shown. */
+uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node);
 
 /* ---- torch_trace_step.c ---- */
 
@@ -114,9 +116,6 @@ const struct heft_torch_global *heft_trace_global(struct heft_tracer *tr, uint32
 HEFT_CHECKED bool heft_trace_explain(struct heft_tracer *tr);
 
 /* ---- torch_trace_state.c ---- */
-
-/* The value's place in the memo, HEFT_MAP_NONE where it has none: only where a state is shown. */
-uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node);
 
 /* After each step: keeps the list of the memo's entries. */
 HEFT_CHECKED bool heft_trace_remember(struct heft_tracer *tr);

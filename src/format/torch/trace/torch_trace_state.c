@@ -26,15 +26,6 @@ bool heft_trace_remember(struct heft_tracer *tr)
     return heft_u32map_set(&tr->by_node, node, index, tr->err);
 }
 
-uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node)
-{
-    const uint32_t index = heft_u32map_get(&tr->by_node, node);
-
-    if (index == HEFT_MAP_NONE || heft_pickle_memo_at(tr->step, index) != node)
-        return HEFT_MAP_NONE; /* another value has taken its place */
-    return index;
-}
-
 /* ---- entries ----------------------------------------------------------------------------- */
 
 static bool emit(struct heft_tracer *tr, struct heft_trace_entry *entry)

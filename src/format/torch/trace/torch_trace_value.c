@@ -500,3 +500,12 @@ void heft_trace_brief(struct heft_tracer *tr, struct heft_trace_text *text, uint
     } else
         heft_trace_value(tr, text, node);
 }
+
+uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node)
+{
+    const uint32_t index = heft_u32map_get(&tr->by_node, node);
+
+    if (index == HEFT_MAP_NONE || heft_pickle_memo_at(tr->step, index) != node)
+        return HEFT_MAP_NONE; /* another value has taken its place */
+    return index;
+}

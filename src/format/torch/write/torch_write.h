@@ -1,6 +1,7 @@
 /* torch_write.h: the inside of the torch writers, shared by the torch_*write*.c files only.
  *
- *     exports ─► torch_keep.c          the tree of the source, where it has one
+ *     exports ─► torch_write_out.c     what is written: rows, or the tree of the source
+ *           ─► torch_keep.c          that tree, where it has one
  *           ─► torch_write_rows.c    which storages the file gets, and where items look into them
  *           ─► torch_write_pickle.c  the pickle of the state dict
  *           ─► torch_write.c         the zip of torch.save since 1.6
@@ -11,8 +12,6 @@
 
 #include "core/byte_range.h"
 #include "core/plan.h"
-
-/* ---- torch_write_rows.c ---- */
 
 /* A storage of the output: the range of the items that share it. */
 struct heft_torch_piece {
@@ -48,12 +47,18 @@ enum heft_torch_style {
     HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
 };
 
+/* ---- torch_write_out.c ---- */
+
+/* Lists the storages of a file. */
 HEFT_CHECKED bool heft_torch_out_init(struct heft_torch_out *out, struct heft_plan *plan,
                                       uint32_t file, const struct heft_export_list *exports,
                                       enum heft_torch_style style, struct heft_error *err);
+void heft_torch_out_release(struct heft_torch_out *out);
+
+/* ---- torch_write_rows.c ---- */
+
 /* Pieces from items. */
 HEFT_CHECKED bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err);
-void heft_torch_out_release(struct heft_torch_out *out);
 /* How large a piece is: elements, and bytes as written. */
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece);
 uint64_t heft_torch_bytes(const struct heft_torch_piece *piece);

@@ -4,7 +4,8 @@
  *     torch.c          the zip of torch.save: probe, open
  *     torch_script.c   the zip of torch.jit.save: its pickles, one by one
  *     torch_export.c   the zip of torch.export.save
- *     torch_zip.c      its root and its records, which are the storages
+ *     torch_zip.c      its root and its records
+ *     torch_zip_pickle.c  its pickles, and the records that are their storages
  *     torch_records.c  its small records, the map of its bytes, notes
  *     torch_salvage.c  what is whole of one that is cut off or damaged
  *     torch_verify.c   its data descriptors */
@@ -76,6 +77,18 @@ HEFT_CHECKED bool heft_torch_find_entry(const struct heft_torch_zip *z, struct h
 /* A record that becomes a storage of the model, once. */
 HEFT_CHECKED bool heft_torch_store_record(struct heft_torch_zip *z, uint32_t entry,
                                           uint32_t *storage, struct heft_error *err);
+/* "data/0" of "archive/data/0"; the whole name of an entry outside of the root. */
+struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
+                                      const struct heft_zip_entry *entry);
+/* Whether the archive is one of TorchScript: has constants.pkl. */
+bool heft_torch_is_script(const struct heft_torch_zip *z);
+/* Where torch puts the payload of a record of `size` bytes that follows `end`, under a name of n
+ * bytes. */
+uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
+                                    uint64_t size);
+
+/* ---- torch_zip_pickle.c ---- */
+
 /* Reads the pickle of a record, its rows and values, and claims its bytes. `what` is static:
  * "data.pkl". t->prefix may be set before; t->values is its result. The caller releases t. */
 HEFT_CHECKED bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
@@ -83,9 +96,6 @@ HEFT_CHECKED bool heft_torch_read_record(struct heft_torch_zip *z, uint32_t entr
 /* The first half of it: runs the pickle, for callers that walk its nodes in their own way. */
 HEFT_CHECKED bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t entry, const char *what,
                                         struct heft_torch *t, struct heft_error *err);
-/* "data/0" of "archive/data/0"; the whole name of an entry outside of the root. */
-struct heft_str heft_torch_inner_name(const struct heft_torch_zip *z,
-                                      const struct heft_zip_entry *entry);
 
 /* ---- torch_records.c ---- */
 
@@ -94,11 +104,6 @@ HEFT_CHECKED bool heft_torch_read_records(struct heft_torch_zip *z, struct heft_
 /* After all walks: records without a tensor, notes, and a claim for every byte that is understood.
  */
 HEFT_CHECKED bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err);
-
-/* Where torch puts the payload of a record of `size` bytes that follows `end`, under a name of n
- * bytes. */
-uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
-                                    uint64_t size);
 
 /* ---- torch_salvage.c: only where model->salvage is set ---- */
 
@@ -117,8 +122,6 @@ HEFT_CHECKED bool heft_torch_measure(struct heft_torch_zip *z, struct heft_torch
 
 /* ---- torch_script.c ---- */
 
-/* Whether the archive is one of TorchScript: has constants.pkl. */
-bool heft_torch_is_script(const struct heft_torch_zip *z);
 /* All of its pickles: rows, values, format and version of the model. */
 HEFT_CHECKED bool heft_torch_read_script(struct heft_torch_zip *z, struct heft_error *err);
 

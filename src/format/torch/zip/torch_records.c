@@ -239,17 +239,6 @@ static bool note_crc(struct heft_torch_zip *z, struct heft_error *err)
                                      n == 1 ? " has" : "s have");
 }
 
-uint64_t heft_torch_computed_offset(const struct heft_torch_zip *z, uint64_t end, size_t n,
-                                    uint64_t size)
-{
-    const bool is_large = size >= UINT32_MAX, is_far = end >= UINT32_MAX;
-    const uint64_t zip64 = is_large || is_far ? 4 + (is_large ? 16U : 0U) + (is_far ? 8U : 0U) : 0;
-    const uint64_t start = end + 30 + n + zip64 + 4;
-    const uint64_t beyond = start % z->alignment;
-
-    return beyond ? start + (z->alignment - beyond) : start;
-}
-
 /* .format_version promises a layout from which torch computes offsets where it is asked to, instead
  * of reading them. Zip tools that repack a file break that promise. */
 static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)

@@ -34,11 +34,6 @@ struct script {
     struct heft_error *err;
 };
 
-bool heft_torch_is_script(const struct heft_torch_zip *z)
-{
-    return heft_torch_record(z, CONSTANTS) != HEFT_NONE;
-}
-
 /* ---- values ------------------------------------------------------------------------------ */
 
 static struct heft_value *new_value(struct script *s, const char *key, enum heft_value_kind kind)
