@@ -161,7 +161,7 @@ HEFT_CHECKED bool heft_tf_graph_read(struct heft_tf_graph *graph, struct heft_pr
 HEFT_CHECKED bool heft_tf_graph_read_def(struct heft_tf_graph *graph, struct heft_proto *p,
                                          struct heft_arena *mem, struct heft_tf_parts *parts);
 void heft_tf_graph_release(struct heft_tf_graph *graph);
-/* Checks the memory of the index, including its arena, against the limit (HEFT_LIMIT). To be called before adding to that arena in proportion to input. */
+/* tf_graph_weigh.c: checks the memory of the index, including its arena, against the limit (HEFT_LIMIT). To be called before adding to that arena in proportion to input. */
 HEFT_CHECKED bool heft_tf_graph_weigh(const struct heft_tf_graph *graph, uint64_t where,
                                       struct heft_error *err);
 

@@ -103,6 +103,9 @@ uint32_t heft_tf_restore_source(const struct heft_model *model);
 
 /* Follows the restore op: steps, reads, targets. */
 HEFT_CHECKED bool heft_tf_restore_walk(struct heft_tf_restore *r);
+
+/* ---- tf_restore_record.c ---- */
+
 HEFT_CHECKED bool heft_tf_restore_step(struct heft_tf_restore *r, const struct heft_tf_step *step);
 /* HEFT_LIMIT if it takes more memory than a file of this size may. */
 HEFT_CHECKED bool heft_tf_restore_weigh(const struct heft_tf_restore *r, uint64_t where);

@@ -11,26 +11,6 @@
 
 #define GRAPH "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-/* ---- lists ------------------------------------------------------------------------------- */
-
-bool heft_tf_out_piece(struct heft_tf_out *out, const struct heft_tf_piece *piece,
-                       struct heft_error *err)
-{
-    if (!heft_grow(&out->pieces, &out->cap_pieces, out->n_pieces, 1, sizeof *out->pieces, err))
-        return false;
-    out->pieces[out->n_pieces++] = *piece;
-    return true;
-}
-
-bool heft_tf_out_line(struct heft_tf_out *out, const struct heft_tf_line *line,
-                      struct heft_error *err)
-{
-    if (!heft_grow(&out->lines, &out->cap_lines, out->n_lines, 1, sizeof *out->lines, err))
-        return false;
-    out->lines[out->n_lines++] = *line;
-    return true;
-}
-
 /* ---- pieces ------------------------------------------------------------------------------ */
 
 /* A storage that is copied unchanged keeps its checksum. */
@@ -47,28 +27,6 @@ static void take_crc(const struct heft_tf_out *out, struct heft_tf_piece *piece)
         return;
     piece->has_crc = storage->sum == HEFT_SUM_CRC32C || storage->sum == HEFT_SUM_OWN;
     piece->crc = heft_crc_mask(storage->crc);
-}
-
-bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
-                      const struct heft_storage *storage, struct heft_tf_piece *piece,
-                      struct heft_error *err)
-{
-    struct heft_tf_swapped *swapped;
-
-    if (heft_storage_check(storage) == heft_tf_check_variants_big)
-        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "variants of big-endian bundles cannot be written: what is in them may "
-                         "be of that byte order, too");
-    if (heft_storage_check(storage) != heft_tf_check_strings_big || storage->len == 0)
-        return true;
-    swapped = heft_arena_alloc(out->plan->mem, sizeof *swapped, err);
-    if (!swapped)
-        return false;
-    if (!heft_tf_swap_strings(model, storage, swapped, err))
-        return heft_error_file(err, model->sources[storage->source].path);
-    piece->swapped = swapped;
-    piece->crc = heft_crc_mask(swapped->crc);
-    return true;
 }
 
 /* Only storages of a bundle's own layout can be copied if elements vary in length. */
@@ -331,21 +289,6 @@ static bool plan_bundle(struct heft_tf_out *out, struct heft_error *err)
 {
     return heft_tf_out_begin(out, err) && make_pieces(out, err) && heft_tf_out_shards(out, err) &&
            plan_data(out, err) && add_wholes(out, err) && heft_tf_out_index(out, err);
-}
-
-/* True for what follows the prefix in the file names of a bundle: ".index", ".data-00000-of-00001". */
-bool heft_tf_in_set(struct heft_str rest)
-{
-    static const char form[] = ".data-00000-of-00000";
-
-    if (heft_str_is(rest, ".index"))
-        return true;
-    if (rest.n != sizeof form - 1)
-        return false;
-    for (size_t i = 0; i < rest.n; i++)
-        if (form[i] == '0' ? rest.p[i] < '0' || rest.p[i] > '9' : rest.p[i] != form[i])
-            return false;
-    return true;
 }
 
 /* Copy without trailing slashes. */

@@ -1,6 +1,7 @@
 /* tf_write.h: state of a tensor bundle while it is planned; private to write/.
  *
  *    tf_write.c          rows → pieces → data files
+ *    tf_write_pieces.c   lists of pieces and lines, contents of a piece
  *    tf_write_parts.c    which rows are cut into slices, and how
  *    tf_write_objects.c  the object graph, made from names
  *    tf_write_graph.c    the object graph of a source, with changed names

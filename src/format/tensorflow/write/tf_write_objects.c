@@ -21,21 +21,6 @@
 #define SLOT      "/.OPTIMIZER_SLOT/"
 #define MAX_PARTS 256 /* most nested objects in a name */
 
-/* ---- strings ----------------------------------------------------------------------------- */
-
-bool heft_tf_put_string(struct heft_str text, struct heft_arena *mem, struct heft_str *bytes,
-                        uint32_t *crc, struct heft_error *err)
-{
-    struct heft_buf buf = {0};
-    uint32_t sum = 0;
-
-    heft_tf_put_length(&buf, text.n, &sum);
-    heft_tf_put_sum(&buf, &sum);
-    heft_tf_put_text(&buf, text, &sum);
-    *crc = heft_crc_mask(sum);
-    return heft_buf_take(&buf, mem, bytes, err);
-}
-
 /* ---- the graph --------------------------------------------------------------------------- */
 
 enum { GRAPH_NODE = 1 };
