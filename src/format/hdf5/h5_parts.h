@@ -79,10 +79,14 @@ struct heft_h5_reader {
     bool is_keras;
 };
 
-/* ---- h5.c ---- */
+/* ---- h5_load.c ---- */
+
+/* The module; NULL where it is not there, or of another release. */
 const struct heft_h5_module *heft_h5_load(struct heft_error *err);
 /* Escapes what the module said. Always false. */
 bool heft_h5_blame(struct heft_error *err, const struct heft_error *found);
+
+/* ---- h5.c ---- */
 
 /* A file of its own, or a record of an archive with that config. */
 HEFT_CHECKED bool heft_h5_open(struct heft_model *model, uint32_t source,

@@ -70,8 +70,7 @@ HEFT_CHECKED bool heft_vocab_validate(struct heft_vocab_reading *r);
 /* The id of what a merge makes, or HEFT_MAP_NONE. */
 uint32_t heft_vocab_result(const struct heft_vocab_reading *r, struct heft_str token);
 HEFT_CHECKED bool heft_vocab_reserve(struct heft_vocab_reading *r, size_t merges);
-/* encoder.json, and the list of merges (which without it numbers the tokens). */
-HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
+/* The list of merges, which without encoder.json numbers the tokens. */
 HEFT_CHECKED bool heft_vocab_read_merges(struct heft_vocab_reading *r, struct heft_str text,
                                          bool has_ids);
 /* That such a list was not cut off, as far as the ids tell. */
@@ -80,6 +79,11 @@ HEFT_CHECKED bool heft_vocab_check_end(struct heft_vocab_reading *r, struct heft
 uint64_t heft_vocab_merge_at(struct heft_str text, size_t rank);
 /* The next line without its end; an end of text without a newline gives the rest. */
 bool heft_vocab_line(struct heft_str *text, struct heft_str *line);
+
+/* ---- vocab_listing.c --------------------------------------------------------------------- */
+
+/* encoder.json. */
+HEFT_CHECKED bool heft_vocab_read_ids(struct heft_vocab_reading *r, struct heft_bytes text);
 
 /* ---- vocab_usual.c ----------------------------------------------------------------------- */
 
