@@ -229,7 +229,7 @@ static bool keep_link(struct walk *w, const struct heft_os_stat *st, const char 
     return true;
 }
 
-static bool visit(struct walk *w, const char *path, struct heft_error *err)
+static bool visit_path(struct walk *w, const char *path, struct heft_error *err)
 {
     struct heft_os_stat st, link;
     bool fresh;
@@ -269,7 +269,7 @@ static bool walk_levels(struct walk *w, struct heft_error *err)
         heft_buf_text(&path, level->path);
         heft_buf_text(&path, level->names[level->next++]);
         heft_buf_char(&path, 0);
-        ok = heft_buf_ok(&path, err) && visit(w, path.p, err);
+        ok = heft_buf_ok(&path, err) && visit_path(w, path.p, err);
         heft_buf_release(&path);
         if (!ok)
             return false;
@@ -324,7 +324,7 @@ static bool judge_shard(void *ctx, const char *folder, struct heft_str name, str
     if (ok && !heft_registry_check_relative(name, &why))
         ok = tell_unread(w, path.p, &why);
     else if (ok)
-        ok = visit(w, path.p, err);
+        ok = visit_path(w, path.p, err);
     heft_buf_release(&path);
     return ok;
 }

@@ -24,7 +24,7 @@ static bool read_head(const struct heft_scan_place *place, uint8_t room[HEAD],
     return heft_source_read(place->src, 0, room, head->n, err);
 }
 
-static bool begins(struct heft_bytes head, const char *magic, size_t n)
+static bool begins_with(struct heft_bytes head, const char *magic, size_t n)
 {
     return head.n >= n && memcmp(head.p, magic, n) == 0;
 }
@@ -74,7 +74,7 @@ static bool scan_begin(struct heft_scan *s, const struct heft_scan_place *place,
 {
     bool is_packed;
 
-    if (begins(head, "\x93NUMPY", 6))
+    if (begins_with(head, "\x93NUMPY", 6))
         return set_kind(s, place, "npy") && heft_scan_npy(s, place, err);
     if (!heft_scan_packed(s, place, head, &is_packed, err))
         return false;
@@ -93,9 +93,9 @@ static bool look_at(struct heft_scan *s, const struct heft_scan_place *place,
         return true;
     if (!read_head(place, room, &head, err))
         return false;
-    if (begins(head, "PK\3\4", 4) && place->depth >= HEFT_SCAN_DEPTH)
+    if (begins_with(head, "PK\3\4", 4) && place->depth >= HEFT_SCAN_DEPTH)
         return heft_scan_tell(s, place, 0, HEFT_UNKNOWN, "packed", HEFT_SCAN_DEEP);
-    if (begins(head, "PK\3\4", 4))
+    if (begins_with(head, "PK\3\4", 4))
         return set_kind(s, place, "zip") && heft_scan_zip(s, place, err);
     if (heft_scan_is_tar(head))
         return set_kind(s, place, "tar") && scan_tar(s, place, err) && scan_also(s, place, err);

@@ -14,19 +14,19 @@
 
 /* ---- objects ----------------------------------------------------------------------------- */
 
-static void keep(struct heft_config_text *to, struct heft_str from)
+static void keep_text(struct heft_config_text *to, struct heft_str from)
 {
     to->n = (uint16_t)heft_min_u64(from.n, sizeof to->bytes);
     memcpy(to->bytes, from.p, to->n);
     to->is_set = true;
 }
 
-static bool is(const struct heft_config_text *text, const char *word)
+static bool is_word(const struct heft_config_text *text, const char *word)
 {
     return text->is_set && heft_str_is((struct heft_str){text->bytes, text->n}, word);
 }
 
-static bool push(struct heft_config *c, bool is_array, struct heft_error *err)
+static bool push_frame(struct heft_config *c, bool is_array, struct heft_error *err)
 {
     struct heft_config_frame *outer, *frame;
 
@@ -37,12 +37,12 @@ static bool push(struct heft_config *c, bool is_array, struct heft_error *err)
     memset(frame, 0, sizeof *frame);
     frame->is_array = is_array;
     if (outer) {
-        frame->in_auto_map = outer->in_auto_map || is(&outer->key, "auto_map");
-        frame->in_pipelines = outer->in_pipelines || is(&outer->key, "custom_pipelines");
+        frame->in_auto_map = outer->in_auto_map || is_word(&outer->key, "auto_map");
+        frame->in_pipelines = outer->in_pipelines || is_word(&outer->key, "custom_pipelines");
         if (is_array) /* the members of a list belong to the list's key */
             frame->key = outer->key;
     }
-    if (outer && !is_array && is(&outer->key, "config"))
+    if (outer && !is_array && is_word(&outer->key, "config"))
         outer->has_config = true;
     return true;
 }
@@ -64,7 +64,7 @@ static int digit_of(char c)
 
 /* Base64 in either alphabet, line breaks and all else passed over, as Python does. At most `most`
  * bytes; returns how many. */
-static size_t decode(struct heft_str text, uint8_t *out, size_t most)
+static size_t decode_base64(struct heft_str text, uint8_t *out, size_t most)
 {
     uint32_t bits = 0;
     unsigned have = 0;
@@ -133,7 +133,8 @@ static bool scan_decoded(struct heft_config *c, struct heft_str text, struct hef
     inner.depth++;
     inner.quiet = true; /* any word may begin like base64 of a pickle */
     ok = inner.record &&
-         heft_scan_memory(c->s, &inner, (struct heft_bytes){bytes, decode(text, bytes, most)}, err);
+         heft_scan_memory(c->s, &inner,
+                          (struct heft_bytes){bytes, decode_base64(text, bytes, most)}, err);
     heft_buf_release(&label);
     heft_free(bytes);
     return ok;
@@ -147,7 +148,8 @@ static bool judge_any(struct heft_config *c, struct heft_str text, struct heft_e
 
     if (text.n < 12)
         return true;
-    n = decode((struct heft_str){text.p, (size_t)heft_min_u64(text.n, 64)}, head, sizeof head);
+    n = decode_base64((struct heft_str){text.p, (size_t)heft_min_u64(text.n, 64)}, head,
+                      sizeof head);
     if (is_marshal(head, n) || is_marshal_text(text))
         return heft_config_tell(c, HEFT_DANGER, "Python code, marshalled", (struct heft_str){0},
                                 err);
@@ -183,31 +185,31 @@ static bool ends_as_attention(const struct heft_config_text *key)
 static bool judge_keyed(struct heft_config *c, const struct heft_config_frame *frame,
                         struct heft_str text, struct heft_error *err)
 {
-    if (frame->in_auto_map || is(&frame->key, "auto_map"))
+    if (frame->in_auto_map || is_word(&frame->key, "auto_map"))
         return heft_config_tell(c, HEFT_UNKNOWN, "Python that trust_remote_code runs, auto_map",
                                 text, err);
-    if (frame->in_pipelines && is(&frame->key, "impl"))
+    if (frame->in_pipelines && is_word(&frame->key, "impl"))
         return heft_config_tell(c, HEFT_UNKNOWN,
                                 "Python that trust_remote_code runs, custom_pipelines", text, err);
-    if (is(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
+    if (is_word(&frame->key, "target") && !heft_scan_target(c->s, c->place, text, err))
         return false;
-    if (is(&frame->key, "target") || is(&frame->key, "class_path"))
+    if (is_word(&frame->key, "target") || is_word(&frame->key, "class_path"))
         return heft_config_path(c, text) != HEFT_DANGER ||
                heft_config_tell(c, HEFT_DANGER, "a program may call", text, err);
-    if (is(&frame->key, "expr_str") || is(&frame->key, "guards_code"))
+    if (is_word(&frame->key, "expr_str") || is_word(&frame->key, "guards_code"))
         return heft_config_expression(c, text, err);
-    if (is(&frame->key, "parent_library") && !is_usual_library(text))
+    if (is_word(&frame->key, "parent_library") && !is_usual_library(text))
         return heft_config_tell(c, HEFT_UNKNOWN, "PEFT imports", text, err);
     if (ends_as_attention(&frame->key) && text.n && memchr(text.p, '/', text.n))
         return heft_config_tell(c, HEFT_UNKNOWN, "transformers fetches and runs kernels of", text,
                                 err);
-    if (is(&frame->key, "_target_"))
+    if (is_word(&frame->key, "_target_"))
         return heft_config_tell(c, heft_config_path(c, text), "Hydra calls", text, err);
-    if (is(&frame->key, "custom_pipeline"))
+    if (is_word(&frame->key, "custom_pipeline"))
         return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, custom_pipeline", text,
                                 err);
     for (size_t i = 0; i < HEFT_COUNT(imports); i++)
-        if (is(&frame->key, imports[i]))
+        if (is_word(&frame->key, imports[i]))
             return heft_config_tell(c, heft_config_path(c, text), "jsonpickle imports", text, err);
     return true;
 }
@@ -218,7 +220,7 @@ static void judge_template(struct heft_config *c, const struct heft_config_frame
 {
     const struct heft_bytes bytes = {(const uint8_t *)text.p, text.n};
 
-    if (!is(&frame->key, "chat_template") && !is(&frame->key, "template"))
+    if (!is_word(&frame->key, "chat_template") && !is_word(&frame->key, "template"))
         return;
     if (!heft_text_mentions(bytes, "{%") && !heft_text_mentions(bytes, "{{"))
         return;
@@ -230,22 +232,22 @@ static void keep_member(struct heft_config_frame *frame, struct heft_str text)
 {
     struct heft_config_frame *const f = frame;
 
-    if (is(&f->key, "class_name"))
-        keep(&f->class_name, text);
-    else if (is(&f->key, "module"))
-        keep(&f->module, text);
-    else if (is(&f->key, "registered_name"))
-        keep(&f->registered, text);
-    else if (is(&f->key, "function_type"))
-        keep(&f->function_type, text);
-    else if (is(&f->key, "type"))
-        keep(&f->type, text);
-    else if (is(&f->key, "vocabulary"))
-        keep(&f->vocabulary, text);
-    else if (is(&f->key, "function"))
-        keep(&f->function, text);
-    else if (is(&f->key, "config")) {
-        keep(&f->config, text);
+    if (is_word(&f->key, "class_name"))
+        keep_text(&f->class_name, text);
+    else if (is_word(&f->key, "module"))
+        keep_text(&f->module, text);
+    else if (is_word(&f->key, "registered_name"))
+        keep_text(&f->registered, text);
+    else if (is_word(&f->key, "function_type"))
+        keep_text(&f->function_type, text);
+    else if (is_word(&f->key, "type"))
+        keep_text(&f->type, text);
+    else if (is_word(&f->key, "vocabulary"))
+        keep_text(&f->vocabulary, text);
+    else if (is_word(&f->key, "function"))
+        keep_text(&f->function, text);
+    else if (is_word(&f->key, "config")) {
+        keep_text(&f->config, text);
         f->has_config = true;
     }
 }
@@ -272,10 +274,10 @@ static bool take_key(struct heft_config *c, struct heft_error *err)
 {
     struct heft_config_frame *frame = &c->frames[c->n_frames - 1];
 
-    keep(&frame->key, c->json.text);
-    frame->has_idx |= is(&frame->key, "idx");
-    frame->has_path |= is(&frame->key, "path");
-    if (is(&frame->key, "py/reduce") || is(&frame->key, "py/repr"))
+    keep_text(&frame->key, c->json.text);
+    frame->has_idx |= is_word(&frame->key, "idx");
+    frame->has_path |= is_word(&frame->key, "path");
+    if (is_word(&frame->key, "py/reduce") || is_word(&frame->key, "py/repr"))
         return heft_config_tell(c, HEFT_DANGER, "jsonpickle calls or evaluates what follows",
                                 c->json.text, err);
     return true;
@@ -288,13 +290,13 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
 
     if (!frame || frame->is_array)
         return true;
-    if (is(&frame->key, "config"))
+    if (is_word(&frame->key, "config"))
         frame->has_config = true;
-    if (token == HEFT_JSON_NULL && is(&frame->key, "module"))
+    if (token == HEFT_JSON_NULL && is_word(&frame->key, "module"))
         frame->module.is_set = false;
-    if (token == HEFT_JSON_NULL && is(&frame->key, "registered_name"))
+    if (token == HEFT_JSON_NULL && is_word(&frame->key, "registered_name"))
         frame->registered.is_set = false;
-    if (token == HEFT_JSON_TRUE && is(&frame->key, "trust_remote_code"))
+    if (token == HEFT_JSON_TRUE && is_word(&frame->key, "trust_remote_code"))
         return heft_config_tell(c, HEFT_UNKNOWN, "trust_remote_code is on", (struct heft_str){0},
                                 err);
     return true;
@@ -302,14 +304,14 @@ static bool take_plain(struct heft_config *c, enum heft_json_token token, struct
 
 /* A layer is judged by members of its config, too: the function that a TFOpLambda calls, and the file
  * that a lookup reads. */
-static bool pop(struct heft_config *c, struct heft_error *err)
+static bool pop_frame(struct heft_config *c, struct heft_error *err)
 {
     const struct heft_config_frame *frame = &c->frames[--c->n_frames];
     struct heft_config_frame *outer = c->n_frames ? &c->frames[c->n_frames - 1] : NULL;
 
     if (frame->is_array)
         return true;
-    if (outer && !outer->is_array && is(&outer->key, "config")) {
+    if (outer && !outer->is_array && is_word(&outer->key, "config")) {
         outer->function = frame->function;
         outer->vocabulary = frame->vocabulary;
     }
@@ -321,10 +323,10 @@ static bool take_token(struct heft_config *c, enum heft_json_token token, struct
     switch (token) {
     case HEFT_JSON_OBJECT:
     case HEFT_JSON_ARRAY:
-        return push(c, token == HEFT_JSON_ARRAY, err);
+        return push_frame(c, token == HEFT_JSON_ARRAY, err);
     case HEFT_JSON_OBJECT_END:
     case HEFT_JSON_ARRAY_END:
-        return pop(c, err);
+        return pop_frame(c, err);
     case HEFT_JSON_KEY:
         return take_key(c, err);
     case HEFT_JSON_STRING:

@@ -117,8 +117,8 @@ static const char *other_kind(struct heft_bytes head)
 /* ---- which it is ------------------------------------------------------------------------- */
 
 /* The format that is surest; NULL: none. */
-static bool probe(const struct heft_scan_place *place, const struct heft_format **best,
-                  struct heft_error *err)
+static bool probe_format(const struct heft_scan_place *place, const struct heft_format **best,
+                         struct heft_error *err)
 {
     const struct heft_source *src = place->src;
     const size_t head_n = (size_t)heft_min_u64(src->size, HEFT_PROBE_HEAD);
@@ -254,7 +254,7 @@ static bool scan_rest(struct heft_scan *s, const struct heft_scan_place *place,
         return true;
     }
 
-    if (!probe(place, &format, err))
+    if (!probe_format(place, &format, err))
         return false;
     set_kind(s, place, format ? format->name : other_kind(head), is_inert(format, place, head));
     if (is_format(format, "h5")) {

@@ -88,8 +88,8 @@ size_t heft_scan_text_length(const struct heft_pickle *pickle, uint32_t call)
 }
 
 /* One byte for each character below 256, as _codecs.encode(text, "latin1") gives them. */
-static bool latin1(struct heft_str text, struct heft_arena *mem, struct heft_bytes *out,
-                   struct heft_error *err)
+static bool encode_latin1(struct heft_str text, struct heft_arena *mem, struct heft_bytes *out,
+                          struct heft_error *err)
 {
     uint8_t *bytes = heft_arena_alloc(mem, text.n, err);
     size_t n = 0;
@@ -117,7 +117,7 @@ bool heft_scan_encode(const struct heft_pickle *pickle, uint32_t call, struct he
 
     *out = (struct heft_bytes){NULL, 0};
     if (codec == LATIN1)
-        return latin1(text, mem, out, err);
+        return encode_latin1(text, mem, out, err);
     if (codec == UTF8)
         *out = (struct heft_bytes){(const uint8_t *)text.p, text.n};
     return true;

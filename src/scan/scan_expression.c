@@ -180,7 +180,7 @@ static bool is_odd(struct heft_str text, size_t at)
 }
 
 /* What begins at *at, behind which it is then. */
-static enum heft_danger step(struct heft_config *c, struct heft_str text, size_t *at)
+static enum heft_danger judge_word_at(struct heft_config *c, struct heft_str text, size_t *at)
 {
     const size_t begin = *at;
     size_t last;
@@ -217,7 +217,7 @@ static enum heft_danger danger_of(struct heft_config *c, struct heft_str text)
         worst = worst > HEFT_UNKNOWN ? worst : HEFT_UNKNOWN;
     }
     for (size_t at = 0; at < text.n && worst != HEFT_DANGER && !c->full;) {
-        const enum heft_danger danger = step(c, text, &at);
+        const enum heft_danger danger = judge_word_at(c, text, &at);
 
         worst = danger > worst ? danger : worst;
     }

@@ -24,7 +24,7 @@ struct gguf {
     bool old, big, cut, templates; /* version 1; big-endian; reached the end of `in` */
 };
 
-static bool take(struct gguf *g, uint64_t n, const uint8_t **out)
+static bool take_bytes(struct gguf *g, uint64_t n, const uint8_t **out)
 {
     g->cut |= !heft_within(g->at, n, g->in.n);
     if (g->cut)
@@ -34,7 +34,7 @@ static bool take(struct gguf *g, uint64_t n, const uint8_t **out)
     return true;
 }
 
-static uint64_t number(const struct gguf *g, const uint8_t *p, size_t n)
+static uint64_t number_of(const struct gguf *g, const uint8_t *p, size_t n)
 {
     uint64_t value = 0;
 
@@ -47,9 +47,9 @@ static bool take_number(struct gguf *g, size_t n, uint64_t *out)
 {
     const uint8_t *p;
 
-    if (!take(g, n, &p))
+    if (!take_bytes(g, n, &p))
         return false;
-    *out = number(g, p, n);
+    *out = number_of(g, p, n);
     return true;
 }
 
@@ -63,7 +63,7 @@ static bool take_text(struct gguf *g, struct heft_str *out)
     const uint8_t *p;
     uint64_t n;
 
-    if (!take_count(g, &n) || !take(g, n, &p))
+    if (!take_count(g, &n) || !take_bytes(g, n, &p))
         return false;
     *out = (struct heft_str){(const char *)p, (size_t)n};
     return true;
@@ -75,7 +75,7 @@ static bool skip_plain(struct gguf *g, uint64_t type)
     static const uint8_t sizes[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
     const uint8_t *ignored;
 
-    return take(g, sizes[type], &ignored);
+    return take_bytes(g, sizes[type], &ignored);
 }
 
 static bool judge_text(struct gguf *g, struct heft_str key)
@@ -133,7 +133,7 @@ static bool take_value(struct gguf *g, struct heft_str key, uint64_t type)
     return true;
 }
 
-static bool walk(struct gguf *g)
+static bool walk_metadata(struct gguf *g)
 {
     struct heft_str key = HEFT_STR("");
     uint64_t version, entries, type;
@@ -163,7 +163,7 @@ bool heft_scan_gguf(struct heft_scan *s, const struct heft_scan_place *place, bo
         return true;
     if (!g.in.p)
         ok = heft_source_fetch(place->src, 0, n, &mem, &g.in, err);
-    if (ok && !walk(&g))
+    if (ok && !walk_metadata(&g))
         ok = heft_scan_tell(s, place, g.at, HEFT_UNKNOWN, "refused",
                             g.cut ? "GGUF whose entries do not end in its first 64 MiB"
                                   : "GGUF with an entry of an unknown type, or nested too deep");

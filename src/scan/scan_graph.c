@@ -76,7 +76,7 @@ struct graph {
     bool has_path;             /* the node has a text that is an absolute path */
 };
 
-static void keep(struct text *to, struct heft_str from)
+static void keep_text(struct text *to, struct heft_str from)
 {
     to->n = from.p ? (size_t)heft_min_u64(from.n, sizeof to->bytes) : 0;
     if (to->n)
@@ -90,8 +90,8 @@ static struct heft_str text_of(const struct text *text)
 
 /* ---- reporting --------------------------------------------------------------------------- */
 
-static bool tell(struct graph *g, const struct stranger *at, enum heft_danger danger,
-                 const char *why, struct heft_error *err)
+static bool report_op(struct graph *g, const struct stranger *at, enum heft_danger danger,
+                      const char *why, struct heft_error *err)
 {
     struct heft_scan_place place = *g->place;
     const char *name = heft_arena_printf(&g->mem, err, "%.*s: %s (node %.*s)", (int)at->op.n,
@@ -217,13 +217,14 @@ static bool judge_known(struct graph *g, const struct heft_scan_op *op, struct h
 
     if (prints_to_file(g))
         return copy_node(g, &node, err) &&
-               tell(g, &node, HEFT_DANGER, "appends to a file at a path that the graph has", err);
+               report_op(g, &node, HEFT_DANGER, "appends to a file at a path that the graph has",
+                         err);
     if (op->danger == HEFT_ALLOWED || (heft_scan_op_saves(text_of(&g->op)) && is_in_saver(g)))
         return true;
     if (!copy_node(g, &node, err))
         return false;
     if (!is_table(node.op))
-        return tell(g, &node, op->danger, op->why, err);
+        return report_op(g, &node, op->danger, op->why, err);
     if (g->tables++ == 0) /* judged when it is known whether there are assets */
         g->table = node;
     return true;
@@ -325,8 +326,9 @@ static bool tell_path(struct graph *g, struct heft_error *err)
     if (!is_in_saver(g))
         return true;
     return is_first(g, &first, err) &&
-           (!first || (copy_node(g, &node, err) &&
-                       tell(g, &node, HEFT_DANGER, "a saver that has a path of its own", err)));
+           (!first ||
+            (copy_node(g, &node, err) &&
+             report_op(g, &node, HEFT_DANGER, "a saver that has a path of its own", err)));
 }
 
 /* A node that takes what the saver's part makes, or calls it, saves whenever the graph runs. The
@@ -340,8 +342,9 @@ static bool tell_saving(struct graph *g, struct heft_error *err)
     if (is_in_saver(g) || heft_scan_op_saves(text_of(&g->op)))
         return true;
     return is_first(g, &first, err) &&
-           (!first || (copy_node(g, &node, err) &&
-                       tell(g, &node, HEFT_DANGER, "runs the saver, which writes files", err)));
+           (!first ||
+            (copy_node(g, &node, err) &&
+             report_op(g, &node, HEFT_DANGER, "runs the saver, which writes files", err)));
 }
 
 static bool takes_saver(struct heft_str input)
@@ -364,9 +367,9 @@ static bool tell_fetched(struct graph *g, struct heft_error *err)
     }
     if (!is_saver_scope(g->p.text))
         return true;
-    keep(&g->name, g->p.text);
+    keep_text(&g->name, g->p.text);
     node.node = text_of(&g->name);
-    return tell(g, &node, HEFT_DANGER, "runs the saver, which writes files", err);
+    return report_op(g, &node, HEFT_DANGER, "runs the saver, which writes files", err);
 }
 
 static bool take_value(struct graph *g, struct heft_error *err)
@@ -375,9 +378,9 @@ static bool take_value(struct graph *g, struct heft_error *err)
     const uint32_t number = g->p.field->number;
 
     if (in == &heft_tf_node && number == 1)
-        keep(&g->name, g->p.text);
+        keep_text(&g->name, g->p.text);
     else if (in == &heft_tf_node && number == 2)
-        keep(&g->op, g->p.text);
+        keep_text(&g->op, g->p.text);
     else if (in == &heft_tf_node && number == 3 && !g->function.n && g->again)
         return heft_savers_take(&g->savers, g->p.text, err);
     else if (in == &heft_tf_node && number == 3 && !g->function.n && takes_saver(g->p.text))
@@ -390,12 +393,12 @@ static bool take_value(struct graph *g, struct heft_error *err)
              is_saver_function(g->p.text))
         g->saves = true;
     else if (in == &heft_tf_attr_entry && number == 1)
-        keep(&g->key, g->p.text);
+        keep_text(&g->key, g->p.text);
     else if (in == &heft_tf_attr_value && number == 2 &&
              heft_str_is(text_of(&g->key), "output_stream"))
-        keep(&g->stream, g->p.text);
+        keep_text(&g->stream, g->p.text);
     else if (in == &heft_tf_op_def && number == 1) {
-        keep(&g->function, g->p.text);
+        keep_text(&g->function, g->p.text);
         return add_function(g, err);
     } else if (((in == &heft_tf_user_object && number == 3) ||
                 (in == &keras_node && number == 5)) &&
@@ -453,9 +456,9 @@ static bool take_event(struct graph *g, enum heft_proto_event event, struct heft
     return true;
 }
 
-static bool walk(struct graph *g, const struct heft_proto_doc *doc,
-                 const struct heft_proto_message *root, struct heft_error *why,
-                 struct heft_error *err)
+static bool walk_document(struct graph *g, const struct heft_proto_doc *doc,
+                          const struct heft_proto_message *root, struct heft_error *why,
+                          struct heft_error *err)
 {
     enum heft_proto_event event;
     bool ok = true;
@@ -480,7 +483,7 @@ static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
     g->again = true;
     g->function.n = 0;
     if (heft_scan_pay(g->s, g->place, doc->size))
-        ok = walk(g, doc, root, &told, err);
+        ok = walk_document(g, doc, root, &told, err);
     if (ok && (told.code == HEFT_NOMEM || told.code == HEFT_IO)) {
         *err = told;
         return false;
@@ -490,9 +493,9 @@ static bool tell_savings(struct graph *g, const struct heft_proto_doc *doc,
 
         if (heft_savers_is_saver(&g->savers, saving->saver))
             continue;
-        keep(&g->op, saving->node.op);
+        keep_text(&g->op, saving->node.op);
         ok = is_first(g, &first, err) &&
-             (!first || tell(g, &saving->node, saving->op->danger, saving->op->why, err));
+             (!first || report_op(g, &saving->node, saving->op->danger, saving->op->why, err));
     }
     return ok;
 }
@@ -501,15 +504,16 @@ static bool tell_strangers(struct graph *g, struct heft_error *err)
 {
     for (size_t i = 0; i < g->n_strangers; i++)
         if (heft_strmap_get(&g->functions, g->strangers[i].op) == HEFT_MAP_NONE &&
-            !tell(g, &g->strangers[i], HEFT_UNKNOWN,
-                  "TensorFlow has no such operation: it comes from another native library", err))
+            !report_op(g, &g->strangers[i], HEFT_UNKNOWN,
+                       "TensorFlow has no such operation: it comes from another native library",
+                       err))
             return false;
     return !g->tables || g->assets ||
-           tell(g, &g->table, HEFT_UNKNOWN,
-                "reads a text file into a table, and the graph has no assets", err);
+           report_op(g, &g->table, HEFT_UNKNOWN,
+                     "reads a text file into a table, and the graph has no assets", err);
 }
 
-static void release(struct graph *g)
+static void release_graph(struct graph *g)
 {
     heft_free(g->strangers);
     heft_free(g->savings);
@@ -527,7 +531,7 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
 {
     struct graph g = {.s = s, .place = place, .sure = sure};
     struct heft_error why = {0};
-    bool ok = walk(&g, doc, root, &why, err);
+    bool ok = walk_document(&g, doc, root, &why, err);
 
     *found =
         ok && !g.odd &&
@@ -535,7 +539,7 @@ static bool try_root(struct heft_scan *s, const struct heft_scan_place *place,
     ok = ok && (!*found || (tell_savings(&g, doc, root, err) && tell_strangers(&g, err)));
     if (ok && *found && why.code != HEFT_OK)
         heft_scan_break_off(s, &why);
-    release(&g);
+    release_graph(&g);
     if (why.code == HEFT_NOMEM || why.code == HEFT_IO) {
         *err = why;
         return false;

@@ -68,8 +68,8 @@ static bool is_at(const struct targets *t, size_t at, const char *word)
 /* ---- reporting --------------------------------------------------------------------------- */
 
 /* Each once a file. */
-static bool tell(struct targets *t, size_t at, enum heft_danger danger, const char *sentence,
-                 struct heft_str path)
+static bool report_path(struct targets *t, size_t at, enum heft_danger danger, const char *sentence,
+                        struct heft_str path)
 {
     const int n = (int)heft_min_u64(path.n, 200);
     struct heft_scan_item item = {.danger = danger,
@@ -128,15 +128,15 @@ static bool judge_value(struct targets *t, size_t at, size_t key)
         end++;
     path = (struct heft_str){(const char *)t->text.p + at, end - at};
     if (key == TARGET && end < t->text.n && memchr("*|>$\\&!#", t->text.p[end], 8))
-        return tell(t, at, HEFT_UNKNOWN, "Hydra calls what is spelled in a way not looked into",
-                    HEFT_STR(""));
+        return report_path(t, at, HEFT_UNKNOWN,
+                           "Hydra calls what is spelled in a way not looked into", HEFT_STR(""));
     if (path.n == 0)
         return true;
     t->unpaid = !heft_scan_path(t->s, t->place, path, &danger);
     if (t->unpaid || (danger != HEFT_DANGER &&
                       (!keys[key].usual || heft_str_starts(path, heft_str_of(keys[key].usual)))))
         return true;
-    return tell(t, at, danger, keys[key].sentence, path);
+    return report_path(t, at, danger, keys[key].sentence, path);
 }
 
 /* ---- keys -------------------------------------------------------------------------------- */
@@ -172,7 +172,8 @@ static bool judge_key(struct targets *t, size_t at, size_t end, size_t key)
     if (value)
         return judge_value(t, value, key);
     return key != TARGET || !is_key_elsewhere(t, at) ||
-           tell(t, at, HEFT_UNKNOWN, "a key _target_ in a place not looked into", HEFT_STR(""));
+           report_path(t, at, HEFT_UNKNOWN, "a key _target_ in a place not looked into",
+                       HEFT_STR(""));
 }
 
 /* Behind a line break that an escape hides, and the blanks that begin the next line. */

@@ -468,7 +468,7 @@ static bool judge_node(struct judged *j, uint32_t node, struct heft_error *err)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-static void use(struct judged *j, uint32_t node, unsigned how)
+static void mark_use(struct judged *j, uint32_t node, unsigned how)
 {
     if (is_kind(j->pickle, node, HEFT_PICKLE_GLOBAL))
         j->uses[node] |= (uint8_t)how;
@@ -483,14 +483,14 @@ static void find_uses(struct judged *j)
         uint32_t item;
 
         while (heft_pickle_next(&iter, &item))
-            use(j, item, HANDED);
-        use(j, node->state, HANDED);
+            mark_use(j, item, HANDED);
+        mark_use(j, node->state, HANDED);
         if (node->kind == HEFT_PICKLE_CALL || node->kind == HEFT_PICKLE_PERSID)
-            use(j, node->u.call.args, HANDED);
+            mark_use(j, node->u.call.args, HANDED);
         if (node->kind != HEFT_PICKLE_CALL)
             continue;
-        use(j, node->module, HANDED);
-        use(j, node->u.call.callee, CALLED);
+        mark_use(j, node->module, HANDED);
+        mark_use(j, node->u.call.callee, CALLED);
     }
 }
 
@@ -503,7 +503,7 @@ static bool needs_uses(const struct heft_pickle *pickle)
 }
 
 /* What is kept of each node, where there are any that need it. */
-static bool prepare(struct judged *j, struct heft_error *err)
+static bool prepare_nodes(struct judged *j, struct heft_error *err)
 {
     const size_t n = j->pickle->count;
 
@@ -527,7 +527,7 @@ bool heft_scan_judge(struct heft_scan *s, const struct heft_scan_place *place, u
 
     j.seen = place->seen ? place->seen : &j.own;
     j.names = place->seen ? &s->mem : &j.mem;
-    ok = !heft_scan_has_names(pickle) || prepare(&j, err);
+    ok = !heft_scan_has_names(pickle) || prepare_nodes(&j, err);
     s->pickles++;
     s->nodes -= taken; /* while its nodes are there, pickles within get the rest */
     for (uint32_t i = 0; ok && i < pickle->count; i++)

@@ -10,7 +10,7 @@
 
 #include "scan/scan_names.h"
 
-static bool is(const struct heft_config_text *text, const char *word)
+static bool is_word(const struct heft_config_text *text, const char *word)
 {
     return text->is_set && heft_str_is(heft_config_str(text), word);
 }
@@ -83,7 +83,7 @@ static bool is_value(struct heft_str module, struct heft_str name)
 static bool judge_module(struct heft_config *c, const struct heft_config_frame *f,
                          struct heft_error *err)
 {
-    const bool is_function = is(&f->class_name, "function") && f->config.is_set;
+    const bool is_function = is_word(&f->class_name, "function") && f->config.is_set;
     const struct heft_str module = heft_config_str(&f->module);
     const struct heft_str name = heft_config_str(is_function ? &f->config : &f->class_name);
     const struct heft_str path = heft_str_of(
@@ -153,7 +153,7 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
 {
     const struct heft_str function = heft_config_str(&f->function);
 
-    if (is(&f->function_type, "lambda") &&
+    if (is_word(&f->function_type, "lambda") &&
         !heft_config_tell(c, HEFT_DANGER, "Keras runs Python code of this file", HEFT_STR("lambda"),
                           err))
         return false;
@@ -162,7 +162,7 @@ bool heft_config_judge(struct heft_config *c, const struct heft_config_frame *f,
         !heft_config_tell(c, HEFT_UNKNOWN, "sentence-transformers imports",
                           heft_config_str(&f->type), err))
         return false;
-    if (is(&f->class_name, "TFOpLambda") && f->function.is_set && !is_plain_op(function) &&
+    if (is_word(&f->class_name, "TFOpLambda") && f->function.is_set && !is_plain_op(function) &&
         !heft_config_tell(c, HEFT_UNKNOWN, "Keras calls the TensorFlow function", function, err))
         return false;
     if (!f->class_name.is_set || !f->has_config)
@@ -211,7 +211,7 @@ bool heft_config_pair(struct heft_config *c, struct heft_config_frame *f, struct
     }
     if (!c->is_index || c->n_frames != 2 || f->strings != 2)
         return true;
-    if (is(&f->key, "_class_name"))
+    if (is_word(&f->key, "_class_name"))
         return heft_config_tell(c, HEFT_UNKNOWN, "a pipeline of Python, _class_name",
                                 heft_config_str(&f->first), err);
     for (size_t i = 0; i < HEFT_COUNT(libraries); i++)

@@ -135,7 +135,7 @@ static bool keep_root(void *ctx, const struct heft_pickle *pickle, struct heft_e
 }
 
 /* The next pickle of the member. */
-static bool turn(struct turns *t, bool *done, struct heft_error *err)
+static bool scan_next_pickle(struct turns *t, bool *done, struct heft_error *err)
 {
     struct heft_scan_run run = {.visit = keep_root, .ctx = t};
 
@@ -170,15 +170,15 @@ static bool scan_turns(struct turns *t, bool tensors, struct heft_error *err)
     bool done;
     int64_t n;
 
-    if (!turn(t, &done, err))
+    if (!scan_next_pickle(t, &done, err))
         return false;
     n = t->integer;
     for (int64_t i = 0; done && i < n; i++) {
-        if (!turn(t, &done, err))
+        if (!scan_next_pickle(t, &done, err))
             return false;
         done = done && step_numbers(t, tensors);
     }
-    if (done && !tensors && !turn(t, &done, err))
+    if (done && !tensors && !scan_next_pickle(t, &done, err))
         return false;
     if (!done) {
         heft_fail(&why, HEFT_MALFORMED, heft_scan_offset(t->place, t->at),

@@ -61,9 +61,9 @@ static bool is_real(const struct heft_scan_place *place, const struct heft_pickl
 }
 
 /* Judges a pickle that was run, and shows it to who asked. */
-static bool take(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
-                 const struct heft_pickle *pickle, const struct heft_error *why,
-                 struct heft_scan_run *run, struct heft_error *err)
+static bool judge_pickle(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
+                         const struct heft_pickle *pickle, const struct heft_error *why,
+                         struct heft_scan_run *run, struct heft_error *err)
 {
     run->length = pickle->next;
     run->is_magic = run->done && heft_torch_is_magic(pickle);
@@ -119,7 +119,7 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
         if (wants_more && data.n == most)
             call_it_limit(&why, most);
         if (!wants_more || data.n == most) {
-            ok = take(s, place, at, &pickle, &why, run, err);
+            ok = judge_pickle(s, place, at, &pickle, &why, run, err);
             break;
         }
         heft_arena_release(&graph);
@@ -136,8 +136,8 @@ static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, str
 }
 
 /* Sees to it that the window holds something at `at`. */
-static bool reach(struct window *w, const struct heft_scan_place *place, uint64_t at,
-                  uint64_t window, struct heft_error *err)
+static bool reach_position(struct window *w, const struct heft_scan_place *place, uint64_t at,
+                           uint64_t window, struct heft_error *err)
 {
     if (at >= w->from && at - w->from < w->bytes.n)
         return true;
@@ -155,7 +155,7 @@ bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place, 
     *run = (struct heft_scan_run){.visit = run->visit, .ctx = run->ctx};
     if (at >= place->src->size)
         return true;
-    ok = reach(&w, place, at, ONE_WINDOW, err) && run_in(s, place, &w, at, run, err);
+    ok = reach_position(&w, place, at, ONE_WINDOW, err) && run_in(s, place, &w, at, run, err);
     heft_arena_release(&w.mem);
     return ok;
 }
@@ -336,7 +336,7 @@ static bool scan_row(struct heft_scan *s, const struct heft_scan_place *place, s
         if (i == MOST_IN_ROW)
             return too_many(s, place, at);
         run = (struct heft_scan_run){0};
-        if (!reach(w, place, at, NEXT_WINDOW, err) || !run_in(s, place, w, at, &run, err))
+        if (!reach_position(w, place, at, NEXT_WINDOW, err) || !run_in(s, place, w, at, &run, err))
             return false;
         if (run.real && !told &&
             !heft_scan_tell(s, place, first, HEFT_DANGER, "trick",
@@ -358,7 +358,7 @@ bool heft_scan_pickles(struct heft_scan *s, const struct heft_scan_place *place,
 
     if (at >= place->src->size)
         return true;
-    ok = reach(&w, place, at, FIRST_WINDOW, err) && run_in(s, place, &w, at, &run, err);
+    ok = reach_position(&w, place, at, FIRST_WINDOW, err) && run_in(s, place, &w, at, &run, err);
     at += run.length;
     rest.named = false; /* what follows may be anything */
     if (ok && run.is_magic)

@@ -77,7 +77,7 @@ static struct heft_str word_at(struct heft_str text, size_t *at)
     return (struct heft_str){text.p + begin, *at - begin};
 }
 
-static bool follows(struct heft_str text, size_t *at, const char *mark)
+static bool take_mark(struct heft_str text, size_t *at, const char *mark)
 {
     const size_t n = strlen(mark);
 
@@ -96,8 +96,9 @@ struct script {
     struct heft_strmap told;
 };
 
-static bool tell(struct script *x, uint64_t at, enum heft_danger danger, struct heft_str library,
-                 struct heft_str name, const char *why, struct heft_error *err)
+static bool report_op(struct script *x, uint64_t at, enum heft_danger danger,
+                      struct heft_str library, struct heft_str name, const char *why,
+                      struct heft_error *err)
 {
     struct heft_scan_item item = {.danger = danger,
                                   .record = x->place->record,
@@ -123,16 +124,17 @@ static bool is_library(struct heft_str library)
     return false;
 }
 
-static bool judge(struct script *x, uint64_t at, struct heft_str library, struct heft_str name,
-                  struct heft_error *err)
+static bool judge_op(struct script *x, uint64_t at, struct heft_str library, struct heft_str name,
+                     struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(reaching); i++)
         if (heft_str_is(library, reaching[i].library) && heft_str_is(name, reaching[i].name))
-            return tell(x, at, reaching[i].danger, library, name, reaching[i].why, err);
+            return report_op(x, at, reaching[i].danger, library, name, reaching[i].why, err);
     return is_library(library) ||
-           tell(x, at, HEFT_UNKNOWN, library, name,
-                "torch has no such library of operations: it comes from another native library",
-                err);
+           report_op(
+               x, at, HEFT_UNKNOWN, library, name,
+               "torch has no such library of operations: it comes from another native library",
+               err);
 }
 
 /* "torch.NAME", "ops.LIBRARY.NAME", "torch.classes.LIBRARY.NAME", "torch.ops.LIBRARY.NAME". */
@@ -142,15 +144,15 @@ static bool judge_path(struct script *x, struct heft_str text, size_t *at, bool 
     const size_t begin = *at;
     struct heft_str library = HEFT_STR("aten"), name;
 
-    if (is_torch && (follows(text, at, "classes.") || follows(text, at, "ops.")))
+    if (is_torch && (take_mark(text, at, "classes.") || take_mark(text, at, "ops.")))
         is_torch = false;
     if (!is_torch) {
         library = word_at(text, at);
-        if (!library.n || !follows(text, at, "."))
+        if (!library.n || !take_mark(text, at, "."))
             return true;
     }
     name = word_at(text, at);
-    return !name.n || judge(x, begin, library, name, err);
+    return !name.n || judge_op(x, begin, library, name, err);
 }
 
 /* Paths in code begin behind what is no identifier; "__torch__.torch.classes." is one, too. */
@@ -162,7 +164,7 @@ static bool walk_code(struct script *x, struct heft_str text, struct heft_error 
         const struct heft_str word = word_at(text, &at);
         const bool is_torch = heft_str_is(word, "torch"), is_ops = heft_str_is(word, "ops");
 
-        if ((is_torch || is_ops) && follows(text, &at, ".")) {
+        if ((is_torch || is_ops) && take_mark(text, &at, ".")) {
             if (!judge_path(x, text, &at, is_torch, err))
                 return false;
         } else if (at < text.n && word.n == 0) {
@@ -179,10 +181,10 @@ static bool judge_name(struct script *x, uint64_t at, struct heft_str text, stru
     const struct heft_str library = word_at(text, &end);
     struct heft_str name;
 
-    if (!library.n || !follows(text, &end, "::"))
+    if (!library.n || !take_mark(text, &end, "::"))
         return true;
     name = word_at(text, &end);
-    return !name.n || end != text.n || judge(x, at, library, name, err);
+    return !name.n || end != text.n || judge_op(x, at, library, name, err);
 }
 
 /* The texts of a pickle, wherever they stand: X, u32 length, text. */

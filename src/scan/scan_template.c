@@ -13,14 +13,14 @@ static bool is_letter(uint8_t c)
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool begins(struct heft_bytes text, const char *word)
+static bool begins_with(struct heft_bytes text, const char *word)
 {
     const size_t n = strlen(word);
 
     return n <= text.n && memcmp(text.p, word, n) == 0;
 }
 
-static struct heft_bytes behind(struct heft_bytes text, size_t n)
+static struct heft_bytes bytes_behind(struct heft_bytes text, size_t n)
 {
     return (struct heft_bytes){text.p + n, text.n - n};
 }
@@ -35,7 +35,7 @@ static enum heft_danger judge_dunder(struct heft_bytes text)
     if (!text.n || !is_letter(*text.p))
         return HEFT_ALLOWED;
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
-        if (begins(text, names[i]))
+        if (begins_with(text, names[i]))
             return HEFT_DANGER;
     return HEFT_UNKNOWN;
 }
@@ -46,7 +46,7 @@ static enum heft_danger judge_escape(struct heft_bytes text)
     static const char *const escapes[] = {"x5f", "x5F", "u005f", "u005F", "137", "N{"};
 
     for (size_t i = 0; i < HEFT_COUNT(escapes); i++)
-        if (begins(text, escapes[i]))
+        if (begins_with(text, escapes[i]))
             return HEFT_UNKNOWN;
     return HEFT_ALLOWED;
 }
@@ -55,17 +55,17 @@ static enum heft_danger judge_escape(struct heft_bytes text)
 static enum heft_danger judge_filter(struct heft_bytes text)
 {
     while (text.n && *text.p == ' ')
-        text = behind(text, 1);
-    return begins(text, "attr(") || begins(text, "attr ") ? HEFT_UNKNOWN : HEFT_ALLOWED;
+        text = bytes_behind(text, 1);
+    return begins_with(text, "attr(") || begins_with(text, "attr ") ? HEFT_UNKNOWN : HEFT_ALLOWED;
 }
 
 static enum heft_danger judge_at(struct heft_bytes text)
 {
-    if (text.p[0] == '_' && begins(text, "__"))
-        return judge_dunder(behind(text, 2));
+    if (text.p[0] == '_' && begins_with(text, "__"))
+        return judge_dunder(bytes_behind(text, 2));
     if (text.p[0] == '\\')
-        return judge_escape(behind(text, 1));
-    return text.p[0] == '|' ? judge_filter(behind(text, 1)) : HEFT_ALLOWED;
+        return judge_escape(bytes_behind(text, 1));
+    return text.p[0] == '|' ? judge_filter(bytes_behind(text, 1)) : HEFT_ALLOWED;
 }
 
 bool heft_scan_is_template(struct heft_str name)
@@ -84,7 +84,7 @@ void heft_scan_template(struct heft_scan *s, const struct heft_scan_place *place
                                   .what = "code"};
 
     for (size_t i = 0; i < text.n && item.danger != HEFT_DANGER; i++) {
-        const enum heft_danger danger = judge_at(behind(text, i));
+        const enum heft_danger danger = judge_at(bytes_behind(text, i));
 
         item.danger = danger > item.danger ? danger : item.danger;
     }

@@ -30,7 +30,7 @@ enum { ENTRY_MET = 1, ENTRY_UNREAD = 2 };
 /* ---- probe ------------------------------------------------------------------------------- */
 
 /* The class of the root is the first thing that the pickle names. */
-static int probe(const struct heft_probe *sample)
+static int probe_dcp(const struct heft_probe *sample)
 {
     static const char *const modules[] = {"torch.distributed.checkpoint.metadata",
                                           "torch.distributed._shard.checkpoint.metadata"};
@@ -146,7 +146,7 @@ static bool read_zip(struct reader *r, uint32_t slice, const struct heft_dcp_ite
 }
 
 /* What an item is of must not have had one before. */
-static bool meet(struct reader *r, const struct heft_dcp_item *item)
+static bool take_item_once(struct reader *r, const struct heft_dcp_item *item)
 {
     const struct heft_dcp_entry *e = &r->dcp.entries[item->entry];
     const bool again = e->is_tensor ? e->parts[item->part].storage != HEFT_NONE
@@ -168,7 +168,7 @@ static bool read_item(struct reader *r, uint32_t file, const struct heft_dcp_ite
         return heft_fail(r->err, HEFT_MALFORMED, item->at,
                          "%" PRIu64 " bytes at %" PRIu64 " of %.*s, which has %" PRIu64, item->len,
                          item->off, (int)heft_min_u64(item->file.n, 100), item->file.p, size);
-    if (!meet(r, item) ||
+    if (!take_item_once(r, item) ||
         !heft_model_add_slice(r->model, file, item->off, item->len, &slice, r->err))
         return false;
     ok = read_zip(r, slice, item) || heft_model_blame_slice(r->model, slice, r->err);
@@ -390,6 +390,6 @@ static bool open_dcp(struct heft_model *model, uint32_t source, struct heft_erro
 const struct heft_format heft_format_torch_dcp = {
     .name = "torch-dcp",
     .summary = "PyTorch distributed checkpoints: folders of .metadata and .distcp files",
-    .probe = probe,
+    .probe = probe_dcp,
     .open = open_dcp,
 };

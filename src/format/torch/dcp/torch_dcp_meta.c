@@ -50,7 +50,7 @@ static bool is_sequence(const struct reader *r, uint32_t node)
     return is_kind(r, node, HEFT_PICKLE_TUPLE) || is_kind(r, node, HEFT_PICKLE_LIST);
 }
 
-static uint64_t where(const struct reader *r, uint32_t node)
+static uint64_t offset_of(const struct reader *r, uint32_t node)
 {
     return node == HEFT_PICKLE_NIL ? 0 : node_at(r, node)->at;
 }
@@ -67,13 +67,13 @@ static bool is_object(const struct reader *r, uint32_t node, const char *class_n
            heft_str_is(heft_pickle_text(&r->pickle, callee), class_name);
 }
 
-static bool bad(const struct reader *r, uint32_t node, const char *what)
+static bool refuse_node(const struct reader *r, uint32_t node, const char *what)
 {
-    return heft_fail(r->err, HEFT_MALFORMED, where(r, node), "%s", what);
+    return heft_fail(r->err, HEFT_MALFORMED, offset_of(r, node), "%s", what);
 }
 
 /* *out is NIL where the object has no such attribute. */
-static bool attribute(const struct reader *r, uint32_t object, const char *name, uint32_t *out)
+static bool find_attribute(const struct reader *r, uint32_t object, const char *name, uint32_t *out)
 {
     const uint32_t state = node_at(r, object)->state;
     struct heft_pickle_iter iter;
@@ -81,7 +81,8 @@ static bool attribute(const struct reader *r, uint32_t object, const char *name,
 
     *out = HEFT_PICKLE_NIL;
     if (!is_kind(r, state, HEFT_PICKLE_DICT) || node_at(r, state)->count > 2 * MOST_ATTRIBUTES)
-        return bad(r, object, "an object of the metadata whose state is no dict of few attributes");
+        return refuse_node(r, object,
+                           "an object of the metadata whose state is no dict of few attributes");
     iter = heft_pickle_items(&r->pickle, state);
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value))
         if (is_kind(r, key, HEFT_PICKLE_STR) &&
@@ -90,13 +91,13 @@ static bool attribute(const struct reader *r, uint32_t object, const char *name,
     return true;
 }
 
-static bool wanted(const struct reader *r, uint32_t object, const char *name,
-                   enum heft_pickle_kind kind, uint32_t *out)
+static bool need_attribute(const struct reader *r, uint32_t object, const char *name,
+                           enum heft_pickle_kind kind, uint32_t *out)
 {
-    if (!attribute(r, object, name, out))
+    if (!find_attribute(r, object, name, out))
         return false;
     return is_kind(r, *out, kind) ||
-           heft_fail(r->err, HEFT_MALFORMED, where(r, object),
+           heft_fail(r->err, HEFT_MALFORMED, offset_of(r, object),
                      "the attribute %s of an object is missing or of another type", name);
 }
 
@@ -104,10 +105,10 @@ static bool wanted_number(const struct reader *r, uint32_t object, const char *n
 {
     uint32_t node;
 
-    if (!wanted(r, object, name, HEFT_PICKLE_INT, &node))
+    if (!need_attribute(r, object, name, HEFT_PICKLE_INT, &node))
         return false;
     if (node_at(r, node)->u.integer < 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where(r, object), "%s is negative", name);
+        return heft_fail(r->err, HEFT_MALFORMED, offset_of(r, object), "%s is negative", name);
     *out = (uint64_t)node_at(r, node)->u.integer;
     return true;
 }
@@ -136,22 +137,22 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
     uint32_t item;
 
     if (items == HEFT_PICKLE_NIL) {
-        bad(r, node, "sizes or offsets that are no torch.Size");
+        refuse_node(r, node, "sizes or offsets that are no torch.Size");
         return NULL;
     }
     *count = node_at(r, items)->count;
     if (*count > r->model->limits.rank || *count > HEFT_ROW_DIMS) {
-        heft_fail(r->err, HEFT_LIMIT, where(r, node), "%u dimensions, the limit is %" PRIu64,
+        heft_fail(r->err, HEFT_LIMIT, offset_of(r, node), "%u dimensions, the limit is %" PRIu64,
                   *count, r->model->limits.rank);
         return NULL;
     }
     if (rank != HEFT_NONE && *count != rank) {
-        heft_fail(r->err, HEFT_MALFORMED, where(r, node),
+        heft_fail(r->err, HEFT_MALFORMED, offset_of(r, node),
                   "%u sizes or offsets, the tensor has %u dimensions", *count, rank);
         return NULL;
     }
     if (r->numbers < *count + 1) {
-        heft_fail(r->err, HEFT_LIMIT, where(r, node),
+        heft_fail(r->err, HEFT_LIMIT, offset_of(r, node),
                   "the chunks have more offsets and sizes than 16 times limits.tensors");
         return NULL;
     }
@@ -160,7 +161,7 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
     iter = heft_pickle_items(&r->pickle, items);
     for (to = numbers ? numbers + 1 : NULL; to && heft_pickle_next(&iter, &item); to++) {
         if (!is_kind(r, item, HEFT_PICKLE_INT) || node_at(r, item)->u.integer < 0) {
-            bad(r, node, "a size or an offset that is no integer from 0 to 2^63-1");
+            refuse_node(r, node, "a size or an offset that is no integer from 0 to 2^63-1");
             return NULL;
         }
         *to = (uint64_t)node_at(r, item)->u.integer;
@@ -176,13 +177,13 @@ static bool read_dtype(const struct reader *r, uint32_t object, uint8_t *dtype)
     const struct heft_torch_global *known;
     uint32_t properties, state, node;
 
-    if (!wanted(r, object, "properties", HEFT_PICKLE_CALL, &properties))
+    if (!need_attribute(r, object, "properties", HEFT_PICKLE_CALL, &properties))
         return false;
     state = node_at(r, properties)->state;
     node = is_kind(r, state, HEFT_PICKLE_TUPLE) ? heft_pickle_item(&r->pickle, state, 0)
                                                 : HEFT_PICKLE_NIL;
     if (!is_kind(r, node, HEFT_PICKLE_GLOBAL))
-        return bad(r, properties, "the properties of a tensor do not begin with a dtype");
+        return refuse_node(r, properties, "the properties of a tensor do not begin with a dtype");
     known = heft_torch_lookup(heft_pickle_text(&r->pickle, node_at(r, node)->module),
                               heft_pickle_text(&r->pickle, node));
     *dtype = known && known->kind == HEFT_TORCH_DTYPE ? known->dtype : HEFT_DTYPE_COUNT;
@@ -212,8 +213,8 @@ static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t
     uint64_t *start, *extent;
 
     if (!is_object(r, node, "ChunkStorageMetadata"))
-        return bad(r, node, "a chunk that is no ChunkStorageMetadata");
-    if (!attribute(r, node, "offsets", &offsets) || !attribute(r, node, "sizes", &sizes))
+        return refuse_node(r, node, "a chunk that is no ChunkStorageMetadata");
+    if (!find_attribute(r, node, "offsets", &offsets) || !find_attribute(r, node, "sizes", &sizes))
         return false;
     start = read_size(r, &r->model->mem, offsets, e->rank, &count);
     extent = start ? read_size(r, &r->model->mem, sizes, e->rank, &count) : NULL;
@@ -235,7 +236,7 @@ static bool read_chunks(struct reader *r, uint32_t list, uint32_t entry)
     uint32_t node;
 
     if (count > r->numbers)
-        return heft_fail(r->err, HEFT_LIMIT, where(r, list), "%u chunks are too many", count);
+        return heft_fail(r->err, HEFT_LIMIT, offset_of(r, list), "%u chunks are too many", count);
     e->parts = heft_arena_zero(&r->model->mem, count, sizeof *e->parts, r->err);
     if (!e->parts)
         return false;
@@ -251,11 +252,11 @@ static bool read_tensor(struct reader *r, uint32_t node, uint32_t entry)
     uint32_t size, chunks, rank;
     const uint64_t *shape;
 
-    if (!read_dtype(r, node, &e->dtype) || !attribute(r, node, "size", &size))
+    if (!read_dtype(r, node, &e->dtype) || !find_attribute(r, node, "size", &size))
         return false;
     e->is_tensor = true;
     shape = read_size(r, &r->model->mem, size, HEFT_NONE, &rank);
-    if (!shape || !wanted(r, node, "chunks", HEFT_PICKLE_LIST, &chunks))
+    if (!shape || !need_attribute(r, node, "chunks", HEFT_PICKLE_LIST, &chunks))
         return false;
     e->shape = shape + 1;
     e->rank = (uint8_t)rank;
@@ -267,7 +268,7 @@ static bool read_kind(struct reader *r, uint32_t value, uint32_t entry)
     if (is_object(r, value, "TensorStorageMetadata"))
         return read_tensor(r, value, entry);
     return is_object(r, value, "BytesStorageMetadata") ||
-           bad(r, value, "neither TensorStorageMetadata nor BytesStorageMetadata");
+           refuse_node(r, value, "neither TensorStorageMetadata nor BytesStorageMetadata");
 }
 
 static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
@@ -279,14 +280,14 @@ static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
     char *copy;
 
     if (!is_kind(r, key, HEFT_PICKLE_STR))
-        return bad(r, key, "a name of the state dict that is no text");
+        return refuse_node(r, key, "a name of the state dict that is no text");
     name = heft_pickle_text(&r->pickle, key);
     copy = heft_arena_text(&r->model->mem, name, r->err);
     if (!copy || !heft_strmap_add(&r->names, name, index, &before, r->err))
         return false;
     heft_torch_mend(copy, name.n);
-    *e = (struct heft_dcp_entry){.name = {copy, name.n}, .at = where(r, key)};
-    if ((before != HEFT_MAP_NONE && !bad(r, key, "a second entry of this name")) ||
+    *e = (struct heft_dcp_entry){.name = {copy, name.n}, .at = offset_of(r, key)};
+    if ((before != HEFT_MAP_NONE && !refuse_node(r, key, "a second entry of this name")) ||
         !read_kind(r, value, index))
         return heft_error_about(r->err, "entry", e->name);
     r->out->n_entries++;
@@ -300,7 +301,7 @@ static bool read_entries(struct reader *r, uint32_t dict)
     uint32_t key, value;
 
     if (n > r->tensors)
-        return heft_fail(r->err, HEFT_LIMIT, where(r, dict),
+        return heft_fail(r->err, HEFT_LIMIT, offset_of(r, dict),
                          "more than %" PRIu64 " entries: limits.tensors", r->tensors);
     r->out->entries = heft_arena_zero(r->in->scratch, n + 1, sizeof *r->out->entries, r->err);
     if (!r->out->entries || !heft_strmap_reserve(&r->names, n, r->err))
@@ -320,7 +321,7 @@ static bool check_file(const struct reader *r, uint32_t node, struct heft_str na
         !heft_str_is(name, "..") && !memchr(name.p, '/', name.n) && !memchr(name.p, '\\', name.n) &&
         !memchr(name.p, ':', name.n) && !memchr(name.p, '\0', name.n))
         return true;
-    return heft_fail(r->err, HEFT_UNSAFE, where(r, node),
+    return heft_fail(r->err, HEFT_UNSAFE, offset_of(r, node),
                      "names the file \"%.*s\"; only names of files in the folder are followed",
                      (int)heft_min_u64(name.n, 200), name.p);
 }
@@ -331,7 +332,7 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
     struct heft_str name = {"?", 1};
     uint32_t list, first;
 
-    if (!attribute(r, info, "transform_descriptors", &list))
+    if (!find_attribute(r, info, "transform_descriptors", &list))
         return false;
     if (list == HEFT_PICKLE_NIL || is_kind(r, list, HEFT_PICKLE_NONE) ||
         (is_sequence(r, list) && node_at(r, list)->count == 0))
@@ -339,7 +340,7 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
     first = is_sequence(r, list) ? heft_pickle_item(&r->pickle, list, 0) : HEFT_PICKLE_NIL;
     if (is_kind(r, first, HEFT_PICKLE_STR))
         name = heft_pickle_text(&r->pickle, first);
-    return heft_fail(r->err, HEFT_UNSUPPORTED, where(r, info),
+    return heft_fail(r->err, HEFT_UNSUPPORTED, offset_of(r, info),
                      "stored through the transform \"%.*s\", which heft does not know",
                      (int)heft_min_u64(name.n, 100), name.p);
 }
@@ -362,8 +363,8 @@ static bool read_place(struct reader *r, uint32_t info, struct heft_dcp_item *it
     uint32_t path;
 
     if (!is_kind(r, info, HEFT_PICKLE_CALL))
-        return bad(r, info, "a value of storage_data that is no _StorageInfo");
-    if (!wanted(r, info, "relative_path", HEFT_PICKLE_STR, &path) ||
+        return refuse_node(r, info, "a value of storage_data that is no _StorageInfo");
+    if (!need_attribute(r, info, "relative_path", HEFT_PICKLE_STR, &path) ||
         !wanted_number(r, info, "offset", &item->off) ||
         !wanted_number(r, info, "length", &item->len) || !refuse_transforms(r, info))
         return false;
@@ -395,20 +396,21 @@ static bool note_orphan(struct reader *r, uint32_t key, struct heft_str name)
 {
     if (r->orphans++ >= MOST_ORPHANS)
         return true;
-    return heft_model_note(r->model, HEFT_FINDING, r->in->source, where(r, key), r->err,
+    return heft_model_note(r->model, HEFT_FINDING, r->in->source, offset_of(r, key), r->err,
                            "storage_data has a place for a chunk of %.*s that there is not",
                            (int)heft_min_u64(name.n, 200), name.p);
 }
 
 static bool read_item(struct reader *r, uint32_t key, uint32_t info)
 {
-    struct heft_dcp_item item = {.at = where(r, info), .part = 0};
+    struct heft_dcp_item item = {.at = offset_of(r, info), .part = 0};
     struct heft_str name;
     uint32_t fqn, offset;
 
     if (!is_object(r, key, "MetadataIndex"))
-        return bad(r, key, "a key of storage_data that is no MetadataIndex");
-    if (!wanted(r, key, "fqn", HEFT_PICKLE_STR, &fqn) || !attribute(r, key, "offset", &offset))
+        return refuse_node(r, key, "a key of storage_data that is no MetadataIndex");
+    if (!need_attribute(r, key, "fqn", HEFT_PICKLE_STR, &fqn) ||
+        !find_attribute(r, key, "offset", &offset))
         return false;
     name = heft_pickle_text(&r->pickle, fqn);
     item.entry = heft_strmap_get(&r->names, name);
@@ -445,10 +447,11 @@ static bool read_root(struct reader *r)
     uint32_t entries, items, version;
 
     if (!is_object(r, root, "Metadata"))
-        return bad(r, root, "a pickle, but not of a Metadata of torch.distributed.checkpoint");
-    if (!wanted(r, root, "state_dict_metadata", HEFT_PICKLE_DICT, &entries) ||
-        !attribute(r, root, "version", &version) ||
-        !wanted(r, root, "storage_data", HEFT_PICKLE_DICT, &items))
+        return refuse_node(r, root,
+                           "a pickle, but not of a Metadata of torch.distributed.checkpoint");
+    if (!need_attribute(r, root, "state_dict_metadata", HEFT_PICKLE_DICT, &entries) ||
+        !find_attribute(r, root, "version", &version) ||
+        !need_attribute(r, root, "storage_data", HEFT_PICKLE_DICT, &items))
         return false;
     if (is_kind(r, version, HEFT_PICKLE_STR)) {
         const struct heft_str text = heft_pickle_text(&r->pickle, version);

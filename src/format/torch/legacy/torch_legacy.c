@@ -16,7 +16,7 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-static int probe(const struct heft_probe *sample)
+static int probe_legacy(const struct heft_probe *sample)
 {
     const enum heft_torch_peek found = heft_torch_peek(sample->head, sample->size);
 
@@ -57,7 +57,7 @@ static const char *const extensions[] = {"pth", NULL};
 const struct heft_format heft_format_torch_legacy = {
     .name = "torch-legacy",
     .summary = "PyTorch checkpoints of torch.save before 1.6 (stream)",
-    .probe = probe,
+    .probe = probe_legacy,
     .open = open_legacy,
     .plan = heft_torch_legacy_plan,
     .extensions = extensions,

@@ -10,7 +10,7 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-static int probe(const struct heft_probe *sample)
+static int probe_pickle(const struct heft_probe *sample)
 {
     switch (heft_torch_peek(sample->head, sample->size)) {
     case HEFT_TORCH_WHOLE_PICKLE:
@@ -26,7 +26,7 @@ static int probe(const struct heft_probe *sample)
 
 /* ---- persistent ids ---------------------------------------------------------------------- */
 
-static bool persistent(struct heft_torch *t, uint32_t id, struct heft_error *err)
+static bool refuse_persid(struct heft_torch *t, uint32_t id, struct heft_error *err)
 {
     const uint32_t args = heft_torch_node(t, id)->u.call.args;
     const uint32_t named = heft_torch_is_text(t, args) ? args : heft_torch_item(t, args, 0);
@@ -40,7 +40,7 @@ static bool persistent(struct heft_torch *t, uint32_t id, struct heft_error *err
                      (int)heft_min_u64(name.n, 100), name.p);
 }
 
-static const struct heft_torch_container container = {.storage = persistent};
+static const struct heft_torch_container container = {.storage = refuse_persid};
 
 /* ---- open -------------------------------------------------------------------------------- */
 
@@ -97,6 +97,6 @@ static bool open_pickle(struct heft_model *model, uint32_t source, struct heft_e
 const struct heft_format heft_format_pickle = {
     .name = "pickle",
     .summary = "plain pickles (pickle.dump of a state dict, of arrays, of anything)",
-    .probe = probe,
+    .probe = probe_pickle,
     .open = open_pickle,
 };

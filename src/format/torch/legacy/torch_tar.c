@@ -54,7 +54,7 @@ struct member {
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-static int probe(const struct heft_probe *sample)
+static int probe_tar(const struct heft_probe *sample)
 {
     if (sample->head.n < HEFT_TAR_BLOCK || !heft_tar_is_header(sample->head.p))
         return 0;
@@ -137,7 +137,7 @@ static uint64_t pickle_at(const struct member *m)
     return m->in.origin + m->at - m->pickle.length;
 }
 
-static bool integer(const struct heft_pickle *p, uint32_t node, int64_t *out)
+static bool read_integer(const struct heft_pickle *p, uint32_t node, int64_t *out)
 {
     if (node == HEFT_PICKLE_NIL || p->nodes[node].kind != HEFT_PICKLE_INT)
         return false;
@@ -151,7 +151,7 @@ static bool next_count(struct member *m, const char *what, int64_t *out, struct 
 
     if (!next_claimed(m, what, err))
         return false;
-    if (!integer(&m->pickle, m->pickle.root, out) || *out < 0)
+    if (!read_integer(&m->pickle, m->pickle.root, out) || *out < 0)
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the %s is no integer from 0 on", what);
     return (uint64_t)*out <= most ||
            heft_fail(err, HEFT_LIMIT, pickle_at(m),
@@ -229,7 +229,7 @@ static bool storage_head(struct member *m, struct heft_torch_storage *s, struct 
     const struct heft_pickle *p = &m->pickle;
     int64_t key;
 
-    if (!is_tuple(p, p->root, 3) || !integer(p, heft_pickle_item(p, p->root, 0), &key))
+    if (!is_tuple(p, p->root, 3) || !read_integer(p, heft_pickle_item(p, p->root, 0), &key))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                          "a storage that is not (key, location, class)");
     s->type = class_of(p, heft_pickle_item(p, p->root, 2));
@@ -277,7 +277,7 @@ static bool read_view(struct member *m, uint32_t node, struct heft_error *err)
     uint32_t root;
 
     for (uint32_t i = 0; i < 4; i++)
-        if (!is_tuple(p, node, 4) || !integer(p, heft_pickle_item(p, node, i), &numbers[i]))
+        if (!is_tuple(p, node, 4) || !read_integer(p, heft_pickle_item(p, node, i), &numbers[i]))
             return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                              "a storage view that is not (key, storage, first element, elements)");
     if (!find_storage(t, numbers[1], &root, err))
@@ -335,7 +335,7 @@ static bool read_storages(struct member *m, struct heft_error *err)
 /* ---- tensors ----------------------------------------------------------------------------- */
 
 /* Strides of dimensions of one element say nothing, none of them where there is no element. */
-static bool farthest(const struct tensor *tensor, bool *is_empty, uint64_t *last)
+static bool find_last_element(const struct tensor *tensor, bool *is_empty, uint64_t *last)
 {
     uint64_t step;
 
@@ -402,7 +402,7 @@ static bool check_numbers(struct member *m, int64_t key, const struct tensor *te
 
     if (tensor->first > INT64_MAX)
         return heft_fail(err, HEFT_MALFORMED, at, "tensor %" PRId64 " of a negative offset", key);
-    if (!farthest(tensor, &is_empty, &last))
+    if (!find_last_element(tensor, &is_empty, &last))
         return heft_fail(err, HEFT_MALFORMED, at,
                          "tensor %" PRId64 " of strides that overflow 64 bits", key);
     return is_empty || last < (uint64_t)s->elements ||
@@ -443,12 +443,12 @@ static bool tensor_head(struct member *m, struct tensor *tensor, int64_t *key,
     const uint32_t named = heft_pickle_item(p, p->root, 1);
     int64_t storage;
 
-    if (!is_tuple(p, p->root, 3) || !integer(p, heft_pickle_item(p, p->root, 0), key))
+    if (!is_tuple(p, p->root, 3) || !read_integer(p, heft_pickle_item(p, p->root, 0), key))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                          "a tensor that is not (key, storage, class)");
     if (p->nodes[named].kind == HEFT_PICKLE_NONE)
         return without_storage(m, *key, tensor, err);
-    if (!integer(p, named, &storage))
+    if (!read_integer(p, named, &storage))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
                          "tensor %" PRId64 " whose storage is no key", *key);
     if (!find_storage(m->a->t, storage, &tensor->storage, err))
@@ -498,7 +498,7 @@ static bool read_tensors(struct member *m, struct heft_error *err)
 
 /* ---- persistent ids ---------------------------------------------------------------------- */
 
-static bool persistent(struct heft_torch *t, uint32_t id, struct heft_error *err)
+static bool take_persid(struct heft_torch *t, uint32_t id, struct heft_error *err)
 {
     const uint32_t args = heft_torch_node(t, id)->u.call.args;
     struct heft_buf number = {0};
@@ -548,7 +548,7 @@ static bool tensor_of(struct heft_torch *t, uint32_t id, struct heft_torch_made 
     return true;
 }
 
-static const struct heft_torch_container container = {.storage = persistent, .tensor = tensor_of};
+static const struct heft_torch_container container = {.storage = take_persid, .tensor = tensor_of};
 
 /* ---- the object -------------------------------------------------------------------------- */
 
@@ -681,6 +681,6 @@ static bool open_tar(struct heft_model *model, uint32_t source, struct heft_erro
 const struct heft_format heft_format_torch_tar = {
     .name = "torch-tar",
     .summary = "PyTorch checkpoints from before 0.1.10 (a tar)",
-    .probe = probe,
+    .probe = probe_tar,
     .open = open_tar,
 };

@@ -18,8 +18,8 @@
 
 /* ---- gathering --------------------------------------------------------------------------- */
 
-static bool innermost(struct heft_torch *t, uint32_t node, struct heft_torch_call *call,
-                      struct heft_error *err)
+static bool unwrap_all(struct heft_torch *t, uint32_t node, struct heft_torch_call *call,
+                       struct heft_error *err)
 {
     struct heft_torch_layer layer = {.is_wrapper = true};
 
@@ -108,7 +108,7 @@ bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node, struct h
     uint32_t class = HEFT_PICKLE_NIL;
 
     value->kind = HEFT_VALUE_OPAQUE;
-    if (!innermost(t, node, &inner, w->err) || !add_parts(w, &inner))
+    if (!unwrap_all(t, node, &inner, w->err) || !add_parts(w, &inner))
         return false;
     while (layer.is_wrapper) {
         if (!heft_torch_unwrap(t, &call, &layer, w->err))
@@ -259,7 +259,8 @@ static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_fram
 /* ---- quantized --------------------------------------------------------------------------- */
 
 /* What torch itself loads without a word, but nobody can compute with. */
-static bool doubt(struct heft_torch_walk *w, const struct heft_torch_frame *f, const char *what)
+static bool note_doubt(struct heft_torch_walk *w, const struct heft_torch_frame *f,
+                       const char *what)
 {
     if (w->n_doubts++ >= HEFT_TORCH_MOST_NOTES)
         return true;
@@ -274,7 +275,7 @@ static bool check_scale(struct heft_torch_walk *w, const struct heft_torch_frame
     const double number =
         n->kind == HEFT_PICKLE_FLOAT ? n->u.number : (double)n->u.integer; /* one or the other */
 
-    return (number > 0 && number <= DBL_MAX) || doubt(w, f, "its scale is no positive number");
+    return (number > 0 && number <= DBL_MAX) || note_doubt(w, f, "its scale is no positive number");
 }
 
 /* Scales and zero points: of each channel one, as tensors or lists. */
@@ -287,7 +288,7 @@ static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_fr
     size_t next = f->rows;
 
     if (axis < 0 || axis >= row->rank)
-        return doubt(w, f, "its axis is no dimension of it");
+        return note_doubt(w, f, "its axis is no dimension of it");
     for (uint32_t i = 1; i < 3; i++) {
         const uint32_t node = heft_torch_item(w->t, qparams, i);
         const bool is_list = heft_torch_is(w->t, node, HEFT_PICKLE_LIST);
@@ -298,7 +299,7 @@ static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_fr
 
         next += !is_list;
         if (count != row->shape[axis])
-            return doubt(w, f, "it has not one scale and zero point for each channel");
+            return note_doubt(w, f, "it has not one scale and zero point for each channel");
     }
     return true;
 }
@@ -322,7 +323,7 @@ bool heft_torch_check_parts(struct heft_torch_walk *w, const struct heft_torch_f
 
     if (f->outside || w->t->model->n_unreadable != f->unreadable)
         return true; /* some parts are no rows */
-    if (!innermost(w->t, f->node, &call, w->err))
+    if (!unwrap_all(w->t, f->node, &call, w->err))
         return false;
     switch (heft_torch_kind_of(w->t, call.callee)) {
     case HEFT_TORCH_QTENSOR:

@@ -254,7 +254,7 @@ static int compare_known(const void *a, const void *b)
     return order ? order : heft_str_cmp(key->name, heft_str_of(known->name));
 }
 
-static const struct heft_torch_global *find(struct heft_str module, struct heft_str name)
+static const struct heft_torch_global *find_known(struct heft_str module, struct heft_str name)
 {
     const struct key key = {module, name};
 
@@ -277,7 +277,7 @@ void heft_torch_rename(struct heft_str *module, struct heft_str *name)
 
 const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct heft_str name)
 {
-    const struct heft_torch_global *known = find(module, name);
+    const struct heft_torch_global *known = find_known(module, name);
 
     if (known)
         return known;
@@ -285,13 +285,13 @@ const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct
     for (size_t i = 0; i < HEFT_COUNT(CUDA); i++) {
         if (!heft_str_is(module, CUDA[i][0]))
             continue;
-        known = find(heft_str_of(CUDA[i][1]), name);
+        known = find_known(heft_str_of(CUDA[i][1]), name);
         if (known && (known->kind == HEFT_TORCH_STORAGE || known->kind == HEFT_TORCH_CLASS ||
                       known->kind == HEFT_TORCH_UNREADABLE))
             return known;
         return NULL;
     }
-    return find(module, name);
+    return find_known(module, name);
 }
 
 bool heft_torch_is_magic(const struct heft_pickle *pickle)

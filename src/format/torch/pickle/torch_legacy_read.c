@@ -118,7 +118,7 @@ static bool is_module(const struct heft_torch *t, uint32_t args)
            heft_torch_is_word(t, heft_torch_item(t, args, 0), HEFT_STR("module"));
 }
 
-static bool persistent(struct heft_torch *t, uint32_t id, struct heft_error *err)
+static bool take_persid(struct heft_torch *t, uint32_t id, struct heft_error *err)
 {
     const uint32_t args = heft_torch_node(t, id)->u.call.args;
     struct heft_torch_storage s = {.storage = HEFT_NONE};
@@ -141,7 +141,7 @@ static bool persistent(struct heft_torch *t, uint32_t id, struct heft_error *err
            (heft_torch_is(t, view, HEFT_PICKLE_NONE) || find_view(t, id, view, err));
 }
 
-static const struct heft_torch_container container = {.storage = persistent};
+static const struct heft_torch_container container = {.storage = take_persid};
 
 /* ---- the pickles before the object ------------------------------------------------------- */
 

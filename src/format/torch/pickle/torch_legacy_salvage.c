@@ -12,18 +12,18 @@
 
 #include <stdlib.h>
 
-static int shown(struct heft_str text)
+static int shown_length(struct heft_str text)
 {
     return (int)heft_min_u64(text.n, 100);
 }
 
-static struct heft_torch_storage *ordered(const struct heft_torch_legacy *l, size_t i)
+static struct heft_torch_storage *storage_at(const struct heft_torch_legacy *l, size_t i)
 {
     return &l->t->storages[l->order[i]];
 }
 
-static bool lose(const struct heft_torch_legacy *l, struct heft_torch_storage *s,
-                 const struct heft_error *found, struct heft_error *err)
+static bool lose_storage(const struct heft_torch_legacy *l, struct heft_torch_storage *s,
+                         const struct heft_error *found, struct heft_error *err)
 {
     s->storage = HEFT_NONE;
     s->lost = heft_model_reason(l->t->model, found, err);
@@ -40,7 +40,7 @@ static bool lose_placeless(const struct heft_torch_legacy *l, const struct heft_
     for (size_t i = 0; i < t->n_storages; i++)
         t->storages[i].used = false;
     for (size_t i = 0; i < l->n_order; i++)
-        ordered(l, i)->used = true;
+        storage_at(l, i)->used = true;
     for (size_t i = 0; i < t->n_storages; i++) {
         if (l->roots[i] == HEFT_NONE && !t->storages[i].used)
             t->storages[i].lost = reason;
@@ -141,7 +141,7 @@ static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_p
     if (kind != HEFT_PICKLE_LIST && kind != HEFT_PICKLE_TUPLE)
         return true; /* damaged beyond its items */
     for (; heft_pickle_next(&iter, &node); n++)
-        differ += n >= l->n_order || !is_key(keys, node, ordered(l, n)->key);
+        differ += n >= l->n_order || !is_key(keys, node, storage_at(l, n)->key);
     return n == l->n_order && differ <= 1;
 }
 
@@ -154,7 +154,7 @@ static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint
 
     *yes = false;
     for (size_t i = 0; i < l->n_order; i++)
-        if (!heft_add(total, 8, &total) || !heft_add(total, ordered(l, i)->bytes, &total))
+        if (!heft_add(total, 8, &total) || !heft_add(total, storage_at(l, i)->bytes, &total))
             return true;
     if (!heft_within(least, total, l->in->bytes.size))
         return true;
@@ -162,9 +162,9 @@ static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint
     for (size_t i = 0; i < l->n_order; i++) {
         if (!heft_torch_stream_i64(l->in, at, &count, err))
             return false;
-        if (count != ordered(l, i)->elements)
+        if (count != storage_at(l, i)->elements)
             return true;
-        at += 8 + ordered(l, i)->bytes;
+        at += 8 + storage_at(l, i)->bytes;
     }
     *yes = true;
     return true;
@@ -257,21 +257,21 @@ static bool doubt_before(const struct heft_torch_legacy *l, size_t i, uint64_t a
     struct heft_error found = {0};
     struct heft_torch_storage *s;
 
-    while (i > 0 && ordered(l, i - 1)->bytes == 0)
+    while (i > 0 && storage_at(l, i - 1)->bytes == 0)
         i--;
-    if (i == 0 || ordered(l, i - 1)->lost)
+    if (i == 0 || storage_at(l, i - 1)->lost)
         return true;
-    s = ordered(l, i - 1);
+    s = storage_at(l, i - 1);
     heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
               "storage %.*s may be cut off: zeros stand where the next one should begin",
-              shown(s->key), s->key.p);
-    return lose(l, s, &found, err);
+              shown_length(s->key), s->key.p);
+    return lose_storage(l, s, &found, err);
 }
 
 static bool read_count(const struct heft_torch_legacy *l, size_t i, uint64_t at, bool *right,
                        struct heft_error *err)
 {
-    struct heft_torch_storage *s = ordered(l, i);
+    struct heft_torch_storage *s = storage_at(l, i);
     struct heft_error found = {0};
     int64_t count;
 
@@ -281,7 +281,7 @@ static bool read_count(const struct heft_torch_legacy *l, size_t i, uint64_t at,
     if (*right)
         return true;
     heft_torch_legacy_bad_count(l, at, s, count, &found);
-    return (count != 0 || doubt_before(l, i, at, err)) && lose(l, s, &found, err);
+    return (count != 0 || doubt_before(l, i, at, err)) && lose_storage(l, s, &found, err);
 }
 
 static bool lose_cut(const struct heft_torch_legacy *l, struct heft_torch_storage *s, uint64_t at,
@@ -292,19 +292,19 @@ static bool lose_cut(const struct heft_torch_legacy *l, struct heft_torch_storag
 
     if (!heft_within(at, 8, size))
         heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, size),
-                  "the file ends before storage %.*s", shown(s->key), s->key.p);
+                  "the file ends before storage %.*s", shown_length(s->key), s->key.p);
     else
         heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at + 8),
                   "storage %.*s is cut off: the file has %" PRIu64 " of its %" PRIu64 " bytes",
-                  shown(s->key), s->key.p, size - at - 8, s->bytes);
-    return lose(l, s, &found, err);
+                  shown_length(s->key), s->key.p, size - at - 8, s->bytes);
+    return lose_storage(l, s, &found, err);
 }
 
 /* *at goes on behind the storage, at most to 2^64-1. */
 static bool salvage_one(const struct heft_torch_legacy *l, size_t i, uint64_t *at,
                         struct heft_error *err)
 {
-    struct heft_torch_storage *s = ordered(l, i);
+    struct heft_torch_storage *s = storage_at(l, i);
     const uint64_t size = l->in->bytes.size, from = *at;
     uint64_t data = UINT64_MAX;
     bool right;

@@ -93,8 +93,9 @@ static bool keep_made(struct heft_torch *t, struct heft_torch_made *made,
     return true;
 }
 
-static bool understand(struct heft_torch *t, struct heft_torch *inner, heft_torch_tensor_fn *tensor,
-                       struct heft_torch_nested *out, struct heft_error *err)
+static bool understand_stream(struct heft_torch *t, struct heft_torch *inner,
+                              heft_torch_tensor_fn *tensor, struct heft_torch_nested *out,
+                              struct heft_error *err)
 {
     struct heft_torch_made made;
     uint32_t storage;
@@ -117,7 +118,8 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
     if (inner.depth > HEFT_TORCH_STREAMS)
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
                          "torch streams within pickles nested deeper than %d", HEFT_TORCH_STREAMS);
-    ok = heft_torch_read_legacy(in, &inner, &end, err) && understand(t, &inner, tensor, out, err) &&
+    ok = heft_torch_read_legacy(in, &inner, &end, err) &&
+         understand_stream(t, &inner, tensor, out, err) &&
          heft_torch_stream_end(in, end, "the last storage", err);
     t->budget = inner.budget;
     heft_torch_release(&inner);

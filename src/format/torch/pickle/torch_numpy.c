@@ -131,8 +131,8 @@ static bool set_shape(struct heft_torch *t, const struct array *a, const uint64_
 }
 
 /* In the file where the bytes stand there as they are, else in memory. */
-static bool place(struct heft_torch *t, const struct heft_torch_bytes *raw,
-                  struct heft_storage *out, struct heft_error *err)
+static bool place_bytes(struct heft_torch *t, const struct heft_torch_bytes *raw,
+                        struct heft_storage *out, struct heft_error *err)
 {
     const char *label = heft_arena_printf(&t->model->mem, err, "numpy array in %s", t->what);
     struct heft_str copy = {(const char *)raw->bytes.p, raw->bytes.n};
@@ -167,7 +167,7 @@ static bool raw_storage(struct heft_torch *t, const struct heft_torch_bytes *raw
     struct heft_storage storage;
 
     *index = heft_u32map_get(&t->raw, raw->node);
-    return *index != HEFT_MAP_NONE || (place(t, raw, &storage, err) &&
+    return *index != HEFT_MAP_NONE || (place_bytes(t, raw, &storage, err) &&
                                        heft_model_add_storage(t->model, &storage, index, err) &&
                                        heft_u32map_set(&t->raw, raw->node, *index, err));
 }

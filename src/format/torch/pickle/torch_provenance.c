@@ -8,8 +8,8 @@
 #define LOCATION 64 /* bytes kept of "cuda:0" */
 
 /* A copy in the model; texts are shared by many ids, so each is bounded. */
-static bool keep(struct heft_torch *t, struct heft_str text, struct heft_str *out,
-                 struct heft_error *err)
+static bool keep_text(struct heft_torch *t, struct heft_str text, struct heft_str *out,
+                      struct heft_error *err)
 {
     out->n = text.n;
     out->p = heft_arena_text(&t->model->mem, text, err);
@@ -50,8 +50,8 @@ static struct heft_str text_of(const struct heft_torch *t, uint32_t node, struct
 }
 
 /* The five fields, those of the id where it is a tuple. */
-static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
-                 struct heft_provenance_storage *out, struct heft_error *err)
+static bool fill_storage(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
+                         struct heft_provenance_storage *out, struct heft_error *err)
 {
     const bool is_tuple = heft_torch_is(t, args, HEFT_PICKLE_TUPLE);
     const uint32_t elements = is_tuple ? heft_torch_item(t, args, 4) : HEFT_PICKLE_NIL;
@@ -64,8 +64,8 @@ static bool fill(struct heft_torch *t, const struct heft_torch_storage *from, ui
     out->elements = heft_torch_is(t, elements, HEFT_PICKLE_INT)
                         ? heft_torch_node(t, elements)->u.integer
                         : from->elements;
-    return keep(t, text_of(t, key, from->key), &out->key, err) &&
-           keep(t, location, &out->location, err);
+    return keep_text(t, text_of(t, key, from->key), &out->key, err) &&
+           keep_text(t, location, &out->location, err);
 }
 
 /* The provenance's number of a storage: the first row that looks into it enters it. */
@@ -86,7 +86,7 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
             return false;
         s = &provenance->storages[provenance->n_storages];
         s->storage = made->row.storage;
-        if (!fill(t, from, args, s, err))
+        if (!fill_storage(t, from, args, s, err))
             return false;
         from->provenance = (uint32_t)++provenance->n_storages; /* fewer than nodes */
     }

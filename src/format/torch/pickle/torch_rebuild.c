@@ -53,7 +53,7 @@ static bool read_numbers(const struct heft_torch *t, const struct view *v, uint3
 }
 
 /* Strides of dimensions of one element say nothing: real files have any number there. */
-static bool measure(struct dims *d)
+static bool measure_dims(struct dims *d)
 {
     uint64_t count = 1, step;
 
@@ -92,7 +92,7 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
     if (!read_numbers(t, v, size, "size", d->size, err) ||
         !read_numbers(t, v, stride, "stride", d->stride, err))
         return false;
-    return measure(d) ||
+    return measure_dims(d) ||
            heft_fail(err, HEFT_MALFORMED, at, "a shape whose elements overflow 64 bits");
 }
 
@@ -187,8 +187,8 @@ static bool read_metadata(const struct heft_torch *t, const struct view *v, stru
 /* ---- rows -------------------------------------------------------------------------------- */
 
 /* "built by module.name": the tensor is known to be there, its bytes are not ours to read. */
-static bool unread(struct heft_torch *t, uint32_t node, const char *how,
-                   struct heft_torch_made *out, struct heft_error *err)
+static bool make_unread(struct heft_torch *t, uint32_t node, const char *how,
+                        struct heft_torch_made *out, struct heft_error *err)
 {
     const char *name = heft_torch_type_name(t, node, err);
 
@@ -337,7 +337,7 @@ static const struct signature {
     {HEFT_TORCH_QTENSOR, 7, 7, 0, 0},
 };
 
-static uint32_t optional(const uint32_t *items, uint32_t count, uint8_t index)
+static uint32_t optional_item(const uint32_t *items, uint32_t count, uint8_t index)
 {
     return index && index < count ? items[index] : HEFT_PICKLE_NIL;
 }
@@ -352,7 +352,7 @@ static bool from_nested(struct heft_torch *t, const struct view *v, struct heft_
         return false;
     if (nested->storage != HEFT_NONE)
         return make_row(t, v, &t->storages[nested->storage], out, err);
-    return unread(t, v->storage, "its storage is built by", out, err);
+    return make_unread(t, v->storage, "its storage is built by", out, err);
 }
 
 static bool from_view(struct heft_torch *t, const struct heft_torch_call *call,
@@ -364,7 +364,7 @@ static bool from_view(struct heft_torch *t, const struct heft_torch_call *call,
         heft_torch_callee(t, v->storage) == HEFT_TORCH_LOAD_BYTES)
         return from_nested(t, v, out, err);
     if (heft_torch_is(t, v->storage, HEFT_PICKLE_CALL))
-        return unread(t, v->storage, "its storage is built by", out, err);
+        return make_unread(t, v->storage, "its storage is built by", out, err);
     return heft_torch_bad_arguments(t, call->node, call->callee, err);
 }
 
@@ -402,8 +402,8 @@ static bool from_arguments(struct heft_torch *t, const struct heft_torch_call *c
                       .offset = items[1],
                       .size = items[2],
                       .stride = items[3],
-                      .dtype = optional(items, count, s->dtype),
-                      .metadata = optional(items, count, s->metadata),
+                      .dtype = optional_item(items, count, s->dtype),
+                      .metadata = optional_item(items, count, s->metadata),
                       .is_quantized = s->kind == HEFT_TORCH_QTENSOR};
     return from_view(t, call, &v, out, err);
 }
@@ -443,15 +443,15 @@ static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *cal
     case HEFT_TORCH_WRAPPER:
         out->has_more = wrapped;
         if (!wrapped)
-            return unread(t, call->callee, "built by", out, err);
+            return make_unread(t, call->callee, "built by", out, err);
         out->found = HEFT_TORCH_PARTS;
         return true;
     case HEFT_TORCH_UNREADABLE:
     case HEFT_TORCH_CLASS:
-        return unread(t, call->callee, "built by", out, err);
+        return make_unread(t, call->callee, "built by", out, err);
     default:
         out->has_more = wrapped;
-        return !wrapped || unread(t, call->callee, "built by", out, err);
+        return !wrapped || make_unread(t, call->callee, "built by", out, err);
     }
 }
 
@@ -469,8 +469,8 @@ static bool nested_tensor(struct heft_torch *t, uint32_t node, struct heft_torch
     return true;
 }
 
-static bool innermost(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
-                      struct heft_torch_made *out, struct heft_error *err)
+static bool innermost_tensor(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
+                             struct heft_torch_made *out, struct heft_error *err)
 {
     const enum heft_torch_kind kind = heft_torch_kind_of(t, call->callee);
 
@@ -518,7 +518,7 @@ static bool tensor_call(struct heft_torch *t, uint32_t node, struct heft_torch_m
         has_state |= heft_torch_has_state(t, layer.state);
         dtype = dtype == HEFT_PICKLE_NIL ? layer.dtype : dtype;
     }
-    if (!innermost(t, &call, wrapped, out, err))
+    if (!innermost_tensor(t, &call, wrapped, out, err))
         return false;
     out->is_recast = is_recast(t, dtype, out);
     out->has_more |= has_state || out->is_recast;

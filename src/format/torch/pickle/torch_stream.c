@@ -116,8 +116,8 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle)
 /* ---- judging a head ---------------------------------------------------------------------- */
 
 /* A pickle that names no protocol is judged with care: text files begin as pickles, too. */
-static enum heft_torch_peek judge(const struct heft_pickle *pickle, bool done, uint64_t size,
-                                  const struct heft_error *why)
+static enum heft_torch_peek judge_head(const struct heft_pickle *pickle, bool done, uint64_t size,
+                                       const struct heft_error *why)
 {
     const struct heft_bytes head = pickle->data;
     const bool named = head.n >= 2 && head.p[0] == 0x80 && head.p[1] <= HIGHEST_PROTO;
@@ -151,7 +151,7 @@ enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size)
         heft_torch_is_zip(head)) /* 'P' is an opcode, too */
         return HEFT_TORCH_NO_PICKLE;
     done = heft_pickle_run(&pickle, head, 0, &limits, &mem, &why);
-    found = judge(&pickle, done, size, &why);
+    found = judge_head(&pickle, done, size, &why);
     heft_arena_release(&mem);
     return found;
 }

@@ -175,8 +175,8 @@ static bool is_ascii(struct heft_str text)
 
 /* encode(text, encoding): the bytes of a latin-1 text; ASCII has the same bytes in all encodings.
  */
-static bool encoded(struct heft_torch *t, uint32_t node, uint32_t encoding, bool *found,
-                    struct heft_torch_bytes *out, struct heft_error *err)
+static bool bytes_of_encoded(struct heft_torch *t, uint32_t node, uint32_t encoding, bool *found,
+                             struct heft_torch_bytes *out, struct heft_error *err)
 {
     const uint32_t cached = heft_u32map_get(&t->by_bytes, node);
     const struct heft_str text = heft_pickle_text(&t->pickle, node);
@@ -260,7 +260,7 @@ bool heft_torch_bytes_of(struct heft_torch *t, uint32_t node, bool *found,
     if (!unwrap_bytes(t, &node, &encoding))
         return true;
     if (encoding != HEFT_PICKLE_NIL)
-        return encoded(t, node, encoding, found, out, err);
+        return bytes_of_encoded(t, node, encoding, found, out, err);
     if (!heft_torch_is(t, node, HEFT_PICKLE_BYTES) &&
         !heft_torch_is(t, node, HEFT_PICKLE_BYTEARRAY) &&
         !heft_torch_is(t, node, HEFT_PICKLE_PY2STR))

@@ -67,7 +67,7 @@ static struct heft_value *new_value(struct heft_torch_walk *w, const struct plac
     return value && set_key(w, at, value) ? value : NULL;
 }
 
-static void attach(struct heft_torch_frame *parent, struct heft_value *child)
+static void attach_value(struct heft_torch_frame *parent, struct heft_value *child)
 {
     if (parent->last)
         parent->last->next_sibling = child;
@@ -84,7 +84,7 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
         return false;
     value->kind = HEFT_VALUE_OPAQUE;
     value->type_name = type_name;
-    attach(top_frame(w), value);
+    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
     return true;
 }
@@ -176,12 +176,12 @@ static bool pop_frame(struct heft_torch_walk *w)
     parent->has_tensor |= f.has_tensor;
     parent->has_other |= !only_tensors;
     if (!only_tensors || !is_keyed(parent))
-        attach(parent, f.value);
+        attach_value(parent, f.value);
     return true;
 }
 
 /* A tensor that is a row already. */
-static bool refer(struct heft_torch_walk *w, const struct place *at, struct heft_str name)
+static bool refer_to_row(struct heft_torch_walk *w, const struct place *at, struct heft_str name)
 {
     struct heft_value *value = new_value(w, at);
 
@@ -190,7 +190,7 @@ static bool refer(struct heft_torch_walk *w, const struct place *at, struct heft
     value->kind = HEFT_VALUE_TENSOR;
     value->text = name.p;
     value->text_len = name.n;
-    attach(top_frame(w), value);
+    attach_value(top_frame(w), value);
     return true;
 }
 
@@ -201,7 +201,7 @@ static bool keep_place(struct heft_torch_walk *w, const struct place *at,
     if (is_keyed(top_frame(w)) || made->has_more)
         return true;
     return made->found == HEFT_TORCH_UNREAD ? attach_opaque(w, at, made->reason)
-                                            : refer(w, at, name);
+                                            : refer_to_row(w, at, name);
 }
 
 static bool add_unreadable(struct heft_torch_walk *w, const struct place *at,
@@ -225,7 +225,7 @@ static bool visit_outsider(struct heft_torch_walk *w, const struct place *at,
     value = new_value(w, at);
     if (!value || !heft_torch_add_outsider(w, at->node, &made->row, value))
         return false;
-    attach(top_frame(w), value);
+    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
     return !taker_of(w) || taker_of(w)->value(w);
 }
@@ -242,7 +242,7 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
     if (made->found == HEFT_TORCH_ROW && top_frame(w)->value->kind != HEFT_VALUE_OPAQUE &&
         heft_torch_has_row(w->t, at->node, &name)) {
         top_frame(w)->has_tensor = top_frame(w)->has_other = true;
-        return refer(w, at, name);
+        return refer_to_row(w, at, name);
     }
     if (made->found == HEFT_TORCH_ROW &&
         (!heft_torch_add_row(w, at->node, made, &name) || !keep_provenance(w, at->node, made) ||
@@ -282,7 +282,7 @@ static bool read_leaf(struct heft_torch_walk *w, uint32_t node, struct heft_valu
     return true;
 }
 
-static bool visit(struct heft_torch_walk *w, struct place *at)
+static bool visit_node(struct heft_torch_walk *w, struct place *at)
 {
     uint32_t node;
     struct heft_torch_made made;
@@ -313,7 +313,7 @@ static bool visit(struct heft_torch_walk *w, struct place *at)
     leaf.key = value->key;
     leaf.key_len = value->key_len;
     *value = leaf;
-    attach(top_frame(w), value);
+    attach_value(top_frame(w), value);
     top_frame(w)->has_other = true;
     return !taker_of(w) || taker_of(w)->value(w);
 }
@@ -418,7 +418,7 @@ static bool walk_frames(struct heft_torch_walk *w)
                             .segments = f->segments + 1,
                             .outside = f->outside || e.outside,
                             .quoted = e.quoted};
-        if (!name_entry(w, f, &e, &at.segment) || !visit(w, &at))
+        if (!name_entry(w, f, &e, &at.segment) || !visit_node(w, &at))
             return false;
     }
     return true;

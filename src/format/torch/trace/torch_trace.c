@@ -54,7 +54,7 @@ static bool is_wanted(const struct heft_tracer *tr, const struct heft_pickle_ste
 }
 
 /* Before a pickle's first step: what begins as no pickle is none. */
-static bool announce(struct heft_tracer *tr)
+static bool announce_pickle(struct heft_tracer *tr)
 {
     const struct heft_trace_pickle *pickle = tr->pickle;
 
@@ -88,7 +88,7 @@ static void hand_out(struct heft_tracer *tr)
 
     tr->shown++;
     tr->is_stopped =
-        !announce(tr) || (tr->watcher->step && !tr->watcher->step(tr->watcher->ctx, &step));
+        !announce_pickle(tr) || (tr->watcher->step && !tr->watcher->step(tr->watcher->ctx, &step));
 }
 
 static bool take_step(struct heft_tracer *tr, const struct heft_pickle_step *step)
@@ -126,8 +126,8 @@ static struct heft_pickle_limits pickle_limits(const struct heft_tracer *tr)
 }
 
 /* Walks the pickle at data[0]. A failure of a step's texts is in tr->err before the run ends. */
-static bool walk(struct heft_tracer *tr, const struct heft_trace_pickle *announced,
-                 struct heft_bytes data, struct heft_arena *mem)
+static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *announced,
+                        struct heft_bytes data, struct heft_arena *mem)
 {
     const struct heft_pickle_limits limits = pickle_limits(tr);
     struct heft_pickle_watcher watcher = {each_step, tr, false};
@@ -150,8 +150,8 @@ static bool walk(struct heft_tracer *tr, const struct heft_trace_pickle *announc
 
 /* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read of what
  * is before `end`. */
-static bool measure(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
-                    bool *magic)
+static bool measure_pickle(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
+                           bool *magic)
 {
     const struct heft_pickle_limits limits = pickle_limits(tr);
     const struct heft_pickle_place place = {
@@ -190,7 +190,7 @@ static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsig
     if (number == count || number == OBJECT)
         tr->at = number <= OBJECT ? off : tr->at;
     ok = heft_source_fetch(tr->src, off, length, &mem, &data, tr->err) &&
-         walk(tr, &pickle, data, &mem);
+         walk_pickle(tr, &pickle, data, &mem);
     heft_arena_release(&mem);
     return ok;
 }
@@ -205,7 +205,7 @@ static bool walk_stream(struct heft_tracer *tr)
         if (at == tr->src->size)
             return heft_fail(tr->err, HEFT_MALFORMED, at, "the file ends before pickle %u of %u", i,
                              count);
-        if (!measure(tr, at, tr->src->size, &length, &magic))
+        if (!measure_pickle(tr, at, tr->src->size, &length, &magic))
             return false;
         if (i == 1 && magic)
             count = STREAM_PICKLES;
@@ -230,7 +230,7 @@ static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, cons
         return heft_fail(tr->err, tr->options->record ? HEFT_USAGE : HEFT_UNSUPPORTED,
                          HEFT_NO_OFFSET, "the tar has no member %.200s", name);
     tr->record = found->name.p;
-    return measure(tr, found->data, found->data + found->size, &length, &magic) &&
+    return measure_pickle(tr, found->data, found->data + found->size, &length, &magic) &&
            walk_at(tr, found->data, length, 1, 1);
 }
 
@@ -348,7 +348,7 @@ static bool walk_record(struct heft_tracer *tr, const struct heft_zip_entry *ent
     tr->base = pickle.offset;
     tr->at = entry->data;
     ok = heft_zip_fetch(tr->src, entry, cap, false, &mem, &data, tr->err) &&
-         name_folder(tr, entry->name) && walk(tr, &pickle, data, &mem);
+         name_folder(tr, entry->name) && walk_pickle(tr, &pickle, data, &mem);
     heft_arena_release(&mem);
     return ok;
 }

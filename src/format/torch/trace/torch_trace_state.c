@@ -28,7 +28,7 @@ bool heft_trace_remember(struct heft_tracer *tr)
 
 /* ---- entries ----------------------------------------------------------------------------- */
 
-static bool emit(struct heft_tracer *tr, struct heft_trace_entry *entry)
+static bool emit_entry(struct heft_tracer *tr, struct heft_trace_entry *entry)
 {
     if (tr->is_stopped)
         return true;
@@ -79,7 +79,7 @@ static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_
 
     tr->effect.n = 0;
     if (count == 0)
-        return emit(tr, &entry);
+        return emit_entry(tr, &entry);
     for (size_t i = 0; ok && i < count && !tr->is_stopped; i++) {
         tr->effect.n = 0;
         entry.index = i;
@@ -93,7 +93,7 @@ static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_
         } else {
             put_on_stack(tr, numbers[i]);
         }
-        ok = emit(tr, &entry);
+        ok = emit_entry(tr, &entry);
     }
     return ok;
 }
@@ -107,7 +107,7 @@ static bool show_metastack(struct heft_tracer *tr, bool whole)
 
     tr->effect.n = 0;
     if (s->n_marks == 0)
-        return emit(tr, &none);
+        return emit_entry(tr, &none);
     for (size_t i = 0; ok && i < s->n_marks && !tr->is_stopped; i++) {
         const size_t from = i ? s->marks[i - 1] : 0;
 
@@ -116,7 +116,7 @@ static bool show_metastack(struct heft_tracer *tr, bool whole)
             none.left_out = s->n_marks - (size_t)2 * ENDS;
             i = s->n_marks - ENDS - 1;
             tr->effect.n = 0;
-            ok = emit(tr, &none);
+            ok = emit_entry(tr, &none);
             continue;
         }
         ok = show_part(tr, HEFT_TRACE_METASTACK, i, s->stack + from, s->marks[i] - from, whole);

@@ -20,7 +20,7 @@ static struct heft_trace_text *effect_of(struct heft_tracer *tr)
     return &tr->effect;
 }
 
-static void say(struct heft_tracer *tr, const char *word)
+static void say_word(struct heft_tracer *tr, const char *word)
 {
     heft_trace_word(effect_of(tr), word);
 }
@@ -36,7 +36,7 @@ static void say_count(struct heft_tracer *tr, uint64_t number, const char *what)
 }
 
 /* The value `below` the top of the stack. */
-static uint32_t top(const struct heft_tracer *tr, size_t below)
+static uint32_t top_node(const struct heft_tracer *tr, size_t below)
 {
     return tr->step->stack[tr->step->depth - 1 - below];
 }
@@ -50,15 +50,15 @@ static const struct heft_pickle_node *node_of(const struct heft_tracer *tr, uint
 
 static bool say_push(struct heft_tracer *tr)
 {
-    say(tr, "push ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "push ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 
 static bool say_dup(struct heft_tracer *tr)
 {
-    say(tr, "push the top once more: ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "push the top once more: ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 
@@ -66,10 +66,10 @@ static bool say_mark(struct heft_tracer *tr)
 {
     const struct heft_pickle_step *s = tr->step;
 
-    say(tr, "mark: ");
+    say_word(tr, "mark: ");
     say_count(tr, s->was_depth - s->was_fence, "value");
-    say(tr, s->was_depth - s->was_fence == 1 ? " goes" : " go");
-    say(tr, " to the metastack, depth ");
+    say_word(tr, s->was_depth - s->was_fence == 1 ? " goes" : " go");
+    say_word(tr, " to the metastack, depth ");
     heft_trace_u64(effect_of(tr), s->n_marks);
     return true;
 }
@@ -80,14 +80,14 @@ static void say_back(struct heft_tracer *tr, size_t pushed)
     const struct heft_pickle_step *s = tr->step;
     const size_t fence = s->n_marks ? s->marks[s->n_marks - 1] : 0;
 
-    say(tr, "; ");
+    say_word(tr, "; ");
     say_count(tr, s->depth - pushed - fence, "value");
-    say(tr, " back from the metastack, depth ");
+    say_word(tr, " back from the metastack, depth ");
     heft_trace_u64(effect_of(tr), s->n_marks);
 }
 
 /* Items above the mark that the step closed. */
-static size_t above(const struct heft_tracer *tr)
+static size_t items_above_mark(const struct heft_tracer *tr)
 {
     return tr->step->was_depth - tr->step->was_fence;
 }
@@ -97,39 +97,39 @@ static bool say_pop(struct heft_tracer *tr)
     const struct heft_pickle_step *s = tr->step;
 
     if (s->n_marks < s->was_marks) {
-        say(tr, "pop the mark");
+        say_word(tr, "pop the mark");
         say_back(tr, 0);
         return true;
     }
-    say(tr, "pop ");
+    say_word(tr, "pop ");
     say_value(tr, s->stack[s->depth]);
     return true;
 }
 
 static bool say_pop_mark(struct heft_tracer *tr)
 {
-    say(tr, "pop ");
-    say_count(tr, above(tr), "item");
-    say(tr, " above the mark");
+    say_word(tr, "pop ");
+    say_count(tr, items_above_mark(tr), "item");
+    say_word(tr, " above the mark");
     say_back(tr, 0);
     return true;
 }
 
 static bool say_put(struct heft_tracer *tr)
 {
-    say(tr, "memo[");
+    say_word(tr, "memo[");
     heft_trace_u64(effect_of(tr), tr->step->number);
-    say(tr, "] = ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "] = ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 
 static bool say_get(struct heft_tracer *tr)
 {
-    say(tr, "push memo[");
+    say_word(tr, "push memo[");
     heft_trace_u64(effect_of(tr), tr->step->number);
-    say(tr, "]: ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "]: ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 
@@ -138,27 +138,27 @@ static bool say_get(struct heft_tracer *tr)
 /* TUPLE, LIST, DICT, FROZENSET */
 static bool say_gather(struct heft_tracer *tr)
 {
-    say(tr, "pop ");
-    say_count(tr, above(tr), "item");
-    say(tr, " above the mark → ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "pop ");
+    say_count(tr, items_above_mark(tr), "item");
+    say_word(tr, " above the mark → ");
+    say_value(tr, top_node(tr, 0));
     say_back(tr, 1);
     return true;
 }
 
 static bool say_tuple(struct heft_tracer *tr)
 {
-    say(tr, "pop ");
-    say_count(tr, node_of(tr, top(tr, 0))->count, "item");
-    say(tr, " → ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "pop ");
+    say_count(tr, node_of(tr, top_node(tr, 0))->count, "item");
+    say_word(tr, " → ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 
 static void say_target(struct heft_tracer *tr)
 {
-    say(tr, " into the top, now ");
-    heft_trace_brief(tr, effect_of(tr), top(tr, 0));
+    say_word(tr, " into the top, now ");
+    heft_trace_brief(tr, effect_of(tr), top_node(tr, 0));
 }
 
 /* APPEND, APPENDS, ADDITEMS: what was popped stands behind the stack's end. */
@@ -168,11 +168,11 @@ static void say_added(struct heft_tracer *tr, size_t n)
     const struct heft_pickle_step *s = tr->step;
 
     for (size_t i = 0; i < n && i < SHOWN; i++) {
-        say(tr, i ? ", " : "");
+        say_word(tr, i ? ", " : "");
         say_value(tr, s->stack[s->depth + i]);
     }
     if (n > SHOWN)
-        say(tr, ", …");
+        say_word(tr, ", …");
 }
 
 static void say_pairs(struct heft_tracer *tr, size_t n)
@@ -182,15 +182,15 @@ static void say_pairs(struct heft_tracer *tr, size_t n)
     if (n < 2)
         return;
     say_value(tr, s->stack[s->depth]);
-    say(tr, ": ");
+    say_word(tr, ": ");
     say_value(tr, s->stack[s->depth + 1]);
     if (n > 2)
-        say(tr, ", …");
+        say_word(tr, ", …");
 }
 
 static bool say_append(struct heft_tracer *tr)
 {
-    say(tr, "pop 1 item: ");
+    say_word(tr, "pop 1 item: ");
     say_added(tr, 1);
     say_target(tr);
     return true;
@@ -198,7 +198,7 @@ static bool say_append(struct heft_tracer *tr)
 
 static bool say_setitem(struct heft_tracer *tr)
 {
-    say(tr, "pop 2 items: ");
+    say_word(tr, "pop 2 items: ");
     say_pairs(tr, 2);
     say_target(tr);
     return true;
@@ -206,10 +206,10 @@ static bool say_setitem(struct heft_tracer *tr)
 
 static bool say_appends(struct heft_tracer *tr)
 {
-    say(tr, "pop ");
-    say_count(tr, above(tr), "item");
-    say(tr, " above the mark: ");
-    say_added(tr, above(tr));
+    say_word(tr, "pop ");
+    say_count(tr, items_above_mark(tr), "item");
+    say_word(tr, " above the mark: ");
+    say_added(tr, items_above_mark(tr));
     say_target(tr);
     say_back(tr, 0);
     return true;
@@ -217,10 +217,10 @@ static bool say_appends(struct heft_tracer *tr)
 
 static bool say_setitems(struct heft_tracer *tr)
 {
-    say(tr, "pop ");
-    say_count(tr, above(tr), "item");
-    say(tr, " above the mark: ");
-    say_pairs(tr, above(tr));
+    say_word(tr, "pop ");
+    say_count(tr, items_above_mark(tr), "item");
+    say_word(tr, " above the mark: ");
+    say_pairs(tr, items_above_mark(tr));
     say_target(tr);
     say_back(tr, 0);
     return true;
@@ -228,10 +228,10 @@ static bool say_setitems(struct heft_tracer *tr)
 
 static bool say_build(struct heft_tracer *tr)
 {
-    say(tr, "pop the state ");
+    say_word(tr, "pop the state ");
     say_value(tr, tr->step->stack[tr->step->depth]);
-    say(tr, ", it becomes that of ");
-    heft_trace_brief(tr, effect_of(tr), top(tr, 0));
+    say_word(tr, ", it becomes that of ");
+    heft_trace_brief(tr, effect_of(tr), top_node(tr, 0));
     return true;
 }
 
@@ -240,18 +240,18 @@ static bool say_build(struct heft_tracer *tr)
 /* Callable, arguments, result; nothing is called. */
 static bool say_call(struct heft_tracer *tr)
 {
-    const struct heft_pickle_node *call = node_of(tr, top(tr, 0));
+    const struct heft_pickle_node *call = node_of(tr, top_node(tr, 0));
 
-    say(tr, "callable ");
+    say_word(tr, "callable ");
     say_value(tr, call->u.call.callee);
-    say(tr, ", arguments ");
+    say_word(tr, ", arguments ");
     say_value(tr, call->u.call.args);
     if (call->module != HEFT_PICKLE_NIL) {
-        say(tr, ", keywords ");
+        say_word(tr, ", keywords ");
         say_value(tr, call->module);
     }
-    say(tr, " → ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, " → ");
+    say_value(tr, top_node(tr, 0));
     if (tr->step->n_marks < tr->step->was_marks)
         say_back(tr, 1);
     return true;
@@ -272,16 +272,16 @@ static bool say_place(struct heft_tracer *tr, struct heft_str key)
     if (number != HEFT_MAP_NONE)
         place = &tr->places[number];
     if (tr->is_zip) {
-        say(tr, place ? ", record " : ", the archive has no record ");
+        say_word(tr, place ? ", record " : ", the archive has no record ");
         heft_trace_escaped(effect_of(tr), (struct heft_str){tr->name.p, tr->name.n}, 200, 0);
     }
     if (!place)
         return true;
-    say(tr, place->is_deflated ? ", deflated in bytes " : ", bytes ");
+    say_word(tr, place->is_deflated ? ", deflated in bytes " : ", bytes ");
     heft_trace_u64(effect_of(tr), place->off);
-    say(tr, " to ");
+    say_word(tr, " to ");
     heft_trace_u64(effect_of(tr), place->off + place->packed); /* inside of the file */
-    say(tr, " of the file");
+    say_word(tr, " of the file");
     return true;
 }
 
@@ -305,20 +305,20 @@ static void say_field(struct heft_tracer *tr, const char *name, uint32_t id, uin
 {
     const uint32_t field = heft_pickle_item(tr->step->pickle, id, index);
 
-    say(tr, name);
+    say_word(tr, name);
     if (field != HEFT_PICKLE_NIL)
         heft_trace_brief(tr, effect_of(tr), field);
 }
 
 static bool say_persid(struct heft_tracer *tr)
 {
-    const uint32_t id = node_of(tr, top(tr, 0))->u.call.args;
+    const uint32_t id = node_of(tr, top_node(tr, 0))->u.call.args;
     struct heft_str key;
 
-    say(tr, "pop the id ");
+    say_word(tr, "pop the id ");
     say_value(tr, id);
-    say(tr, " → ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, " → ");
+    say_value(tr, top_node(tr, 0));
     if (node_of(tr, id)->kind == HEFT_PICKLE_TUPLE && node_of(tr, id)->count >= 5) {
         say_field(tr, ": class ", id, 1);
         say_field(tr, ", key ", id, 2);
@@ -332,30 +332,30 @@ static bool say_persid(struct heft_tracer *tr)
 
 static bool say_proto(struct heft_tracer *tr)
 {
-    say(tr, "protocol ");
+    say_word(tr, "protocol ");
     heft_trace_u64(effect_of(tr), tr->step->number);
     return true;
 }
 
 static bool say_frame(struct heft_tracer *tr)
 {
-    say(tr, "a frame of ");
+    say_word(tr, "a frame of ");
     say_count(tr, tr->step->number, "byte");
-    say(tr, ", up to position ");
+    say_word(tr, ", up to position ");
     heft_trace_u64(effect_of(tr), tr->step->at + 9 + tr->step->number); /* inside of the pickle */
     return true;
 }
 
 static bool say_readonly(struct heft_tracer *tr)
 {
-    say(tr, "the top is read-only");
+    say_word(tr, "the top is read-only");
     return true;
 }
 
 static bool say_stop(struct heft_tracer *tr)
 {
-    say(tr, "the end; the result is ");
-    say_value(tr, top(tr, 0));
+    say_word(tr, "the end; the result is ");
+    say_value(tr, top_node(tr, 0));
     return true;
 }
 

@@ -127,7 +127,7 @@ static void put_length(struct heft_trace_text *text, size_t n)
     heft_trace_word(text, ")");
 }
 
-static void spend(struct heft_tracer *tr, uint64_t work)
+static void spend_work(struct heft_tracer *tr, uint64_t work)
 {
     tr->work -= heft_min_u64(tr->work, work);
 }
@@ -143,7 +143,7 @@ static void put_string(struct heft_tracer *tr, struct heft_trace_text *text, str
         return;
     }
     heft_trace_put(text, &quote, 1);
-    spend(tr, heft_trace_escaped(text, s, MOST_TEXT, quote));
+    spend_work(tr, heft_trace_escaped(text, s, MOST_TEXT, quote));
     if (s.n > MOST_TEXT)
         heft_trace_word(text, "…");
     heft_trace_put(text, &quote, 1);
@@ -208,7 +208,7 @@ static void put_float(struct heft_tracer *tr, struct heft_trace_text *text, doub
         heft_trace_word(text, "a float");
         return;
     }
-    spend(tr, FLOAT_WORK);
+    spend_work(tr, FLOAT_WORK);
     heft_trace_float(text, number);
 }
 
@@ -455,7 +455,7 @@ static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uin
     const bool is_list = node->kind >= HEFT_PICKLE_TUPLE && node->kind <= HEFT_PICKLE_FROZENSET;
 
     if (depth)
-        spend(tr, 1);
+        spend_work(tr, 1);
     if (is_list && node->count && (depth >= MOST_DEPTH || tr->work == 0)) {
         put_size(p, text, number);
     } else if (depth && (is_list || node->kind == HEFT_PICKLE_CALL) && node->count &&

@@ -38,7 +38,7 @@ static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct hef
            heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no container stands at \"%s\"", k->root);
 }
 
-static bool take(struct heft_torch *t, struct heft_error *err)
+static bool take_graph(struct heft_torch *t, struct heft_error *err)
 {
     struct heft_keep *k = (struct heft_keep *)t->model->taker;
     struct heft_torch_out *out = k->out;
@@ -132,7 +132,7 @@ static bool has_renames(const struct heft_convert_options *options)
     return false;
 }
 
-static void release(struct heft_keep *k)
+static void release_keep(struct heft_keep *k)
 {
     heft_selector_free(k->selector);
     heft_arena_release(&k->scratch);
@@ -156,7 +156,7 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                                     .tensor = heft_keep_tensor,
                                     .value = heft_keep_value,
                                     .close = heft_keep_close,
-                                    .take = take},
+                                    .take = take_graph},
                           .out = out,
                           .style = style,
                           .root = options->root ? options->root : "",
@@ -171,6 +171,6 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
          note_names(out->plan, &k.uncast, k.n_uncast,
                     "not cast, as arrays of numpy stay what they are", err) &&
          note_nested(out->plan, k.n_nested, err);
-    release(&k);
+    release_keep(&k);
     return ok;
 }

@@ -18,15 +18,15 @@ static struct heft_keep *keep_of(const struct heft_torch_walk *w)
     return (struct heft_keep *)w->t->model->taker; /* its first member */
 }
 
-static struct heft_torch_frame *newest(const struct heft_torch_walk *w)
+static struct heft_torch_frame *newest_frame(const struct heft_torch_walk *w)
 {
     return &w->frames[w->n_frames - 1];
 }
 
 /* The entry of the newest frame that is being visited. */
-static size_t current(const struct heft_torch_walk *w)
+static size_t current_entry(const struct heft_torch_walk *w)
 {
-    return newest(w)->next - 1;
+    return newest_frame(w)->next - 1;
 }
 
 static bool is_below(const struct heft_torch_walk *w)
@@ -60,7 +60,7 @@ static bool rename_container(struct heft_torch_walk *w, struct heft_str path, st
 bool heft_keep_open(struct heft_torch_walk *w)
 {
     struct heft_keep *k = keep_of(w);
-    const struct heft_torch_frame *f = newest(w);
+    const struct heft_torch_frame *f = newest_frame(w);
     const struct heft_str path = {w->path.p, f->path};
     struct heft_keep_frame frame = {0};
     struct heft_str rest;
@@ -127,14 +127,14 @@ bool heft_keep_tensor(struct heft_torch_walk *w, uint32_t row)
 
     if (!is_below(w))
         return true;
-    k->fates[current(w)] = HAS_TENSOR | (item == HEFT_NONE ? LEFT : TAKEN);
+    k->fates[current_entry(w)] = HAS_TENSOR | (item == HEFT_NONE ? LEFT : TAKEN);
     if (item == HEFT_NONE || !k->renames)
         return true;
-    return rename_entry(w, w->n_frames - 1, current(w), path_below(w, w->path.n),
+    return rename_entry(w, w->n_frames - 1, current_entry(w), path_below(w, w->path.n),
                         k->out->exports->items[item].name);
 }
 
-static bool judge(struct heft_torch_walk *w, size_t path, uint8_t *fate)
+static bool judge_path(struct heft_torch_walk *w, size_t path, uint8_t *fate)
 {
     struct heft_keep *k = keep_of(w);
     const size_t n = w->path.n;
@@ -155,9 +155,9 @@ static bool judge(struct heft_torch_walk *w, size_t path, uint8_t *fate)
 
 bool heft_keep_value(struct heft_torch_walk *w)
 {
-    if (!is_below(w) || newest(w)->is_tensor)
+    if (!is_below(w) || newest_frame(w)->is_tensor)
         return true;
-    return judge(w, w->path.n, &keep_of(w)->fates[current(w)]);
+    return judge_path(w, w->path.n, &keep_of(w)->fates[current_entry(w)]);
 }
 
 /* ---- containers -------------------------------------------------------------------------- */
@@ -391,7 +391,7 @@ static bool tell_parent(struct heft_torch_walk *w, const struct heft_torch_frame
 
 bool heft_keep_close(struct heft_torch_walk *w)
 {
-    const struct heft_torch_frame *f = newest(w);
+    const struct heft_torch_frame *f = newest_frame(w);
     const struct pairs p = pairs_of(w, f);
     const struct tally tally = count_fates(w, f, &p);
     const bool mixed = tally.taken && tally.left;
@@ -399,7 +399,7 @@ bool heft_keep_close(struct heft_torch_walk *w)
 
     if (!is_below(w))
         return true;
-    if (!tally.taken && !tally.left && !f->is_tensor && f->path && !judge(w, f->path, &fate))
+    if (!tally.taken && !tally.left && !f->is_tensor && f->path && !judge_path(w, f->path, &fate))
         return false;
     if (tally.taken && p.n && !keep_change(w, f, &p, &tally))
         return false;

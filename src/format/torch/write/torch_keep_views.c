@@ -99,7 +99,8 @@ static bool view_arguments(struct heft_torch *t, uint32_t node, uint32_t *args,
 }
 
 /* The call behind the wrappers of a tensor: the one that the search meets. */
-static bool innermost(struct heft_torch *t, uint32_t node, uint32_t *inner, struct heft_error *err)
+static bool find_innermost(struct heft_torch *t, uint32_t node, uint32_t *inner,
+                           struct heft_error *err)
 {
     struct heft_torch_call call;
     struct heft_torch_layer layer;
@@ -143,7 +144,7 @@ static bool map_items(struct search *s)
 
         if (row->object == 0 || row->object > s->t->pickle.count)
             return heft_fail(s->err, HEFT_LIMIT, HEFT_NO_OFFSET, "more than 2^32 values");
-        if (!innermost(s->t, row->object - 1, &node, s->err))
+        if (!find_innermost(s->t, row->object - 1, &node, s->err))
             return false;
         known = heft_u32map_get(&k->item_of, node);
         if (known == HEFT_MAP_NONE && !heft_u32map_set(&k->item_of, node, i, s->err))
@@ -324,7 +325,7 @@ static bool add_bare(struct search *s, uint32_t node, bool is_tensor)
 
 /* ---- the search -------------------------------------------------------------------------- */
 
-static bool push(struct search *s, uint32_t node)
+static bool push_node(struct search *s, uint32_t node)
 {
     if (node == HEFT_PICKLE_NIL || s->seen[node])
         return true;
@@ -345,7 +346,7 @@ static bool push_items(struct search *s, uint32_t node, uint32_t skip)
     for (; heft_pickle_next(&iter, &item); i++) {
         if (i < skip || (change && change->what[i / 2] == HEFT_LEAVE_PAIR))
             continue;
-        if (!push(s, item))
+        if (!push_node(s, item))
             return false;
     }
     return true;
@@ -392,12 +393,12 @@ static bool visit_call(struct search *s, uint32_t node)
         if (!push_items(s, args, 1))
             return false;
     }
-    return (args != HEFT_PICKLE_NIL || note_array(s, node)) && push(s, n->u.call.callee) &&
-           push(s, n->u.call.args) && push(s, n->module) && push_items(s, node, 0) &&
-           push(s, n->state);
+    return (args != HEFT_PICKLE_NIL || note_array(s, node)) && push_node(s, n->u.call.callee) &&
+           push_node(s, n->u.call.args) && push_node(s, n->module) && push_items(s, node, 0) &&
+           push_node(s, n->state);
 }
 
-static bool visit(struct search *s, uint32_t node)
+static bool visit_node(struct search *s, uint32_t node)
 {
     const struct heft_pickle_node *n = heft_torch_node(s->t, node);
 
@@ -411,7 +412,7 @@ static bool visit(struct search *s, uint32_t node)
     case HEFT_PICKLE_DICT:
     case HEFT_PICKLE_SET:
     case HEFT_PICKLE_FROZENSET:
-        return push_items(s, node, 0) && push(s, n->state);
+        return push_items(s, node, 0) && push_node(s, n->state);
     default:
         return true;
     }
@@ -424,9 +425,9 @@ bool heft_keep_find_views(struct heft_keep *k, struct heft_torch *t, struct heft
 
     t->budget = t->model->limits.expansion; /* the walk has spent it on the same wrappers */
     s.seen = heft_arena_zero(&k->scratch, t->pickle.count + 1ull, 1, err);
-    ok = s.seen && map_items(&s) && push(&s, k->top);
+    ok = s.seen && map_items(&s) && push_node(&s, k->top);
     while (ok && s.n_stack)
-        ok = visit(&s, s.stack[--s.n_stack]);
+        ok = visit_node(&s, s.stack[--s.n_stack]);
     heft_free(s.stack);
     return ok;
 }

@@ -36,7 +36,7 @@ struct writer {
     struct heft_error *err;
 };
 
-static void keep(struct writer *w, uint32_t node)
+static void keep_in_memo(struct writer *w, uint32_t node)
 {
     w->memo[node] = heft_pickler_keep(&w->p);
 }
@@ -85,7 +85,7 @@ static void put_global(struct writer *w, uint32_t node)
         heft_buf_str(&w->p.buf, name);
         heft_pickler_op(&w->p, '\n');
     }
-    keep(w, node);
+    keep_in_memo(w, node);
 }
 
 /* Whether it is a value without children, which then is written. */
@@ -132,7 +132,7 @@ static bool put_leaf(struct writer *w, uint32_t node)
     default:
         return false;
     }
-    keep(w, node);
+    keep_in_memo(w, node);
     return true;
 }
 
@@ -371,7 +371,7 @@ enum {
     CALLED = 16
 }; /* even: step_pair uses the lowest bit */
 
-static void finish(struct writer *w, struct level *l)
+static void finish_level(struct writer *w, struct level *l)
 {
     w->open[l->node] = 0;
     w->n_levels--;
@@ -388,7 +388,7 @@ static bool step_state(struct writer *w, struct level *l)
     }
     if (l->step == BUILD)
         heft_pickler_op(&w->p, 'b');
-    finish(w, l);
+    finish_level(w, l);
     return true;
 }
 
@@ -400,7 +400,7 @@ static bool step_container(struct writer *w, struct level *l, int code, bool pai
 
     if (l->step == BEGIN) {
         heft_pickler_op(&w->p, code);
-        keep(w, l->node);
+        keep_in_memo(w, l->node);
         begin_items(w, l, pairs);
         l->step = ITEMS;
     }
@@ -423,7 +423,7 @@ static bool step_set(struct writer *w, struct level *l)
 
     if (l->step == BEGIN) {
         heft_pickler_op(&w->p, 0x8f);
-        keep(w, l->node);
+        keep_in_memo(w, l->node);
         begin_items(w, l, false);
         l->step = ITEMS;
         if (l->n)
@@ -475,9 +475,9 @@ static bool step_whole(struct writer *w, struct level *l, bool is_tuple)
         take_instead(w, l, has_mark);
     } else {
         heft_pickler_op(&w->p, !is_tuple ? 0x91 : l->n > 3 ? 't' : 0x84 + (int)l->n);
-        keep(w, l->node);
+        keep_in_memo(w, l->node);
     }
-    finish(w, l);
+    finish_level(w, l);
     return true;
 }
 
@@ -498,7 +498,7 @@ static bool is_old(const struct heft_pickle_node *n)
     return n->how == HEFT_PICKLE_INST || n->how == HEFT_PICKLE_OBJ;
 }
 
-static void called(struct writer *w, struct level *l)
+static void put_call(struct writer *w, struct level *l)
 {
     const struct heft_pickle_node *n = heft_torch_node(w->t, l->node);
 
@@ -509,10 +509,10 @@ static void called(struct writer *w, struct level *l)
     if (w->memo[l->node] != HEFT_NO_MEMO) {
         heft_pickler_op(&w->p, '0');
         heft_pickler_again(&w->p, w->memo[l->node]);
-        finish(w, l);
+        finish_level(w, l);
         return;
     }
-    keep(w, l->node);
+    keep_in_memo(w, l->node);
     begin_items(w, l, n->pairs);
     l->step = ITEMS;
 }
@@ -550,7 +550,7 @@ static bool step_call(struct writer *w, struct level *l)
         l->step = CALLED;
         return put_value(w, n->module);
     case CALLED:
-        called(w, l);
+        put_call(w, l);
         return true;
     case ITEMS:
         ok = l->n == 0  ? (done = true)
@@ -566,7 +566,7 @@ static bool step_call(struct writer *w, struct level *l)
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static bool step(struct writer *w)
+static bool write_step(struct writer *w)
 {
     struct level *l = &w->levels[w->n_levels - 1];
     const enum heft_pickle_kind kind = (enum heft_pickle_kind)heft_torch_node(w->t, l->node)->kind;
@@ -597,7 +597,7 @@ static bool write_all(struct writer *w)
     if (!put_value(w, w->k->top))
         return false;
     while (w->n_levels)
-        if (!step(w))
+        if (!write_step(w))
             return false;
     heft_pickler_op(&w->p, '.');
     return heft_buf_ok(&w->p.buf, w->err);

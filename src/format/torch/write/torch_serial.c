@@ -32,7 +32,7 @@ struct set {
     uint32_t first, n_buckets;
 };
 
-static uint64_t mix(uint64_t v)
+static uint64_t mix_bits(uint64_t v)
 {
     return v ^ v >> 47;
 }
@@ -44,12 +44,12 @@ static uint64_t hash_text(struct heft_str text)
     size_t at = 0;
 
     for (; at + 8 <= text.n; at += 8)
-        hash = (hash ^ mix(heft_le64(p + at) * FACTOR) * FACTOR) * FACTOR;
+        hash = (hash ^ mix_bits(heft_le64(p + at) * FACTOR) * FACTOR) * FACTOR;
     for (size_t i = text.n; i > at; i--)
         tail = tail << 8 | p[i - 1];
     if (at < text.n)
         hash = (hash ^ tail) * FACTOR;
-    return mix(mix(hash) * FACTOR);
+    return mix_bits(mix_bits(hash) * FACTOR);
 }
 
 uint64_t heft_torch_combine(uint64_t seed, uint64_t value)
@@ -68,7 +68,7 @@ static uint32_t *link_after(struct set *set, uint32_t name)
 }
 
 /* Behind the one before its bucket's first; as the first of its bucket, to the list's front. */
-static void insert(struct set *set, uint32_t name)
+static void insert_name(struct set *set, uint32_t name)
 {
     const uint32_t bucket = bucket_of(set, name);
     const bool is_new = set->buckets[bucket] == HEFT_NONE;
@@ -84,8 +84,8 @@ static void insert(struct set *set, uint32_t name)
     set->buckets[bucket] = FRONT;
 }
 
-static bool grow(struct set *set, uint32_t n_buckets, struct heft_arena *scratch,
-                 struct heft_error *err)
+static bool grow_buckets(struct set *set, uint32_t n_buckets, struct heft_arena *scratch,
+                         struct heft_error *err)
 {
     uint32_t at = set->first;
 
@@ -97,7 +97,7 @@ static bool grow(struct set *set, uint32_t n_buckets, struct heft_arena *scratch
     set->first = HEFT_NONE;
     for (uint32_t next; at != HEFT_NONE; at = next) {
         next = set->names[at].next;
-        insert(set, at);
+        insert_name(set, at);
     }
     return true;
 }
@@ -115,10 +115,10 @@ bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
     if (!set.names)
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        if (i == set.n_buckets && !grow(&set, bucket_counts[size++], scratch, err))
+        if (i == set.n_buckets && !grow_buckets(&set, bucket_counts[size++], scratch, err))
             return false;
         set.names[i].hash = hash_text(name(ctx, i, room));
-        insert(&set, i);
+        insert_name(&set, i);
     }
     *out = 0;
     for (uint32_t i = set.first; i != HEFT_NONE; i = set.names[i].next)

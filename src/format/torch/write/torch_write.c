@@ -78,7 +78,7 @@ static void put_zeros(struct heft_pen *c, size_t n)
 }
 
 /* Sizes that do not fit say "look into zip64". */
-static uint64_t cap32(uint64_t v)
+static uint64_t cap_at_32_bits(uint64_t v)
 {
     return heft_min_u64(v, MAX32);
 }
@@ -308,12 +308,12 @@ static void put_central(struct heft_pen *c, const struct record *r, uint32_t crc
     heft_pen_le16(c, r->size ? FLAGS | HAS_SIZES : FLAGS);
     put_zeros(c, 6); /* method, time, date */
     heft_pen_le32(c, crc);
-    heft_pen_le32(c, cap32(r->size));
-    heft_pen_le32(c, cap32(r->size));
+    heft_pen_le32(c, cap_at_32_bits(r->size));
+    heft_pen_le32(c, cap_at_32_bits(r->size));
     heft_pen_le16(c, name_size(r));
     heft_pen_le16(c, r->wide);
     put_zeros(c, 10); /* comment, disk, attributes */
-    heft_pen_le32(c, cap32(r->begin));
+    heft_pen_le32(c, cap_at_32_bits(r->begin));
     put_name(c, r);
     if (!r->wide)
         return;

@@ -39,7 +39,7 @@ static uint64_t each_of(enum heft_dtype dtype)
 }
 
 /* Bytes from an element border of the storage. */
-static uint64_t skew(const struct heft_row *row)
+static uint64_t skew_of(const struct heft_row *row)
 {
     const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
 
@@ -59,12 +59,12 @@ static bool check_pairs(const struct heft_export_item *item, struct heft_error *
     return heft_error_about(err, "tensor", item->name);
 }
 
-static bool fits(const struct heft_torch_piece *piece, const struct heft_export_item *item)
+static bool fits_piece(const struct heft_torch_piece *piece, const struct heft_export_item *item)
 {
     const struct heft_row *row = item->row;
 
     return piece->like->dtype == row->dtype && piece->like->flags == row->flags &&
-           piece->as == item->as && skew(piece->like) == skew(row);
+           piece->as == item->as && skew_of(piece->like) == skew_of(row);
 }
 
 /* The piece that the item looks into: one that there is, or a new one. */
@@ -79,7 +79,7 @@ static bool find_piece(struct grouping *g, const struct heft_export_item *item, 
     struct heft_torch_piece *piece;
 
     for (*number = first; *number != HEFT_MAP_NONE; *number = out->pieces[*number].next)
-        if (fits(&out->pieces[*number], item))
+        if (fits_piece(&out->pieces[*number], item))
             return true;
     *number = (uint32_t)out->n_pieces++;
     piece = &out->pieces[*number];
@@ -97,7 +97,7 @@ static bool find_piece(struct grouping *g, const struct heft_export_item *item, 
     return true;
 }
 
-static bool group(struct grouping *g, struct heft_error *err)
+static bool group_items(struct grouping *g, struct heft_error *err)
 {
     for (size_t i = 0; i < g->out->n_items; i++) {
         const struct heft_export_item *item = &g->out->items[i];
@@ -195,7 +195,7 @@ bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)
     out->pieces = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->pieces, err);
     out->piece_of = heft_arena_zero(&out->scratch, out->n_items + 1, sizeof *out->piece_of, err);
     out->turn = heft_arena_alloc(&out->scratch, (out->n_items + 1) * sizeof *out->turn, err);
-    ok = out->pieces && out->piece_of && out->turn && group(&g, err) && note_apart(&g, err);
+    ok = out->pieces && out->piece_of && out->turn && group_items(&g, err) && note_apart(&g, err);
     for (size_t i = 0; ok && i < out->n_pieces; i++) {
         out->turn[i] = HEFT_NONE;
         ok = check_size(&out->pieces[i], err);

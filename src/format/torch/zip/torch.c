@@ -20,7 +20,7 @@
 
 /* Names stand in local headers (of the first records, in the head) and in the directory (in the
  * tail). */
-static int probe(const struct heft_probe *sample)
+static int probe_zip(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
@@ -80,7 +80,7 @@ static const char *const extensions[] = {"pth", "pt", "bin", "ckpt", NULL};
 const struct heft_format heft_format_torch = {
     .name = "torch",
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
-    .probe = probe,
+    .probe = probe_zip,
     .open = open_torch,
     .verify = heft_torch_verify,
     .plan = heft_torch_plan,

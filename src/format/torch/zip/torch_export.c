@@ -65,7 +65,7 @@ struct reader {
 
 /* ---- json -------------------------------------------------------------------------------- */
 
-static bool wrong(struct reader *r, const char *what)
+static bool refuse_config(struct reader *r, const char *what)
 {
     if (r->has_spoken)
         return false;
@@ -74,7 +74,7 @@ static bool wrong(struct reader *r, const char *what)
                      "%.100s: %s", r->config->name.p, what);
 }
 
-static enum heft_json_token next(struct reader *r)
+static enum heft_json_token next_token(struct reader *r)
 {
     const enum heft_json_token token = heft_json_next(&r->json);
 
@@ -82,32 +82,33 @@ static enum heft_json_token next(struct reader *r)
     return token;
 }
 
-static bool want(struct reader *r, enum heft_json_token token, const char *what)
+static bool want_token(struct reader *r, enum heft_json_token token, const char *what)
 {
-    return next(r) == token || wrong(r, what);
+    return next_token(r) == token || refuse_config(r, what);
 }
 
 /* The next key of the object that is open; *more is false at its end. */
 static bool next_key(struct reader *r, bool *more)
 {
-    const enum heft_json_token token = next(r);
+    const enum heft_json_token token = next_token(r);
 
     *more = token == HEFT_JSON_KEY;
-    return *more || token == HEFT_JSON_OBJECT_END || wrong(r, "a key is needed");
+    return *more || token == HEFT_JSON_OBJECT_END || refuse_config(r, "a key is needed");
 }
 
 static bool read_number(struct reader *r, uint64_t *out)
 {
-    return want(r, HEFT_JSON_NUMBER, "a number is needed") &&
-           (heft_json_u64(&r->json, out) || wrong(r, "a number from 0 to 2^64-1 is needed"));
+    return want_token(r, HEFT_JSON_NUMBER, "a number is needed") &&
+           (heft_json_u64(&r->json, out) ||
+            refuse_config(r, "a number from 0 to 2^64-1 is needed"));
 }
 
 static bool read_truth(struct reader *r, bool *out)
 {
-    const enum heft_json_token token = next(r);
+    const enum heft_json_token token = next_token(r);
 
     *out = token == HEFT_JSON_TRUE;
-    return *out || token == HEFT_JSON_FALSE || wrong(r, "true or false is needed");
+    return *out || token == HEFT_JSON_FALSE || refuse_config(r, "true or false is needed");
 }
 
 /* {"as_int": 3}, whose begin has been read. Sizes that depend on an input belong to no weight. */
@@ -115,26 +116,27 @@ static bool read_int(struct reader *r, uint64_t *out)
 {
     bool more;
 
-    return want(r, HEFT_JSON_KEY, "as_int is needed") &&
+    return want_token(r, HEFT_JSON_KEY, "as_int is needed") &&
            (heft_str_is(r->json.text, "as_int") ||
-            wrong(r, "a size or stride that is not as_int")) &&
-           read_number(r, out) && next_key(r, &more) && (!more || wrong(r, "as_int and more"));
+            refuse_config(r, "a size or stride that is not as_int")) &&
+           read_number(r, out) && next_key(r, &more) &&
+           (!more || refuse_config(r, "as_int and more"));
 }
 
 static bool read_ints(struct reader *r, uint64_t *out, size_t *n)
 {
     enum heft_json_token token;
 
-    if (!want(r, HEFT_JSON_ARRAY, "an array is needed"))
+    if (!want_token(r, HEFT_JSON_ARRAY, "an array is needed"))
         return false;
     *n = 0;
-    while ((token = next(r)) == HEFT_JSON_OBJECT) {
+    while ((token = next_token(r)) == HEFT_JSON_OBJECT) {
         if (*n == MAX_RANK)
-            return wrong(r, "more than 64 dimensions");
+            return refuse_config(r, "more than 64 dimensions");
         if (!read_int(r, &out[(*n)++]))
             return false;
     }
-    return token == HEFT_JSON_ARRAY_END || wrong(r, "an object is needed");
+    return token == HEFT_JSON_ARRAY_END || refuse_config(r, "an object is needed");
 }
 
 static bool read_meta_field(struct reader *r, struct payload *p)
@@ -150,7 +152,7 @@ static bool read_meta_field(struct reader *r, struct payload *p)
     if (!heft_str_is(key, "storage_offset"))
         return heft_json_skip(&r->json);
     p->has_offset = true;
-    return want(r, HEFT_JSON_OBJECT, "an object is needed") && read_int(r, &p->offset);
+    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") && read_int(r, &p->offset);
 }
 
 /* The members of the object that is open, one by one. */
@@ -168,17 +170,17 @@ static bool each_member(struct reader *r, struct payload *p,
 
 static bool read_meta(struct reader *r, struct payload *p)
 {
-    const enum heft_json_token token = next(r);
+    const enum heft_json_token token = next_token(r);
 
     p->has_meta = token == HEFT_JSON_OBJECT;
     if (!p->has_meta)
-        return token == HEFT_JSON_NULL || wrong(r, "tensor_meta that is no object");
+        return token == HEFT_JSON_NULL || refuse_config(r, "tensor_meta that is no object");
     return each_member(r, p, read_meta_field);
 }
 
 static bool read_path(struct reader *r, struct payload *p)
 {
-    if (!want(r, HEFT_JSON_STRING, "a text is needed"))
+    if (!want_token(r, HEFT_JSON_STRING, "a text is needed"))
         return false;
     p->has_path = true;
     p->path.n = r->json.text.n;
@@ -200,7 +202,7 @@ static bool read_payload_field(struct reader *r, struct payload *p)
 static bool read_payload(struct reader *r, struct payload *p)
 {
     *p = (struct payload){0};
-    return want(r, HEFT_JSON_OBJECT, "an object is needed") &&
+    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") &&
            each_member(r, p, read_payload_field);
 }
 
@@ -216,7 +218,8 @@ static bool find_record(struct reader *r, const struct payload *p, uint32_t *ent
     ok = heft_buf_ok(&name, r->err);
     *entry = ok ? heft_torch_record(r->z, (struct heft_str){name.p, name.n}) : HEFT_NONE;
     heft_buf_release(&name);
-    return ok && (*entry != HEFT_NONE || wrong(r, "a path_name that is no record of the archive"));
+    return ok && (*entry != HEFT_NONE ||
+                  refuse_config(r, "a path_name that is no record of the archive"));
 }
 
 static bool set_dtype(struct reader *r, const struct payload *p, struct heft_row *row)
@@ -248,7 +251,7 @@ static bool set_geometry(struct reader *r, const struct payload *p, struct heft_
     row->shape = kept;
     row->stride = kept + n;
     return heft_mul(p->offset, heft_dtype_bytes((enum heft_dtype)row->dtype), &row->offset) ||
-           wrong(r, "a storage offset that overflows 64 bits");
+           refuse_config(r, "a storage offset that overflows 64 bits");
 }
 
 static bool add_row(struct reader *r, struct heft_str name, const struct payload *p)
@@ -257,7 +260,8 @@ static bool add_row(struct reader *r, struct heft_str name, const struct payload
     uint32_t entry;
 
     if (p->n_size != p->n_stride || !p->has_offset || !p->has_path)
-        return wrong(r, "path_name, storage_offset, and as many sizes as strides are needed");
+        return refuse_config(r,
+                             "path_name, storage_offset, and as many sizes as strides are needed");
     if (!find_record(r, p, &entry) || !set_dtype(r, p, &row) || !set_geometry(r, p, &row) ||
         !heft_torch_store_record(r->z, entry, &row.storage, r->err))
         return false;
@@ -272,7 +276,7 @@ static bool add_pickled(struct reader *r, struct heft_str name, const struct pay
     uint32_t entry;
 
     if (!p->has_path)
-        return wrong(r, "an entry without path_name");
+        return refuse_config(r, "an entry without path_name");
     if (!find_record(r, p, &entry))
         return false;
     if (r->z->marks[entry] == HEFT_TORCH_LOOSE)
@@ -302,15 +306,16 @@ static bool read_member(struct reader *r, struct payload *p)
 {
     if (!heft_str_is(r->json.text, "config"))
         return heft_json_skip(&r->json);
-    return want(r, HEFT_JSON_OBJECT, "an object is needed") && each_member(r, p, add_payload);
+    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") && each_member(r, p, add_payload);
 }
 
 static bool read_document(struct reader *r)
 {
     struct payload p = {0};
 
-    return want(r, HEFT_JSON_OBJECT, "an object is needed") && each_member(r, &p, read_member) &&
-           want(r, HEFT_JSON_END, "more than one document");
+    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") &&
+           each_member(r, &p, read_member) &&
+           want_token(r, HEFT_JSON_END, "more than one document");
 }
 
 /* ---- configs ----------------------------------------------------------------------------- */
@@ -423,7 +428,7 @@ static void mark_program(struct heft_torch_zip *z)
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-static int probe(const struct heft_probe *sample)
+static int probe_export(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
         return 0;
@@ -461,7 +466,7 @@ static bool open_export(struct heft_model *model, uint32_t source, struct heft_e
 const struct heft_format heft_format_torch_export = {
     .name = "torch-export",
     .summary = "torch.export archives (.pt2): weights and constants",
-    .probe = probe,
+    .probe = probe_export,
     .open = open_export,
     .verify = heft_torch_verify,
 };

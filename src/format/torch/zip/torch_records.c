@@ -268,8 +268,8 @@ static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)
 
 /* ---- claims ------------------------------------------------------------------------------ */
 
-static bool claim(struct heft_torch_zip *z, uint64_t off, uint64_t len, const char *what,
-                  struct heft_error *err)
+static bool claim_range(struct heft_torch_zip *z, uint64_t off, uint64_t len, const char *what,
+                        struct heft_error *err)
 {
     return len == 0 || heft_model_claim(z->model, z->source, off, len, what, err);
 }
@@ -311,6 +311,6 @@ bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err)
     for (uint32_t i = 0; i < z->zip.count; i++) /* at most limits.entries */
         if (!claim_entry(z, i, err))
             return false;
-    return claim(z, z->zip.directory, z->zip.directory_size, "zip central directory", err) &&
-           claim(z, z->zip.tail, z->zip.tail_size, "zip end records", err);
+    return claim_range(z, z->zip.directory, z->zip.directory_size, "zip central directory", err) &&
+           claim_range(z, z->zip.tail, z->zip.tail_size, "zip end records", err);
 }

@@ -49,7 +49,7 @@ static struct heft_value *new_value(struct script *s, const char *key, enum heft
 }
 
 /* Ahead of the attributes of the module. */
-static void attach(struct script *s, struct heft_value *child)
+static void attach_value(struct script *s, struct heft_value *child)
 {
     child->next_sibling = s->values->first_child;
     s->values->first_child = child;
@@ -78,7 +78,7 @@ static bool read_constants(struct script *s)
     s->z->folder = HEFT_STR("constants/");
     ok = heft_torch_read_record(s->z, entry, "constants.pkl", &t, s->err);
     if (ok && t.values)
-        attach(s, t.values);
+        attach_value(s, t.values);
     heft_torch_release(&t);
     return ok;
 }
@@ -234,7 +234,7 @@ static bool read_extra(struct script *s)
         left -= entry->size > left ? 0 : entry->size;
     }
     if (last)
-        attach(s, extra);
+        attach_value(s, extra);
     return extra != NULL;
 }
 
@@ -289,7 +289,7 @@ bool heft_torch_read_script(struct heft_torch_zip *z, struct heft_error *err)
     return true;
 }
 
-static int probe(const struct heft_probe *sample)
+static int probe_script(const struct heft_probe *sample)
 {
     static const char name[] = "/constants.pkl";
 
@@ -317,7 +317,7 @@ static bool open_script(struct heft_model *model, uint32_t source, struct heft_e
 const struct heft_format heft_format_torchscript = {
     .name = "torchscript",
     .summary = "TorchScript archives of torch.jit.save, also for mobile (.ptl)",
-    .probe = probe,
+    .probe = probe_script,
     .open = open_script,
     .verify = heft_torch_verify,
 };

@@ -12,7 +12,7 @@ struct telling {
     uint32_t source;
 };
 
-static void tell(void *ctx, uint64_t offset, const char *text)
+static void report_finding(void *ctx, uint64_t offset, const char *text)
 {
     const struct telling *t = ctx;
 
@@ -28,5 +28,6 @@ bool heft_torch_verify(const struct heft_model *model, uint32_t source,
         .unpacked = model->limits.unpacked};
     struct telling telling = {to, source};
 
-    return heft_zip_check_descriptors(&model->sources[source].source, &limits, tell, &telling, err);
+    return heft_zip_check_descriptors(&model->sources[source].source, &limits, report_finding,
+                                      &telling, err);
 }

@@ -119,7 +119,7 @@ static bool map_record(struct heft_torch_zip *z, uint32_t index, struct heft_err
 }
 
 /* Nearly every entry becomes a storage, with a claim before it and one behind it. */
-static bool reserve(struct heft_torch_zip *z, struct heft_error *err)
+static bool reserve_records(struct heft_torch_zip *z, struct heft_error *err)
 {
     struct heft_model *model = z->model;
     const size_t n = z->zip.count;
@@ -139,7 +139,7 @@ static bool map_records(struct heft_torch_zip *z, struct heft_error *err)
 {
     const size_t n = z->zip.count;
 
-    if (!reserve(z, err))
+    if (!reserve_records(z, err))
         return false;
     memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* HEFT_NONE */
     for (uint32_t i = 0; i < n; i++) {                  /* at most limits.entries */
