@@ -17,7 +17,7 @@
 extern const struct heft_format heft_format_toy, heft_format_safetensors;
 
 static const struct heft_format *const list[] = {&heft_format_toy, &heft_format_safetensors};
-static const struct heft_formats formats = {list, HEFT_COUNT(list)};
+static const struct heft_formats formats = {.list = list, .n = HEFT_COUNT(list)};
 
 /* w: F32 [2], 1.0 and 2.0; a: U8 [3], 7 8 9. */
 static const uint8_t file[] = "TOY\n\x18\0\0\0"

@@ -37,4 +37,9 @@ HEFT_CHECKED struct heft_checkpoint *heft_checkpoint_open(const char *const *pat
                                                           struct heft_provenance *provenance,
                                                           struct heft_error *err);
 
+/* The first of the files that an input means, in `mem` or `path` itself. NULL: an error. */
+HEFT_CHECKED const char *heft_checkpoint_locate(const char *path,
+                                                const struct heft_open_options *options,
+                                                struct heft_arena *mem, struct heft_error *err);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "api/checkpoint.h"
 #include "format/formats.h"
+#include "core/locate.h"
 #include "core/registry.h"
 #include "core/select.h"
 #include "core/tree.h"
@@ -84,6 +85,16 @@ struct heft_checkpoint *heft_checkpoint_open(const char *const *paths, size_t n_
         heft_error_file(err, paths[0]);
     heft_close(c);
     return NULL;
+}
+
+const char *heft_checkpoint_locate(const char *path, const struct heft_open_options *options,
+                                   struct heft_arena *mem, struct heft_error *err)
+{
+    struct heft_located located;
+
+    return heft_locate(&heft_formats, path, options ? options->step : NULL, mem, &located, err)
+               ? located.paths[0]
+               : NULL;
 }
 
 struct heft_checkpoint *heft_open_many(const char *const *paths, size_t n_paths,

@@ -105,7 +105,7 @@ static bool name_variant_index(struct heft_conversion *c, struct heft_str stem, 
 {
     struct heft_str variant;
 
-    if (!heft_stem_variant(&stem, &variant))
+    if (!heft_stem_variant(c->plan.model->formats, &stem, &variant))
         return true;
     c->index_name = heft_arena_printf(&c->mem, err, "%.*s%s.index.%.*s.json", (int)stem.n, stem.p,
                                       dot, (int)variant.n, variant.p);

@@ -1,44 +1,8 @@
 /* format_names.c: formats by name, as people call them, and by the extension of a file to write.
- * Names of other tools and of other formats are refused with what is possible instead. */
+ * Words for what cannot be written are refused with what is possible instead. All of them are data of the
+ * formats. */
 #include "base/text.h"
 #include "core/registry.h"
-
-static const struct {
-    const char *said, *name;
-} synonyms[] = {
-    {"pt", "torch"},       {"pth", "torch"},
-    {"bin", "torch"},      {"ckpt", "torch"},
-    {"pytorch", "torch"},  {"legacy", "torch-legacy"},
-    {"st", "safetensors"}, {"safetensor", "safetensors"},
-    {"tensorflow", "tf"},  {"bundle", "tf"},
-    {"hdf5", "h5"},        {"executorch", "ptd"},
-    {"numpy", "npz"},
-};
-
-/* What is asked for, and cannot be written: by name or by extension. */
-static const struct {
-    const char *said, *instead;
-} not_written[] = {
-    {"gguf", "GGUF needs the model's tokenizer and hyper-parameters; write safetensors, "
-             "and convert that with llama.cpp's convert_hf_to_gguf.py"},
-    {"onnx", "ONNX holds a graph, which a checkpoint does not have; write the weights as "
-             "safetensors"},
-    {"tflite", "TFLite holds a graph, which a checkpoint does not have; write the weights as tf"},
-    {"keras", "a .keras archive holds the model's configuration, which a checkpoint does not have; "
-              "write the weights as h5, NAME.weights.h5 for Keras"},
-    {"pb", "a graph or a SavedModel is not made of weights alone; option into writes a copy of "
-           "a SavedModel with them"},
-    {"saved-model", "a SavedModel is not made of weights alone; option into writes a copy of "
-                    "one with them"},
-    {"pte", "a program is not made of weights alone; write the weights as ptd"},
-    {"pkl", "plain pickles are only read; write torch, which torch.load reads"},
-    {"pickle", "plain pickles are only read; write torch, which torch.load reads"},
-    {"tar", "archives of torch before 0.1.10 are only read; write torch, today's form, "
-            "or torch-legacy, the one before 1.6"},
-    {"msgpack", "Flax msgpack is not written; write safetensors, which Flax reads, too"},
-    {"mlmodel", "Core ML holds a graph, which a checkpoint does not have; write the weights as "
-                "safetensors"},
-};
 
 static bool same_word(const char *a, const char *b)
 {
@@ -48,21 +12,36 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
+static bool is_synonym(const struct heft_format *format, const char *word)
+{
+    for (const char *const *s = format->synonyms; s && *s; s++)
+        if (same_word(*s, word))
+            return true;
+    return false;
+}
+
 const struct heft_format *heft_registry_named(const struct heft_formats *formats, const char *name)
 {
     const struct heft_format *format = heft_registry_find(formats, name);
 
-    for (size_t i = 0; !format && i < HEFT_COUNT(synonyms); i++)
-        if (same_word(synonyms[i].said, name))
-            format = heft_registry_find(formats, synonyms[i].name);
+    for (size_t i = 0; !format && i < formats->n; i++)
+        if (is_synonym(formats->list[i], name))
+            format = formats->list[i];
     return format;
 }
 
-static const char *instead_of(const char *word)
+/* What to do where that word is none of a format that can be written; NULL: nothing is known. */
+static const char *instead_of(const struct heft_formats *formats, const char *word)
 {
-    for (size_t i = 0; i < HEFT_COUNT(not_written); i++)
-        if (same_word(not_written[i].said, word))
-            return not_written[i].instead;
+    for (size_t i = 0; i <= formats->n; i++) {
+        const struct heft_not_written *row = i < formats->n     ? formats->list[i]->not_written
+                                             : formats->foreign ? formats->foreign->not_written
+                                                                : NULL;
+
+        for (; row && row->word; row++)
+            if (same_word(row->word, word))
+                return row->instead;
+    }
     return NULL;
 }
 
@@ -100,7 +79,7 @@ bool heft_registry_refuse_reader(const struct heft_formats *formats, const char 
 bool heft_registry_refuse_writer(const struct heft_formats *formats, const char *name,
                                  struct heft_error *err)
 {
-    const char *const instead = instead_of(name);
+    const char *const instead = instead_of(formats, name);
     char names[400];
 
     if (instead)
@@ -115,7 +94,7 @@ bool heft_registry_refuse_extension(const struct heft_formats *formats, const ch
                                     struct heft_error *err)
 {
     const char *const dot = strrchr(path + heft_path_folder(path), '.');
-    const char *const instead = dot ? instead_of(dot + 1) : NULL;
+    const char *const instead = dot ? instead_of(formats, dot + 1) : NULL;
     char names[400];
 
     if (instead)

@@ -1,51 +1,65 @@
 /* locate.c: which files an input means. A folder means the checkpoint in it whose name is best known
- * (locate_names.c); a Hugging Face cache means the snapshot that refs/main names. */
+ * (locate_names.c); what is special to a format, that finds (struct heft_locator). */
 #include "core/locate.h"
 
 #include <stdlib.h>
 
 #include "base/text.h"
 #include "core/locate_parts.h"
-#include "core/unsupported_signatures.h"
-#include "io/source.h"
 
 enum {
     NAMES_SHOWN = 6,
-    FOLDERS_SEEN = 200, /* of sub-folders, to say which hold a checkpoint */
-    LONGEST_REF = 200
+    FOLDERS_SEEN = 200 /* of sub-folders, to say which hold a checkpoint */
 };
 
 struct locating {
+    const struct heft_formats *formats;
     struct heft_folder folder;
     struct heft_arena *mem;
     struct heft_located *out;
     struct heft_error *err;
 };
 
-static bool list_folder(struct heft_folder *folder, const char *path, struct heft_arena *mem,
-                        struct heft_error *err)
+/* ---- folders and lists ------------------------------------------------------------------- */
+
+bool heft_folder_list(struct heft_folder *folder, const char *path, struct heft_arena *mem,
+                      struct heft_error *err)
 {
     folder->path = path;
     return heft_path_list(path, mem, &folder->names, &folder->n, err);
 }
 
-/* Appends a name to a list in an error or a note; beyond the first few they are only counted. */
-static void list_name(struct heft_buf *text, size_t number, struct heft_str name)
+const char *heft_folder_join(const struct heft_folder *folder, const char *name,
+                             struct heft_arena *mem, struct heft_error *err)
+{
+    const char *path = folder->path;
+    const bool slash = path[strlen(path) - 1] == '/';
+
+    return heft_arena_printf(mem, err, "%s%s%s", path, slash ? "" : "/", name);
+}
+
+bool heft_folder_has(const struct heft_folder *folder, const char *name)
+{
+    for (size_t i = 0; i < folder->n; i++)
+        if (strcmp(folder->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+void heft_list_name(struct heft_buf *text, size_t number, struct heft_str name)
 {
     if (number < NAMES_SHOWN)
         heft_buf_printf(text, "%s%.*s", number ? ", " : "", (int)heft_min_u64(name.n, 100), name.p);
 }
 
-static void end_list(struct heft_buf *text, size_t count)
+void heft_list_end(struct heft_buf *text, size_t count)
 {
     if (count > NAMES_SHOWN)
         heft_buf_printf(text, " and %zu more", count - NAMES_SHOWN);
 }
 
-/* ---- errors ------------------------------------------------------------------------------ */
-
-static bool refuse_with_list(struct heft_buf *names, const char *before, const char *after,
-                             struct heft_error *err)
+bool heft_list_refuse(struct heft_buf *names, const char *before, const char *after,
+                      struct heft_error *err)
 {
     if (heft_buf_ok(names, err))
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s %.*s; %s", before, (int)names->n, names->p,
@@ -54,29 +68,48 @@ static bool refuse_with_list(struct heft_buf *names, const char *before, const c
     return false;
 }
 
+/* The k-th format's locator, or an empty one. */
+static const struct heft_locator *locator_of(const struct locating *l, size_t k)
+{
+    static const struct heft_locator none;
+
+    return l->formats->list[k]->locator ? l->formats->list[k]->locator : &none;
+}
+
+/* ---- errors ------------------------------------------------------------------------------ */
+
 static bool refuse_several(struct locating *l, const struct heft_candidates *all)
 {
     struct heft_buf names = {0};
     uint32_t rank = UINT32_MAX;
-    bool is_bundle = false;
+    const struct heft_conventions *const known = l->formats->conventions;
+    bool has_steps = false;
     size_t count = 0;
 
-    if (heft_folder_is_parallel(&l->folder))
-        return heft_fail(l->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "the folder holds a model that was split by tensor parallelism: each file "
-                         "has a part of most tensors; heft does not put them together, but reads "
-                         "the files one by one");
+    if (known && known->refuse_parts && known->refuse_parts(&l->folder, l->err))
+        return false;
     for (size_t i = 0; i < all->n; i++)
         rank = all->list[i].rank < rank ? all->list[i].rank : rank;
     for (size_t i = 0; i < all->n; i++)
         if (all->list[i].rank == rank) {
-            list_name(&names, count++, heft_str_of(all->list[i].name));
-            is_bundle = strcmp(all->list[i].ext, ".index") == 0;
+            heft_list_name(&names, count++, heft_str_of(all->list[i].name));
+            has_steps = all->list[i].rule->is_of_step;
         }
-    end_list(&names, count);
-    return refuse_with_list(
+    heft_list_end(&names, count);
+    return heft_list_refuse(
         &names, "the folder holds several checkpoints:",
-        is_bundle ? "name one of them, or its step with option step" : "name one of them", l->err);
+        has_steps ? "name one of them, or its step with option step" : "name one of them", l->err);
+}
+
+/* The file that a folder is opened by, whatever else lies there; NULL: none. */
+static const char *find_document(const struct locating *l, const struct heft_folder *folder)
+{
+    const char *found = NULL;
+
+    for (size_t k = 0; k < l->formats->n && !found; k++)
+        if (locator_of(l, k)->find_document)
+            found = locator_of(l, k)->find_document(folder->names, folder->n);
+    return found;
 }
 
 /* Whether a sub-folder holds a checkpoint, or several. */
@@ -90,11 +123,11 @@ static bool holds_one(struct locating *l, const char *name, bool *holds)
     *holds = false;
     if (!path)
         return false;
-    if (heft_path_kind(path) != HEFT_PATH_DIR || !list_folder(&below, path, l->mem, &ignored))
+    if (heft_path_kind(path) != HEFT_PATH_DIR || !heft_folder_list(&below, path, l->mem, &ignored))
         return true;
-    if (!heft_folder_judge(&below, l->mem, &all, l->err))
+    if (!heft_folder_judge(l->formats, &below, l->mem, &all, l->err))
         return false;
-    *holds = all.best || all.several || heft_locate_document(below.names, below.n);
+    *holds = all.best || all.several || find_document(l, &below);
     return true;
 }
 
@@ -112,34 +145,27 @@ static bool refuse_parent(struct locating *l)
             return false;
         }
         if (holds)
-            list_name(&names, count++, heft_str_of(l->folder.names[i]));
+            heft_list_name(&names, count++, heft_str_of(l->folder.names[i]));
     }
     if (count == 0)
         return true;
-    end_list(&names, count);
-    return refuse_with_list(&names, "the folder holds no checkpoint itself, but sub-folders do:",
+    heft_list_end(&names, count);
+    return heft_list_refuse(&names, "the folder holds no checkpoint itself, but sub-folders do:",
                             "name one of them", l->err);
 }
 
 /* Why a folder without a checkpoint of ours has none. */
 static bool refuse_folder(struct locating *l)
 {
-    const struct heft_folder *folder = &l->folder;
+    const struct heft_conventions *const known = l->formats->conventions;
 
-    if (heft_locate_is_interrupted(folder->names, folder->n))
-        return heft_fail(
-            l->err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-            "a sharded save to this folder was interrupted: its parts are in a folder "
-            "\"…_temp…\", which TensorFlow merges at the end, and no .index names them");
-    if (heft_folder_has(folder, "latest"))
-        return heft_fail(l->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
-                         "heft does not put together; it reads the .pt files one by one");
+    for (size_t k = 0; k < l->formats->n; k++)
+        if (locator_of(l, k)->refuse_folder && locator_of(l, k)->refuse_folder(&l->folder, l->err))
+            return false;
     return refuse_parent(l) &&
            heft_fail(l->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "the folder holds no checkpoint; expected an index.json, .metadata, a "
-                     "saved_model.pb, a TensorFlow checkpoint, or a file .safetensors, .bin, .pth, "
-                     ".pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, .pt2, .pb or .pkl");
+                     "the folder holds no checkpoint; expected %s",
+                     known ? known->expected : "a file that a format is known by");
 }
 
 /* ---- sets -------------------------------------------------------------------------------- */
@@ -200,7 +226,7 @@ static struct numbered *collect_set(struct locating *l, const struct heft_candid
     size_t n = 0;
 
     for (size_t i = 0; files && i < l->folder.n && n < set->files; i++)
-        if (heft_candidate_has(set, l->folder.names[i], &files[n].number))
+        if (heft_candidate_has(l->formats, set, l->folder.names[i], &files[n].number))
             files[n++].name = l->folder.names[i];
     if (files)
         qsort(files, n, sizeof *files, by_number);
@@ -209,10 +235,7 @@ static struct numbered *collect_set(struct locating *l, const struct heft_candid
 
 static const char *in_folder(struct locating *l, const char *name)
 {
-    const char *path = l->folder.path;
-    const bool slash = path[strlen(path) - 1] == '/';
-
-    return heft_arena_printf(l->mem, l->err, "%s%s%s", path, slash ? "" : "/", name);
+    return heft_folder_join(&l->folder, name, l->mem, l->err);
 }
 
 static bool take_set(struct locating *l, const struct heft_candidate *set)
@@ -280,126 +303,80 @@ static bool note_choice(struct locating *l, const struct heft_candidates *all)
     heft_buf_text(&text, others ? "; not " : "");
     for (size_t i = 0; i < all->n; i++)
         if (heft_candidate_is_other(&all->list[i], best))
-            list_name(&text, shown++, heft_str_of(all->list[i].name));
-    end_list(&text, others);
+            heft_list_name(&text, shown++, heft_str_of(all->list[i].name));
+    heft_list_end(&text, others);
     return keep_note(l, &text);
 }
 
 /* ---- folders ----------------------------------------------------------------------------- */
 
-static bool choose_version(struct locating *l, bool *found)
+static bool choose_below(struct locating *l, bool *found)
 {
-    size_t versions;
-    const char *name = heft_locate_version(l->folder.path, l->folder.names, l->folder.n, l->mem,
-                                           &versions, l->err);
-    struct heft_buf text = {0};
+    *found = false;
+    for (size_t k = 0; k < l->formats->n && !*found; k++) {
+        const struct heft_locator *const locator = locator_of(l, k);
+        const char *name = locator->find_below
+                               ? locator->find_below(&l->folder, l->mem, &l->out->note, l->err)
+                               : NULL;
 
-    *found = name != NULL;
-    if (!name)
-        return l->err->code == HEFT_OK;
-    if (!take_file(l, name))
-        return false;
-    if (versions < 2)
-        return true;
-    heft_buf_printf(&text, "%s is opened, the highest of %zu versions", name, versions);
-    return keep_note(l, &text);
+        *found = name != NULL;
+        if (l->err->code != HEFT_OK || (name && !take_file(l, name)))
+            return false;
+    }
+    return true;
 }
 
 static bool choose(struct locating *l, bool *found)
 {
-    const char *document = heft_locate_document(l->folder.names, l->folder.n);
+    const struct heft_foreign *const foreign = l->formats->foreign;
+    const char *document = find_document(l, &l->folder);
     struct heft_candidates all;
 
     *found = true;
     if (document)
         return take_file(l, document);
-    if (!heft_folder_judge(&l->folder, l->mem, &all, l->err))
+    if (!heft_folder_judge(l->formats, &l->folder, l->mem, &all, l->err))
         return false;
-    if (!(all.best && all.well_known) &&
-        heft_unsupported_refuse_folder(l->folder.names, l->folder.n, l->err))
+    if (!(all.best && all.well_known) && foreign &&
+        foreign->refuse_folder(l->folder.names, l->folder.n, l->err))
         return false;
     if (all.several)
         return refuse_several(l, &all);
     if (all.best)
         return (all.best->files ? take_set(l, all.best) : take_file(l, all.best->name)) &&
                note_choice(l, &all);
-    return choose_version(l, found);
+    return choose_below(l, found);
 }
 
-/* ---- the hub's cache --------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------------- */
 
-/* models--ORG--NAME: blobs, refs, snapshots. */
-static bool is_cache(const struct heft_folder *folder)
+/* The first format that has steps; NULL: none has. */
+static const struct heft_locator *step_locator(const struct locating *l)
 {
-    return heft_folder_has(folder, "snapshots") &&
-           (heft_folder_has(folder, "refs") || heft_folder_has(folder, "blobs"));
-}
-
-/* What refs/main says; NULL where it is not there, or says no name. */
-static const char *read_ref(struct locating *l)
-{
-    const char *path = in_folder(l, "refs/main");
-    struct heft_error ignored = {0};
-    struct heft_source file;
-    struct heft_bytes text;
-    size_t n = 0;
-
-    if (!path || !heft_source_open_file(&file, path, &ignored))
-        return NULL;
-    if (file.size <= LONGEST_REF && heft_source_fetch(&file, 0, file.size, l->mem, &text, &ignored))
-        while (n < text.n && text.p[n] > ' ' && text.p[n] != '/' && text.p[n] != '.')
-            n++;
-    heft_source_close(&file);
-    return n ? heft_arena_text(l->mem, (struct heft_str){(const char *)text.p, n}, l->err) : NULL;
-}
-
-static bool refuse_snapshots(struct locating *l, const struct heft_folder *snapshots)
-{
-    struct heft_buf names = {0};
-
-    if (snapshots->n == 0)
-        return heft_fail(l->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the folder is of Hugging Face's cache, and holds no snapshot");
-    for (size_t i = 0; i < snapshots->n; i++)
-        list_name(&names, i, heft_str_of(snapshots->names[i]));
-    end_list(&names, snapshots->n);
-    return refuse_with_list(&names, "the folder is of Hugging Face's cache; snapshots/ holds",
-                            "name one of them", l->err);
-}
-
-/* The folder of the snapshot that a cache means; false with no error where none is meant. */
-static bool enter_snapshot(struct locating *l)
-{
-    const char *const path = in_folder(l, "snapshots"), *const ref = read_ref(l);
-    struct heft_folder snapshots;
-    const char *name = ref;
-    struct heft_str root;
-
-    if (!path || l->err->code == HEFT_NOMEM || !list_folder(&snapshots, path, l->mem, l->err))
-        return false;
-    if (!name && snapshots.n == 1)
-        name = snapshots.names[0];
-    if (!name || !heft_folder_has(&snapshots, name))
-        return refuse_snapshots(l, &snapshots);
-    root = heft_str_of(path);
-    name = heft_arena_printf(l->mem, l->err, "%.*s/%s", (int)root.n, root.p, name);
-    return name && list_folder(&l->folder, name, l->mem, l->err);
+    for (size_t k = 0; k < l->formats->n; k++)
+        if (locator_of(l, k)->find_step)
+            return locator_of(l, k);
+    heft_fail(l->err, HEFT_USAGE, HEFT_NO_OFFSET, "no format has steps");
+    return NULL;
 }
 
 static bool locate_step(struct locating *l, const char *step)
 {
-    const char *name = heft_locate_step(l->folder.names, l->folder.n, step, l->err);
+    const struct heft_locator *const locator = step_locator(l);
+    const char *name =
+        locator ? locator->find_step(l->folder.names, l->folder.n, step, l->err) : NULL;
 
     return name && take_file(l, name);
 }
 
 static bool inside(struct locating *l, const char *path, const char *step)
 {
+    const struct heft_conventions *const known = l->formats->conventions;
     bool found;
 
-    if (!list_folder(&l->folder, path, l->mem, l->err))
+    if (!heft_folder_list(&l->folder, path, l->mem, l->err))
         return false;
-    if (is_cache(&l->folder) && !enter_snapshot(l))
+    if (known && known->enter && !known->enter(&l->folder, l->mem, l->err))
         return false;
     if (step)
         return locate_step(l, step);
@@ -408,16 +385,15 @@ static bool inside(struct locating *l, const char *path, const char *step)
 
 /* ---- paths ------------------------------------------------------------------------------- */
 
-/* The folder of a `checkpoint` file that was named itself. */
-static const char *folder_of(const char *given, struct heft_arena *mem, struct heft_error *err)
+/* "ckpt-3" of the name of one of its files, where `base` is "ckpt"; empty: none. */
+static struct heft_str related_to(const struct locating *l, const char *name, const char *base)
 {
-    const size_t folder = heft_path_folder(given);
+    struct heft_str found = {name, 0};
 
-    if (strcmp(given + folder, "checkpoint") == 0)
-        return heft_arena_printf(mem, err, "%.*s.", (int)folder, given);
-    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-              "a step is chosen in a folder of TensorFlow checkpoints, or by its checkpoint file");
-    return NULL;
+    for (size_t k = 0; k < l->formats->n && found.n == 0; k++)
+        if (locator_of(l, k)->related_to)
+            found = locator_of(l, k)->related_to(name, base);
+    return found;
 }
 
 /* A path that is not there: the checkpoints beside it whose names go on from it. */
@@ -432,21 +408,32 @@ static bool refuse_missing(struct locating *l, const char *given)
 
     if (!where)
         return false;
-    if (given[base] == '\0' || !list_folder(&l->folder, where, l->mem, &ignored))
+    if (given[base] == '\0' || !heft_folder_list(&l->folder, where, l->mem, &ignored))
         return true;
     for (size_t i = 0; i < l->folder.n; i++) {
-        const struct heft_str prefix = heft_locate_step_of(l->folder.names[i], given + base);
+        const struct heft_str prefix = related_to(l, l->folder.names[i], given + base);
 
         if (prefix.n > 0 && !heft_str_eq(prefix, last)) {
-            list_name(&names, count++, prefix);
+            heft_list_name(&names, count++, prefix);
             last = prefix;
         }
     }
     if (count == 0)
         return true;
-    end_list(&names, count);
-    return refuse_with_list(&names, "there is no such file, but the folder has", "name one of them",
+    heft_list_end(&names, count);
+    return heft_list_refuse(&names, "there is no such file, but the folder has", "name one of them",
                             l->err);
+}
+
+/* What the first format that knows of such names makes of the path; `given` where none does. */
+static const char *follow_path(struct locating *l, const char *given, enum heft_path_kind kind)
+{
+    const char *path = given;
+
+    for (size_t k = 0; k < l->formats->n && path == given; k++)
+        if (locator_of(l, k)->follow_path)
+            path = locator_of(l, k)->follow_path(given, kind, l->mem, l->err);
+    return path;
 }
 
 static bool locate_path(struct locating *l, const char *given)
@@ -454,25 +441,26 @@ static bool locate_path(struct locating *l, const char *given)
     const enum heft_path_kind kind = heft_path_kind(given);
     const char **path = heft_arena_zero(l->mem, 1, sizeof *path, l->err);
 
-    if (!path || !(*path = heft_locate_known(given, kind, l->mem, l->err)))
+    if (!path || !(*path = follow_path(l, given, kind)))
         return false;
     l->out->paths = path;
     l->out->n = 1;
     return kind != HEFT_PATH_NONE || *path != given || refuse_missing(l, given);
 }
 
-bool heft_locate(const char *given, const char *step, struct heft_arena *mem,
-                 struct heft_located *out, struct heft_error *err)
+bool heft_locate(const struct heft_formats *formats, const char *given, const char *step,
+                 struct heft_arena *mem, struct heft_located *out, struct heft_error *err)
 {
-    struct locating l = {.mem = mem, .out = out, .err = err};
+    struct locating l = {.formats = formats, .mem = mem, .out = out, .err = err};
+    const struct heft_locator *locator;
+    const char *folder;
 
     *out = (struct heft_located){0};
     if (heft_path_kind(given) == HEFT_PATH_DIR)
         return inside(&l, given, step);
-    if (step) {
-        const char *folder = folder_of(given, mem, err);
-
-        return folder && inside(&l, folder, step);
-    }
-    return locate_path(&l, given);
+    if (!step)
+        return locate_path(&l, given);
+    locator = step_locator(&l);
+    folder = locator ? locator->find_step_folder(given, mem, err) : NULL;
+    return folder && inside(&l, folder, step);
 }

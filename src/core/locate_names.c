@@ -7,81 +7,45 @@
  *
  * The lowest rank is chosen: well-known names in the order in which the frameworks look for them,
  * then what an index or a table names, then single files; what belongs to a training run beside the
- * model comes last. Names of the same rank are several checkpoints, unless they are forms of one. */
+ * model comes last. Names of the same rank are several checkpoints, unless they are forms of one.
+ * The names themselves are data of the formats (file_names.h). */
 #include "core/locate_parts.h"
 
 #include "base/map.h"
 #include "base/text.h"
 #include "io/source.h"
 
-/* Of names: the lower, the better known. */
 enum {
     PER_STEM = 100,
-    VARIANT = 50, /* "model.fp16" comes behind "model" */
-    DISTRIBUTED = 5000,
-    TF_STATE = 6000,
-    NAMED = 7000,
-    SINGLE = 8000,
-    DATA = 8500, /* files that lie beside models for other reasons, too */
-    TF_BUNDLE = 9000,
-    TF_META = 9100,
-    TEXT = 9300,
-    STRANGER = 9500,
-    COMPANION = 9900
+    VARIANT = 50 /* "model.fp16" comes behind "model" */
 };
 
-/* As transformers, diffusers and peft look for them. */
-static const char *const stems[] = {"model",         "pytorch_model", "diffusion_pytorch_model",
-                                    "adapter_model", "consolidated",  "tf_model"};
-
-static const struct {
-    const char *ext;
-    uint32_t rank; /* of a single file */
-} extensions[] = {
-    {".safetensors", SINGLE}, {".bin", SINGLE},      {".pth", SINGLE},
-    {".pt", SINGLE},          {".ckpt", SINGLE},     {".h5", SINGLE},
-    {".hdf5", SINGLE},        {".keras", SINGLE},    {".npz", DATA},
-    {".npy", DATA},           {".ptd", SINGLE},      {".pte", SINGLE},
-    {".pt2", SINGLE},         {".ptl", SINGLE},      {".pkl", DATA},
-    {".pickle", DATA},        {".pb", DATA},         {".pbtxt", TEXT},
-    {".tar", DATA},           {".index", TF_BUNDLE}, {".meta", TF_META},
-    {".msgpack", STRANGER},   {".onnx", STRANGER},   {".tflite", STRANGER},
-    {".gguf", STRANGER},      {".ggml", STRANGER},   {".mlmodel", STRANGER},
-    {".nemo", STRANGER},      {".nc", STRANGER},     {".mat", STRANGER},
-    {".parquet", STRANGER},   {".arrow", STRANGER},
-};
-enum { FORMS = 4 }; /* the first: one model may lie there in several of them */
-
-/* What training writes beside a model, and what is no model. */
-static const char *const companions[] = {
-    "training_args.*",
-    "optimizer*",
-    "scheduler*",
-    "lr_scheduler*",
-    "scaler*",
-    "rng_state*",
-    "random_states*",
-    "sampler*",
-    "*optim_states.pt",
-    "custom_checkpoint_*",
-    "trainer_state*",
-    "keras_metadata.pb",
-    "fingerprint.pb",
-    "graph.pbtxt",
-    "tokenizer*",
-    "vocab*",
-    "preprocessor*",
-    "tfhub_module.pb",
-    "*label_map.pbtxt",
-    "*_[0-9][0-9][0-9][0-9][0-9].weights.h5", /* the files of Keras' NAME.weights.json */
-};
-
-static bool is_companion(struct heft_str name)
+static bool fits_one(const char *const *globs, struct heft_str name)
 {
-    for (size_t i = 0; i < HEFT_COUNT(companions); i++)
-        if (heft_glob_match(heft_str_of(companions[i]), name))
+    for (; globs && *globs; globs++)
+        if (heft_glob_match(heft_str_of(*globs), name))
             return true;
     return false;
+}
+
+static bool is_companion(const struct heft_formats *formats, struct heft_str name)
+{
+    return formats->conventions && fits_one(formats->conventions->companions, name);
+}
+
+static const char *const *stems_of(const struct heft_formats *formats)
+{
+    static const char *const none[] = {NULL};
+
+    return formats->conventions && formats->conventions->stems ? formats->conventions->stems : none;
+}
+
+/* The k-th table of names: those of the formats, then of what is foreign; NULL: it has none. */
+static const struct heft_file_name *names_of(const struct heft_formats *formats, size_t k)
+{
+    if (k < formats->n)
+        return formats->list[k]->names;
+    return formats->foreign ? formats->foreign->names : NULL;
 }
 
 static bool is_digit(char c)
@@ -119,12 +83,13 @@ static void cut_shard(struct heft_str *stem, uint32_t *number, uint32_t *of)
 }
 
 /* "model-00001-of-00003.fp16" and "model.fp16-00001-of-00003": the variant is cut, too. */
-bool heft_stem_variant(struct heft_str *stem, struct heft_str *variant)
+bool heft_stem_variant(const struct heft_formats *formats, struct heft_str *stem,
+                       struct heft_str *variant)
 {
-    for (size_t i = 0; i < HEFT_COUNT(stems); i++) {
-        const size_t n = strlen(stems[i]);
+    for (const char *const *known = stems_of(formats); *known; known++) {
+        const size_t n = strlen(*known);
 
-        if (stem->n > n + 1 && memcmp(stem->p, stems[i], n) == 0 && stem->p[n] == '.' &&
+        if (stem->n > n + 1 && memcmp(stem->p, *known, n) == 0 && stem->p[n] == '.' &&
             !memchr(stem->p + n + 1, '.', stem->n - n - 1)) {
             *variant = (struct heft_str){stem->p + n + 1, stem->n - n - 1};
             stem->n = n;
@@ -134,37 +99,29 @@ bool heft_stem_variant(struct heft_str *stem, struct heft_str *variant)
     return false;
 }
 
-/* "model.safetensors.index.json" → "model.safetensors"; "model.safetensors.index.fp16.json", too. */
-static bool cut_index(struct heft_str *name, bool *variant)
+static bool cut_index(const struct heft_formats *formats, struct heft_str *name, bool *variant)
 {
-    static const char mark[] = ".index";
-    struct heft_str s = *name;
+    for (size_t i = 0; i < formats->n; i++) {
+        const struct heft_locator *l = formats->list[i]->locator;
 
-    if (!heft_str_ends(s, ".json"))
-        return false;
-    s.n -= strlen(".json");
-    if (!heft_str_ends(s, mark)) {
-        while (s.n > 0 && s.p[s.n - 1] != '.')
-            s.n--;
-        s.n -= s.n > 0;
-        *variant = true;
+        if (l && l->cut_index && l->cut_index(name, variant))
+            return true;
     }
-    if (!heft_str_ends(s, mark) || s.n == sizeof mark - 1)
-        return false;
-    s.n -= sizeof mark - 1;
-    *name = s;
-    return true;
+    return false;
 }
 
-static bool cut_extension(struct heft_str *name, uint32_t *order)
+/* The row of that kind that the name fits, or NULL. */
+static const struct heft_file_name *find_name(const struct heft_formats *formats,
+                                              struct heft_str name, bool is_extension)
 {
-    for (uint32_t i = 0; i < HEFT_COUNT(extensions); i++)
-        if (heft_str_ends(*name, extensions[i].ext) && name->n > strlen(extensions[i].ext)) {
-            name->n -= strlen(extensions[i].ext);
-            *order = i;
-            return true;
-        }
-    return false;
+    for (size_t k = 0; k <= formats->n; k++)
+        for (const struct heft_file_name *f = names_of(formats, k); f && f->text; f++)
+            if ((f->kind == HEFT_NAME_EXTENSION) == is_extension &&
+                (f->kind == HEFT_NAME_WHOLE ? heft_str_is(name, f->text)
+                                            : heft_str_ends(name, f->text)) &&
+                (!is_extension || name.n > strlen(f->text)))
+                return f;
+    return NULL;
 }
 
 struct judged {
@@ -172,61 +129,61 @@ struct judged {
     uint32_t number; /* of a file of a set */
 };
 
-static uint32_t rank_of(const struct heft_candidate *c, bool variant, uint32_t order)
+static uint32_t rank_of(const struct heft_formats *formats, const struct heft_candidate *c,
+                        bool variant)
 {
-    for (uint32_t i = 0; i < HEFT_COUNT(stems); i++)
-        if (heft_str_is(c->stem, stems[i]) && extensions[order].rank == SINGLE)
-            return i * PER_STEM + (variant ? VARIANT : 0) + 2 * order + (c->is_index || c->of);
-    if (c->is_index || c->of)
-        return NAMED;
-    return extensions[order].rank;
+    const char *const *stems = stems_of(formats);
+
+    for (uint32_t i = 0; stems[i] && c->rule->rank == HEFT_FILE_WEIGHTS; i++)
+        if (heft_str_is(c->stem, stems[i]))
+            return i * PER_STEM + (variant ? VARIANT : 0) + 2u * c->rule->order +
+                   (c->is_index || c->of);
+    return c->is_index || c->of ? HEFT_FILE_INDEX : c->rule->rank;
 }
 
 /* False where the name is none of a checkpoint. */
-static bool judge_special(const char *name, struct heft_candidate *out)
+static bool judge_special(const struct heft_formats *formats, const char *name,
+                          struct heft_candidate *out)
 {
     const struct heft_str s = heft_str_of(name);
-    uint32_t rank = 0;
+    const struct heft_file_name *rule = find_name(formats, s, false);
 
-    if (heft_str_is(s, ".metadata"))
-        rank = DISTRIBUTED;
-    else if (heft_str_is(s, "checkpoint"))
-        rank = TF_STATE;
-    else if (heft_str_ends(s, ".weights.json"))
-        rank = NAMED;
-    *out = (struct heft_candidate){.name = name, .stem = s, .ext = "", .rank = rank};
-    return rank != 0;
+    *out = (struct heft_candidate){
+        .name = name, .stem = s, .rule = rule, .rank = rule ? rule->rank : 0};
+    return rule != NULL;
 }
 
-static bool judge_name(const char *name, struct judged *out)
+static bool judge_name(const struct heft_formats *formats, const char *name, struct judged *out)
 {
     struct heft_str stem = heft_str_of(name);
     struct heft_candidate *c = &out->c;
     struct heft_str ignored;
     bool variant = false;
-    uint32_t order = 0;
 
-    if (judge_special(name, c))
+    if (judge_special(formats, name, c))
         return true;
     *c = (struct heft_candidate){.name = name};
     if (name[0] == '.')
         return false;
-    c->is_index = cut_index(&stem, &variant);
-    if (!cut_extension(&stem, &order))
+    c->is_index = cut_index(formats, &stem, &variant);
+    c->rule = find_name(formats, stem, true);
+    if (!c->rule)
         return false;
+    stem.n -= strlen(c->rule->text);
     cut_shard(&stem, &out->number, &c->of);
-    variant |= heft_stem_variant(&stem, &ignored);
+    variant |= heft_stem_variant(formats, &stem, &ignored);
     if (!c->of && !c->is_index)
         cut_shard(&stem, &out->number, &c->of);
     c->stem = stem;
-    c->ext = extensions[order].ext;
-    c->rank = is_companion(heft_str_of(name)) ? COMPANION : rank_of(c, variant, order);
+    c->rank = is_companion(formats, heft_str_of(name)) ? HEFT_FILE_COMPANION
+                                                       : rank_of(formats, c, variant);
     return true;
 }
 
 /* ---- sets -------------------------------------------------------------------------------- */
 
 struct judging {
+    const struct heft_formats *formats;
     struct heft_candidates *out;
     struct heft_strmap sets;    /* "STEM|OF|RANK.EXT" → its index in the list */
     struct heft_strmap indexes; /* "STEM.EXT" */
@@ -234,11 +191,16 @@ struct judging {
     struct heft_error *err;
 };
 
+static const char *extension_of(const struct heft_candidate *c)
+{
+    return c->rule->kind == HEFT_NAME_EXTENSION ? c->rule->text : "";
+}
+
 static bool add_to_set(struct judging *j, const struct judged *file)
 {
     const struct heft_candidate *c = &file->c;
     const char *key = heft_arena_printf(j->mem, j->err, "%.*s|%u|%u%s", (int)c->stem.n, c->stem.p,
-                                        c->of, c->rank, c->ext);
+                                        c->of, c->rank, extension_of(c));
     struct heft_candidate *set;
     uint32_t at;
 
@@ -256,12 +218,13 @@ static bool add_to_set(struct judging *j, const struct judged *file)
     return true;
 }
 
-bool heft_candidate_has(const struct heft_candidate *set, const char *name, uint32_t *number)
+bool heft_candidate_has(const struct heft_formats *formats, const struct heft_candidate *set,
+                        const char *name, uint32_t *number)
 {
     struct judged file;
 
-    if (!judge_name(name, &file) || file.c.of != set->of || file.c.rank != set->rank ||
-        file.c.ext != set->ext || !heft_str_eq(file.c.stem, set->stem))
+    if (!judge_name(formats, name, &file) || file.c.of != set->of || file.c.rank != set->rank ||
+        file.c.rule != set->rule || !heft_str_eq(file.c.stem, set->stem))
         return false;
     *number = file.number;
     return true;
@@ -269,7 +232,7 @@ bool heft_candidate_has(const struct heft_candidate *set, const char *name, uint
 
 static const char *index_key(struct judging *j, const struct heft_candidate *c)
 {
-    return heft_arena_printf(j->mem, j->err, "%.*s%s", (int)c->stem.n, c->stem.p, c->ext);
+    return heft_arena_printf(j->mem, j->err, "%.*s%s", (int)c->stem.n, c->stem.p, extension_of(c));
 }
 
 /* An index names the files of its set. */
@@ -297,22 +260,11 @@ static bool drop_indexed_sets(struct judging *j)
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
-/* The same model as .safetensors, .bin, .pth or .pt. */
+/* The same model in two forms. */
 static bool are_forms(const struct heft_candidate *a, const struct heft_candidate *b)
 {
-    uint32_t found = 0;
-
-    for (uint32_t i = 0; a->ext != b->ext && i < FORMS; i++)
-        found += (uint32_t)(a->ext == extensions[i].ext) + (b->ext == extensions[i].ext);
-    return found == 2 && heft_str_eq(a->stem, b->stem);
-}
-
-static uint32_t order_of(const struct heft_candidate *c)
-{
-    for (uint32_t i = 0; i < HEFT_COUNT(extensions); i++)
-        if (c->ext == extensions[i].ext)
-            return i;
-    return 0;
+    return a->rule != b->rule && a->rule->is_form && b->rule->is_form &&
+           heft_str_eq(a->stem, b->stem);
 }
 
 static void choose(struct heft_candidates *all)
@@ -325,18 +277,18 @@ static void choose(struct heft_candidates *all)
             all->several = false;
         } else if (c->rank == all->best->rank && !are_forms(c, all->best)) {
             all->several = true;
-        } else if (c->rank == all->best->rank && order_of(c) < order_of(all->best)) {
+        } else if (c->rank == all->best->rank && c->rule->order < all->best->rule->order) {
             all->best = c;
         }
     }
     if (all->several)
         all->best = NULL;
-    all->well_known = all->best && all->best->rank < DISTRIBUTED;
+    all->well_known = all->best && all->best->rank < HEFT_FILE_MANIFEST;
 }
 
 bool heft_candidate_is_other(const struct heft_candidate *c, const struct heft_candidate *best)
 {
-    return c != best && c->rank < TF_BUNDLE;
+    return c != best && c->rank < HEFT_FILE_PREFIX;
 }
 
 static bool is_folder(const struct heft_folder *folder, const char *name, struct judging *j,
@@ -348,10 +300,10 @@ static bool is_folder(const struct heft_folder *folder, const char *name, struct
     return path != NULL;
 }
 
-bool heft_folder_judge(const struct heft_folder *folder, struct heft_arena *mem,
-                       struct heft_candidates *out, struct heft_error *err)
+bool heft_folder_judge(const struct heft_formats *formats, const struct heft_folder *folder,
+                       struct heft_arena *mem, struct heft_candidates *out, struct heft_error *err)
 {
-    struct judging j = {.out = out, .mem = mem, .err = err};
+    struct judging j = {.formats = formats, .out = out, .mem = mem, .err = err};
     bool ok;
 
     *out = (struct heft_candidates){0};
@@ -361,7 +313,7 @@ bool heft_folder_judge(const struct heft_folder *folder, struct heft_arena *mem,
         struct judged file;
         bool is_dir = false;
 
-        if (!judge_name(folder->names[i], &file))
+        if (!judge_name(formats, folder->names[i], &file))
             continue;
         ok = is_folder(folder, folder->names[i], &j, &is_dir);
         if (!ok || is_dir)
@@ -377,24 +329,4 @@ bool heft_folder_judge(const struct heft_folder *folder, struct heft_arena *mem,
     if (ok)
         choose(out);
     return ok;
-}
-
-bool heft_folder_has(const struct heft_folder *folder, const char *name)
-{
-    for (size_t i = 0; i < folder->n; i++)
-        if (strcmp(folder->names[i], name) == 0)
-            return true;
-    return false;
-}
-
-bool heft_folder_is_parallel(const struct heft_folder *folder)
-{
-    size_t parts = 0;
-
-    for (size_t i = 0; i < folder->n; i++)
-        parts += heft_glob_match(HEFT_STR("consolidated.[0-9][0-9].pth"),
-                                 heft_str_of(folder->names[i])) ||
-                 heft_glob_match(HEFT_STR("*mp_rank_[0-9][0-9]_model_states.pt"),
-                                 heft_str_of(folder->names[i]));
-    return parts > 1;
 }

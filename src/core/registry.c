@@ -3,7 +3,6 @@
 
 #include "base/text.h"
 #include "core/locate.h"
-#include "core/unsupported_signatures.h"
 
 #define SURE 95 /* of 100: no other format is asked */
 
@@ -69,6 +68,14 @@ static bool find_signature(const struct heft_formats *formats, const struct heft
     return true;
 }
 
+static bool refuse(const struct heft_formats *formats, const struct heft_probe *sample,
+                   struct heft_error *err)
+{
+    return formats->foreign
+               ? formats->foreign->refuse(sample, err)
+               : heft_fail(err, HEFT_MALFORMED, 0, "no format that heft knows begins so");
+}
+
 static const struct heft_format *probe(const struct heft_formats *formats,
                                        struct heft_model_source *file, struct heft_error *err)
 {
@@ -90,10 +97,10 @@ static const struct heft_format *probe(const struct heft_formats *formats,
                 best = formats->list[i];
             }
         }
-        if (score < SURE && heft_looks_coreml(&sample)) /* a protobuf much like a SavedModel */
+        if (score < SURE && formats->foreign && formats->foreign->takes(&sample))
             best = NULL;
         if (!best && find_signature(formats, &file->source, &best, err) && !best)
-            heft_unsupported_refuse(&sample, err);
+            refuse(formats, &sample, err);
     }
     return best;
 }
@@ -306,7 +313,7 @@ static bool open_input(struct heft_model *model, const char *given, const char *
 
     if (model->standard_input && strcmp(given, "-") == 0)
         return open_stdin(model, format, err);
-    return (heft_locate(given, model->step, &model->mem, &located, err) &&
+    return (heft_locate(model->formats, given, model->step, &model->mem, &located, err) &&
             open_located(model, &located, format, err)) ||
            heft_error_file(err, given);
 }

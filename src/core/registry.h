@@ -5,6 +5,7 @@
 #ifndef HEFT_REGISTRY_H
 #define HEFT_REGISTRY_H
 
+#include "core/file_names.h"
 #include "core/model.h"
 
 #define HEFT_PROBE_HEAD 4096
@@ -31,9 +32,19 @@ struct heft_reporter {
     void *ctx;
 };
 
+/* A word for a format that cannot be written, by name or by extension, and what to do instead. The
+ * last row's word is NULL. */
+struct heft_not_written {
+    const char *word, *instead;
+};
+
 struct heft_format {
     const char *name;
     const char *summary;
+    const char *const *synonyms; /* what people ask for it by, too; NULL-terminated, or NULL */
+    const struct heft_not_written *not_written;
+    const struct heft_file_name *names; /* of its files, in folders; NULL: none */
+    const struct heft_locator *locator; /* where names of a folder are not enough; NULL */
     int (*probe)(
         const struct heft_probe *probe); /* 0 no … 100 certain; NULL: never found by content */
     /* Reads on, in few places, where no format's probe said yes. NULL: its mark is in the head. */
@@ -86,10 +97,24 @@ struct heft_format {
         enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };
 
+/* What is known of formats that none of the list reads: sure marks, and what to do instead. */
+struct heft_foreign {
+    const struct heft_file_name *names; /* of rank FOREIGN */
+    const struct heft_not_written *not_written;
+    /* Whether the file is of such a format although a format of the list bids for it, unsure. */
+    bool (*takes)(const struct heft_probe *probe);
+    /* Why a file that no format takes is none of ours. Always false. */
+    bool (*refuse)(const struct heft_probe *probe, struct heft_error *err);
+    /* True, with *err filled, where the names in a folder are those of such a format. */
+    bool (*refuse_folder)(const char *const *names, size_t n, struct heft_error *err);
+};
+
 /* The formats there are, those with strong magics first. */
 struct heft_formats {
     const struct heft_format *const *list;
     size_t n;
+    const struct heft_conventions *conventions; /* of folders; NULL: none */
+    const struct heft_foreign *foreign;         /* NULL: nothing is known */
 };
 
 /* Whether conversions can be asked for it by name. */

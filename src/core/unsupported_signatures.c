@@ -3,8 +3,6 @@
  * number of four bytes or more, or a structure that was followed. */
 #include "core/unsupported_signatures.h"
 
-#include <stdio.h>
-
 #include "base/text.h"
 
 #define LFS      "a Git LFS pointer, not the model: fetch it with git lfs pull"
@@ -166,17 +164,21 @@ static bool refuse_text(struct heft_bytes text, struct heft_error *err)
 
 static bool refuse_unknown(const struct heft_probe *probe, struct heft_error *err)
 {
+    static const char digits[] = "0123456789abcdef";
     char begin[8 * 3 + 1] = "";
 
-    for (size_t i = 0; i < 8 && i < probe->head.n; i++)
-        snprintf(begin + 3 * i, 4, " %02x", probe->head.p[i]);
+    for (size_t i = 0; i < 8 && i < probe->head.n; i++) {
+        begin[3 * i] = ' ';
+        begin[3 * i + 1] = digits[probe->head.p[i] >> 4];
+        begin[3 * i + 2] = digits[probe->head.p[i] & 15];
+    }
     return heft_fail(err, HEFT_MALFORMED, 0,
                      "no format that heft knows begins with%s; known are those of PyTorch, "
                      "safetensors, TensorFlow, ExecuTorch, NumPy and HDF5",
                      begin);
 }
 
-bool heft_unsupported_refuse(const struct heft_probe *probe, struct heft_error *err)
+static bool refuse_file(const struct heft_probe *probe, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(magics); i++)
         if (heft_within(magics[i].at, magics[i].n, probe->head.n) &&
@@ -219,7 +221,7 @@ static bool has_name(const char *const *names, size_t n, const char *glob)
     return false;
 }
 
-bool heft_unsupported_refuse_folder(const char *const *names, size_t n, struct heft_error *err)
+static bool refuse_folder(const char *const *names, size_t n, struct heft_error *err)
 {
     for (size_t i = 0; i < HEFT_COUNT(folders); i++)
         if (has_name(names, n, folders[i].first) &&
@@ -229,3 +231,34 @@ bool heft_unsupported_refuse_folder(const char *const *names, size_t n, struct h
         }
     return false;
 }
+
+/* ---- names ------------------------------------------------------------------------------- */
+
+static const struct heft_file_name names[] = {
+    {".msgpack", .rank = HEFT_FILE_FOREIGN}, {".onnx", .rank = HEFT_FILE_FOREIGN},
+    {".tflite", .rank = HEFT_FILE_FOREIGN},  {".gguf", .rank = HEFT_FILE_FOREIGN},
+    {".ggml", .rank = HEFT_FILE_FOREIGN},    {".mlmodel", .rank = HEFT_FILE_FOREIGN},
+    {".nemo", .rank = HEFT_FILE_FOREIGN},    {".nc", .rank = HEFT_FILE_FOREIGN},
+    {".mat", .rank = HEFT_FILE_FOREIGN},     {".parquet", .rank = HEFT_FILE_FOREIGN},
+    {".arrow", .rank = HEFT_FILE_FOREIGN},   {0},
+};
+
+static const struct heft_not_written not_written[] = {
+    {"gguf", "GGUF needs the model's tokenizer and hyper-parameters; write safetensors, "
+             "and convert that with llama.cpp's convert_hf_to_gguf.py"},
+    {"onnx", "ONNX holds a graph, which a checkpoint does not have; write the weights as "
+             "safetensors"},
+    {"tflite", "TFLite holds a graph, which a checkpoint does not have; write the weights as tf"},
+    {"msgpack", "Flax msgpack is not written; write safetensors, which Flax reads, too"},
+    {"mlmodel", "Core ML holds a graph, which a checkpoint does not have; write the weights as "
+                "safetensors"},
+    {0},
+};
+
+const struct heft_foreign heft_foreign = {
+    .names = names,
+    .not_written = not_written,
+    .takes = heft_looks_coreml, /* a protobuf much like a SavedModel */
+    .refuse = refuse_file,
+    .refuse_folder = refuse_folder,
+};

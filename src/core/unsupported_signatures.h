@@ -4,10 +4,7 @@
 
 #include "core/registry.h"
 
-/* Why a file that no format takes is none of ours. Always false. */
-bool heft_unsupported_refuse(const struct heft_probe *probe, struct heft_error *err);
-/* True, with *err filled, where the names in a folder are those of a stranger. */
-bool heft_unsupported_refuse_folder(const char *const *names, size_t n, struct heft_error *err);
+extern const struct heft_foreign heft_foreign;
 
 /* ---- unsupported_marks.c: whether the structure of a file's head is that of … ---- */
 bool heft_looks_onnx(const struct heft_probe *probe);

@@ -1,6 +1,9 @@
 /* formats.c: the table of formats. A new one is declared here, and is one line of the table. */
 #include "format/formats.h"
 
+#include "format/folders.h"
+#include "core/unsupported_signatures.h"
+
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;
 extern const struct heft_format heft_format_torchscript;
@@ -52,4 +55,9 @@ static const struct heft_format *const list[] = {
 };
 /* clang-format on */
 
-const struct heft_formats heft_formats = {list, HEFT_COUNT(list)};
+const struct heft_formats heft_formats = {
+    .list = list,
+    .n = HEFT_COUNT(list),
+    .conventions = &heft_conventions,
+    .foreign = &heft_foreign,
+};

@@ -221,10 +221,19 @@ static bool holds(enum heft_dtype dtype)
 
 static const char *const extensions[] = {"ptd", NULL};
 
+static const char *const synonyms[] = {"executorch", NULL};
+
+static const struct heft_file_name names[] = {
+    {".ptd", .rank = HEFT_FILE_WEIGHTS, .order = 10},
+    {0},
+};
+
 extern const struct heft_format heft_format_ptd;
 const struct heft_format heft_format_ptd = {
     .name = "ptd",
     .summary = "ExecuTorch FlatTensor: weights of a program for phones",
+    .synonyms = synonyms,
+    .names = names,
     .probe = probe,
     .open = open_file,
     .verify = heft_ptd_verify,

@@ -399,10 +399,22 @@ static int probe(const struct heft_probe *probe)
                : 0;
 }
 
+static const struct heft_file_name names[] = {
+    {".pte", .rank = HEFT_FILE_WEIGHTS, .order = 11},
+    {0},
+};
+
+static const struct heft_not_written not_written[] = {
+    {"pte", "a program is not made of weights alone; write the weights as ptd"},
+    {0},
+};
+
 extern const struct heft_format heft_format_pte;
 const struct heft_format heft_format_pte = {
     .name = "pte",
     .summary = "ExecuTorch programs: constants and named data",
+    .names = names,
+    .not_written = not_written,
     .probe = probe,
     .open = open_file,
     .verify = heft_pte_verify,

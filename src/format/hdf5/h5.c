@@ -119,10 +119,20 @@ static uint64_t weigh(const struct heft_export_item *item)
 
 static const char *const extensions[] = {"h5", "hdf5", NULL};
 
+static const char *const synonyms[] = {"hdf5", NULL};
+
+static const struct heft_file_name names[] = {
+    {".h5", .rank = HEFT_FILE_WEIGHTS, .order = 5},
+    {".hdf5", .rank = HEFT_FILE_WEIGHTS, .order = 6},
+    {0},
+};
+
 extern const struct heft_format heft_format_h5;
 const struct heft_format heft_format_h5 = {
     .name = "h5",
     .summary = "HDF5 weights, as Keras and h5py write them (.h5, .weights.h5)",
+    .synonyms = synonyms,
+    .names = names,
     .probe = probe,
     .find_signature = find_signature,
     .open = open_h5,

@@ -284,10 +284,23 @@ static bool verify_keras(const struct heft_model *model, uint32_t source,
 
 static const char *const extensions[] = {NULL};
 
+static const struct heft_file_name names[] = {
+    {".keras", .rank = HEFT_FILE_WEIGHTS, .order = 7},
+    {0},
+};
+
+static const struct heft_not_written not_written[] = {
+    {"keras", "a .keras archive holds the model's configuration, which a checkpoint does not have; "
+              "write the weights as h5, NAME.weights.h5 for Keras"},
+    {0},
+};
+
 extern const struct heft_format heft_format_keras;
 const struct heft_format heft_format_keras = {
     .name = "keras",
     .summary = "models of Keras 3 (.keras)",
+    .names = names,
+    .not_written = not_written,
     .probe = probe,
     .open = open_keras,
     .verify = verify_keras,

@@ -114,10 +114,16 @@ static bool plan_file(struct heft_plan *plan, uint32_t file, const struct heft_e
 
 static const char *const extensions[] = {"npy", NULL};
 
+static const struct heft_file_name names[] = {
+    {".npy", .rank = HEFT_FILE_DATA},
+    {0},
+};
+
 extern const struct heft_format heft_format_npy;
 const struct heft_format heft_format_npy = {
     .name = "npy",
     .summary = "NumPy array file, one tensor",
+    .names = names,
     .probe = probe,
     .open = open_npy,
     .plan = plan_file,

@@ -345,10 +345,19 @@ static bool open_npz(struct heft_model *model, uint32_t source, struct heft_erro
 
 static const char *const extensions[] = {"npz", NULL};
 
+static const char *const synonyms[] = {"numpy", NULL};
+
+static const struct heft_file_name names[] = {
+    {".npz", .rank = HEFT_FILE_DATA},
+    {0},
+};
+
 extern const struct heft_format heft_format_npz;
 const struct heft_format heft_format_npz = {
     .name = "npz",
     .summary = "NumPy archive of arrays (savez)",
+    .synonyms = synonyms,
+    .names = names,
     .probe = probe,
     .open = open_npz,
     .verify = verify,

@@ -748,10 +748,41 @@ static bool plan_index(struct heft_plan *plan, uint32_t file,
 
 static const char *const extensions[] = {NULL};
 
+static const struct heft_file_name names[] = {
+    {".weights.json", .rank = HEFT_FILE_INDEX, .kind = HEFT_NAME_ENDING},
+    {0},
+};
+
+/* "model.safetensors.index.json" → "model.safetensors"; "model.safetensors.index.fp16.json", too. */
+static bool cut_index(struct heft_str *name, bool *variant)
+{
+    static const char mark[] = ".index";
+    struct heft_str s = *name;
+
+    if (!heft_str_ends(s, ".json"))
+        return false;
+    s.n -= strlen(".json");
+    if (!heft_str_ends(s, mark)) {
+        while (s.n > 0 && s.p[s.n - 1] != '.')
+            s.n--;
+        s.n -= s.n > 0;
+        *variant = true;
+    }
+    if (!heft_str_ends(s, mark) || s.n == sizeof mark - 1)
+        return false;
+    s.n -= sizeof mark - 1;
+    *name = s;
+    return true;
+}
+
+static const struct heft_locator locator = {.cut_index = cut_index};
+
 extern const struct heft_format heft_format_hf_index;
 const struct heft_format heft_format_hf_index = {
     .name = "hf-index",
     .summary = "index of a sharded checkpoint: the hub's *.index.json, Keras' *.weights.json",
+    .names = names,
+    .locator = &locator,
     .probe = probe,
     .open = open_index,
     .plan = plan_index,

@@ -1,5 +1,4 @@
-/* safetensors.c: reads safetensors files (doc/format/safetensors.md); safetensors_write.c plans
- * them.
+/* safetensors.c: reads safetensors files (doc/format/safetensors.md).
  *
  *     0      8                    8+N                                            end of file
  *     | N    | header             | byte buffer                                            |
@@ -771,6 +770,7 @@ static int probe(const struct heft_probe *probe)
 }
 
 static const char *const extensions[] = {"safetensors", NULL};
+static const char *const synonyms[] = {"st", "safetensor", NULL};
 
 /* Its own come first, in its order. */
 static bool holds(enum heft_dtype dtype)
@@ -778,10 +778,15 @@ static bool holds(enum heft_dtype dtype)
     return dtype <= HEFT_U64;
 }
 
+static const struct heft_file_name names[] = {
+    {".safetensors", .rank = HEFT_FILE_WEIGHTS, .is_form = true}, {0}};
+
 extern const struct heft_format heft_format_safetensors;
 const struct heft_format heft_format_safetensors = {
     .name = "safetensors",
     .summary = "Hugging Face safetensors: a JSON header and plain bytes",
+    .synonyms = synonyms,
+    .names = names,
     .probe = probe,
     .open = open_file,
     .join = heft_safetensors_join,

@@ -12,6 +12,7 @@
 #include "core/registry.h"
 #include "core/tree.h"
 #include "format/tensorflow/bundle/tf_bundle.h"
+#include "format/tensorflow/bundle/tf_locate.h"
 
 #define MOST_TEXTS (UINT64_C(16) << 20)
 /* Smallest entry: three lengths, one key byte, dtype, shape, size and checksum. */
@@ -189,10 +190,18 @@ static bool open_index(struct heft_model *model, uint32_t source, struct heft_er
     return ok;
 }
 
+static const struct heft_file_name names[] = {
+    {".index", .rank = HEFT_FILE_PREFIX, .is_of_step = true},
+    {".meta", .rank = HEFT_FILE_GRAPH},
+    {0},
+};
+
 extern const struct heft_format heft_format_tf_bundle;
 const struct heft_format heft_format_tf_bundle = {
     .name = "tf-bundle",
     .summary = "TensorFlow tensor bundle (V2 checkpoint): an index and data files",
+    .names = names,
+    .locator = &heft_tf_locator,
     .probe = probe,
     .open = open_index,
     .join = heft_tf_join,

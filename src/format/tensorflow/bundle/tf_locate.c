@@ -1,4 +1,4 @@
-/* locate_tf.c: what a name means that is of a TensorFlow checkpoint.
+/* tf_locate.c: what a name means that is of a TensorFlow checkpoint.
  *
  *     given                              there is                          opened
  *     model.ckpt-3                       model.ckpt-3.index                that (V2)
@@ -11,7 +11,7 @@
  *                                                                          checkpoint, of V1 too
  *
  * With a step N, a folder means the checkpoint in it whose name ends with -N. */
-#include "core/locate.h"
+#include "format/tensorflow/bundle/tf_locate.h"
 
 #include "base/text.h"
 #include "io/source.h"
@@ -104,8 +104,8 @@ static const char *shard_of_pattern(const char *given, size_t prefix, struct hef
         heft_arena_printf(mem, err, "%.*s-00000%s", (int)prefix, given, given + prefix + 6));
 }
 
-const char *heft_locate_known(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
-                              struct heft_error *err)
+static const char *follow_path(const char *given, enum heft_path_kind kind, struct heft_arena *mem,
+                               struct heft_error *err)
 {
     const size_t data = data_prefix(heft_str_of(given));
     const size_t pattern = pattern_prefix(heft_str_of(given));
@@ -126,14 +126,14 @@ const char *heft_locate_known(const char *given, enum heft_path_kind kind, struc
     return path ? path : given; /* which opening will say is not there */
 }
 
-const char *heft_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
+const char *heft_tf_locate_prefix(const char *given, struct heft_arena *mem, struct heft_error *err)
 {
-    return heft_locate_known(given, heft_path_kind(given), mem, err);
+    return follow_path(given, heft_path_kind(given), mem, err);
 }
 
 /* ---- folders ----------------------------------------------------------------------------- */
 
-uint64_t heft_locate_shards(const char *name)
+uint64_t heft_tf_locate_shards(const char *name)
 {
     const struct heft_str s = heft_str_of(name);
     const size_t of = before_number(s, "-of-");
@@ -163,7 +163,7 @@ static struct heft_str prefix_of(struct heft_str name)
     return name;
 }
 
-struct heft_str heft_locate_step_of(const char *name, const char *base)
+static struct heft_str related_to(const char *name, const char *base)
 {
     struct heft_str prefix = prefix_of(heft_str_of(name));
     const size_t n = strlen(base);
@@ -183,7 +183,7 @@ static bool ends_with_step(struct heft_str prefix, const char *step)
     return prefix.n > n && heft_str_ends(prefix, step) && prefix.p[prefix.n - n - 1] == '-';
 }
 
-const char *heft_locate_step(const char *const *names, size_t n, const char *step,
+static const char *find_step(const char *const *names, size_t n, const char *step,
                              struct heft_error *err)
 {
     const char *found = NULL;
@@ -204,7 +204,21 @@ const char *heft_locate_step(const char *const *names, size_t n, const char *ste
     return found;
 }
 
-bool heft_locate_is_interrupted(const char *const *names, size_t n)
+/* The folder of a `checkpoint` file that was named itself. */
+static const char *find_step_folder(const char *given, struct heft_arena *mem,
+                                    struct heft_error *err)
+{
+    const size_t folder = heft_path_folder(given);
+
+    if (strcmp(given + folder, "checkpoint") == 0)
+        return heft_arena_printf(mem, err, "%.*s.", (int)folder, given);
+    heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+              "a step is chosen in a folder of TensorFlow checkpoints, or by its checkpoint file");
+    return NULL;
+}
+
+/* Whether a folder has what a sharded save leaves that did not come to its end. */
+static bool is_interrupted(const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *temp = strstr(names[i], "_temp");
@@ -214,3 +228,21 @@ bool heft_locate_is_interrupted(const char *const *names, size_t n)
     }
     return false;
 }
+
+static bool refuse_folder(const struct heft_folder *folder, struct heft_error *err)
+{
+    if (!is_interrupted(folder->names, folder->n))
+        return false;
+    heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+              "a sharded save to this folder was interrupted: its parts are in a folder "
+              "\"…_temp…\", which TensorFlow merges at the end, and no .index names them");
+    return true;
+}
+
+const struct heft_locator heft_tf_locator = {
+    .follow_path = follow_path,
+    .find_step = find_step,
+    .find_step_folder = find_step_folder,
+    .related_to = related_to,
+    .refuse_folder = refuse_folder,
+};

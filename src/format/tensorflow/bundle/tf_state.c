@@ -8,9 +8,9 @@
  *
  * Paths are relative to the directory of the file, or absolute. Absolute paths are often stale: their
  * last component is looked up beside the file. */
-#include "core/locate.h"
 #include "core/registry.h"
 #include "core/tree.h"
+#include "format/tensorflow/bundle/tf_locate.h"
 #include "wire/proto.h"
 
 #define MOST_BYTES (UINT64_C(16) << 20)
@@ -108,7 +108,7 @@ static const char *look_for(const struct reader *r, struct heft_str name, bool *
     const char *path =
         heft_arena_printf(&r->model->mem, r->err, "%.*s%.*s", folder, here, (int)name.n, name.p);
 
-    path = path ? heft_locate_prefix(path, &r->model->mem, r->err) : NULL;
+    path = path ? heft_tf_locate_prefix(path, &r->model->mem, r->err) : NULL;
     *found = path && heft_path_kind(path) == HEFT_PATH_FILE;
     return path ? path + folder : NULL;
 }
@@ -221,10 +221,16 @@ static int probe(const struct heft_probe *sample)
     return 0;
 }
 
+static const struct heft_file_name names[] = {
+    {"checkpoint", .rank = HEFT_FILE_LATEST, .kind = HEFT_NAME_WHOLE},
+    {0},
+};
+
 extern const struct heft_format heft_format_tf_state;
 const struct heft_format heft_format_tf_state = {
     .name = "tf-checkpoint",
     .summary = "file `checkpoint` in a directory of TensorFlow checkpoints: opens the latest",
+    .names = names,
     .probe = probe,
     .open = open_state,
 };

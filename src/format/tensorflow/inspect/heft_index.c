@@ -1,7 +1,6 @@
 /* heft_index.c: public API: the walk through the index of a TensorFlow checkpoint. tf_tell.c formats the entries. */
 #include "base/require_arg.h"
 #include "api/checkpoint.h"
-#include "core/locate.h"
 #include "core/registry.h"
 #include "format/tensorflow/bundle/tf_tell.h"
 #include "heft/heft.h"
@@ -49,12 +48,10 @@ static const char *follow(struct walk *w, const char *path, const struct heft_op
 static const char *find_table(struct walk *w, const char *given,
                               const struct heft_open_options *options, struct heft_error *err)
 {
-    struct heft_located located;
-    const char *path;
+    const char *path = heft_checkpoint_locate(given, options, &w->mem, err);
 
-    if (!heft_locate(given, options ? options->step : NULL, &w->mem, &located, err))
+    if (!path)
         return NULL;
-    path = located.paths[0];
     return leads_on(path + heft_path_folder(path)) ? follow(w, path, options, err) : path;
 }
 

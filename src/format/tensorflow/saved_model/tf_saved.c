@@ -133,18 +133,40 @@ static bool open_graph(struct heft_model *model, uint32_t source, struct heft_er
 
 /* ---- the formats ---- */
 
+static const struct heft_not_written not_written[] = {
+    {"saved-model", "a SavedModel is not made of weights alone; option into writes a copy of "
+                    "one with them"},
+    {0},
+};
+
 const struct heft_format heft_format_saved_model = {
     .name = "saved-model",
     .summary = "TensorFlow's SavedModel: graphs, signatures, variables",
+    .not_written = not_written,
+    .locator = &heft_tf_saved_locator,
     .probe = probe_saved,
     .open = open_saved,
     .verify = heft_tf_restore_verify,
     .has_messages = true,
 };
 
+static const struct heft_file_name graph_names[] = {
+    {".pb", .rank = HEFT_FILE_DATA},
+    {".pbtxt", .rank = HEFT_FILE_TEXT},
+    {0},
+};
+
+static const struct heft_not_written graph_not_written[] = {
+    {"pb", "a graph or a SavedModel is not made of weights alone; option into writes a copy of "
+           "a SavedModel with them"},
+    {0},
+};
+
 const struct heft_format heft_format_tf_graph = {
     .name = "tf-graph",
     .summary = "a graph of TensorFlow by itself: a frozen GraphDef, a MetaGraphDef",
+    .names = graph_names,
+    .not_written = graph_not_written,
     .probe = probe_graph,
     .open = open_graph,
     .verify = heft_tf_restore_verify,

@@ -44,4 +44,8 @@ HEFT_CHECKED bool heft_tf_constants(struct heft_tf_saving *s);
 /* tf_saved_claims.c: claims each range of the document. */
 HEFT_CHECKED bool heft_tf_saved_claims(struct heft_tf_saving *s);
 
+/* ---- tf_saved_locate.c ---- */
+
+extern const struct heft_locator heft_tf_saved_locator;
+
 #endif

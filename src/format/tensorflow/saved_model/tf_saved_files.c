@@ -1,5 +1,5 @@
 /* tf_saved_files.c: the files beside a saved_model.pb: variables, assets, fingerprint, warm-up requests. All may be missing; tf_saved_lacks.c judges whether the graph needs variables. */
-#include "core/locate.h"
+#include "format/tensorflow/bundle/tf_locate.h"
 #include "format/tensorflow/saved_model/tf_saved.h"
 #include "wire/sstable.h"
 
@@ -94,7 +94,7 @@ bool heft_tf_saved_find_checkpoint(struct heft_tf_saving *s)
         s->checkpoint = file + folder;
         return true;
     }
-    file = heft_locate_prefix(prefix, mem, s->err);
+    file = heft_tf_locate_prefix(prefix, mem, s->err);
     return file && take_v1(s, file, folder);
 }
 

@@ -1,13 +1,11 @@
-/* locate_saved.c: TensorFlow's SavedModels: a folder with a saved_model.…, or the folder of a model
+/* tf_saved_locate.c: TensorFlow's SavedModels: a folder with a saved_model.…, or the folder of a model
  * whose versions are folders called by numbers, as serving has them: the highest. */
-#include "core/locate.h"
-
-#include "io/source.h"
+#include "format/tensorflow/saved_model/tf_saved.h"
 
 /* In the order in which TensorFlow looks; the last is refused, but said what it is. */
 static const char *const documents[] = {"saved_model.pb", "saved_model.pbtxt", "saved_model.cpb"};
 
-const char *heft_locate_document(const char *const *names, size_t n)
+static const char *find_document(const char *const *names, size_t n)
 {
     for (size_t k = 0; k < HEFT_COUNT(documents); k++)
         for (size_t i = 0; i < n; i++)
@@ -34,7 +32,7 @@ static const char *inside(const char *folder, const char *version, struct heft_a
     if (!path || heft_path_kind(path) != HEFT_PATH_DIR)
         return NULL;
     if (heft_path_list(path, mem, &names, &n, &ignored))
-        document = heft_locate_document(names, n);
+        document = find_document(names, n);
     return document ? heft_arena_printf(mem, err, "%s/%s", version, document) : NULL;
 }
 
@@ -50,20 +48,30 @@ static bool is_higher(const char *a, const char *b)
     return n != m ? n > m : strcmp(a, b) > 0;
 }
 
-const char *heft_locate_version(const char *folder, const char *const *names, size_t n,
-                                struct heft_arena *mem, size_t *versions, struct heft_error *err)
+/* The highest of the versions. */
+static const char *find_version(const struct heft_folder *folder, struct heft_arena *mem,
+                                const char **note, struct heft_error *err)
 {
     const char *found = NULL, *version = NULL;
+    size_t versions = 0;
 
-    *versions = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *const name = is_number(names[i]) ? inside(folder, names[i], mem, err) : NULL;
+    for (size_t i = 0; i < folder->n; i++) {
+        const char *const number = folder->names[i];
+        const char *const name = is_number(number) ? inside(folder->path, number, mem, err) : NULL;
 
-        *versions += name != NULL;
-        if (name && (!found || is_higher(names[i], version))) {
+        versions += name != NULL;
+        if (name && (!found || is_higher(number, version))) {
             found = name;
-            version = names[i];
+            version = number;
         }
     }
+    if (versions > 1)
+        *note = heft_arena_printf(mem, err, "%s is opened, the highest of %zu versions", found,
+                                  versions);
     return found;
 }
+
+const struct heft_locator heft_tf_saved_locator = {
+    .find_document = find_document,
+    .find_below = find_version,
+};

@@ -7,8 +7,8 @@
  * Every tensor consists of slices; an ordinary tensor has one slice that covers it. The values of a
  * TensorProto are in the field of its dtype. Values stored as raw bytes are read from the file, others
  * are decoded while opening (tf_v1_values.c). */
-#include "core/locate.h"
 #include "core/registry.h"
+#include "format/tensorflow/bundle/tf_locate.h"
 #include "format/tensorflow/v1/tf_v1.h"
 #include "wire/proto.h"
 
@@ -285,7 +285,7 @@ static bool read_siblings(struct heft_tf_v1 *r)
 {
     const char *path = r->b.model->sources[r->b.source].path;
     const char *mine = path + heft_path_folder(path), *of = mine + strlen(mine);
-    const uint64_t n = heft_locate_shards(mine);
+    const uint64_t n = heft_tf_locate_shards(mine);
 
     while (of[-1] != '-')
         of--;
@@ -312,7 +312,7 @@ static bool read_all(struct heft_tf_v1 *r)
 {
     const char *path = r->b.model->sources[r->b.source].path;
 
-    if (!(heft_locate_shards(path) > 0 ? read_siblings(r) : read_file(r, r->b.source)))
+    if (!(heft_tf_locate_shards(path) > 0 ? read_siblings(r) : read_file(r, r->b.source)))
         return false;
     for (size_t i = 0; i < r->n; i++)
         if (!add_tensor(r, &r->tensors[i]))

@@ -353,10 +353,13 @@ static bool holds(enum heft_dtype dtype)
 
 static const char *const extensions[] = {"index", NULL};
 
+static const char *const synonyms[] = {"tensorflow", "bundle", NULL};
+
 extern const struct heft_format heft_format_tf;
 const struct heft_format heft_format_tf = {
     .name = "tf",
     .summary = "TensorFlow tensor bundle (PREFIX.index, PREFIX.data-…; written only)",
+    .synonyms = synonyms,
     .plan_set = plan_set,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32C,

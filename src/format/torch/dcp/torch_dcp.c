@@ -387,9 +387,15 @@ static bool open_dcp(struct heft_model *model, uint32_t source, struct heft_erro
     return ok;
 }
 
+static const struct heft_file_name names[] = {
+    {".metadata", .rank = HEFT_FILE_MANIFEST, .kind = HEFT_NAME_WHOLE},
+    {0},
+};
+
 const struct heft_format heft_format_torch_dcp = {
     .name = "torch-dcp",
     .summary = "PyTorch distributed checkpoints: folders of .metadata and .distcp files",
+    .names = names,
     .probe = probe_dcp,
     .open = open_dcp,
 };

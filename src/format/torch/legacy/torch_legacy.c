@@ -54,9 +54,12 @@ static bool open_legacy(struct heft_model *model, uint32_t source, struct heft_e
 
 static const char *const extensions[] = {"pth", NULL};
 
+static const char *const synonyms[] = {"legacy", NULL};
+
 const struct heft_format heft_format_torch_legacy = {
     .name = "torch-legacy",
     .summary = "PyTorch checkpoints of torch.save before 1.6 (stream)",
+    .synonyms = synonyms,
     .probe = probe_legacy,
     .open = open_legacy,
     .plan = heft_torch_legacy_plan,

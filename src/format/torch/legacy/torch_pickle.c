@@ -94,9 +94,25 @@ static bool open_pickle(struct heft_model *model, uint32_t source, struct heft_e
     return ok;
 }
 
+#define NOT_WRITTEN "plain pickles are only read; write torch, which torch.load reads"
+
+static const struct heft_file_name names[] = {
+    {".pkl", .rank = HEFT_FILE_DATA},
+    {".pickle", .rank = HEFT_FILE_DATA},
+    {0},
+};
+
+static const struct heft_not_written not_written[] = {
+    {"pkl", NOT_WRITTEN},
+    {"pickle", NOT_WRITTEN},
+    {0},
+};
+
 const struct heft_format heft_format_pickle = {
     .name = "pickle",
     .summary = "plain pickles (pickle.dump of a state dict, of arrays, of anything)",
+    .names = names,
+    .not_written = not_written,
     .probe = probe_pickle,
     .open = open_pickle,
 };

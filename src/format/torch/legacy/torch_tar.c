@@ -678,9 +678,22 @@ static bool open_tar(struct heft_model *model, uint32_t source, struct heft_erro
     return ok;
 }
 
+static const struct heft_file_name names[] = {
+    {".tar", .rank = HEFT_FILE_DATA},
+    {0},
+};
+
+static const struct heft_not_written not_written[] = {
+    {"tar", "archives of torch before 0.1.10 are only read; write torch, today's form, "
+            "or torch-legacy, the one before 1.6"},
+    {0},
+};
+
 const struct heft_format heft_format_torch_tar = {
     .name = "torch-tar",
     .summary = "PyTorch checkpoints from before 0.1.10 (a tar)",
+    .names = names,
+    .not_written = not_written,
     .probe = probe_tar,
     .open = open_tar,
 };

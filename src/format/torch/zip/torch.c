@@ -77,9 +77,36 @@ static bool open_torch(struct heft_model *model, uint32_t source, struct heft_er
 
 static const char *const extensions[] = {"pth", "pt", "bin", "ckpt", NULL};
 
+static const char *const synonyms[] = {"pt", "pth", "bin", "ckpt", "pytorch", NULL};
+
+/* Of all kinds of files that torch.save has written. */
+static const struct heft_file_name names[] = {
+    {".bin", .rank = HEFT_FILE_WEIGHTS, .order = 1, .is_form = true},
+    {".pth", .rank = HEFT_FILE_WEIGHTS, .order = 2, .is_form = true},
+    {".pt", .rank = HEFT_FILE_WEIGHTS, .order = 3, .is_form = true},
+    {".ckpt", .rank = HEFT_FILE_WEIGHTS, .order = 4},
+    {0},
+};
+
+/* Of a folder of DeepSpeed without a file that is known. */
+static bool refuse_deepspeed(const struct heft_folder *folder, struct heft_error *err)
+{
+    if (!heft_folder_has(folder, "latest"))
+        return false;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
+              "heft does not put together; it reads the .pt files one by one");
+    return true;
+}
+
+static const struct heft_locator locator = {.refuse_folder = refuse_deepspeed};
+
 const struct heft_format heft_format_torch = {
     .name = "torch",
     .summary = "PyTorch checkpoints of torch.save (zip, since 1.6)",
+    .synonyms = synonyms,
+    .names = names,
+    .locator = &locator,
     .probe = probe_zip,
     .open = open_torch,
     .verify = heft_torch_verify,

@@ -463,9 +463,15 @@ static bool open_export(struct heft_model *model, uint32_t source, struct heft_e
     return ok;
 }
 
+static const struct heft_file_name names[] = {
+    {".pt2", .rank = HEFT_FILE_WEIGHTS, .order = 12},
+    {0},
+};
+
 const struct heft_format heft_format_torch_export = {
     .name = "torch-export",
     .summary = "torch.export archives (.pt2): weights and constants",
+    .names = names,
     .probe = probe_export,
     .open = open_export,
     .verify = heft_torch_verify,

@@ -314,9 +314,15 @@ static bool open_script(struct heft_model *model, uint32_t source, struct heft_e
     return ok;
 }
 
+static const struct heft_file_name names[] = {
+    {".ptl", .rank = HEFT_FILE_WEIGHTS, .order = 13},
+    {0},
+};
+
 const struct heft_format heft_format_torchscript = {
     .name = "torchscript",
     .summary = "TorchScript archives of torch.jit.save, also for mobile (.ptl)",
+    .names = names,
     .probe = probe_script,
     .open = open_script,
     .verify = heft_torch_verify,

@@ -1,0 +1,139 @@
+/* folders.c: names in folders of checkpoints that several formats share: the stems of Hugging Face's
+ * libraries, what training writes beside a model, the cache of huggingface_hub. */
+#include "format/folders.h"
+
+#include "base/text.h"
+
+enum { LONGEST_REF = 200 }; /* bytes of refs/main */
+
+/* As transformers, diffusers and peft look for them. */
+static const char *const stems[] = {"model",
+                                    "pytorch_model",
+                                    "diffusion_pytorch_model",
+                                    "adapter_model",
+                                    "consolidated",
+                                    "tf_model",
+                                    NULL};
+
+/* What training writes beside a model, and what is no model. */
+static const char *const companions[] = {
+    "training_args.*",
+    "optimizer*",
+    "scheduler*",
+    "lr_scheduler*",
+    "scaler*",
+    "rng_state*",
+    "random_states*",
+    "sampler*",
+    "*optim_states.pt",
+    "custom_checkpoint_*",
+    "trainer_state*",
+    "keras_metadata.pb",
+    "fingerprint.pb",
+    "graph.pbtxt",
+    "tokenizer*",
+    "vocab*",
+    "preprocessor*",
+    "tfhub_module.pb",
+    "*label_map.pbtxt",
+    "*_[0-9][0-9][0-9][0-9][0-9].weights.h5", /* the files of Keras' NAME.weights.json */
+    NULL,
+};
+
+/* ---- parts of one model ------------------------------------------------------------------ */
+
+/* Of a model that was split by tensor parallelism: "consolidated.00.pth", "mp_rank_00…". */
+static bool is_parallel(const struct heft_folder *folder)
+{
+    size_t parts = 0;
+
+    for (size_t i = 0; i < folder->n; i++)
+        parts += heft_glob_match(HEFT_STR("consolidated.[0-9][0-9].pth"),
+                                 heft_str_of(folder->names[i])) ||
+                 heft_glob_match(HEFT_STR("*mp_rank_[0-9][0-9]_model_states.pt"),
+                                 heft_str_of(folder->names[i]));
+    return parts > 1;
+}
+
+static bool refuse_parts(const struct heft_folder *folder, struct heft_error *err)
+{
+    if (!is_parallel(folder))
+        return false;
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+              "the folder holds a model that was split by tensor parallelism: each file "
+              "has a part of most tensors; heft does not put them together, but reads "
+              "the files one by one");
+    return true;
+}
+
+/* ---- the hub's cache --------------------------------------------------------------------- */
+
+/* models--ORG--NAME: blobs, refs, snapshots. */
+static bool is_cache(const struct heft_folder *folder)
+{
+    return heft_folder_has(folder, "snapshots") &&
+           (heft_folder_has(folder, "refs") || heft_folder_has(folder, "blobs"));
+}
+
+/* What refs/main says; NULL where it is not there, or says no name. */
+static const char *read_ref(const struct heft_folder *cache, struct heft_arena *mem,
+                            struct heft_error *err)
+{
+    const char *path = heft_folder_join(cache, "refs/main", mem, err);
+    struct heft_error ignored = {0};
+    struct heft_source file;
+    struct heft_bytes text;
+    size_t n = 0;
+
+    if (!path || !heft_source_open_file(&file, path, &ignored))
+        return NULL;
+    if (file.size <= LONGEST_REF && heft_source_fetch(&file, 0, file.size, mem, &text, &ignored))
+        while (n < text.n && text.p[n] > ' ' && text.p[n] != '/' && text.p[n] != '.')
+            n++;
+    heft_source_close(&file);
+    return n ? heft_arena_text(mem, (struct heft_str){(const char *)text.p, n}, err) : NULL;
+}
+
+static bool refuse_snapshots(const struct heft_folder *snapshots, struct heft_error *err)
+{
+    struct heft_buf names = {0};
+
+    if (snapshots->n == 0)
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the folder is of Hugging Face's cache, and holds no snapshot");
+    for (size_t i = 0; i < snapshots->n; i++)
+        heft_list_name(&names, i, heft_str_of(snapshots->names[i]));
+    heft_list_end(&names, snapshots->n);
+    return heft_list_refuse(&names, "the folder is of Hugging Face's cache; snapshots/ holds",
+                            "name one of them", err);
+}
+
+/* A cache means one of its snapshots: that of refs/main, or the only one. */
+static bool enter(struct heft_folder *folder, struct heft_arena *mem, struct heft_error *err)
+{
+    const char *path, *name;
+    struct heft_folder snapshots;
+
+    if (!is_cache(folder))
+        return true;
+    path = heft_folder_join(folder, "snapshots", mem, err);
+    name = read_ref(folder, mem, err);
+    if (!path || err->code == HEFT_NOMEM || !heft_folder_list(&snapshots, path, mem, err))
+        return false;
+    if (!name && snapshots.n == 1)
+        name = snapshots.names[0];
+    if (!name || !heft_folder_has(&snapshots, name))
+        return refuse_snapshots(&snapshots, err);
+    path = heft_folder_join(&snapshots, name, mem, err);
+    return path && heft_folder_list(folder, path, mem, err);
+}
+
+const struct heft_conventions heft_conventions = {
+    .stems = stems,
+    .companions = companions,
+    .expected = "an index.json, .metadata, a saved_model.pb, a TensorFlow checkpoint, or a file "
+                ".safetensors, .bin, .pth, .pt, .ckpt, .h5, .keras, .npz, .npy, .ptd, .pte, .pt2, "
+                ".pb or .pkl",
+    .enter = enter,
+    .refuse_parts = refuse_parts,
+};
