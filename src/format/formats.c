@@ -2,7 +2,7 @@
 #include "format/formats.h"
 
 #include "format/folders.h"
-#include "core/unsupported_signatures.h"
+#include "format/unsupported/unsupported_signatures.h"
 
 extern const struct heft_format heft_format_torch;
 extern const struct heft_format heft_format_torch_dcp;

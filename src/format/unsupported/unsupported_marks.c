@@ -1,6 +1,6 @@
 /* unsupported_marks.c: formats without a magic number, told by the structure of their first 4 KiB: some
  * fields must be of the right kind, and end where they say. */
-#include "core/unsupported_signatures.h"
+#include "format/unsupported/unsupported_signatures.h"
 
 #include "base/endian.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* unsupported_signatures.c: files and folders that are none of ours, and known: what they are, and what to do. The
  * one place for them. A wrong name would be worse than none, so that marks are sure ones: a magic
  * number of four bytes or more, or a structure that was followed. */
-#include "core/unsupported_signatures.h"
+#include "format/unsupported/unsupported_signatures.h"
 
 #include "base/text.h"
 
