@@ -125,7 +125,7 @@ def objects():
 
 
 def constants():
-    """Seen with --constants, or as a graph by itself."""
+    """Seen with --constants, or as a single graph."""
     huge = tensor(3, [2**32], number(7, 1))
     most = tensor(1, [8 << 20], b"\x2d\0\0\x80\x3f")
     for name, graph in {

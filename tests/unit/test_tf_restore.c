@@ -110,11 +110,12 @@ static void it_is_refused(void **state)
     (void)state;
     refuse(GOLDEN "sliced", NULL, HEFT_USAGE, "several metagraphs");
     refuse(GOLDEN "sliced", "gpu", HEFT_USAGE,
-           "no metagraph has just these tags, there are: serve");
+           "no metagraph has exactly these tags, there are: serve");
     refuse(GOLDEN "sliced", "", HEFT_USAGE, "no metagraph");
     refuse(GOLDEN "sliced", "serve,gpu,tpu", HEFT_USAGE, "no metagraph");
-    refuse(REJECT "calls-itself", NULL, HEFT_MALFORMED, "more than 64 deep");
-    refuse("tests/golden/tf-bundle/partitioned", NULL, HEFT_UNSUPPORTED, "has no way of restoring");
+    refuse(REJECT "calls-itself", NULL, HEFT_MALFORMED, "deeper than 64");
+    refuse("tests/golden/tf-bundle/partitioned", NULL, HEFT_UNSUPPORTED,
+           "does not restore a checkpoint");
 }
 
 /* Each of the first allocations fails once: an error, and nothing is lost. */
@@ -167,7 +168,7 @@ static void writers_are_told(void **state)
     assert_int_equal(err.code, HEFT_MISMATCH);
     assert_false(heft_tf_restore_fits(&wants, HEFT_STR("rows"), HEFT_F32, 1, whole, &err));
     assert_false(heft_tf_restore_fits(&wants, HEFT_STR("rows"), HEFT_F16, 2, whole, &err));
-    assert_non_null(strstr(err.text, "\"rows\" is F16, the model restores it as F32"));
+    assert_non_null(strstr(err.text, "\"rows\" is F16, the model expects F32"));
     heft_tf_wants_release(&wants);
     heft_close(c);
 }

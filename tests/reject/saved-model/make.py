@@ -72,15 +72,15 @@ sample("group-ends-alone", GOOD + b"\x7c", "malformed", "*", "the end of a group
 sample("group-does-not-end", GOOD + b"\x7b\x08\x01", "malformed", "*", "ends within a group")
 sample("schema-version-2", saved(meta(), version=2), "unsupported", "0x0", "schema version 2")
 sample("no-meta-graphs", "saved_model_schema_version: 1\n", "malformed", "0x0",
-       "a SavedModel without a meta graph")
+       "the SavedModel has no metagraph")
 sample("node-without-a-name", saved(meta(graph=field(1, field(2, b"NoOp")))), "malformed", "*",
        "a node without a name")
 sample("function-without-a-name", saved(meta(graph=NOOP + field(2, field(1, field(3, field(1, b"a")
-       + field(2, b"b")))))), "malformed", "*", "a function without a name")
+       + field(2, b"b")))))), "malformed", "*", "the function has no name")
 sample("shape-of-rank-255", saved(meta(field(5, attr(b"k", field(1, attr(b"x", field(3,
        field(2, b"") * 255))))))), "malformed", "*", "more than 254 dimensions")
 sample("same-tags-twice", saved(meta(tags=(b"a", b"b")), meta(tags=(b"b", b"a"))), "finding", "*",
-       "two meta graphs have the same tags")
+       "two metagraphs have the same tags")
 
 # ---- functions, constants ----
 def function(name, calls):

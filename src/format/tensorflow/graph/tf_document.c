@@ -133,7 +133,8 @@ static struct heft_tf_graph *add_graph(struct heft_tf_saved *saved, uint64_t whe
                                        struct heft_error *err)
 {
     if (saved->n_graphs == HEFT_TF_MOST_GRAPHS) {
-        heft_fail(err, HEFT_LIMIT, where, "more than %d meta graphs", HEFT_TF_MOST_GRAPHS);
+        heft_fail(err, HEFT_LIMIT, where, "the file has more than %d metagraphs",
+                  HEFT_TF_MOST_GRAPHS);
         return NULL;
     }
     if (!heft_grow(&saved->graphs, &saved->cap_graphs, saved->n_graphs, 1, sizeof *saved->graphs,
@@ -163,10 +164,10 @@ static bool read_saved(struct heft_tf_saved *saved, struct heft_proto *p, struct
     if (p->failed)
         return false;
     if (saved->n_graphs == 0)
-        return heft_fail(p->err, HEFT_MALFORMED, 0, "a SavedModel without a meta graph");
+        return heft_fail(p->err, HEFT_MALFORMED, 0, "the SavedModel has no metagraph");
     if (saved->schema_version != 0 && saved->schema_version != 1)
         return heft_fail(p->err, HEFT_UNSUPPORTED, 0,
-                         "a SavedModel of schema version %" PRId64 ", known are 0 and 1",
+                         "unknown SavedModel schema version %" PRId64 ", expected 0 or 1",
                          saved->schema_version);
     return true;
 }
@@ -206,8 +207,7 @@ static bool judge(struct heft_tf_saved *saved, const struct heft_source *src,
     if (!ok || saved->form.kind != HEFT_TF_UNKNOWN)
         return ok;
     return heft_fail(err, HEFT_MALFORMED, 0,
-                     "this is neither a SavedModel nor a graph of TensorFlow, in binary or text "
-                     "form");
+                     "not a SavedModel or TensorFlow graph, neither in binary nor in text form");
 }
 
 bool heft_tf_saved_read(struct heft_tf_saved *saved, const struct heft_source *src,

@@ -33,8 +33,7 @@ enum { FUNCTION_NODE_TAG = FUNCTION_NODE << 3 | HEFT_PROTO_LEN };
 
 /* ---- what it is made of ---- */
 
-static const char *const meta_parts[] = {[META_INFO] =
-                                             "what the meta graph is: tags, versions, ops",
+static const char *const meta_parts[] = {[META_INFO] = "metagraph information: tags, versions, ops",
                                          [META_GRAPH] = "graph",
                                          [META_SAVER] = "saver",
                                          [META_COLLECTION] = "collections",
@@ -91,7 +90,7 @@ static bool add_word(struct heft_tf_graph *g, struct heft_str text, uint64_t whe
     uint32_t found;
 
     if (g->n_words == HEFT_TF_NONE)
-        return heft_fail(err, HEFT_LIMIT, where, "too many ops");
+        return heft_fail(err, HEFT_LIMIT, where, "the graph has too many ops");
     if (!heft_grow(&g->words, &g->cap_words, g->n_words, 1, sizeof *g->words, err))
         return false;
     *out = (uint32_t)g->n_words;
@@ -168,7 +167,7 @@ static bool read_node(struct heft_tf_graph *g, struct heft_proto *p,
     if (!ok || p->failed)
         return false;
     if (node->name.n == 0 || node->op == HEFT_TF_NONE)
-        return heft_fail(p->err, HEFT_MALFORMED, where, "a node without a name or an op");
+        return heft_fail(p->err, HEFT_MALFORMED, where, "the node has no name or no op");
     node->at = (struct heft_tf_range){p->off, p->len};
     return true;
 }
@@ -183,7 +182,7 @@ struct nodes {
 static bool make_room(struct nodes *nodes, uint64_t where, struct heft_error *err)
 {
     if (*nodes->n >= HEFT_TF_NONE)
-        return heft_fail(err, HEFT_LIMIT, where, "more nodes than can be counted");
+        return heft_fail(err, HEFT_LIMIT, where, "the graph has too many nodes");
     return heft_grow(nodes->list, nodes->cap, *nodes->n, 1, sizeof **nodes->list, err);
 }
 
@@ -280,7 +279,7 @@ static bool read_function(struct heft_tf_graph *g, struct heft_proto *p)
     if (!ok || p->failed)
         return false;
     if (f.name.n == 0)
-        return heft_fail(p->err, HEFT_MALFORMED, where, "a function without a name");
+        return heft_fail(p->err, HEFT_MALFORMED, where, "the function has no name");
     f.n = (uint32_t)g->n_inner - f.first;
     f.at = (struct heft_tf_range){p->off, p->len};
     if (!heft_grow(&g->functions, &g->cap_functions, g->n_functions, 1, sizeof f, p->err))
@@ -329,7 +328,8 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
         !heft_tf_text(p, g->mem, &tag))
         return false;
     if (g->n_tags == HEFT_TF_MOST_TAGS)
-        return heft_fail(p->err, HEFT_LIMIT, p->where, "more than %d tags", HEFT_TF_MOST_TAGS);
+        return heft_fail(p->err, HEFT_LIMIT, p->where, "the metagraph has more than %d tags",
+                         HEFT_TF_MOST_TAGS);
     for (size_t i = 0; i < g->n_tags; i++)
         if (heft_str_eq(g->tags[i], tag))
             return true;
@@ -341,7 +341,7 @@ static bool add_tag(struct heft_tf_graph *g, struct heft_proto *p)
 static bool read_version(struct heft_tf_graph *g, struct heft_proto *p, struct heft_str *out)
 {
     if (++g->n_versions > MOST_VERSIONS)
-        return heft_fail(p->err, HEFT_LIMIT, p->where, "versions that come more than %d times",
+        return heft_fail(p->err, HEFT_LIMIT, p->where, "the version is given more than %d times",
                          MOST_VERSIONS);
     return heft_tf_text(p, g->mem, out);
 }
@@ -448,7 +448,7 @@ void heft_tf_graph_release(struct heft_tf_graph *g)
 
 static bool twice(const char *what, struct heft_str name, uint64_t where, struct heft_error *err)
 {
-    return heft_fail(err, HEFT_MALFORMED, where, "two %s are called \"%.*s\"", what,
+    return heft_fail(err, HEFT_MALFORMED, where, "duplicate name of %s: \"%.*s\"", what,
                      (int)heft_min_u64(name.n, 100), name.p);
 }
 

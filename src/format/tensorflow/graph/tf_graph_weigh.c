@@ -41,7 +41,7 @@ bool heft_tf_graph_weigh(const struct heft_tf_graph *g, uint64_t where, struct h
     if (g->mem->total - g->begin + g->texts.total + arrays(g) <= most)
         return true;
     return heft_fail(err, HEFT_LIMIT, where,
-                     "what it says would take more than %" PRIu64
-                     " MiB to list, allowed for a file of its size",
+                     "listing the graph needs more than %" PRIu64
+                     " MiB, the limit for a file of this size",
                      most >> 20);
 }

@@ -287,7 +287,7 @@ static bool asset_in(struct heft_tf_graph *g, const struct any_value *value, str
     if (!g->doc->is_text)
         return asset_at(g, g->doc, value->off, value->len, err);
     if (value->bytes > MOST_ASSET)
-        return heft_fail(err, HEFT_LIMIT, value->off, "an asset's description of %" PRIu64 " bytes",
+        return heft_fail(err, HEFT_LIMIT, value->off, "the asset description has %" PRIu64 " bytes",
                          value->bytes);
     copy = heft_arena_alloc(g->mem, (size_t)value->bytes, err);
     if (!copy || !heft_proto_copy(g->doc, value->off, value->len, copy, (size_t)value->bytes, err))

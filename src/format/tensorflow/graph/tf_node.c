@@ -61,8 +61,8 @@ bool heft_tf_shape_read(struct heft_proto *p, struct heft_arena *mem, struct hef
         if (number == SHAPE_UNKNOWN)
             out->unknown_rank = p->u64;
         else if (number == SHAPE_DIM && rank == MOST_RANK)
-            return heft_fail(p->err, HEFT_MALFORMED, p->where, "a shape of more than %d dimensions",
-                             MOST_RANK);
+            return heft_fail(p->err, HEFT_MALFORMED, p->where,
+                             "the shape has more than %d dimensions", MOST_RANK);
         else
             ok = number == SHAPE_DIM ? read_dim(p, &dims[rank++]) : heft_proto_pass(p);
     }

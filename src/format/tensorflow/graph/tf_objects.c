@@ -38,7 +38,7 @@ static bool read_object(struct heft_tf_graph *g, struct heft_proto *p)
     bool ok = true;
 
     if (g->n_children > INT32_MAX || g->n_objects > INT32_MAX)
-        return heft_fail(p->err, HEFT_LIMIT, p->where, "more objects than can be numbered");
+        return heft_fail(p->err, HEFT_LIMIT, p->where, "the object graph has too many objects");
     while (ok && (number = heft_proto_pull(p))) {
         if (is_kind(number))
             object.kind = (uint8_t)number;

@@ -79,16 +79,16 @@ bool heft_tf_tensor_count(const struct heft_tf_tensor *tensor, uint64_t where, u
 
     *count = 1;
     if (tensor->shape.unknown_rank)
-        return heft_fail(err, HEFT_MALFORMED, where, "a tensor of unknown rank");
+        return heft_fail(err, HEFT_MALFORMED, where, "the tensor has unknown rank");
     for (uint32_t i = 0; i < tensor->shape.rank; i++) {
         const int64_t dim = tensor->shape.dims[i];
 
         if (dim < 0)
-            return heft_fail(err, HEFT_MALFORMED, where, "a tensor with the dimension %" PRId64,
-                             dim);
+            return heft_fail(err, HEFT_MALFORMED, where,
+                             "the tensor has the invalid dimension %" PRId64, dim);
         is_empty |= dim == 0;
         if (dim && (!heft_mul(*count, (uint64_t)dim, count) || *count > INT64_MAX))
-            return heft_fail(err, HEFT_MALFORMED, where, "a tensor of more than 2^63 elements");
+            return heft_fail(err, HEFT_MALFORMED, where, "the tensor has more than 2^63 elements");
     }
     if (is_empty)
         *count = 0;
@@ -182,12 +182,12 @@ static bool split_content(const struct heft_proto_doc *doc, const struct heft_tf
             return false;
         if (!heft_add(total, length, &total) || total > tensor->bytes)
             return heft_fail(err, HEFT_MALFORMED, tensor->content.off,
-                             "strings that are longer than the bytes that hold them");
+                             "the string lengths exceed the content");
         out[i].n = (size_t)length;
     }
     if (total != heft_cur_left(&cur))
         return heft_fail(err, HEFT_MALFORMED, tensor->content.off,
-                         "%zu strings of %" PRIu64 " bytes in all where %zu are there", n, total,
+                         "%zu strings need %" PRIu64 " bytes, %zu are present", n, total,
                          heft_cur_left(&cur));
     for (size_t i = 0; i < n; i++)
         out[i].p = (const char *)heft_cur_take(&cur, out[i].n).p;

@@ -79,8 +79,7 @@ static bool add_met(struct heft_restore *r, const struct heft_row *row,
     }
     for (; low < parts->n && parts->list[low].first < end; low++) {
         if (r->looks++ == MOST_LOOKS)
-            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "more slices of more parts than any model has");
+            return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "too many slices and parts");
         if (meets(row, &parts->list[low], slice) && !add_piece(r, low, err))
             return false;
     }
@@ -144,9 +143,9 @@ static bool judge(struct heft_restore *r, struct heft_error *err)
 static bool check_kind(const struct heft_restore *r, struct heft_error *err)
 {
     return r->saved.form.kind != HEFT_TF_GRAPH_DEF ||
-           heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "a GraphDef has no way of restoring: that is of SavedModels, and of .meta "
-                     "files");
+           heft_fail(
+               err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+               "a GraphDef does not restore a checkpoint: only a SavedModel or a .meta file does");
 }
 
 /* The file PREFIX.meta beside PREFIX.index, which holds the graph of that checkpoint; NULL if absent. */
@@ -177,11 +176,10 @@ static bool refuse_kind(struct heft_restore *r, struct heft_error *err)
         *err = found;
         return false;
     }
-    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "a %s file has no way of restoring: that is of SavedModels, and of .meta "
-                     "files%s%s",
-                     r->c->model.format, meta ? "; the graph of this one is in " : "",
-                     meta ? meta : "");
+    return heft_fail(
+        err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+        "a %s file does not restore a checkpoint: only a SavedModel or a .meta file does%s%s",
+        r->c->model.format, meta ? "; the graph of this one is in " : "", meta ? meta : "");
 }
 
 static bool open_walk(struct heft_restore *r, const char *tags, struct heft_error *err)
@@ -193,8 +191,9 @@ static bool open_walk(struct heft_restore *r, const char *tags, struct heft_erro
     if (source == HEFT_NONE)
         return refuse_kind(r, err);
     if (model->object_names)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "variables are restored from keys: open it with those names of tensors");
+        return heft_fail(
+            err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "variables are restored from keys: open the checkpoint with keys as names");
     return (heft_tf_saved_read(&r->saved, &model->sources[source].source, &r->mem, err) &&
             check_kind(r, err) && heft_tf_restore_choose(&r->saved, tags, &number, err) &&
             heft_tf_restore_open(&r->walk, model, source, &r->saved, number, err) &&

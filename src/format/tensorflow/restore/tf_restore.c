@@ -63,7 +63,7 @@ static bool tell_assets(struct heft_tf_restore *r)
         const struct heft_tf_asset *const a = &r->graph->assets[i];
 
         if (!tell(r, HEFT_RESTORE_ASSET, a->tensor, place_of(r, a->tensor),
-                  heft_tf_restore_text(r, "gets the path of assets/%.*s", (int)a->filename.n,
+                  heft_tf_restore_text(r, "receives the path of assets/%.*s", (int)a->filename.n,
                                        a->filename.p)))
             return false;
     }
@@ -108,15 +108,15 @@ static bool tell_restoring(struct heft_tf_restore *r)
         return false;
     if (!saver->present || saver->restore_op.n == 0)
         return tell(r, HEFT_RESTORE_RUN, HEFT_STR(""), HEFT_NO_OFFSET,
-                    "nothing is restored: it has no saver");
+                    "nothing is restored: no saver");
     if (!heft_tf_restore_has_checkpoint(r))
         return tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
-                    heft_tf_restore_text(r, "would be run, were there a %s.index", prefix));
+                    heft_tf_restore_text(r, "would run if %s.index existed", prefix));
     return tell(r, HEFT_RESTORE_FEED, saver->filename_tensor, place_of(r, saver->filename_tensor),
-                heft_tf_restore_text(r, "gets the path of %s: filename_tensor_name of saver_def",
-                                     prefix)) &&
+                heft_tf_restore_text(
+                    r, "receives the path of %s: filename_tensor_name of saver_def", prefix)) &&
            tell(r, HEFT_RESTORE_RUN, saver->restore_op, place_of(r, saver->restore_op),
-                "is run: restore_op_name of saver_def");
+                "runs: restore_op_name of saver_def");
 }
 
 /* ---- the init op ---- */
@@ -141,14 +141,12 @@ static bool tell_collection(struct heft_tf_restore *r, const struct heft_tf_coll
 
     if (collection->kind != HEFT_TF_NODE_LIST || collection->count != 1)
         return heft_tf_restore_find(r, HEFT_FINDING, collection->at.off,
-                                    "the collection %.*s has %" PRIu64
-                                    " entries, wanted is one node",
+                                    "collection %.*s has %" PRIu64 " entries, expected one node",
                                     (int)collection->name.n, collection->name.p, collection->count);
     if (!heft_tf_collection_each(r->graph, collection, take_single, &single, r->err))
         return false;
-    return tell(
-        r, HEFT_RESTORE_INIT, single.text, place_of(r, single.text),
-        heft_tf_restore_text(r, "is run: %.*s", (int)collection->name.n, collection->name.p));
+    return tell(r, HEFT_RESTORE_INIT, single.text, place_of(r, single.text),
+                heft_tf_restore_text(r, "runs: %.*s", (int)collection->name.n, collection->name.p));
 }
 
 /* The op of the signature __saved_model_init_op; NULL if absent. */
@@ -185,10 +183,11 @@ static bool tell_init(struct heft_tf_restore *r)
 
     if (init)
         return tell(r, HEFT_RESTORE_INIT, init->tensor, place_of(r, init->tensor),
-                    "is run: " INIT_SIGNATURE);
+                    "runs: " INIT_SIGNATURE);
     if (has_signature)
         return heft_tf_restore_find(r, HEFT_FINDING, r->graph->at.off,
-                                    "the signature " INIT_SIGNATURE " has no output of that name");
+                                    "the signature " INIT_SIGNATURE
+                                    " has no output with that name");
     collection = collection_of(r, MAIN_OP);
     if (!collection)
         collection = collection_of(r, LEGACY_INIT_OP);
@@ -310,9 +309,9 @@ bool heft_tf_restore_choose(const struct heft_tf_saved *saved, const char *tags,
     *number = 0;
     if (!tags)
         return saved->n_graphs == 1 ||
-               list_them(saved, "several metagraphs, one is to be chosen by its tags", err);
+               list_them(saved, "several metagraphs: choose one by its tags", err);
     for (; *number < saved->n_graphs; ++*number)
         if (has_tags(&saved->graphs[*number], heft_str_of(tags)))
             return true;
-    return list_them(saved, "no metagraph has just these tags", err);
+    return list_them(saved, "no metagraph has exactly these tags", err);
 }

@@ -62,10 +62,10 @@ static bool judge_spec(struct heft_tf_restore *r, const struct heft_tf_read *rea
     if (spec.rank == row->rank &&
         memcmp(spec.shape, row->shape, spec.rank * sizeof *spec.shape) == 0)
         return true;
-    return heft_tf_restore_find(r, HEFT_FINDING, read->where,
-                                "%.*s reads a slice of %.*s as %s, it is %s", TEXT(read->node),
-                                TEXT(name->key), shape_text(spec.rank, spec.shape).p,
-                                shape_text(row->rank, row->shape).p);
+    return heft_tf_restore_find(
+        r, HEFT_FINDING, read->where, "%.*s reads a slice of %.*s as %s, the tensor is %s",
+        TEXT(read->node), TEXT(name->key), shape_text(spec.rank, spec.shape).p,
+        shape_text(row->rank, row->shape).p);
 }
 
 static bool is_unreadable(const struct heft_model *model, struct heft_str key)
@@ -85,13 +85,14 @@ static bool judge_name(struct heft_tf_restore *r, const struct heft_tf_read *rea
     if (at == HEFT_NONE)
         return (r->model->n_unreadable < 1000 && is_unreadable(r->model, name->key)) ||
                heft_tf_restore_find(r, HEFT_FINDING, read->where,
-                                    "%.*s reads \"%.*s\", which the checkpoint does not hold",
+                                    "%.*s reads \"%.*s\", which is not in the checkpoint",
                                     TEXT(read->node), TEXT(name->key));
     used[at] = 1;
     row = &r->model->rows[at];
     if (name->dtype && strcmp(dtype_name(name->dtype), heft_dtype_name(row->dtype)) != 0 &&
-        !heft_tf_restore_find(r, HEFT_FINDING, read->where, "%.*s reads \"%.*s\" as %s, it is %s",
-                              TEXT(read->node), TEXT(name->key), dtype_name(name->dtype),
+        !heft_tf_restore_find(r, HEFT_FINDING, read->where,
+                              "%.*s reads \"%.*s\" as %s, the tensor is %s", TEXT(read->node),
+                              TEXT(name->key), dtype_name(name->dtype),
                               heft_dtype_name(row->dtype)))
         return false;
     return judge_spec(r, read, name, row);
@@ -130,15 +131,15 @@ static bool judge_target(struct heft_tf_restore *r, const struct heft_tf_target 
     struct heft_tf_spec given;
 
     if (t->dtype && t->name->dtype && t->dtype != t->name->dtype && !t->is_cast &&
-        !heft_tf_restore_find(r, HEFT_FINDING, t->where, "%.*s is %s and gets %s, of \"%.*s\"",
-                              TEXT(t->variable), dtype_name(t->dtype), dtype_name(t->name->dtype),
-                              TEXT(t->name->key)))
+        !heft_tf_restore_find(r, HEFT_FINDING, t->where,
+                              "%.*s is %s and receives %s, from \"%.*s\"", TEXT(t->variable),
+                              dtype_name(t->dtype), dtype_name(t->name->dtype), TEXT(t->name->key)))
         return false;
     if (!t->has_shape || t->is_reshaped || !given_shape(r, t->name, &given) ||
         fits(&t->shape, given.rank, given.extent))
         return true;
-    return heft_tf_restore_find(r, HEFT_FINDING, t->where, "%.*s is %s and gets %s, of \"%.*s\"",
-                                TEXT(t->variable),
+    return heft_tf_restore_find(r, HEFT_FINDING, t->where,
+                                "%.*s is %s and receives %s, from \"%.*s\"", TEXT(t->variable),
                                 shape_text(t->shape.rank, (const uint64_t *)t->shape.dims).p,
                                 shape_text(given.rank, given.extent).p, TEXT(t->name->key));
 }
@@ -150,12 +151,12 @@ bool heft_tf_restore_judge(struct heft_tf_restore *r, uint8_t *used)
     if (!heft_tf_restore_has_checkpoint(r))
         return true;
     if (r->model->object_names)
-        return heft_tf_restore_find(r, HEFT_NOTE, HEFT_NO_OFFSET,
-                                    "tensors have the names of objects: what is restored from "
-                                    "their keys is not compared");
+        return heft_tf_restore_find(
+            r, HEFT_NOTE, HEFT_NO_OFFSET,
+            "not compared with the graph: tensors are named by objects, the graph restores keys");
     if ((!saver->present || saver->restore_op.n == 0) && r->model->n_rows &&
         !heft_tf_restore_find(r, HEFT_NOTE, r->graph->at.off,
-                              "there is a checkpoint, and no saver to restore it"))
+                              "the checkpoint is never restored: no saver"))
         return false;
     for (size_t i = 0; i < r->n_reads; i++)
         for (uint32_t k = 0; k < r->reads[i].n; k++)
@@ -216,7 +217,7 @@ bool heft_tf_restore_unused(struct heft_tf_restore *r, const uint8_t *used)
         if (used[i] || heft_str_is(row->name, HEFT_TF_OBJECT_KEY) || is_of_model(r, row))
             continue;
         if (!heft_tf_restore_find(r, is_bookkeeping(row->name) ? HEFT_NOTE : HEFT_FINDING,
-                                  HEFT_NO_OFFSET, "\"%.*s\" is restored to no variable",
+                                  HEFT_NO_OFFSET, "\"%.*s\" is not restored to any variable",
                                   TEXT(row->name)))
             return false;
         r->findings[r->n_findings - 1].source = storage->source;

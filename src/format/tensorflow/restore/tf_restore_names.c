@@ -68,7 +68,7 @@ static bool count_elements(struct strings *s)
     for (uint32_t i = 0; i < s->shape.rank; i++)
         if (s->shape.dims[i] < 0 || !heft_mul(n, (uint64_t)s->shape.dims[i], &n))
             return heft_fail(s->p->err, HEFT_MALFORMED, s->p->off,
-                             "a tensor of names whose shape is not known, or too large");
+                             "the tensor of names has an unknown or too large shape");
     s->out->count = n;
     return true;
 }
@@ -84,7 +84,8 @@ static bool split_content(struct strings *s)
 
     if (s->out->count > s->content.n)
         return heft_fail(s->p->err, HEFT_MALFORMED, s->content_at,
-                         "a tensor of %" PRIu64 " names in %zu bytes", s->out->count, s->content.n);
+                         "the tensor has %" PRIu64 " names but only %zu bytes", s->out->count,
+                         s->content.n);
     for (uint64_t i = 0; i < s->out->count; i++)
         if (!heft_proto_varint(&bytes, &length, s->p->err))
             return false;
@@ -100,7 +101,7 @@ static bool split_content(struct strings *s)
         text = heft_cur_take(&bytes, length);
         if (!heft_cur_ok(&bytes))
             return heft_fail(s->p->err, HEFT_MALFORMED, s->content_at,
-                             "a name of %" PRIu64 " bytes, of which there are fewer", length);
+                             "a name needs %" PRIu64 " bytes, fewer are present", length);
         kept = heft_arena_text(s->mem, (struct heft_str){(const char *)text.p, text.n}, s->p->err);
         if (!kept)
             return false;
@@ -144,7 +145,7 @@ bool heft_tf_strings_read(const struct heft_proto_doc *doc, struct heft_tf_range
         ok = read_field(&s, number);
     ok = ok && !p.failed && count_elements(&s);
     if (ok && s.is_other)
-        ok = heft_fail(err, HEFT_MALFORMED, at.off, "names that are no strings");
+        ok = heft_fail(err, HEFT_MALFORMED, at.off, "the names are not strings");
     ok = ok && (s.content.n ? split_content(&s) : repeat(&s));
     heft_proto_close(&p);
     return ok;
@@ -202,7 +203,7 @@ bool heft_tf_spec_parse(struct heft_str spec, struct heft_tf_spec *out, const ch
 {
     struct heft_str text = spec;
 
-    *why = "is no shape and slice, as \"4 3 0,2:-\"";
+    *why = "is not a shape and slice such as \"4 3 0,2:-\"";
     for (out->rank = 0; !is_slice_next(text); out->rank++)
         if (out->rank == HEFT_SLICE_RANK || !take_number(&text, &out->shape[out->rank]) ||
             !take_char(&text, ' '))
@@ -213,7 +214,7 @@ bool heft_tf_spec_parse(struct heft_str spec, struct heft_tf_spec *out, const ch
             return false;
     if (text.n || out->rank == 0)
         return false;
-    *why = "has a slice that does not lie within its shape";
+    *why = "has a slice that exceeds its shape";
     for (unsigned i = 0; i < out->rank; i++)
         if (!heft_within(out->start[i], out->extent[i], out->shape[i]))
             return false;

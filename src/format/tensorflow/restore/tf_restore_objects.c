@@ -257,7 +257,7 @@ static bool name_targets(struct objects *o)
             return false;
         if (owner == HEFT_MAP_NONE && heft_strmap_get(&o->keys, key) == HEFT_MAP_NONE &&
             !heft_tf_restore_find(r, HEFT_NOTE, target->where,
-                                  "%.*s is restored from %.*s, which no object has",
+                                  "%.*s is restored from %.*s, which belongs to no object",
                                   (int)target->variable.n, target->variable.p,
                                   (int)target->name->key.n, target->name->key.p))
             return false;
@@ -297,19 +297,18 @@ static bool compare(struct objects *o, const struct heft_tf_variable *variable,
     const struct heft_tf_target *target;
 
     if (index == HEFT_MAP_NONE)
-        return heft_tf_restore_find(r, HEFT_FINDING, where,
-                                    "the objects restore \"%.*s\" from %.*s, which the restore op "
-                                    "gives to no variable",
-                                    (int)variable->name.n, variable->name.p, (int)value->key.n,
-                                    value->key.p);
+        return heft_tf_restore_find(
+            r, HEFT_FINDING, where,
+            "the objects restore \"%.*s\" from %.*s, which the restore op assigns to no variable",
+            (int)variable->name.n, variable->name.p, (int)value->key.n, value->key.p);
     target = &r->targets[index];
     if (target->dtype && variable->dtype && target->dtype != variable->dtype)
         return heft_tf_restore_find(r, HEFT_FINDING, where,
-                                    "%.*s is of another dtype in the graph than among the objects",
+                                    "%.*s: the dtype in the graph differs from that of its object",
                                     (int)target->variable.n, target->variable.p);
     if (target->has_shape && !same_shape(&target->shape, &variable->shape))
         return heft_tf_restore_find(r, HEFT_FINDING, where,
-                                    "%.*s has another shape in the graph than among the objects",
+                                    "%.*s: the shape in the graph differs from that of its object",
                                     (int)target->variable.n, target->variable.p);
     return true;
 }
@@ -329,11 +328,10 @@ static bool check_variable(struct objects *o, uint32_t mine, uint8_t *used)
                                     (int)variable.name.n, variable.name.p);
     row = heft_model_row(o->r->model, value->key);
     if (row == HEFT_NONE)
-        return heft_tf_restore_find(o->r, HEFT_FINDING, at.off,
-                                    "the objects restore \"%.*s\" from %.*s, which the checkpoint "
-                                    "does not hold",
-                                    (int)variable.name.n, variable.name.p, (int)value->key.n,
-                                    value->key.p);
+        return heft_tf_restore_find(
+            o->r, HEFT_FINDING, at.off,
+            "the objects restore \"%.*s\" from %.*s, which is not in the checkpoint",
+            (int)variable.name.n, variable.name.p, (int)value->key.n, value->key.p);
     used[row] = 1;
     return compare(o, &variable, value, at.off);
 }

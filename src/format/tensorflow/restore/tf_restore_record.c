@@ -28,8 +28,8 @@ bool heft_tf_restore_weigh(const struct heft_tf_restore *r, uint64_t where)
     if (r->mem.total + arrays <= most)
         return true;
     return heft_fail(r->err, HEFT_LIMIT, where,
-                     "to follow how it is restored would take more than %" PRIu64
-                     " MiB, allowed for a file of its size",
+                     "tracing the restore needs more than %" PRIu64
+                     " MiB, the limit for a file of this size",
                      most >> 20);
 }
 

@@ -119,7 +119,7 @@ bool heft_tf_walk_tire(struct heft_tf_walk *w)
     if (w->looked_at++ < MOST_STEPS)
         return true;
     return heft_fail(w->err, HEFT_LIMIT, w->r->graph->at.off,
-                     "restoring takes more than %" PRIu64 " steps", MOST_STEPS);
+                     "tracing the restore takes more than %" PRIu64 " steps", MOST_STEPS);
 }
 
 /* ---- nodes and functions, read once ---- */
@@ -226,12 +226,10 @@ static bool new_frame(struct heft_tf_walk *w, uint32_t frame, uint32_t number, u
     if (!node)
         return false;
     if (depth > HEFT_TF_CALL_DEPTH)
-        return heft_fail(w->err, HEFT_MALFORMED, where,
-                         "functions that restore call one another more than %d deep",
+        return heft_fail(w->err, HEFT_MALFORMED, where, "function calls nest deeper than %d",
                          HEFT_TF_CALL_DEPTH);
     if (w->n_frames == MOST_FRAMES)
-        return heft_fail(w->err, HEFT_LIMIT, where, "more than %d calls of functions that restore",
-                         MOST_FRAMES);
+        return heft_fail(w->err, HEFT_LIMIT, where, "more than %d function calls", MOST_FRAMES);
     if (!heft_grow(&w->frames, &w->cap_frames, w->n_frames, 1, sizeof *w->frames, w->err))
         return false;
     *callee = (uint32_t)w->n_frames;

@@ -60,7 +60,7 @@ static bool read_input(struct reading *d, uint32_t input, const char *what,
     if (!heft_tf_walk_strings(d->w, &origin, out, &is_there))
         return false;
     return is_there || heft_tf_restore_find(d->w->r, HEFT_FINDING, where_of(d->w, d->number),
-                                            "%.*s: its %s are no constant", (int)d->node->name.n,
+                                            "%.*s: its %s are not constants", (int)d->node->name.n,
                                             d->node->name.p, what);
 }
 
@@ -70,7 +70,7 @@ static bool compare_counts(struct reading *d, const struct heft_tf_strings *stri
     if (strings->count == d->n || !strings->list)
         return true;
     return heft_tf_restore_find(d->w->r, HEFT_FINDING, where_of(d->w, d->number),
-                                "%.*s has %" PRIu64 " %s for %" PRIu64 " dtypes",
+                                "%.*s has %" PRIu64 " %s but %" PRIu64 " dtypes",
                                 (int)d->node->name.n, d->node->name.p, strings->count, what, d->n);
 }
 
@@ -190,7 +190,7 @@ static bool find_name(struct heft_tf_walk *w, uint32_t frame, struct heft_str in
         return true;
     }
     return heft_tf_restore_find(r, HEFT_FINDING, target->where,
-                                "%.*s takes %.*s, and %.*s reads %" PRIu32 " names",
+                                "%.*s takes %.*s, but %.*s reads %" PRIu32 " names",
                                 (int)target->by.n, target->by.p, (int)input.n, input.p,
                                 (int)origin.node->name.n, origin.node->name.p, r->reads[index].n);
 }
@@ -234,9 +234,9 @@ static bool assign(struct heft_tf_walk *w, uint32_t frame, uint32_t number, uint
     describe_holder(&target, &holder);
     step = step_of(w, frame, number, HEFT_RESTORE_ASSIGN);
     return add_target(w, &target, &step) &&
-           (holder.node ||
-            heft_tf_restore_find(w->r, HEFT_FINDING, target.where, "%.*s assigns to no variable",
-                                 (int)node->name.n, node->name.p));
+           (holder.node || heft_tf_restore_find(w->r, HEFT_FINDING, target.where,
+                                                "%.*s does not assign to a variable",
+                                                (int)node->name.n, node->name.p));
 }
 
 /* Runs a node that is not a call. */
@@ -268,9 +268,9 @@ static bool begin_call(struct heft_tf_walk *w, uint32_t frame, uint32_t number, 
         return false;
     function = heft_tf_walk_callee(w, node);
     if (function == HEFT_MAP_NONE)
-        return heft_tf_restore_find(r, HEFT_FINDING, where_of(w, number),
-                                    "%.*s calls \"%.*s\", which is no function", (int)node->name.n,
-                                    node->name.p, (int)node->func.n, node->func.p);
+        return heft_tf_restore_find(
+            r, HEFT_FINDING, where_of(w, number), "%.*s calls \"%.*s\", which is not a function",
+            (int)node->name.n, node->name.p, (int)node->func.n, node->func.p);
     if (!heft_tf_walk_enter(w, frame, number, callee))
         return false;
     if (w->frames[*callee].has_run) {
@@ -357,8 +357,8 @@ static bool descend_input(struct descent *d, const struct heft_tf_node *node, st
     if (number != HEFT_MAP_NONE)
         return descend(d, number);
     return heft_tf_restore_find(r, HEFT_FINDING, HEFT_NO_OFFSET,
-                                "%.*s has an input \"%.*s\", which is no node", (int)node->name.n,
-                                node->name.p, (int)input.n, input.p);
+                                "%.*s has an input \"%.*s\", which is not a node",
+                                (int)node->name.n, node->name.p, (int)input.n, input.p);
 }
 
 /* A NoOp is there for what it waits for: "^save/Assign, ^save/Assign_1 and 3 more". */
@@ -371,8 +371,7 @@ static bool tell_waiting(struct heft_tf_walk *w, uint32_t number)
     const struct heft_str second = n > 1 ? node->inputs[1] : HEFT_STR("");
 
     step.text = heft_tf_restore_text(
-        w->r,
-        n > 2 ? "has waited for %.*s%s%.*s and %" PRIu32 " more" : "has waited for %.*s%s%.*s",
+        w->r, n > 2 ? "waits for %.*s%s%.*s and %" PRIu32 " more" : "waits for %.*s%s%.*s",
         (int)first.n, first.p, n > 1 ? ", " : "", (int)second.n, second.p, n - 2);
     return step.text && heft_tf_restore_step(w->r, &step) &&
            heft_tf_restore_weigh(w->r, step.where);
@@ -423,7 +422,7 @@ bool heft_tf_restore_walk(struct heft_tf_restore *r)
 
     if (first == HEFT_MAP_NONE)
         return heft_tf_restore_find(
-            r, HEFT_FINDING, r->graph->at.off, "the restore op \"%.*s\" is no node",
+            r, HEFT_FINDING, r->graph->at.off, "the restore op \"%.*s\" is not a node",
             (int)r->graph->saver.restore_op.n, r->graph->saver.restore_op.p);
     ok = heft_tf_walk_init(&w, r);
     d.seen = ok ? heft_calloc(r->graph->n_nodes, 1, r->err) : NULL;

@@ -54,7 +54,7 @@ static bool row_name(struct reader *r, const struct heft_tf_function *f, struct 
 static bool too_much(const struct heft_tf_tensor *t, struct heft_error *err)
 {
     return heft_fail(err, HEFT_LIMIT, t->at.off,
-                     "more than %" PRIu64 " MiB of constants that are not stored as bytes",
+                     "constants that are not raw bytes decode to more than %" PRIu64 " MiB",
                      MOST_DECODED >> 20);
 }
 
@@ -68,7 +68,7 @@ static bool place(struct reader *r, const struct heft_tf_tensor *t, uint64_t cou
 
     if (t->has_content && t->bytes != bytes)
         return heft_fail(err, HEFT_MALFORMED, t->content.off,
-                         "the content has %" PRIu64 " bytes where dtype and shape need %" PRIu64,
+                         "the content has %" PRIu64 " bytes, dtype and shape need %" PRIu64,
                          t->bytes, bytes);
     if (t->has_content && !s->saved->doc.is_text) {
         out->off = t->content.off;
@@ -108,7 +108,7 @@ static bool place_strings(struct reader *r, const struct heft_tf_tensor *t, uint
     struct heft_str *strings, bytes;
 
     if (count > MOST_STRINGS)
-        return heft_fail(err, HEFT_LIMIT, t->at.off, "a constant of more than %d strings",
+        return heft_fail(err, HEFT_LIMIT, t->at.off, "the constant has more than %d strings",
                          MOST_STRINGS);
     strings = heft_arena_alloc(&r->scratch, (size_t)(count + 1) * sizeof *strings, err);
     if (!strings ||
@@ -161,8 +161,8 @@ static bool make_row(struct reader *r, struct heft_tf_range at, struct heft_row 
     dtype = heft_tf_dtype(t.dtype);
     if (!dtype || dtype->dtype >= HEFT_DTYPE_COUNT ||
         (dtype->dtype != HEFT_STRING && heft_dtype_bytes((enum heft_dtype)dtype->dtype) == 0))
-        return heft_fail(err, HEFT_UNSUPPORTED, at.off, "a constant of %s",
-                         dtype ? dtype->label : "no known dtype");
+        return heft_fail(err, HEFT_UNSUPPORTED, at.off, "unsupported constant dtype: %s",
+                         dtype ? dtype->label : "unknown");
     row->dtype = dtype->dtype;
     if (!copy_shape(r, &t.shape, row, err))
         return false;
@@ -186,7 +186,7 @@ static bool add_constant(struct reader *r, const struct heft_tf_function *f,
         !row_name(r, f, entry->name, &row.name))
         return false;
     if (!node.has_value)
-        return lose(r, row.name, entry->at.off, "a Const without a value");
+        return lose(r, row.name, entry->at.off, "the Const has no value");
     if (!make_row(r, node.value, &row, &storage, &found))
         return lose_by(r, row.name, &found);
     storage.packed = storage.len;

@@ -241,18 +241,18 @@ bool heft_tf_restore_fits(const struct heft_tf_wants *w, struct heft_str key, en
     const struct heft_tf_dtype *const asked = wanted ? heft_tf_dtype(wanted->dtype) : NULL;
 
     if (asked && asked->number && asked->dtype != dtype)
-        return heft_fail(
-            err, HEFT_MISMATCH, HEFT_NO_OFFSET, "\"%.*s\" is %s, the model restores it as %s",
-            (int)key.n, key.p, heft_dtype_name(dtype),
-            asked->dtype == HEFT_DTYPE_COUNT ? asked->name
-                                             : heft_dtype_name((enum heft_dtype)asked->dtype));
+        return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "\"%.*s\" is %s, the model expects %s",
+                         (int)key.n, key.p, heft_dtype_name(dtype),
+                         asked->dtype == HEFT_DTYPE_COUNT
+                             ? asked->name
+                             : heft_dtype_name((enum heft_dtype)asked->dtype));
     if (!wanted || !wanted->has_shape ||
         (wanted->rank == rank &&
          (rank == 0 || memcmp(wanted->shape, shape, rank * sizeof *shape) == 0)))
         return true;
     return heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                     "\"%.*s\" has a shape that does not fit the model's variable \"%.*s\"",
-                     (int)key.n, key.p, (int)wanted->variable.n, wanted->variable.p);
+                     "\"%.*s\" has another shape than the model's variable \"%.*s\"", (int)key.n,
+                     key.p, (int)wanted->variable.n, wanted->variable.p);
 }
 
 void heft_tf_wants_release(struct heft_tf_wants *w)

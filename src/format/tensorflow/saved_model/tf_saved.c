@@ -49,8 +49,7 @@ static bool note_unknown(struct heft_tf_saving *s)
     if (s->saved->unknown == 0)
         return true;
     return heft_model_note(s->model, HEFT_NOTE, s->source, HEFT_NO_OFFSET, s->err,
-                           "%" PRIu64 " fields that heft does not know were passed over",
-                           s->saved->unknown);
+                           "%" PRIu64 " unknown fields were skipped", s->saved->unknown);
 }
 
 static bool equal_tags(const struct heft_tf_graph *a, const struct heft_tf_graph *b)
@@ -72,7 +71,7 @@ static bool note_tags(struct heft_tf_saving *s)
         for (size_t k = 0; k < i; k++)
             if (equal_tags(&saved->graphs[i], &saved->graphs[k]))
                 return heft_model_note(s->model, HEFT_FINDING, s->source, saved->graphs[i].at.off,
-                                       s->err, "two meta graphs have the same tags");
+                                       s->err, "two metagraphs have the same tags");
     return true;
 }
 
@@ -111,7 +110,7 @@ static bool open_as(struct heft_model *model, uint32_t source, bool is_saved,
 
     if (ok && (saved.form.kind == HEFT_TF_SAVED_MODEL) != is_saved)
         ok = heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "this is %s: open it as %s",
-                       is_saved ? "a graph by itself" : "a SavedModel",
+                       is_saved ? "a single graph" : "a SavedModel",
                        is_saved ? "tf-graph" : "saved-model");
     ok = ok && heft_tf_saved_find_checkpoint(&s) && open_document(&s) && open_rest(&s);
     heft_tf_wants_release(&wants);
@@ -164,7 +163,7 @@ static const struct heft_not_written graph_not_written[] = {
 
 const struct heft_format heft_format_tf_graph = {
     .name = "tf-graph",
-    .summary = "a graph of TensorFlow by itself: a frozen GraphDef, a MetaGraphDef",
+    .summary = "a single TensorFlow graph: a frozen GraphDef or a MetaGraphDef",
     .names = graph_names,
     .not_written = graph_not_written,
     .probe = probe_graph,

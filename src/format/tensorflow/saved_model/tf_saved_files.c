@@ -71,8 +71,7 @@ static bool take_v1(struct heft_tf_saving *s, const char *file, size_t folder)
     return is || heft_path_kind(file) != HEFT_PATH_FILE ||
            heft_model_note(
                s->model, HEFT_NOTE, s->source, HEFT_NO_OFFSET, s->err,
-               "%s beside it has the name of its checkpoint and is none, or is cut off: "
-               "no variables are read",
+               "%s, named like its checkpoint, is not one or is truncated: no variables are read",
                file + folder);
 }
 
@@ -125,7 +124,8 @@ static bool add_asset(struct heft_tf_saving *s, const struct heft_tf_asset *asse
     if (found != HEFT_MAP_NONE)
         return true; /* already added for another metagraph */
     if (known->count > MOST_ASSETS)
-        return heft_fail(s->err, HEFT_LIMIT, HEFT_NO_OFFSET, "more than %d assets", MOST_ASSETS);
+        return heft_fail(s->err, HEFT_LIMIT, HEFT_NO_OFFSET, "the model has more than %d assets",
+                         MOST_ASSETS);
     if (!heft_registry_check_relative(asset->filename, s->err))
         return false;
     path = heft_arena_printf(mem, s->err, "assets/%s", asset->filename.p);
@@ -190,7 +190,7 @@ static bool read_fingerprint(struct heft_tf_saving *s, struct heft_proto *p, str
 
     while (ok && (number = heft_proto_pull(p))) {
         if (said >> number & 1)
-            return heft_fail(p->err, HEFT_MALFORMED, p->where, "%s is there twice", p->field->name);
+            return heft_fail(p->err, HEFT_MALFORMED, p->where, "%s appears twice", p->field->name);
         said |= 1U << number;
         if (number == PRINT_VERSION)
             ok = put_version(s, in, p);

@@ -47,8 +47,9 @@ static bool count_work(struct builder *b, const struct heft_tf_range *at)
     b->work += at->len;
     if (b->work <= most)
         return true;
-    return heft_fail(b->s->err, HEFT_LIMIT, at->off,
-                     "functions refer to each other so often that listing them does not end");
+    return heft_fail(
+        b->s->err, HEFT_LIMIT, at->off,
+        "listing the functions takes too many steps: they refer to each other too often");
 }
 
 /* ---- one value: scalars are put, what is in a list waits ---- */
@@ -57,7 +58,7 @@ static bool wait_for(struct builder *b, const struct item *item)
 {
     if (item->depth > MOST_DEPTH || b->n == MOST_ITEMS)
         return heft_fail(b->s->err, HEFT_LIMIT, item->at.off,
-                         "arguments of a function: more than %d, or nested deeper than %d",
+                         "the function has more than %d arguments, or they nest deeper than %d",
                          MOST_ITEMS, MOST_DEPTH);
     if (!heft_grow(&b->items, &b->cap, b->n, 1, sizeof *item, b->s->err))
         return false;

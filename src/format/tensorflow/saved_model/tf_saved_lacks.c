@@ -70,8 +70,7 @@ static bool lack_index(struct heft_tf_saving *s)
     return s->n_names == 0 ||
            heft_model_lack(s->model, HEFT_FINDING, s->source, s->err,
                            INDEX
-                           " is missing: TensorFlow 2 loads no model without it, not even one "
-                           "without variables");
+                           " is missing: TensorFlow 2 needs it even for a model without variables");
 }
 
 /* Maps the names that the checkpoint has, including those already reported as unreadable. */

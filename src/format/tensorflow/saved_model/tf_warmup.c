@@ -36,8 +36,9 @@ struct reader {
 
 static bool tell(struct reader *r, struct heft_proto *p)
 {
-    return ++r->told <= MOST_TOLD || heft_fail(p->err, HEFT_LIMIT, p->where,
-                                               "warm-up requests of more than %d parts", MOST_TOLD);
+    return ++r->told <= MOST_TOLD ||
+           heft_fail(p->err, HEFT_LIMIT, p->where, "warm-up requests have more than %d parts",
+                     MOST_TOLD);
 }
 
 static bool put_text(struct reader *r, struct heft_proto *p, struct heft_node *in, const char *key)
@@ -260,7 +261,8 @@ static bool put_record(struct reader *r, const struct heft_proto_doc *doc,
 static bool too_many(struct reader *r, uint64_t at)
 {
     return heft_model_note(r->s->model, HEFT_NOTE, r->source, at, r->s->err,
-                           "more than %d warm-up requests: serving reads no more", MOST_RECORDS);
+                           "more than %d warm-up requests: TensorFlow Serving reads no more",
+                           MOST_RECORDS);
 }
 
 static bool read_records(struct reader *r, struct heft_node *list, int64_t *n)

@@ -82,7 +82,7 @@ static bool refuse_shape(const struct heft_export_item *item, const struct heft_
     put_shape(&found, item->row);
     put_shape(&wanted, old);
     if (heft_buf_ok(&found, err) && heft_buf_ok(&wanted, err)) {
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has the shape %.*s, the model wants %.*s",
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has shape %.*s, the model expects %.*s",
                   (int)heft_min_u64(found.n, 100), found.p, (int)heft_min_u64(wanted.n, 100),
                   wanted.p);
         heft_error_about(err, "tensor", item->name);
@@ -102,7 +102,7 @@ static bool check_fit(const struct heft_export_item *item, const struct heft_row
         const char *wanted = heft_dtype_name((enum heft_dtype)old->dtype);
 
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "is %s, the model wants %s; cast '%s=%s' would do",
+                  "is %s, the model expects %s; cast '%s=%s' converts it",
                   heft_dtype_name((enum heft_dtype)item->as), wanted, item->name.p, wanted);
         return heft_error_about(err, "tensor", item->name);
     }
@@ -114,7 +114,7 @@ static bool check_fit(const struct heft_export_item *item, const struct heft_row
 
 static bool refuse_twice(struct into *in, const struct heft_export_item *item, struct heft_str key)
 {
-    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "is another tensor for %.*s",
+    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET, "is a second tensor for %.*s",
               (int)heft_min_u64(key.n, 200), key.p);
     return heft_error_about(in->err, "tensor", item->name);
 }
@@ -175,11 +175,11 @@ static const char *describe_unknown(const struct into *in)
     for (size_t i = 0; i < in->old.n_rows && n < HEFT_COUNT(known); i++)
         if (!stays(&in->old.rows[i]) && !heft_tf_is_copy(in->old.rows[i].name))
             known[n++] = in->names.full[i].n ? in->names.full[i] : in->old.rows[i].name;
-    return heft_arena_printf(in->out->plan->mem, in->err,
-                             "the model has no such variables (it has %.*s%s%.*s …; option "
-                             "object_names shows them)",
-                             (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
-                             (int)heft_min_u64(known[1].n, 60), known[1].p);
+    return heft_arena_printf(
+        in->out->plan->mem, in->err,
+        "the model has no such variables (known: %.*s%s%.*s …; option object_names lists them)",
+        (int)heft_min_u64(known[0].n, 60), known[0].p, n > 1 ? ", " : "",
+        (int)heft_min_u64(known[1].n, 60), known[1].p);
 }
 
 /* Renames each item to its key in the model. */
@@ -247,7 +247,7 @@ static bool refuse_damage(const struct into *in, const struct heft_model *model)
             (strlen(path) > folder && heft_tf_into_leaves(path + folder)))
             continue;
         heft_fail(in->err, HEFT_MALFORMED, note->offset,
-                  "%s: the copy would be damaged, too; repair the model first", note->text);
+                  "%s: the copy would also be damaged; repair the model first", note->text);
         return heft_error_file(in->err, path);
     }
     return true;
@@ -286,8 +286,8 @@ static bool check_missing(struct into *in)
     for (size_t i = 0; i < in->old.n_rows; i++)
         if (!in->is_given[i] && !stays(&in->old.rows[i]) && !in->out->options->keep_missing)
             add_name(&missing, in->old.rows[i].name);
-    return is_empty(&missing, "the new weights lack (option keep_missing takes the model's)",
-                    in->err);
+    return is_empty(
+        &missing, "missing from the new weights (option keep_missing keeps the model's)", in->err);
 }
 
 static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)
@@ -301,7 +301,7 @@ static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)
 
 static bool refuse_to_keep(const struct heft_row *row, const char *why, struct heft_error *err)
 {
-    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "cannot stay as it is: %s", why);
+    heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "cannot be kept unchanged: %s", why);
     return heft_error_about(err, "tensor", row->name);
 }
 
@@ -318,7 +318,7 @@ static bool keep_row(struct into *in, const struct heft_row *old)
     if (old->parts)
         return refuse_to_keep(old, "it is partitioned", in->err);
     if (old->flags || s->sum == HEFT_SUM_NONE)
-        return refuse_to_keep(old, "the bundle is big-endian, or lacks its checksum", in->err);
+        return refuse_to_keep(old, "the bundle is big-endian or lacks the checksum", in->err);
     row->shape = copy_numbers(in, old->shape, old->rank);
     row->rank = old->rank;
     row->dtype = old->dtype;
@@ -358,12 +358,11 @@ static bool check_model(struct into *in)
             return true;
         }
     }
-    heft_fail(
-        in->err, HEFT_USAGE, HEFT_NO_OFFSET,
-        heft_path_kind(in->folder) == HEFT_PATH_FILE
-            ? "is a file: into takes the folder of a SavedModel; for a program of ExecuTorch, "
-              "write a .ptd with the names that it wants"
-            : "is no folder of a SavedModel: it has no saved_model.pb");
+    heft_fail(in->err, HEFT_USAGE, HEFT_NO_OFFSET,
+              heft_path_kind(in->folder) == HEFT_PATH_FILE
+                  ? "is a file: into takes the directory of a SavedModel; for an ExecuTorch "
+                    "program, write a .ptd with the names it expects"
+                  : "is not a SavedModel directory: saved_model.pb is missing");
     return heft_error_file(in->err, in->folder);
 }
 

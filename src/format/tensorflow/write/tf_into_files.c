@@ -58,9 +58,10 @@ static bool visit(struct walk *w, const char *folder, const char *name)
     if (!path)
         return false;
     if (strlen(path) > MAX_PATH || ++w->n_files > MAX_FILES)
-        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "the model's folder is deeper than %d bytes, or has more than %d files",
-                         MAX_PATH, MAX_FILES);
+        return heft_fail(
+            w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+            "the model's directory has paths longer than %d bytes, or more than %d files", MAX_PATH,
+            MAX_FILES);
     kind = heft_path_kind(path);
     if (heft_tf_into_leaves(below))
         return true;
@@ -68,7 +69,7 @@ static bool visit(struct walk *w, const char *folder, const char *name)
         return add_folder(w, below);
     if (kind == HEFT_PATH_FILE)
         return copy_file(w, path, below);
-    heft_fail(w->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "is neither a file nor a folder");
+    heft_fail(w->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "is neither a file nor a directory");
     return heft_error_file(w->err, path);
 }
 

@@ -46,7 +46,7 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
         return true;
     if (!piece->has_crc)
         heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "%s tensors can be copied from TensorFlow bundles only", heft_dtype_name(as));
+                  "%s tensors can only be copied from TensorFlow bundles", heft_dtype_name(as));
     return heft_error_about(err, "tensor", piece->item.name);
 }
 
@@ -66,15 +66,14 @@ static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_e
         return true;
     *objects = keys == out->exports->n_items;
     if (*objects)
-        note = "names are keys of tf.train.Checkpoint: the graph of objects that it restores by is "
-               "written, too (option names keys leaves it out)";
+        note = "names are keys of tf.train.Checkpoint: the object graph it restores by is also "
+               "written (option names keys omits it)";
     else
-        note =
-            heft_arena_printf(out->plan->mem, err,
-                              "%zu of %u names are keys of tf.train.Checkpoint, which restores "
-                              "none of them without a graph of objects; option names objects makes "
-                              "one of all names",
-                              keys, (unsigned)out->exports->n_items);
+        note = heft_arena_printf(
+            out->plan->mem, err,
+            "%zu of %u names are keys of tf.train.Checkpoint, which restores nothing without an "
+            "object graph; option names objects makes one from all names",
+            keys, (unsigned)out->exports->n_items);
     return note && heft_plan_note(out->plan, note, err);
 }
 
@@ -86,7 +85,7 @@ static bool check_graph(const struct heft_tf_piece *piece, struct heft_error *er
     if (piece->put.p || (item->as == HEFT_STRING && item->row->rank == 0))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "a bundle has the graph of objects under this name, one string: rename the tensor");
+              "this name is reserved for a bundle's object graph: rename the tensor");
     return heft_error_about(err, "tensor", item->name);
 }
 

@@ -106,10 +106,10 @@ bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *r
     uint64_t length;
 
     if (row->dtype != HEFT_STRING || row->rank != 0)
-        return heft_fail(err, HEFT_MALFORMED, s->off, "the graph of objects is no single string");
+        return heft_fail(err, HEFT_MALFORMED, s->off, "the object graph is not a single string");
     if (s->len > MAX_GRAPH)
         return heft_fail(err, HEFT_LIMIT, s->off,
-                         "the graph of objects has %" PRIu64 " bytes, the limit is %u", s->len,
+                         "the object graph has %" PRIu64 " bytes, the limit is %u", s->len,
                          MAX_GRAPH);
     if ((heft_storage_check(s) && !heft_storage_check(s)(model, s, err)) ||
         !heft_source_fetch(source, s->off, s->len, mem, &stored, err))
@@ -122,8 +122,8 @@ bool heft_tf_read_graph(const struct heft_model *model, const struct heft_row *r
     *out = heft_cur_take(&cur, length);
     return (!cur.bad && heft_cur_left(&cur) == 0) ||
            heft_fail(err, HEFT_MALFORMED, s->off,
-                     "the string has %" PRIu64 " bytes, it should have %" PRIu64,
-                     (uint64_t)stored.n, length);
+                     "the string has %" PRIu64 " bytes, expected %" PRIu64, (uint64_t)stored.n,
+                     length);
 }
 
 bool heft_tf_out_graph(struct heft_tf_out *out, struct heft_tf_piece *piece, struct heft_error *err)

@@ -125,8 +125,7 @@ static bool check_keys(const struct heft_tf_out *out, struct heft_error *err)
             return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                              "a tensor of a TensorFlow bundle must have a name");
         if (i && heft_str_eq(key, out->lines[i - 1].key))
-            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "two tensors would have the key \"%.*s\"",
+            return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "duplicate key \"%.*s\"",
                              (int)heft_min_u64(key.n, 200), key.p);
     }
     return true;

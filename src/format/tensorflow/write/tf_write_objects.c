@@ -126,10 +126,10 @@ static bool refuse_path(struct heft_str path, bool is_empty, struct heft_error *
 {
     if (is_empty)
         heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                  "a part of its name is empty; objects must have names");
+                  "its name has an empty part; objects must have names");
     else
-        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                  "its name has more than %d parts, which is the limit", MAX_PARTS);
+        heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "its name has more than %d parts, the limit",
+                  MAX_PARTS);
     return heft_error_about(err, "tensor", path);
 }
 
@@ -181,7 +181,8 @@ static bool reach_slot(struct graph *g, struct heft_str path, const char *mark, 
     while (rest.n && rest.p[rest.n - 1] != '/')
         rest.n--;
     if (rest.n == 0)
-        return heft_fail(g->err, HEFT_USAGE, HEFT_NO_OFFSET, "names a slot of no optimizer") ||
+        return heft_fail(g->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "slot variable refers to an unknown optimizer") ||
                heft_error_about(g->err, "tensor", path);
     slot.name = (struct heft_str){rest.p + rest.n, slot.name.n - rest.n};
     rest.n--;

@@ -48,7 +48,7 @@ static bool parse_wish(const struct heft_rule *rule, struct wish *out, struct he
     p = p && *p == ':' ? read_number(p + 1, &out->n) : NULL;
     if (!p || *p || axis >= HEFT_SLICE_RANK || out->n < 1 || out->n > MAX_SLICES)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "partition \"%s\": axis:n (n from 1 to %d), keep or whole is allowed",
+                         "partition \"%s\": expected axis:n (n from 1 to %d), keep or whole",
                          rule->right, MAX_SLICES);
     out->axis = (unsigned)axis;
     return true;
@@ -145,7 +145,7 @@ static bool note_apart(struct heft_tf_out *out, const struct heft_export_item *i
         return true;
     return heft_plan_note(
         plan,
-        heft_arena_printf(plan->mem, err, "TensorFlow reads slices of %s one by one only: %s",
+        heft_arena_printf(plan->mem, err, "TensorFlow cannot join slices of %s: %s",
                           heft_dtype_name((enum heft_dtype)item->as), item->name.p),
         err);
 }
@@ -213,7 +213,7 @@ bool heft_tf_out_item(struct heft_tf_out *out, uint32_t index, struct heft_error
     if (wish.how == CUT && wish.n > 1 && can_cut(item->row, wish.axis))
         return cut(out, &whole, &wish, err);
     if (wish.how == CUT && wish.is_exact && wish.axis >= item->row->rank) {
-        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has %u dimensions, none is axis %u",
+        heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "has %u dimensions, so axis %u does not exist",
                   item->row->rank, wish.axis);
         return heft_error_about(err, "tensor", item->name);
     }

@@ -29,8 +29,8 @@ bool heft_tf_out_swap(struct heft_tf_out *out, const struct heft_model *model,
 
     if (heft_storage_check(storage) == heft_tf_check_variants_big)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "variants of big-endian bundles cannot be written: what is in them may "
-                         "be of that byte order, too");
+                         "variants of big-endian bundles cannot be written: their content may be "
+                         "big-endian, too");
     if (heft_storage_check(storage) != heft_tf_check_strings_big || storage->len == 0)
         return true;
     swapped = heft_arena_alloc(out->plan->mem, sizeof *swapped, err);

@@ -212,7 +212,7 @@ static bool check_total(const struct heft_tf_out *out, uint64_t *total, struct h
     for (size_t i = 0; i < out->n_pieces; i++)
         if (!heft_add(*total, heft_tf_piece_bytes(&out->pieces[i]), total))
             return heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                             "the tensors have 2^64 bytes or more");
+                             "the tensors have 2^64 bytes or more in all in all");
     return true;
 }
 
@@ -220,12 +220,11 @@ static bool check_wish(const struct heft_convert_options *options, struct heft_e
 {
     if (options->shards > MAX_SHARDS)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%" PRIu64 " data files, at most %d are written", options->shards,
-                         MAX_SHARDS);
+                         "%" PRIu64 " data files requested, at most %d can be written",
+                         options->shards, MAX_SHARDS);
     if ((options->shards != 0) + options->sharded + options->keep_shards > 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "only one of a number of data files, their size and those of the source "
-                         "can be asked for");
+                         "give only one of: number of data files, their size, those of the source");
     return true;
 }
 
@@ -246,6 +245,6 @@ bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err)
     if (out->n_shards <= MAX_SHARDS)
         return true;
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "that would be %" PRIu32 " data files, at most %d are written", out->n_shards,
-                     MAX_SHARDS);
+                     "the limit gives %" PRIu32 " data files, at most %d can be written",
+                     out->n_shards, MAX_SHARDS);
 }
