@@ -6,24 +6,15 @@
  * other parts of the rest. So every end record that leads to a directory is followed, each property
  * that makes readers disagree is told by a sentence of its own, and every record is judged where the
  * directory has it. Where there is no directory (a download that was cut off), local headers are
- * looked for one by one.
- *
- *     end record 22 bytes   8 entries  12 directory size  16 offset  20 comment length
- *     central entry 46      8 flags  10 method  16 crc  20 packed  24 size  28 name, extra,
- *                           comment lengths  38 attributes  42 header
- *     local header 30       6 flags  8 method  26 name, extra lengths */
+ * looked for one by one. wire/zip_record.c decodes them. */
 #include "scan/scan_parts.h"
 
-#include "base/endian.h"
-#include "base/text.h"
+#include "wire/zip_record.h"
 
 #include <stdlib.h>
 
-#define END         22
-#define CENTRAL     46
-#define LOCAL       30
-#define REACH       65557   /* bytes before the end where an end record may be */
-#define SEALED      0x2061U /* flags: encrypted, patch, strong encryption, masked */
+#define CENTRAL     HEFT_ZIP_CENTRAL
+#define LOCAL       HEFT_ZIP_LOCAL_HEAD
 #define MOST_DIRS   4
 #define MOST_CARVED 64     /* pickles looked at in a zip without a directory */
 #define MOST_TOLD   16     /* tricks of one archive */
@@ -31,7 +22,7 @@
 #define MOST_LISTED 200000 /* records of one directory: memory */
 
 struct directory {
-    uint64_t at, size, entries;
+    uint64_t at, size;
     uint64_t shift; /* added to offsets: bytes that were put before the archive */
 };
 
@@ -43,7 +34,7 @@ struct loose {
     struct heft_arena mem;
     struct heft_zip zip;
     size_t cap;
-    struct heft_strmap names; /* in lower case → index of the entry */
+    struct heft_zip_names names; /* of the directory */
     size_t told;
     struct heft_error *err;
 };
@@ -59,38 +50,36 @@ static bool has_magic(const struct heft_source *src, uint64_t at, const char *ma
            memcmp(bytes, magic, 4) == 0;
 }
 
-/* Values of the zip64 end record, where its locator stands before the end record at `at`. */
-static void widen_end(const struct heft_source *src, uint64_t at, struct directory *d)
+/* Numbers of the zip64 end record, if its locator is before the end record. */
+static void widen_end(const struct heft_source *src, struct heft_zip_end *end)
 {
     struct heft_error ignored = {0};
-    uint8_t locator[20], wide[56];
+    uint8_t locator[HEFT_ZIP_LOCATOR], wide[HEFT_ZIP_END64];
     uint64_t where;
 
-    if (at < 76 || !heft_source_read(src, at - 20, locator, 20, &ignored) ||
+    if (end->at < sizeof locator + sizeof wide ||
+        !heft_source_read(src, end->at - sizeof locator, locator, sizeof locator, &ignored) ||
         memcmp(locator, "PK\6\7", 4) != 0)
         return;
-    where = at - 76; /* also where bytes were put before the archive */
+    where = end->at - sizeof locator - sizeof wide; /* also if bytes were put before the archive */
     if (!has_magic(src, where, "PK\6\6"))
         where = heft_le64(locator + 8);
-    if (!heft_within(where, 56, src->size) || !heft_source_read(src, where, wide, 56, &ignored) ||
-        memcmp(wide, "PK\6\6", 4) != 0)
-        return;
-    *d = (struct directory){heft_le64(wide + 48), heft_le64(wide + 40), heft_le64(wide + 32), 0};
-    d->shift = where; /* where the directory should end */
+    if (has_magic(src, where, "PK\6\6") && heft_within(where, sizeof wide, src->size) &&
+        heft_source_read(src, where, wide, sizeof wide, &ignored))
+        heft_zip_end_widen(end, wide, where);
 }
 
 /* The directory that the end record at `at` leads to: at its offset, or right before the record. */
 static bool find_directory(const struct heft_source *src, uint64_t at, const uint8_t *p,
                            struct directory *d)
 {
-    uint64_t tail = at;
+    struct heft_zip_end end = heft_zip_read_end(p, at);
+    uint64_t tail;
 
-    *d = (struct directory){heft_le32(p + 16), heft_le32(p + 12), heft_le16(p + 10), 0};
-    widen_end(src, at, d);
-    if (d->shift)
-        tail = d->shift;
-    d->shift = 0;
-    if (d->entries == 0 || d->size < CENTRAL || d->size > tail)
+    widen_end(src, &end);
+    tail = end.tail ? end.tail : at;
+    *d = (struct directory){end.directory, end.size, 0};
+    if (end.entries == 0 || d->size < CENTRAL || d->size > tail)
         return false;
     if (tail - d->size != d->at && has_magic(src, tail - d->size, "PK\1\2")) {
         d->shift = tail - d->size - d->at; /* may wrap: added again below */
@@ -136,15 +125,14 @@ static void drop_inner(struct loose *l)
 static bool find_directories(struct loose *l)
 {
     const struct heft_source *src = l->place->src;
-    const size_t n = (size_t)heft_min_u64(src->size, REACH);
+    const size_t n = (size_t)heft_min_u64(src->size, HEFT_ZIP_REACH);
     struct heft_arena mem = {0};
     struct heft_bytes tail;
     struct directory d;
     const bool ok = heft_source_fetch(src, src->size - n, n, &mem, &tail, l->err);
 
-    for (size_t i = 0; ok && i + END <= n; i++)
-        if (tail.p[i] == 'P' && memcmp(tail.p + i, "PK\5\6", 4) == 0 &&
-            find_directory(src, src->size - n + i, tail.p + i, &d) && !is_listed(l, &d))
+    for (size_t i = 0; ok && heft_zip_next_end(tail, &i); i++)
+        if (find_directory(src, src->size - n + i, tail.p + i, &d) && !is_listed(l, &d))
             add_directory(l, &d);
     drop_inner(l);
     heft_arena_release(&mem);
@@ -162,44 +150,33 @@ static bool tell(struct loose *l, const struct heft_zip_entry *e, const char *se
     return heft_scan_tell_record(l->s, l->place, e, sentence);
 }
 
-static bool leads_out(struct heft_str name)
+/* Names and kinds of entries on which readers do not agree. */
+static bool tell_faults(struct loose *l, const struct heft_zip_entry *e, unsigned faults)
 {
-    for (size_t i = 0; i + 2 <= name.n; i++)
-        if (name.p[i] == '.' && name.p[i + 1] == '.' && (i == 0 || name.p[i - 1] == '/') &&
-            (i + 2 == name.n || name.p[i + 2] == '/'))
-            return true;
-    return name.n > 0 && name.p[0] == '/';
-}
+    static const struct {
+        unsigned fault;
+        const char *sentence;
+    } tricks[] = {
+        {HEFT_ZIP_NUL, "a NUL in its name: readers cut the name there, or not"},
+        {HEFT_ZIP_BACKSLASH, "a backslash in its name"},
+        {HEFT_ZIP_ABSOLUTE | HEFT_ZIP_PARENT, "its name leads out of the archive"},
+        {HEFT_ZIP_NOT_UTF8, "its name is not UTF-8"},
+        {HEFT_ZIP_LINK, "a symbolic link"},
+    };
 
-static bool check_name(struct loose *l, const struct heft_zip_entry *e, const uint8_t *central)
-{
-    const struct heft_bytes bytes = {(const uint8_t *)e->name.p, e->name.n};
-
-    if (memchr(e->name.p, 0, e->name.n) &&
-        !tell(l, e, "a NUL in its name: readers cut the name there, or not"))
-        return false;
-    if (memchr(e->name.p, '\\', e->name.n) && !tell(l, e, "a backslash in its name"))
-        return false;
-    if (leads_out(e->name) && !tell(l, e, "its name leads out of the archive"))
-        return false;
-    if (heft_utf8_check(bytes) < bytes.n && !tell(l, e, "its name is not UTF-8"))
-        return false;
-    return central[5] != 3 || heft_le32(central + 38) >> 28 != 0xA || tell(l, e, "a symbolic link");
+    for (size_t i = 0; i < HEFT_COUNT(tricks); i++)
+        if ((faults & tricks[i].fault) && !tell(l, e, tricks[i].sentence))
+            return false;
+    return true;
 }
 
 /* Names that readers cannot tell apart: torch does not look at upper and lower case. */
 static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
 {
-    struct heft_str folded = e->name;
     uint32_t found;
-    char *p = heft_arena_text(&l->mem, e->name, l->err);
 
-    if (!p)
-        return false;
-    for (size_t i = 0; i < folded.n; i++)
-        p[i] = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] | 0x20) : p[i];
-    folded.p = p;
-    if (!heft_strmap_add(&l->names, folded, (uint32_t)(l->zip.count - 1), &found, l->err))
+    if (!heft_zip_names_add(&l->names, e->name, false, (uint32_t)(l->zip.count - 1), &found,
+                            l->err))
         return false;
     if (found == HEFT_MAP_NONE)
         return true;
@@ -210,23 +187,24 @@ static bool check_twice(struct loose *l, const struct heft_zip_entry *e)
 }
 
 /* What the local header says otherwise than the directory. */
-static bool check_local(struct loose *l, struct heft_zip_entry *e, const uint8_t *head)
+static bool check_local(struct loose *l, struct heft_zip_entry *e,
+                        const struct heft_zip_record *local)
 {
-    const uint16_t flags = heft_le16(head + 6), n = heft_le16(head + 26);
     struct heft_arena *mem = &l->s->mem;
+    const size_t n = local->name.n;
     struct heft_bytes name;
 
-    if ((flags & SEALED) &&
+    if ((local->faults & HEFT_ZIP_ENCRYPTED) &&
         !tell(l, e,
               heft_arena_printf(mem, l->err,
                                 "its local header has flags 0x%04x (encrypted, patched): others "
                                 "stop at them, torch does not look",
-                                flags)))
+                                local->flags)))
         return false;
-    if (heft_le16(head + 8) != e->method &&
+    if (local->method != e->method &&
         !tell(l, e,
               heft_arena_printf(mem, l->err, "its local header has method %u, the directory has %u",
-                                heft_le16(head + 8), e->method)))
+                                local->method, e->method)))
         return false;
     if (!heft_within(e->header + LOCAL, n, l->place->src->size))
         return tell(l, e, "its local header reaches past the end");
@@ -242,9 +220,10 @@ static bool check_local(struct loose *l, struct heft_zip_entry *e, const uint8_t
 }
 
 /* Where the payload is. A record that is not there is left empty. */
-static bool find_payload(struct loose *l, struct heft_zip_entry *e)
+static bool place_payload(struct loose *l, struct heft_zip_entry *e)
 {
     const uint64_t size = l->place->src->size;
+    struct heft_zip_record local;
     uint8_t head[LOCAL];
 
     if (!has_magic(l->place->src, e->header, "PK\3\4") || !heft_within(e->header, LOCAL, size)) {
@@ -253,45 +232,20 @@ static bool find_payload(struct loose *l, struct heft_zip_entry *e)
     }
     if (!heft_source_read(l->place->src, e->header, head, LOCAL, l->err))
         return false;
-    e->data = e->header + LOCAL + heft_le16(head + 26) + heft_le16(head + 28);
-    if (e->data > size)
-        e->data = size;
-    if (e->packed > size - e->data)
-        e->packed = size - e->data;
+    local = heft_zip_local(head, e->header);
+    e->data = heft_min_u64(local.data, size);
+    e->packed = heft_min_u64(e->packed, size - e->data);
     if (e->method == HEFT_ZIP_STORED)
         e->size = e->packed;
-    return check_local(l, e, head);
+    return check_local(l, e, &local);
 }
 
-/* Sizes and offset that stand in the zip64 field. */
-static void widen(struct heft_zip_entry *e, const uint8_t *p, size_t n)
+static bool check_coding(struct loose *l, struct heft_zip_entry *e, unsigned faults)
 {
-    uint64_t *const fields[] = {&e->size, &e->packed, &e->header};
-
-    while (n >= 4 && heft_le16(p) != 1 && (size_t)heft_le16(p + 2) + 4 <= n) {
-        const size_t step = (size_t)heft_le16(p + 2) + 4;
-
-        p += step;
-        n -= step;
-    }
-    if (n < 4 || heft_le16(p) != 1)
-        return;
-    p += 4;
-    n -= 4;
-    for (size_t i = 0; i < HEFT_COUNT(fields); i++) {
-        if (*fields[i] != UINT32_MAX || n < 8)
-            continue;
-        *fields[i] = heft_le64(p);
-        p += 8;
-        n -= 8;
-    }
-}
-
-static bool check_coding(struct loose *l, struct heft_zip_entry *e, uint16_t flags)
-{
-    if ((flags & SEALED) && !tell(l, e, "the directory says that it is encrypted or a patch"))
+    if ((faults & HEFT_ZIP_ENCRYPTED) &&
+        !tell(l, e, "the directory says that it is encrypted or a patch"))
         return false;
-    if (e->method == HEFT_ZIP_STORED || e->method == HEFT_ZIP_DEFLATED)
+    if (!(faults & HEFT_ZIP_METHOD))
         return true;
     if (!tell(l, e,
               heft_arena_printf(&l->s->mem, l->err, "compression method %u, not looked into",
@@ -302,31 +256,23 @@ static bool check_coding(struct loose *l, struct heft_zip_entry *e, uint16_t fla
     return true;
 }
 
-static bool add_entry(struct loose *l, const struct directory *d, const uint8_t *p)
+static bool add_entry(struct loose *l, const struct directory *d, const struct heft_zip_record *r)
 {
-    const size_t name_n = heft_le16(p + 28), extra_n = heft_le16(p + 30);
     struct heft_zip_entry *e;
     char *name;
 
     if (!heft_grow(&l->zip.entries, &l->cap, l->zip.count, 1, sizeof *e, l->err))
         return false;
-    name = heft_arena_text(&l->mem, (struct heft_str){(const char *)p + CENTRAL, name_n}, l->err);
+    name = heft_arena_text(&l->mem, r->name, l->err);
     if (!name)
         return false;
     e = &l->zip.entries[l->zip.count++];
-    *e = (struct heft_zip_entry){.name = {name, name_n},
-                                 .method = heft_le16(p + 10),
-                                 .crc = heft_le32(p + 16),
-                                 .packed = heft_le32(p + 20),
-                                 .size = heft_le32(p + 24),
-                                 .header = heft_le32(p + 42),
-                                 .is_folder = name_n && name[name_n - 1] == '/'};
-    widen(e, p + CENTRAL + name_n, extra_n);
+    *e = heft_zip_entry_of(r, name);
     if (has_magic(l->place->src, e->header + d->shift, "PK\3\4"))
         e->header += d->shift; /* as Python does; others count from the beginning all the same */
     e->header = heft_min_u64(e->header, l->place->src->size);
-    return check_name(l, e, p) && check_twice(l, e) && check_coding(l, e, heft_le16(p + 8)) &&
-           find_payload(l, e);
+    return tell_faults(l, e, r->faults) && check_twice(l, e) && check_coding(l, e, r->faults) &&
+           place_payload(l, e);
 }
 
 static void too_many(const struct loose *l, uint64_t at)
@@ -343,26 +289,21 @@ static bool read_directory(struct loose *l, const struct directory *d)
 {
     const uint64_t n = heft_min_u64(l->place->src->size - d->at, d->size);
     struct heft_arena mem = {0};
-    struct heft_bytes bytes;
+    struct heft_zip_record record;
+    struct heft_bytes left;
     bool ok;
-    size_t at = 0;
 
     if (!heft_scan_pay(l->s, l->place, n))
         return true;
-    ok = heft_source_fetch(l->place->src, d->at, n, &mem, &bytes, l->err);
-    while (ok && bytes.n - at >= CENTRAL && memcmp(bytes.p + at, "PK\1\2", 4) == 0) {
-        const uint8_t *p = bytes.p + at;
-        const size_t whole =
-            (size_t)CENTRAL + heft_le16(p + 28) + heft_le16(p + 30) + heft_le16(p + 32);
-
-        if (whole > bytes.n - at)
-            break;
+    ok = heft_source_fetch(l->place->src, d->at, n, &mem, &left, l->err) &&
+         heft_zip_names_init(&l->names, left.n, heft_min_size(left.n / CENTRAL, MOST_LISTED), false,
+                             l->err);
+    while (ok && heft_zip_take_central(&left, &record) == HEFT_ZIP_TAKEN) {
         if (l->zip.count == MOST_LISTED) {
-            too_many(l, d->at + at);
+            too_many(l, d->at + (n - left.n));
             break;
         }
-        ok = add_entry(l, d, p);
-        at += whole;
+        ok = add_entry(l, d, &record);
     }
     heft_arena_release(&mem);
     return ok;
@@ -409,11 +350,12 @@ static bool find_start(const struct heft_source *src, uint64_t end, uint64_t *st
 {
     struct heft_error ignored = {0}; /* what cannot be read is no archive */
     struct directory d;
-    uint8_t record[END];
+    uint8_t record[HEFT_ZIP_END];
 
-    if (end < END || !heft_source_read(src, end - END, record, END, &ignored) ||
+    if (end < sizeof record ||
+        !heft_source_read(src, end - sizeof record, record, sizeof record, &ignored) ||
         memcmp(record, "PK\5\6", 4) != 0 || record[20] || record[21] ||
-        !find_directory(src, end - END, record, &d))
+        !find_directory(src, end - sizeof record, record, &d))
         return false;
     *start = d.shift;
     return d.shift < end && has_magic(src, d.shift, "PK\3\4");
@@ -457,11 +399,11 @@ static bool scan_directories(struct loose *l)
 
     for (size_t i = 0; ok && i < l->n_dirs; i++) {
         l->zip.count = 0;
-        heft_strmap_release(&l->names);
+        heft_zip_names_release(&l->names);
         ok = read_directory(l, &l->dirs[i]) && check_overlap(l) &&
              heft_scan_entries(l->s, l->place, &l->zip, l->err);
     }
-    heft_strmap_release(&l->names);
+    heft_zip_names_release(&l->names);
     heft_free(l->zip.entries);
     heft_arena_release(&l->mem);
     return ok;
@@ -474,22 +416,22 @@ static bool carve_record(struct heft_scan *s, const struct heft_scan_place *plac
     struct heft_scan_place record = *place;
     struct heft_scan_run run = {0};
     uint8_t head[LOCAL], start[2];
-    uint64_t data;
+    struct heft_zip_record local;
 
     if (!heft_within(off, sizeof head, place->src->size))
         return true;
     if (!heft_source_read(place->src, off, head, sizeof head, err))
         return false;
-    data = off + sizeof head + heft_le16(head + 26) + heft_le16(head + 28);
-    if (heft_le16(head + 8) != HEFT_ZIP_STORED || !heft_within(data, 2, place->src->size))
+    local = heft_zip_local(head, off);
+    if (local.method != HEFT_ZIP_STORED || !heft_within(local.data, 2, place->src->size))
         return true;
-    if (!heft_source_read(place->src, data, start, 2, err))
+    if (!heft_source_read(place->src, local.data, start, 2, err))
         return false;
     if (!heft_scan_is_start(start))
         return true;
     ++*carved;
     record.record = "a record found by its local header";
-    return heft_scan_pickle(s, &record, data, &run, err);
+    return heft_scan_pickle(s, &record, local.data, &run, err);
 }
 
 static bool carve(struct heft_scan *s, const struct heft_scan_place *place, struct heft_error *err)
@@ -554,7 +496,7 @@ bool heft_scan_hidden_zip(struct heft_scan *s, const struct heft_scan_place *pla
 {
     struct loose l = {.s = s, .place = place, .err = err};
 
-    if (place->src->size < END)
+    if (place->src->size < HEFT_ZIP_END)
         return true;
     if (!find_directories(&l))
         return false;

@@ -2,25 +2,11 @@
  *
  *     ┌ local header, name, extra │ payload │ [descriptor] ┐ …    zip_local.c
  *     ├ central entry 46 bytes │ name │ extra │ comment    ┤ …    this file
- *     └ end records                                        ┘      zip_end.c
- *
- *     central entry
- *      0 signature 50 4B 01 02      24 size
- *      4 made by      6 needed      28 name length    30 extra length    32 comment length
- *      8 flags       10 method      34 disk           36 internal attributes
- *     12 time        14 date        38 external attributes
- *     16 crc         20 packed      42 offset of the local header
- *
- * A size, packed size or offset that is all ones stands in the extra field 1, as 64 bits, in that
- * order, and only those that do. */
+ *     └ end records                                        ┘      zip_end.c */
 #include "wire/zip_parts.h"
 
-#include "base/cursor.h"
-#include "base/map.h"
-#include "base/text.h"
-
-#define CENTRAL HEFT_ZIP_CENTRAL
-
+#define CENTRAL    HEFT_ZIP_CENTRAL
+#define AFTER      (CENTRAL + 1)
 #define PIECE      ((size_t)4 << 20) /* of the directory, in memory at once */
 #define MOST_ENTRY (CENTRAL + 3 * 65535)
 
@@ -38,13 +24,9 @@ struct opening {
     struct heft_zip_tail tail;
     uint8_t *piece; /* of the directory, where the tail does not hold it */
     struct heft_zip_place *places;
-    char *folded;           /* names in lower case, where that changes them, one behind the other */
-    char *names;            /* the same as they are, in the arena */
-    struct heft_str prefix; /* "archive/data/", of the first name that ends in a number … */
-    uint32_t *numbered;     /* … which number is in which entry */
-    size_t entries;         /* numbers from 0 on that have a place there */
-    uint64_t unpacked;      /* bytes of deflated entries so far */
-    struct heft_strmap seen; /* all other names */
+    char *names;                 /* in the arena: room for those to come */
+    struct heft_zip_names known; /* those so far */
+    uint64_t unpacked;           /* bytes of deflated entries so far */
 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -55,135 +37,14 @@ static bool bad_name(struct heft_error *err, enum heft_code code, uint64_t where
     return heft_fail(err, code, where, "record \"%.*s\": %s", heft_zip_shown(name), name.p, what);
 }
 
-static bool has_parent(struct heft_str name)
-{
-    size_t begin = 0;
-
-    for (size_t i = 0; i <= name.n; i++) {
-        if (i < name.n && name.p[i] != '/')
-            continue;
-        if (i - begin == 2 && name.p[begin] == '.' && name.p[begin + 1] == '.')
-            return true;
-        begin = i + 1;
-    }
-    return false;
-}
-
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-#define TOPS       EACH(0x80)
-
-/* Not zero where one of 8 bytes is NUL, `\\`, `.`, a capital or no ASCII. */
-static inline uint64_t odd_bytes(const char *p)
-{
-    const uint64_t word = heft_le64((const uint8_t *)p);
-    const uint64_t slash = word ^ EACH('\\'), dot = word ^ EACH('.'), low = word & ~TOPS;
-    const uint64_t capital = (low + EACH(0x80 - 'A')) & ~(low + EACH(0x80 - 'Z' - 1));
-    /* In w - 1 without w's own, a top bit shows a byte that was 0. */
-    const uint64_t zero =
-        ((word - EACH(1)) & ~word) | ((slash - EACH(1)) & ~slash) | ((dot - EACH(1)) & ~dot);
-
-    return (word | capital | zero) & TOPS;
-}
-
-/* Nothing in the name needs a closer look, and folding would not change it. False may be wrong. */
-static bool is_plain(struct heft_str name)
-{
-    uint64_t odd;
-
-    if (name.n < 8 || name.p[0] == '/')
-        return false;
-    odd = odd_bytes(name.p + name.n - 8);
-    for (size_t i = 0; name.n - i > 8; i += 8)
-        odd |= odd_bytes(name.p + i);
-    return odd == 0;
-}
-
-static bool check_path(uint64_t where, struct heft_str name, struct heft_error *err)
-{
-    if (memchr(name.p, '\\', name.n))
-        return bad_name(err, HEFT_UNSAFE, where, name, "a backslash in a name");
-    if (name.p[0] == '/')
-        return bad_name(err, HEFT_UNSAFE, where, name,
-                        "an absolute path, a relative one is needed");
-    return !has_parent(name) ||
-           bad_name(err, HEFT_UNSAFE, where, name, "a name that leads out with \"..\"");
-}
-
-bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label, unsigned flags,
-                         struct heft_error *err)
-{
-    if (name.n == 0)
-        return heft_fail(err, HEFT_MALFORMED, where, "a record without a name");
-    if (memchr(name.p, 0, name.n))
-        return bad_name(err, HEFT_UNSAFE, where, name, "a NUL in a name");
-    if (!label && !check_path(where, name, err))
-        return false;
-    if (label && !(flags & HEFT_ZIP_UTF8))
-        return true;
-    if (heft_utf8_check((struct heft_bytes){(const uint8_t *)name.p, name.n}) < name.n)
-        return bad_name(err, HEFT_MALFORMED, where, name, "a name that is not UTF-8");
-    return true;
-}
-
-static struct heft_str fold(struct opening *o, struct heft_str name)
-{
-    const struct heft_str folded = {o->folded, name.n};
-
-    for (size_t i = 0; i < name.n; i++) {
-        const char c = name.p[i];
-
-        o->folded[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-    }
-    o->folded += name.n;
-    return folded;
-}
-
-/* "archive/data/12" → "archive/data/" and 12. False where there is no such number. */
-static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *number)
-{
-    size_t begin = name.n, scale = 1;
-
-    *number = 0;
-    for (; begin > 0 && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9'; begin--) {
-        if (name.n - begin == 9)
-            return false;
-        *number += scale * (size_t)(name.p[begin - 1] - '0');
-        scale *= 10;
-    }
-    *prefix = (struct heft_str){name.p, begin};
-    return begin < name.n && begin > 0 && name.p[begin - 1] == '/' &&
-           (name.p[begin] != '0' || name.n - begin == 1);
-}
-
-/* The entry that has this name already, else HEFT_MAP_NONE. torch numbers its storages: nearly all
- * names differ in a small number alone, and an array tells those apart. */
-static bool find_same(struct opening *o, struct heft_str folded, uint32_t index, uint32_t *found)
-{
-    struct heft_str prefix;
-    size_t number;
-
-    if (!split_number(folded, &prefix, &number) || number >= o->entries)
-        return heft_strmap_add(&o->seen, folded, index, found, o->err);
-    if (!o->prefix.p)
-        o->prefix = prefix;
-    if (!heft_str_eq(prefix, o->prefix))
-        return heft_strmap_add(&o->seen, folded, index, found, o->err);
-    *found = o->numbered[number];
-    if (*found == HEFT_MAP_NONE)
-        o->numbered[number] = index;
-    return true;
-}
-
-/* Names must differ even where upper and lower case do not count: torch looks them up so. Labels
- * are what they are. */
+/* Names must differ even in another case: torch looks them up without it. Labels are what they are. */
 static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bool plain,
                      uint32_t index)
 {
-    const struct heft_str folded = plain || o->limits.labels ? name : fold(o, name);
     const struct heft_zip_entry *other;
     uint32_t found;
 
-    if (!find_same(o, folded, index, &found))
+    if (!heft_zip_names_add(&o->known, name, plain, index, &found, o->err))
         return false;
     if (found == HEFT_MAP_NONE)
         return true;
@@ -197,90 +58,77 @@ static bool add_name(struct opening *o, uint64_t where, struct heft_str name, bo
 
 /* ---- central entries ------------------------------------------------------------------------- */
 
-bool heft_zip_find_zip64(const uint8_t *p, size_t n, struct heft_bytes *field)
-{
-    *field = (struct heft_bytes){NULL, 0};
-    while (n >= 4) { /* up to 3 bytes of padding may follow */
-        const uint16_t id = heft_le16(p);
-        const size_t len = heft_le16(p + 2);
+/* Faults whose text has no number. */
+static const struct {
+    unsigned fault;
+    enum heft_code code;
+    unsigned field; /* offset in the entry; AFTER: of what follows the name */
+    const char *text;
+} refusals[] = {
+    {HEFT_ZIP_NUL, HEFT_UNSAFE, CENTRAL, "a NUL in a name"},
+    {HEFT_ZIP_BACKSLASH, HEFT_UNSAFE, CENTRAL, "a backslash in a name"},
+    {HEFT_ZIP_ABSOLUTE, HEFT_UNSAFE, CENTRAL, "an absolute path, a relative one is needed"},
+    {HEFT_ZIP_PARENT, HEFT_UNSAFE, CENTRAL, "a name that leads out with \"..\""},
+    {HEFT_ZIP_NOT_UTF8, HEFT_MALFORMED, CENTRAL, "a name that is not UTF-8"},
+    {HEFT_ZIP_EXTRA, HEFT_MALFORMED, AFTER, "extra fields that do not fit together"},
+    {HEFT_ZIP_NARROW, HEFT_MALFORMED, AFTER,
+     "the zip64 field lacks a number that its 32-bit field leaves to it"},
+    {HEFT_ZIP_LINK, HEFT_UNSAFE, 38, "a symbolic link"},
+    {HEFT_ZIP_FULL, HEFT_MALFORMED, 24, "a folder that holds bytes"},
+};
 
-        if (len > n - 4 || (id == 1 && field->p))
-            return false;
-        if (id == 1)
-            *field = (struct heft_bytes){p + 4, len};
-        p += 4 + len;
-        n -= 4 + len;
+/* Fails for the first of the faults. */
+static bool refuse(struct opening *o, uint64_t where, const struct heft_zip_record *r,
+                   unsigned faults)
+{
+    const unsigned first = faults & (~faults + 1);
+    const int shown = heft_zip_shown(r->name);
+
+    for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
+        const unsigned field = refusals[i].field;
+
+        if (refusals[i].fault == first)
+            return bad_name(o->err, refusals[i].code,
+                            where + (field == AFTER ? CENTRAL + r->name.n : field), r->name,
+                            refusals[i].text);
     }
-    return true;
-}
-
-/* A 64-bit value where the 32-bit one is all ones; they come in a fixed order. */
-static bool widen(struct heft_bytes *field, uint64_t *value)
-{
-    if (*value != HEFT_ZIP_MANY)
-        return true;
-    if (field->n < 8)
-        return false;
-    *value = heft_le64(field->p);
-    *field = (struct heft_bytes){field->p + 8, field->n - 8};
-    return true;
-}
-
-static bool read_zip64(struct opening *o, uint64_t where, const uint8_t *p, struct heft_bytes extra,
-                       struct heft_zip_entry *entry)
-{
-    struct heft_bytes field;
-    uint64_t disk = heft_le16(p + 34);
-
-    if (!heft_zip_find_zip64(extra.p, extra.n, &field))
-        return bad_name(o->err, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
-                        "extra fields that do not fit together");
-    if (!widen(&field, &entry->size) || !widen(&field, &entry->packed) ||
-        !widen(&field, &entry->header))
-        return bad_name(o->err, HEFT_MALFORMED, where + CENTRAL + entry->name.n, entry->name,
-                        "the zip64 field lacks a number that its 32-bit field leaves to it");
-    if (disk == 0xFFFF && field.n >= 4)
-        disk = heft_le32(field.p);
-    if (disk > 1)
+    if (first == HEFT_ZIP_NAMELESS)
+        return heft_fail(o->err, HEFT_MALFORMED, where + CENTRAL, "a record without a name");
+    if (first == HEFT_ZIP_DISK)
         return heft_fail(o->err, HEFT_UNSUPPORTED, where + 34,
-                         "record \"%.*s\" on disk %" PRIu64 ": archives in several parts are not "
+                         "record \"%.*s\" on disk %" PRIu32 ": archives in several parts are not "
                          "read",
-                         heft_zip_shown(entry->name), entry->name.p, disk);
-    return true;
-}
-
-static bool check_coding(struct opening *o, uint64_t where, const uint8_t *p,
-                         const struct heft_zip_entry *e)
-{
-    const unsigned flags = heft_le16(p + 8);
-    uint64_t most;
-
-    if (flags & HEFT_ZIP_SEALED)
+                         shown, r->name.p, r->disk);
+    if (first == HEFT_ZIP_ENCRYPTED)
         return heft_fail(o->err, HEFT_UNSUPPORTED, where + 8,
-                         "record \"%.*s\": flags 0x%04x say that it is encrypted or a patch",
-                         heft_zip_shown(e->name), e->name.p, flags);
-    if (e->method != HEFT_ZIP_STORED && e->method != HEFT_ZIP_DEFLATED)
+                         "record \"%.*s\": flags 0x%04x say that it is encrypted or a patch", shown,
+                         r->name.p, r->flags);
+    if (first == HEFT_ZIP_METHOD)
         return heft_fail(o->err, HEFT_UNSUPPORTED, where + 10,
                          "record \"%.*s\": compression method %u, 0 (stored) and 8 (deflated) are "
                          "read",
-                         heft_zip_shown(e->name), e->name.p, e->method);
-    if (e->method == HEFT_ZIP_STORED && e->packed != e->size)
-        return heft_fail(o->err, HEFT_MALFORMED, where + 20,
-                         "record \"%.*s\": stored, but %" PRIu64 " bytes packed and %" PRIu64
-                         " unpacked",
-                         heft_zip_shown(e->name), e->name.p, e->packed, e->size);
-    if (!heft_mul(e->packed, o->limits.ratio, &most))
+                         shown, r->name.p, r->method);
+    return heft_fail(o->err, HEFT_MALFORMED, where + 20,
+                     "record \"%.*s\": stored, but %" PRIu64 " bytes packed and %" PRIu64
+                     " unpacked",
+                     shown, r->name.p, r->packed, r->size);
+}
+
+static bool check_ratio(struct opening *o, uint64_t where, const struct heft_zip_record *r)
+{
+    uint64_t most;
+
+    if (!heft_mul(r->packed, o->limits.ratio, &most))
         most = UINT64_MAX;
-    if (e->method == HEFT_ZIP_DEFLATED && e->size > most)
-        return heft_fail(o->err, HEFT_LIMIT, where + 24,
-                         "record \"%.*s\": %" PRIu64 " bytes from %" PRIu64
-                         ", the limit is %" PRIu64 " to 1",
-                         heft_zip_shown(e->name), e->name.p, e->size, e->packed, o->limits.ratio);
-    return true;
+    return r->method == HEFT_ZIP_STORED || r->size <= most ||
+           heft_fail(o->err, HEFT_LIMIT, where + 24,
+                     "record \"%.*s\": %" PRIu64 " bytes from %" PRIu64 ", the limit is %" PRIu64
+                     " to 1",
+                     heft_zip_shown(r->name), r->name.p, r->size, r->packed, o->limits.ratio);
 }
 
 /* Each record may be within the ratio, and all of them hours of work. */
-static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip_entry *e)
+static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip_record *e)
 {
     const uint64_t size = o->tail.src->size;
     const uint64_t usual =
@@ -296,77 +144,57 @@ static bool check_whole(struct opening *o, uint64_t where, const struct heft_zip
                      heft_zip_shown(e->name), e->name.p, most, size);
 }
 
-/* What the entry is on the system that wrote it, from the external attributes. */
-static bool check_kind(struct opening *o, uint64_t where, const uint8_t *p,
-                       const struct heft_zip_entry *e)
+static bool add_entry(struct opening *o, const struct heft_zip_record *r, uint64_t where)
 {
-    const bool unix_made = p[5] == 3;
-    const uint32_t type = heft_le32(p + 38) >> 28;
-
-    if (unix_made && type == 0xA)
-        return bad_name(o->err, HEFT_UNSAFE, where + 38, e->name, "a symbolic link");
-    if (e->is_folder && e->size)
-        return bad_name(o->err, HEFT_MALFORMED, where + 24, e->name, "a folder that holds bytes");
-    return true;
-}
-
-static bool add_entry(struct opening *o, const uint8_t *p, uint64_t where, struct heft_bytes name,
-                      struct heft_bytes extra)
-{
+    const unsigned of_kind = HEFT_ZIP_LINK | HEFT_ZIP_FULL;
+    const unsigned faults = heft_zip_faults(r, o->limits.labels);
     const uint32_t index = (uint32_t)o->zip->count; /* below limits.entries */
     struct heft_zip_entry *e = &o->zip->entries[index];
-    bool plain;
 
-    if (name.n)
-        memcpy(o->names, name.p, name.n);
-    o->names[name.n] = 0;
-    *e = (struct heft_zip_entry){.name = {o->names, name.n},
-                                 .crc = heft_le32(p + 16),
-                                 .packed = heft_le32(p + 20),
-                                 .size = heft_le32(p + 24),
-                                 .header = heft_le32(p + 42),
-                                 .method = heft_le16(p + 10),
-                                 .is_folder = name.n && name.p[name.n - 1] == '/'};
-    o->names += name.n + 1;
-    plain = is_plain(e->name);
-    if ((!plain && !heft_zip_check_name(where + CENTRAL, e->name, o->limits.labels,
-                                        heft_le16(p + 8), o->err)) ||
-        !read_zip64(o, where, p, extra, e) || !check_coding(o, where, p, e) ||
-        !check_whole(o, where, e) || !check_kind(o, where, p, e) ||
-        !add_name(o, where + CENTRAL, e->name, plain, index))
+    if (faults & ~of_kind)
+        return refuse(o, where, r, faults);
+    if (!check_ratio(o, where, r) || !check_whole(o, where, r))
+        return false;
+    if (faults)
+        return refuse(o, where, r, faults);
+    memcpy(o->names, r->name.p, r->name.n);
+    o->names[r->name.n] = 0;
+    *e = heft_zip_entry_of(r, o->names);
+    o->names += r->name.n + 1;
+    if (!add_name(o, where + CENTRAL, e->name, r->is_plain, index))
         return false;
     if (e->header > o->zip->directory ||
-        o->zip->directory - e->header < HEFT_ZIP_LOCAL_HEAD + name.n)
+        o->zip->directory - e->header < HEFT_ZIP_LOCAL_HEAD + e->name.n)
         return heft_fail(o->err, HEFT_MALFORMED, where + 42,
                          "record \"%.*s\": local header at %" PRIu64
                          ", it must end before the directory at %" PRIu64,
                          heft_zip_shown(e->name), e->name.p, e->header, o->zip->directory);
-    o->places[index] = (struct heft_zip_place){e->header, index, heft_le16(p + 8)};
+    o->places[index] = (struct heft_zip_place){e->header, index, r->flags};
     o->zip->count++;
     return true;
 }
 
-/* Entry i, which the cursor stands at. */
-static bool read_entry(struct opening *o, struct heft_cur *cur, uint64_t i, uint64_t entries)
+/* Entry i of the directory, at `where` of the file. */
+static bool read_entry(struct opening *o, struct heft_bytes *left, uint64_t where, uint64_t i,
+                       uint64_t entries)
 {
-    const uint64_t where = heft_cur_where(cur);
-    const struct heft_bytes head = heft_cur_take(cur, CENTRAL);
-    struct heft_bytes name, extra;
+    struct heft_zip_record record;
 
-    if (head.n && heft_le32(head.p) != HEFT_ZIP_SIG_CENTRAL)
+    switch (heft_zip_take_central(left, &record)) {
+    case HEFT_ZIP_TAKEN:
+        return add_entry(o, &record, where);
+    case HEFT_ZIP_OTHER:
         return heft_fail(o->err, HEFT_MALFORMED, where,
                          "entry %" PRIu64 " of %" PRIu64 " begins with 0x%08" PRIx32
                          ", 0x%08" PRIx32 " is needed",
-                         i + 1, entries, heft_le32(head.p), HEFT_ZIP_SIG_CENTRAL);
-    name = heft_cur_take(cur, head.n ? heft_le16(head.p + 28) : 0U);
-    extra = heft_cur_take(cur, head.n ? heft_le16(head.p + 30) : 0U);
-    heft_cur_take(cur, head.n ? heft_le16(head.p + 32) : 0U);
-    if (!heft_cur_ok(cur))
-        return heft_fail(o->err, HEFT_MALFORMED, where,
-                         "entry %" PRIu64 " of %" PRIu64
-                         " reaches past the end of the directory at %" PRIu64,
-                         i + 1, entries, o->zip->tail);
-    return add_entry(o, head.p, where, name, extra);
+                         i + 1, entries, heft_le32(left->p), HEFT_ZIP_SIG_CENTRAL);
+    case HEFT_ZIP_CUT:
+        break;
+    }
+    return heft_fail(o->err, HEFT_MALFORMED, where,
+                     "entry %" PRIu64 " of %" PRIu64
+                     " reaches past the end of the directory at %" PRIu64,
+                     i + 1, entries, o->zip->tail);
 }
 
 /* The directory in pieces, each of which begins with an entry. */
@@ -376,16 +204,15 @@ static bool read_entries(struct opening *o, const struct heft_zip_end *end)
 
     while (left > 0) {
         const size_t n = (size_t)heft_min_u64(left, PIECE);
-        const struct heft_bytes bytes = {heft_zip_bytes(&o->tail, at, n, o->piece, o->err), n};
-        struct heft_cur cur = heft_cur_of(bytes, at);
+        struct heft_bytes bytes = {heft_zip_bytes(&o->tail, at, n, o->piece, o->err), n};
 
         if (!bytes.p)
             return false;
-        for (; i < end->entries && (n == left || heft_cur_left(&cur) >= MOST_ENTRY); i++)
-            if (!read_entry(o, &cur, i, end->entries))
+        for (; i < end->entries && (n == left || bytes.n >= MOST_ENTRY); i++)
+            if (!read_entry(o, &bytes, at + (n - bytes.n), i, end->entries))
                 return false;
-        at += n - heft_cur_left(&cur);
-        left -= n - heft_cur_left(&cur);
+        at += n - bytes.n;
+        left -= n - bytes.n;
         if (left > 0 && i == end->entries)
             return heft_fail(o->err, HEFT_MALFORMED, at,
                              "%" PRIu64 " bytes of the directory follow its %" PRIu64 " entries",
@@ -418,24 +245,15 @@ static bool read_directory(struct opening *o, const struct heft_zip_end *end)
 {
     const size_t size = (size_t)end->size, n = (size_t)end->entries;
     const size_t letters = size - n * CENTRAL;
-    char *folded = heft_alloc(letters, o->err);
-    bool done = false;
+    bool done = heft_zip_names_init(&o->known, letters, n, o->limits.labels, o->err);
 
-    o->folded = folded;
     o->places = heft_alloc(n * sizeof *o->places, o->err);
-    o->numbered = heft_alloc(n * sizeof *o->numbered, o->err);
     o->zip->entries = heft_arena_alloc(o->arena, n * sizeof *o->zip->entries, o->err);
     o->names = heft_arena_alloc(o->for_names, letters + n, o->err);
     if (end->directory < o->tail.at)
         o->piece = heft_alloc((size_t)heft_min_u64(size, PIECE), o->err);
-    if (folded && o->places && o->numbered && o->zip->entries && o->names &&
-        (o->piece || end->directory >= o->tail.at)) {
-        if (n)
-            memset(o->numbered, 0xFF, n * sizeof *o->numbered); /* HEFT_MAP_NONE */
-        o->entries = n;
-        done = read_entries(o, end);
-    }
-    heft_free(folded);
+    done = done && o->places && o->zip->entries && o->names &&
+           (o->piece || end->directory >= o->tail.at) && read_entries(o, end);
     heft_free(o->piece);
     return done;
 }
@@ -489,8 +307,7 @@ bool heft_zip_read(struct heft_zip *out, const struct heft_source *src, struct h
     }
     heft_free(o.tail.read);
     heft_free(o.places);
-    heft_free(o.numbered);
-    heft_strmap_release(&o.seen);
+    heft_zip_names_release(&o.known);
     return done;
 }
 

@@ -23,13 +23,8 @@
  * file. */
 #include "wire/zip_parts.h"
 
-#define SIG_END     UINT32_C(0x06054B50)
 #define SIG_END64   UINT32_C(0x06064B50)
 #define SIG_LOCATOR UINT32_C(0x07064B50)
-#define END         22
-#define END64       56
-#define LOCATOR     20
-#define REACH       (END + 65535) /* the longest comment */
 
 const uint8_t *heft_zip_bytes(const struct heft_zip_tail *t, uint64_t off, size_t n, uint8_t *room,
                               struct heft_error *err)
@@ -75,12 +70,7 @@ static bool merge_end64(struct heft_zip_end *end, const uint8_t *wide, uint64_t 
         return heft_fail(err, HEFT_MALFORMED, end->at + 4,
                          "end record is of disk %u, the zip64 record of disk %" PRIu32,
                          heft_le16(p + 4), heft_le32(wide + 16));
-    end->here = heft_le64(wide + 24);
-    end->entries = heft_le64(wide + 32);
-    end->size = heft_le64(wide + 40);
-    end->directory = heft_le64(wide + 48);
-    end->tail = wide_at;
-    end->zip64 = true;
+    heft_zip_end_widen(end, wide, wide_at);
     return true;
 }
 
@@ -89,17 +79,17 @@ static bool read_end64(const struct heft_zip_tail *t, struct heft_zip_end *end, 
                        const uint8_t *locator, const uint8_t *p, struct heft_error *err)
 {
     const uint64_t wide_at = heft_le64(locator + 8);
-    uint8_t room[END64];
+    uint8_t room[HEFT_ZIP_END64];
     const uint8_t *wide;
 
     if (heft_le32(locator + 4) > 1 || heft_le32(locator + 16) > 1)
         return heft_fail(err, HEFT_UNSUPPORTED, at + 4,
                          "an archive of %" PRIu32 " disks, 1 is read", heft_le32(locator + 16));
-    if (at < END64 || wide_at > at - END64)
+    if (at < HEFT_ZIP_END64 || wide_at > at - HEFT_ZIP_END64)
         return heft_fail(err, HEFT_MALFORMED, at + 8,
                          "zip64 end record at %" PRIu64 ", it must end before %" PRIu64, wide_at,
                          at);
-    wide = heft_zip_bytes(t, wide_at, END64, room, err);
+    wide = heft_zip_bytes(t, wide_at, HEFT_ZIP_END64, room, err);
     if (!wide)
         return false;
     if (heft_le32(wide) != SIG_END64)
@@ -153,28 +143,22 @@ static bool read_end(const struct heft_zip_tail *t, uint64_t at, struct heft_zip
                      struct heft_error *err)
 {
     const uint8_t *p = t->bytes + (at - t->at);
-    const uint64_t room = t->src->size - at - END; /* at most REACH */
-    uint8_t locator_room[LOCATOR];
+    const uint64_t room = t->src->size - at - HEFT_ZIP_END; /* at most HEFT_ZIP_REACH */
+    uint8_t locator_room[HEFT_ZIP_LOCATOR];
     const uint8_t *locator = NULL;
 
-    *end = (struct heft_zip_end){.at = at,
-                                 .tail = at,
-                                 .after = at + END + heft_le16(p + 20),
-                                 .here = heft_le16(p + 8),
-                                 .entries = heft_le16(p + 10),
-                                 .size = heft_le32(p + 12),
-                                 .directory = heft_le32(p + 16)};
+    *end = heft_zip_read_end(p, at);
     if (heft_le16(p + 20) > room)
         return heft_fail(err, HEFT_MALFORMED, at + 20,
                          "archive comment of %u bytes, the file has %" PRIu64 " left",
                          heft_le16(p + 20), room);
-    if (at >= LOCATOR) {
-        locator = heft_zip_bytes(t, at - LOCATOR, LOCATOR, locator_room, err);
+    if (at >= HEFT_ZIP_LOCATOR) {
+        locator = heft_zip_bytes(t, at - HEFT_ZIP_LOCATOR, HEFT_ZIP_LOCATOR, locator_room, err);
         if (!locator)
             return false;
     }
     if (locator && heft_le32(locator) == SIG_LOCATOR) {
-        if (!read_end64(t, end, at - LOCATOR, locator, p, err))
+        if (!read_end64(t, end, at - HEFT_ZIP_LOCATOR, locator, p, err))
             return false;
     } else if (!check_disks(err, at + 4, heft_le16(p + 4), heft_le16(p + 6))) {
         return false;
@@ -184,9 +168,10 @@ static bool read_end(const struct heft_zip_tail *t, uint64_t at, struct heft_zip
 
 static bool no_end(const struct heft_zip_tail *t, struct heft_error *err)
 {
-    if (t->src->size < END)
+    if (t->src->size < HEFT_ZIP_END)
         return heft_fail(err, HEFT_MALFORMED, t->src->size,
-                         "a file of %" PRIu64 " bytes, the smallest zip has %d", t->src->size, END);
+                         "a file of %" PRIu64 " bytes, the smallest zip has %d", t->src->size,
+                         HEFT_ZIP_END);
     return heft_fail(err, HEFT_MALFORMED, t->src->size,
                      "no end of central directory in the last %zu of %" PRIu64
                      " bytes; the file is truncated or not a zip (a torch file whose download or "
@@ -200,23 +185,6 @@ static bool is_grave(const struct heft_error *err)
     return err->code == HEFT_IO || err->code == HEFT_NOMEM;
 }
 
-/* The next place at or behind *at that bears the signature; false where there is none. Its last byte
- * is looked for: the others are in each entry of the directory. */
-static bool next_place(const struct heft_zip_tail *t, size_t *at)
-{
-    while (t->n >= END && *at <= t->n - END) {
-        const uint8_t *p = memchr(t->bytes + *at + 3, SIG_END >> 24, t->n - END + 1 - *at);
-
-        if (!p)
-            return false;
-        *at = (size_t)(p - 3 - t->bytes);
-        if (heft_le32(p - 3) == SIG_END)
-            return true;
-        ++*at;
-    }
-    return false;
-}
-
 /* The one end record that holds up. Where none does, the last one says why. */
 static bool pick_end(const struct heft_zip_tail *t, struct heft_zip_end *found,
                      struct heft_error *err)
@@ -225,7 +193,7 @@ static bool pick_end(const struct heft_zip_tail *t, struct heft_zip_end *found,
     struct heft_zip_end end;
     bool good = false;
 
-    for (size_t at = 0; next_place(t, &at); at++) {
+    for (size_t at = 0; heft_zip_next_end((struct heft_bytes){t->bytes, t->n}, &at); at++) {
         if (!read_end(t, t->at + at, &end, &why)) {
             if (is_grave(&why))
                 break;
@@ -256,7 +224,7 @@ bool heft_zip_find_end(struct heft_zip_tail *tail, const struct heft_source *src
                        struct heft_bytes known, struct heft_zip_end *end, struct heft_error *err)
 {
     tail->src = src;
-    tail->n = (size_t)heft_min_u64(src->size, REACH);
+    tail->n = (size_t)heft_min_u64(src->size, HEFT_ZIP_REACH);
     tail->at = src->size - tail->n;
     if (known.n >= tail->n && known.n > 0)
         tail->bytes = known.p + (known.n - tail->n);

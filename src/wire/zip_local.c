@@ -1,13 +1,5 @@
 /* zip_local.c: local headers, payloads and descriptors of a zip archive.
  *
- *     local header                             data descriptor (flag bit 3)
- *      0 signature 50 4B 03 04                  [50 4B 07 08]
- *      4 needed          6 flags                crc        4
- *      8 method         10 time, date           packed     4, or 8 where the local header
- *     14 crc            18 packed               size       4, or 8 has a zip64 field
- *     22 size           26 name length
- *     28 extra length   30 name, extra, payload
- *
  * The payload begins where the local header's own lengths say, so each must be read: one small read
  * an entry, in the order of the file, or one read of everything where the archive is small. Every
  * record must end before the next begins, which also keeps the work linear in the file whatever the
@@ -39,15 +31,15 @@ struct local {
     const struct heft_zip_entry *e;
     const uint8_t *p;
     size_t n; /* bytes at p */
-    size_t extra_n;
-    uint64_t data, limit;
+    struct heft_zip_record r;
+    uint64_t limit;
     unsigned flags; /* of the directory */
 };
 
-static bool fail_local(const struct locals *l, const struct local *h, enum heft_code code,
-                       unsigned field, const char *what, uint64_t found, uint64_t wanted)
+static bool fail_local(const struct locals *l, const struct local *h, unsigned field,
+                       const char *what, uint64_t found, uint64_t wanted)
 {
-    return heft_fail(l->err, code, h->e->header + field,
+    return heft_fail(l->err, HEFT_MALFORMED, h->e->header + field,
                      "record \"%.*s\": local header has %s %" PRIu64 ", the directory has %" PRIu64,
                      heft_zip_shown(h->e->name), h->e->name.p, what, found, wanted);
 }
@@ -95,11 +87,12 @@ static const uint8_t *load_extra(struct locals *l, const struct local *h)
 {
     const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
 
-    if (h->extra_n <= h->n - before)
+    if (h->r.extra.n <= h->n - before)
         return h->p + before;
     if (!l->extra)
         l->extra = heft_alloc(HEFT_ZIP_LONGEST, l->err);
-    if (!l->extra || !heft_source_read(l->src, h->e->header + before, l->extra, h->extra_n, l->err))
+    if (!l->extra ||
+        !heft_source_read(l->src, h->e->header + before, l->extra, h->r.extra.n, l->err))
         return NULL;
     return l->extra;
 }
@@ -128,7 +121,7 @@ static bool local_zip64(struct locals *l, const struct local *h, struct heft_byt
 {
     const size_t before = HEFT_ZIP_LOCAL_HEAD + h->e->name.n, have = h->n - before;
     const uint8_t *p = h->p + before;
-    size_t n = h->extra_n, padding;
+    size_t n = h->r.extra.n, padding;
 
     *field = (struct heft_bytes){NULL, 0};
     if (n < 4)
@@ -139,7 +132,7 @@ static bool local_zip64(struct locals *l, const struct local *h, struct heft_byt
         p = load_extra(l, h);
     if (!p)
         return false;
-    if (heft_zip_find_zip64(p, n, field))
+    if (heft_zip_find_zip64((struct heft_bytes){p, n}, field))
         return true;
     return heft_fail(l->err, HEFT_MALFORMED, h->e->header + before,
                      "record \"%.*s\": extra fields of the local header that do not fit together",
@@ -155,7 +148,10 @@ static bool read_local(struct locals *l, struct local *h)
 
     h->n = n;
     h->p = l->whole ? l->whole + h->e->header : l->room;
-    return l->whole || heft_source_read(l->src, h->e->header, l->room, n, l->err);
+    if (!l->whole && !heft_source_read(l->src, h->e->header, l->room, n, l->err))
+        return false;
+    h->r = heft_zip_local(h->p, h->e->header);
+    return true;
 }
 
 static bool check_same(const struct locals *l, const struct local *h)
@@ -168,43 +164,37 @@ static bool check_same(const struct locals *l, const struct local *h)
                          "record \"%.*s\": local header begins with 0x%08" PRIx32 ", 0x%08" PRIx32
                          " is needed",
                          heft_zip_shown(e->name), e->name.p, heft_le32(h->p), HEFT_ZIP_SIG_LOCAL);
-    if ((heft_le16(h->p + 6) & mask) != (h->flags & mask))
-        return fail_local(l, h, HEFT_MALFORMED, 6, "flags", heft_le16(h->p + 6), h->flags);
-    if (heft_le16(h->p + 8) != e->method)
-        return fail_local(l, h, HEFT_MALFORMED, 8, "method", heft_le16(h->p + 8), e->method);
-    if (heft_le16(h->p + 26) != e->name.n)
-        return fail_local(l, h, HEFT_MALFORMED, 26, "a name of length", heft_le16(h->p + 26),
-                          e->name.n);
-    if (memcmp(h->p + HEFT_ZIP_LOCAL_HEAD, e->name.p, e->name.n) != 0)
+    if ((h->r.flags & mask) != (h->flags & mask))
+        return fail_local(l, h, 6, "flags", h->r.flags, h->flags);
+    if (h->r.method != e->method)
+        return fail_local(l, h, 8, "method", h->r.method, e->method);
+    if (h->r.name.n != e->name.n)
+        return fail_local(l, h, 26, "a name of length", h->r.name.n, e->name.n);
+    if (!heft_str_eq(h->r.name, e->name))
         return heft_fail(l->err, HEFT_MALFORMED, e->header + HEFT_ZIP_LOCAL_HEAD,
                          "record \"%.*s\": local header names it \"%.*s\"", heft_zip_shown(e->name),
-                         e->name.p, heft_zip_shown(e->name),
-                         (const char *)h->p + HEFT_ZIP_LOCAL_HEAD);
+                         e->name.p, heft_zip_shown(e->name), h->r.name.p);
     return true;
 }
 
 /* Checksum and sizes, where they do not come later in a descriptor. */
-static bool check_sizes(struct locals *l, const struct local *h)
+static bool check_sizes(struct locals *l, struct local *h)
 {
-    uint64_t packed = heft_le32(h->p + 18), size = heft_le32(h->p + 22);
     struct heft_bytes field;
 
     if (h->flags & HEFT_ZIP_DESCRIPTOR)
         return true;
-    if (heft_le32(h->p + 14) != h->e->crc)
-        return fail_local(l, h, HEFT_MALFORMED, 14, "CRC-32", heft_le32(h->p + 14), h->e->crc);
-    if (packed == HEFT_ZIP_MANY || size == HEFT_ZIP_MANY) {
+    if (h->r.crc != h->e->crc)
+        return fail_local(l, h, 14, "CRC-32", h->r.crc, h->e->crc);
+    if (h->r.packed == HEFT_ZIP_MANY || h->r.size == HEFT_ZIP_MANY) {
         if (!local_zip64(l, h, &field))
             return false;
-        if (field.n >= 16) { /* here both are always there */
-            size = heft_le64(field.p);
-            packed = heft_le64(field.p + 8);
-        }
+        heft_zip_local_widen(&h->r, field);
     }
-    if (packed != h->e->packed)
-        return fail_local(l, h, HEFT_MALFORMED, 18, "a packed size of", packed, h->e->packed);
-    if (size != h->e->size)
-        return fail_local(l, h, HEFT_MALFORMED, 22, "a size of", size, h->e->size);
+    if (h->r.packed != h->e->packed)
+        return fail_local(l, h, 18, "a packed size of", h->r.packed, h->e->packed);
+    if (h->r.size != h->e->size)
+        return fail_local(l, h, 22, "a size of", h->r.size, h->e->size);
     return true;
 }
 
@@ -237,22 +227,21 @@ static bool do_local(struct locals *l, struct local *h, const struct heft_zip_en
                      struct heft_zip_entry *entry)
 {
     const uint64_t span = h->limit - h->e->header;
-    uint64_t head = HEFT_ZIP_LOCAL_HEAD + h->e->name.n, end;
+    const uint64_t least = HEFT_ZIP_LOCAL_HEAD + h->e->name.n;
+    uint64_t data, end;
 
-    if (span < head)
-        return overlap(l, h, h->e->header + head, next);
+    if (span < least)
+        return overlap(l, h, h->e->header + least, next);
     if (!read_local(l, h) || !check_same(l, h))
         return false;
-    h->extra_n = heft_le16(h->p + 28);
-    head += h->extra_n;
-    if (span < head)
-        return overlap(l, h, h->e->header + head, next);
-    h->data = h->e->header + head;
-    if (!heft_add(h->data, h->e->packed, &end) || end > h->limit)
-        return overlap(l, h, h->e->packed > UINT64_MAX - h->data ? UINT64_MAX : end, next);
+    data = h->r.data;
+    if (data > h->limit)
+        return overlap(l, h, data, next);
+    if (!heft_add(data, h->e->packed, &end) || end > h->limit)
+        return overlap(l, h, h->e->packed > UINT64_MAX - data ? UINT64_MAX : end, next);
     if (!check_sizes(l, h) || !descriptor_end(l, h, &end))
         return false;
-    entry->data = h->data;
+    entry->data = data;
     entry->end = end;
     return true;
 }
@@ -398,15 +387,10 @@ bool heft_zip_fetch(const struct heft_source *src, const struct heft_zip_entry *
 
 bool heft_zip_is_descriptor(const uint8_t *p, unsigned length, const struct heft_zip_entry *entry)
 {
-    const bool wide = length >= 20, signed_too = length % 8 == 0;
-    uint64_t packed, size;
+    struct heft_zip_entry said = *entry;
 
-    if (signed_too && heft_le32(p) != HEFT_ZIP_SIG_DATA)
-        return false;
-    p += signed_too ? 4 : 0;
-    packed = wide ? heft_le64(p + 4) : heft_le32(p + 4);
-    size = wide ? heft_le64(p + 12) : heft_le32(p + 8);
-    return heft_le32(p) == entry->crc && packed == entry->packed && size == entry->size;
+    return heft_zip_read_descriptor(p, length, &said) && said.crc == entry->crc &&
+           said.packed == entry->packed && said.size == entry->size;
 }
 
 bool heft_zip_check_descriptor(const struct heft_source *src, const struct heft_zip_entry *entry,

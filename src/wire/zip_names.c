@@ -1,4 +1,4 @@
-/* zip_names.c: what the bytes of a record's name mean.
+/* zip_names.c: what the bytes of a record's name mean, and names that occur twice.
  *
  *     flag 0x0800    UTF-8
  *     else           the code page of the first PCs, 437; of its bytes those below 0x80 are ASCII
@@ -56,6 +56,80 @@ bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *roo
     *name = text;
     return true;
 }
+
+/* ---- duplicates ------------------------------------------------------------------------------ */
+
+bool heft_zip_names_init(struct heft_zip_names *names, size_t letters, size_t entries,
+                         bool is_exact, struct heft_error *err)
+{
+    *names = (struct heft_zip_names){.entries = entries, .is_exact = is_exact};
+    names->folded = heft_alloc(is_exact ? 0 : letters, err);
+    names->numbered = heft_alloc(entries * sizeof *names->numbered, err);
+    if (names->numbered && entries)
+        memset(names->numbered, 0xFF, entries * sizeof *names->numbered); /* HEFT_MAP_NONE */
+    return names->folded && names->numbered;
+}
+
+void heft_zip_names_release(struct heft_zip_names *names)
+{
+    heft_free(names->folded);
+    heft_free(names->numbered);
+    heft_strmap_release(&names->seen);
+    *names = (struct heft_zip_names){0};
+}
+
+static struct heft_str fold(struct heft_zip_names *names, struct heft_str name)
+{
+    char *const out = names->folded + names->folded_n;
+
+    for (size_t i = 0; i < name.n; i++) {
+        const char c = name.p[i];
+
+        out[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    }
+    names->folded_n += name.n;
+    return (struct heft_str){out, name.n};
+}
+
+/* "archive/data/12" → "archive/data/" and 12. False if there is no such number. */
+static bool split_number(struct heft_str name, struct heft_str *prefix, size_t *number)
+{
+    size_t begin = name.n, scale = 1;
+
+    *number = 0;
+    for (; begin > 0 && name.p[begin - 1] >= '0' && name.p[begin - 1] <= '9'; begin--) {
+        if (name.n - begin == 9)
+            return false;
+        *number += scale * (size_t)(name.p[begin - 1] - '0');
+        scale *= 10;
+    }
+    *prefix = (struct heft_str){name.p, begin};
+    return begin < name.n && begin > 0 && name.p[begin - 1] == '/' &&
+           (name.p[begin] != '0' || name.n - begin == 1);
+}
+
+/* torch numbers its storages: nearly all names differ in a small number alone, and an array tells
+ * those apart. */
+bool heft_zip_names_add(struct heft_zip_names *names, struct heft_str name, bool is_plain,
+                        uint32_t index, uint32_t *found, struct heft_error *err)
+{
+    const struct heft_str folded = is_plain || names->is_exact ? name : fold(names, name);
+    struct heft_str prefix;
+    size_t number;
+
+    if (!split_number(folded, &prefix, &number) || number >= names->entries)
+        return heft_strmap_add(&names->seen, folded, index, found, err);
+    if (!names->prefix.p)
+        names->prefix = prefix;
+    if (!heft_str_eq(prefix, names->prefix))
+        return heft_strmap_add(&names->seen, folded, index, found, err);
+    *found = names->numbered[number];
+    if (*found == HEFT_MAP_NONE)
+        names->numbered[number] = index;
+    return true;
+}
+
+/* ---- a directory in part --------------------------------------------------------------------- */
 
 bool heft_zip_lists(struct heft_bytes part, const char *suffix)
 {

@@ -3,22 +3,7 @@
 #ifndef HEFT_ZIP_PARTS_H
 #define HEFT_ZIP_PARTS_H
 
-#include "wire/zip.h"
-
-#include "base/endian.h"
-
-/* Flag bits. Those of HEFT_ZIP_SEALED say that the payload is not what it seems. */
-#define HEFT_ZIP_DESCRIPTOR 0x0008U
-#define HEFT_ZIP_UTF8       0x0800U
-#define HEFT_ZIP_SEALED     0x2061U /* encrypted 0, patch 5, strong encryption 6, masked 13 */
-
-#define HEFT_ZIP_SIG_LOCAL   UINT32_C(0x04034B50)
-#define HEFT_ZIP_SIG_CENTRAL UINT32_C(0x02014B50)
-#define HEFT_ZIP_SIG_DATA    UINT32_C(0x08074B50)
-#define HEFT_ZIP_LOCAL_HEAD  30
-#define HEFT_ZIP_CENTRAL     46
-#define HEFT_ZIP_LONGEST     65535 /* of a name or extra field: their lengths are 16 bits */
-#define HEFT_ZIP_MANY        UINT32_C(0xFFFFFFFF)
+#include "wire/zip_record.h"
 
 /* The last bytes of the file, in memory while the archive is being opened: the end records, and
  * often the whole directory. */
@@ -28,16 +13,6 @@ struct heft_zip_tail {
     uint8_t *read; /* they, on the heap: the opener frees it. NULL: the caller had them */
     size_t n;
     uint64_t at; /* of bytes[0] in the file */
-};
-
-/* What the end records say, proven against each other. */
-struct heft_zip_end {
-    uint64_t at;    /* end record */
-    uint64_t tail;  /* first of the end records */
-    uint64_t after; /* behind the comment */
-    uint64_t entries, size, directory;
-    uint64_t here; /* entries on this disk */
-    bool zip64;
 };
 
 /* zip_end.c. Reads the tail, where it is not among the last bytes that are `known`, and finds the one
@@ -79,20 +54,11 @@ HEFT_CHECKED bool heft_zip_read(struct heft_zip *out, const struct heft_source *
                                 struct heft_error *err);
 /* Limits with the defaults filled in. */
 struct heft_zip_limits heft_zip_complete(const struct heft_zip_limits *limits);
-/* Whether a name is one that heft_zip_entry may have; as a label it is no path, and UTF-8 only where
- * the flags say so. */
-HEFT_CHECKED bool heft_zip_check_name(uint64_t where, struct heft_str name, bool label,
-                                      unsigned flags, struct heft_error *err);
-
 /* zip_names.c. Makes UTF-8 of a label: after this the name's length is no longer the record's. Takes
  * what that had off *room, which begins with HEFT_ZIP_FOREIGN. */
 #define HEFT_ZIP_FOREIGN (8 << 20) /* bytes: they may become three times as many */
 HEFT_CHECKED bool heft_zip_decode(struct heft_zip_entry *entry, unsigned flags, uint64_t *room,
                                   struct heft_arena *arena, struct heft_error *err);
-
-/* zip.c. Finds the zip64 field (id 1) among the `n` bytes of extra fields at p. `field` is empty
- * where there is none. False where the fields do not fit together. */
-HEFT_CHECKED bool heft_zip_find_zip64(const uint8_t *p, size_t n, struct heft_bytes *field);
 
 /* A name for an error: `"%.*s"`, not all of a long one. */
 static inline int heft_zip_shown(struct heft_str name)

@@ -115,14 +115,10 @@ static bool fits_ratio(const struct walk *w, const struct heft_zip_entry *e)
 static bool take_form(const struct walk *w, const uint8_t *p, unsigned form, uint64_t at,
                       struct heft_zip_entry *e)
 {
-    const bool is_wide = form == WIDE;
     struct heft_zip_entry found = *e;
 
-    found.crc = heft_le32(p + 4);
-    found.packed = is_wide ? heft_le64(p + 8) : heft_le32(p + 8);
-    found.size = is_wide ? heft_le64(p + 16) : heft_le32(p + 12);
     found.end = at + form;
-    if (found.packed != at - e->data)
+    if (!heft_zip_read_descriptor(p, form, &found) || found.packed != at - e->data)
         return false;
     if (e->method == HEFT_ZIP_STORED ? found.size != found.packed : !fits_ratio(w, &found))
         return false;
@@ -199,16 +195,8 @@ static bool find_descriptor(struct walk *w, struct step *s)
 /* ---- local headers --------------------------------------------------------------------------- */
 
 /* Sizes that the local header has itself. */
-static bool take_sizes(const struct walk *w, const uint8_t *p, struct heft_bytes field,
-                       struct heft_zip_entry *e)
+static bool take_sizes(const struct walk *w, struct heft_zip_entry *e)
 {
-    e->crc = heft_le32(p + 14);
-    e->packed = heft_le32(p + 18);
-    e->size = heft_le32(p + 22);
-    if ((e->packed == HEFT_ZIP_MANY || e->size == HEFT_ZIP_MANY) && field.n >= 16) {
-        e->size = heft_le64(field.p);
-        e->packed = heft_le64(field.p + 8);
-    }
     if (e->method == HEFT_ZIP_STORED ? e->size != e->packed : !fits_ratio(w, e))
         return false;
     if (!heft_within(e->data, e->packed, w->src->size)) {
@@ -220,29 +208,23 @@ static bool take_sizes(const struct walk *w, const uint8_t *p, struct heft_bytes
     return true;
 }
 
-/* Fills the step from a local header of n bytes, with name and extra fields; false where it makes
- * no sense. */
+/* Fills the step from a local header with its name and extra fields; false if it makes no sense. */
 static bool take_header(const struct walk *w, const uint8_t *p, uint64_t at, struct step *s)
 {
-    const size_t name = heft_le16(p + 26), extra = heft_le16(p + 28);
-    struct heft_error ignored = {0};
+    struct heft_zip_record r = heft_zip_local(p, at);
     struct heft_bytes field;
 
-    s->flags = heft_le16(p + 6);
-    s->entry = (struct heft_zip_entry){
-        .name = {(const char *)p + HEFT_ZIP_LOCAL_HEAD, name},
-        .header = at,
-        .data = at + HEFT_ZIP_LOCAL_HEAD + name + extra,
-        .method = heft_le16(p + 8),
-        .is_folder = name && p[HEFT_ZIP_LOCAL_HEAD + name - 1] == '/',
-    };
-    if ((s->flags & HEFT_ZIP_SEALED) ||
-        (s->entry.method != HEFT_ZIP_STORED && s->entry.method != HEFT_ZIP_DEFLATED) ||
-        !heft_zip_check_name(at, s->entry.name, w->limits.labels, s->flags, &ignored) ||
-        !heft_zip_find_zip64(p + HEFT_ZIP_LOCAL_HEAD + name, extra, &field))
+    r.extra.p = p + HEFT_ZIP_LOCAL_HEAD + r.name.n;
+    r.faults |= heft_zip_name_faults(r.name);
+    if (heft_zip_faults(&r, w->limits.labels) || !heft_zip_find_zip64(r.extra, &field))
         return false;
+    s->flags = r.flags;
     s->is_wide = field.p != NULL;
-    return (s->flags & HEFT_ZIP_DESCRIPTOR) || take_sizes(w, p, field, &s->entry);
+    heft_zip_local_widen(&r, field);
+    if (r.flags & HEFT_ZIP_DESCRIPTOR)
+        r.packed = r.size = r.crc = 0;
+    s->entry = heft_zip_entry_of(&r, r.name.p);
+    return (r.flags & HEFT_ZIP_DESCRIPTOR) || take_sizes(w, &s->entry);
 }
 
 /* The record at `at`; *there is false where none begins. */
