@@ -44,7 +44,7 @@ static inline unsigned heft_dtype_value_bits(const struct heft_dtype_info *info)
 }
 /* Bytes of an element; 0 for the sub-byte dtypes F4, F6_… and for those of varying length, whose
  * rows are addressed in bytes. */
-static inline uint32_t heft_dtype_bytes(enum heft_dtype dtype)
+static inline uint32_t heft_dtype_element_bytes(enum heft_dtype dtype)
 {
     const unsigned bits = heft_dtype_width(dtype);
     return bits % 8 ? 0 : bits / 8;

@@ -68,7 +68,7 @@ static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
 {
     const bool is_row = op->kind == HEFT_OP_ROW;
     const uint32_t group = is_row ? heft_cast_group((enum heft_dtype)op->u.row->dtype) : 1;
-    const uint32_t each = is_row ? heft_dtype_bytes((enum heft_dtype)op->as) * group : 1;
+    const uint32_t each = is_row ? heft_dtype_element_bytes((enum heft_dtype)op->as) * group : 1;
     const uint64_t over = each ? (want - op->off) % each : 0;
 
     return want - over > off ? want - over : want;
@@ -169,7 +169,7 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
     const uint32_t group = heft_cast_group(in); /* elements */
     const uint32_t in_bytes = heft_dtype_bits(in) * group / 8;
-    const uint32_t out_bytes = heft_dtype_bytes(out) * group;
+    const uint32_t out_bytes = heft_dtype_element_bytes(out) * group;
     struct heft_cast_losses losses = {0};
     uint8_t *scratch;
 

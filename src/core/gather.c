@@ -330,7 +330,7 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
 {
     struct gather g = {.reader = reader,
                        .storage = row->storage,
-                       .each = heft_dtype_bytes((enum heft_dtype)row->dtype),
+                       .each = heft_dtype_element_bytes((enum heft_dtype)row->dtype),
                        .dst = dst};
     struct span swept = {0};
     struct heft_nd_view box;

@@ -151,7 +151,7 @@ bool heft_gather_parts(struct heft_reader *reader, const struct heft_row *row, u
                        .row = row,
                        .first = first,
                        .dst = dst,
-                       .each = heft_dtype_bytes((enum heft_dtype)row->dtype)};
+                       .each = heft_dtype_element_bytes((enum heft_dtype)row->dtype)};
     struct block block = {.first = first};
     uint64_t step = 1;
 

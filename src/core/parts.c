@@ -248,7 +248,7 @@ bool heft_parts_validate(struct heft_model *model, struct heft_row *row, struct 
     if (!heft_row_size(dtype, row->rank, row->shape, &row->bytes))
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
                          "shape times element size is no whole number of bytes below 2^64");
-    if (heft_dtype_bytes(dtype) == 0 && n > 1)
+    if (heft_dtype_element_bytes(dtype) == 0 && n > 1)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                          "%s in %" PRIu32 " parts: its elements are not whole bytes",
                          heft_dtype_name(dtype), n);
@@ -298,7 +298,7 @@ static struct heft_part cut_part(const struct slicer *s, const struct heft_part 
                                  uint64_t *room)
 {
     const unsigned rank = s->row->rank;
-    const uint64_t each = heft_dtype_bytes((enum heft_dtype)s->row->dtype);
+    const uint64_t each = heft_dtype_element_bytes((enum heft_dtype)s->row->dtype);
     uint64_t *start = room, *extent = room + rank, *stride = room + 2 * (size_t)rank;
     uint64_t packed[HEFT_ROW_DIMS], step = 1;
     struct heft_part out = *part;

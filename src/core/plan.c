@@ -88,8 +88,9 @@ static uint64_t elements_of(const struct heft_part *part, unsigned rank)
 
 static uint64_t next_first(const struct heft_row *row, uint32_t k)
 {
-    return k + 1 < row->parts->n ? row->parts->list[k + 1].first
-                                 : row->bytes / heft_dtype_bytes((enum heft_dtype)row->dtype);
+    return k + 1 < row->parts->n
+               ? row->parts->list[k + 1].first
+               : row->bytes / heft_dtype_element_bytes((enum heft_dtype)row->dtype);
 }
 
 /* Whether the parts' stored bytes, one after the other, are the row's. A part with as many elements
@@ -110,7 +111,7 @@ static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_e
                       struct heft_error *err)
 {
     const struct heft_row *row = item->row;
-    const uint64_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint64_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];

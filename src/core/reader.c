@@ -252,7 +252,7 @@ void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size
 bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uint64_t off,
                      void *dst, size_t n, struct heft_error *err)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     bool ok;
 
     if (!heft_within(off, n, row->bytes) || (each && (off % each != 0 || n % each != 0)))

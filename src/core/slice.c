@@ -48,7 +48,7 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
     if (n_ranges > row->rank)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "slice of %zu dimensions, the tensor has %u", n_ranges, row->rank);
-    if (heft_dtype_bytes((enum heft_dtype)row->dtype) == 0)
+    if (heft_dtype_element_bytes((enum heft_dtype)row->dtype) == 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be sliced: its elements %s",
                          heft_dtype_name((enum heft_dtype)row->dtype),
                          heft_dtype_bits((enum heft_dtype)row->dtype)
@@ -112,7 +112,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     slice.original_strides = NULL;
     slice.order = NULL;
     slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
-    slice.offset += moved * heft_dtype_bytes((enum heft_dtype)row->dtype);
+    slice.offset += moved * heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     if (!heft_row_size((enum heft_dtype)row->dtype, slice.rank, shape, &slice.bytes))
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "slice without a size");
     *out = slice;

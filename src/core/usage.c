@@ -32,7 +32,7 @@ static uint64_t reach(unsigned rank, const uint64_t *shape, const uint64_t *stri
 
 static struct span span_of(const struct heft_row *row, uint32_t k)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     const struct heft_part *part = row->parts ? &row->parts->list[k] : NULL;
     struct span s = {.storage = heft_row_storage(row, k)};
 

@@ -61,7 +61,7 @@ static bool is_row_major(const struct heft_row *row)
 /* Bytes from the first element to the end of the last one. */
 static bool strided_extent(const struct heft_row *row, uint64_t *extent)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     uint64_t last = 0, step;
 
     for (unsigned i = 0; i < row->rank; i++)

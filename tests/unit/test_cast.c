@@ -336,7 +336,7 @@ static void all_patterns_of_small_types_match_torch(void **state)
     assert_non_null(dst);
     for (size_t i = 0; i < HEFT_COUNT(mapped); i++) {
         const struct mapped *const m = &mapped[i];
-        const size_t each = heft_dtype_bytes(m->from), n = each == 1 ? 256 : 65536;
+        const size_t each = heft_dtype_element_bytes(m->from), n = each == 1 ? 256 : 65536;
         uint64_t over = 0;
 
         for (size_t j = 0; j < n; j++)
@@ -345,7 +345,7 @@ static void all_patterns_of_small_types_match_torch(void **state)
             else
                 src[j] = (uint8_t)(m->from == HEFT_BOOL ? j & 1 : j);
         heft_cast(m->from, m->to, src, dst, n, &over);
-        if (heft_crc32(0, dst, n * heft_dtype_bytes(m->to)) != m->crc)
+        if (heft_crc32(0, dst, n * heft_dtype_element_bytes(m->to)) != m->crc)
             fail_msg("%s to %s", heft_dtype_name(m->from), heft_dtype_name(m->to));
     }
     free(src);
@@ -373,8 +373,8 @@ static void bulk_equals_one_by_one_at_any_alignment(void **state)
     for (size_t i = 0; i < HEFT_COUNT(pairs) * HEFT_COUNT(lengths); i++) {
         const enum heft_dtype from = pairs[i % HEFT_COUNT(pairs)][0];
         const enum heft_dtype to = pairs[i % HEFT_COUNT(pairs)][1];
-        const size_t n = lengths[i / HEFT_COUNT(pairs)], a = heft_dtype_bytes(from),
-                     b = heft_dtype_bytes(to), shift = i % 7;
+        const size_t n = lengths[i / HEFT_COUNT(pairs)], a = heft_dtype_element_bytes(from),
+                     b = heft_dtype_element_bytes(to), shift = i % 7;
         uint64_t over = 0;
 
         memset(dst, 0xEE, sizeof dst);

@@ -79,7 +79,7 @@ static const struct heft_row *add(struct bench *b, uint64_t off, uint64_t n, boo
     row.shape = shape;
     row.stride = stride;
     row.dtype = (uint8_t)dtype;
-    row.bytes = count * heft_dtype_bytes(dtype);
+    row.bytes = count * heft_dtype_element_bytes(dtype);
     b->model.n_rows = 0; /* names do not matter here */
     assert_true(heft_model_add_storage(&b->model, &s, &row.storage, &b->err));
     return memcpy(heft_arena_alloc(&b->mem, sizeof row, &b->err), &row, sizeof row);
@@ -89,7 +89,7 @@ static void item(struct bench *b, const struct heft_row *row, enum heft_dtype as
 {
     struct heft_export_item i = {.row = row, .name = row->name, .as = (uint8_t)as};
 
-    i.bytes = *row->shape * heft_dtype_bytes(as);
+    i.bytes = *row->shape * heft_dtype_element_bytes(as);
     assert_true(heft_plan_item(&b->plan, 0, &i, &b->err));
 }
 

@@ -189,7 +189,7 @@ static uint32_t random_row(struct bench *b)
         b->shape[d] = 1 + next_random(b) % 9;
     n = cut_parts(b, rank, next_random(b) % 20);
     for (uint32_t k = 0; k < n; k++)
-        place_part(b, &b->parts[k], rank, heft_dtype_bytes((enum heft_dtype)b->row.dtype));
+        place_part(b, &b->parts[k], rank, heft_dtype_element_bytes((enum heft_dtype)b->row.dtype));
     load_row(b, rank, n);
     return n;
 }
@@ -207,7 +207,7 @@ static bool holds(const struct heft_part *part, const uint64_t *at, unsigned ran
 static void read_slowly(const struct bench *b, uint32_t n, const uint64_t *at, uint8_t *dst)
 {
     const unsigned rank = b->row.rank;
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)b->row.dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)b->row.dtype);
     const uint32_t word = heft_dtype_info((enum heft_dtype)b->row.dtype)->word;
     const struct heft_part *part = b->parts;
     uint64_t element = 0, step = 1;
@@ -251,7 +251,7 @@ static void check_piece(struct bench *b, const struct heft_row *row, const uint8
 
 static void check_pieces(struct bench *b, const struct heft_row *row, const uint8_t *want)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     const uint64_t count = row->bytes / each;
 
     check_piece(b, row, want, 0, (size_t)row->bytes);
@@ -271,7 +271,7 @@ static void reads_random_parts(void **state)
 
     for (unsigned round = 0; round < 400; round++) {
         const uint32_t n = random_row(b);
-        const uint32_t each = heft_dtype_bytes((enum heft_dtype)b->row.dtype);
+        const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)b->row.dtype);
         const uint64_t count = volume(b->shape, b->row.rank);
         uint8_t *const want = malloc((size_t)count * each);
         uint64_t at[DIMS];
@@ -293,7 +293,8 @@ static void reads_random_slices(void **state)
     struct bench *const b = *state;
 
     for (unsigned round = 0; round < 400; round++) {
-        const uint32_t n = random_row(b), each = heft_dtype_bytes((enum heft_dtype)b->row.dtype);
+        const uint32_t n = random_row(b),
+                       each = heft_dtype_element_bytes((enum heft_dtype)b->row.dtype);
         const unsigned rank = b->row.rank;
         struct heft_range ranges[DIMS];
         uint64_t extent[DIMS], at[DIMS], count;

@@ -88,7 +88,7 @@ static int tear_down(void **state)
 static void read_slowly(const struct bench *b, const struct heft_row *row, uint64_t off,
                         uint8_t *dst, size_t n)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
 
     for (uint64_t p = off / each; p < (off + n) / each; p++) {
         uint64_t index = p, at = row->offset;
@@ -121,7 +121,7 @@ static void check_piece(struct bench *b, const struct heft_row *row, uint64_t of
 /* All of the row, then pieces of it. */
 static void check_row(struct bench *b, const struct heft_row *row, unsigned pieces)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     const uint64_t count = row->bytes / each;
 
     check_piece(b, row, 0, (size_t)row->bytes);
@@ -136,7 +136,7 @@ static void check_row(struct bench *b, const struct heft_row *row, unsigned piec
 /* False where the view would leave its storage. */
 static bool place_row(struct bench *b, struct heft_row *row, uint64_t most)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     const uint64_t len = b->model.storages[row->storage].len;
     uint64_t extent = each;
 
@@ -427,7 +427,7 @@ static void check_flags(enum heft_dtype dtype, uint8_t flags, const void *stored
                         size_t n)
 {
     struct bench b = {0};
-    const uint64_t shape[1] = {n / heft_dtype_bytes(dtype)};
+    const uint64_t shape[1] = {n / heft_dtype_element_bytes(dtype)};
     const struct heft_row row = {
         .shape = shape, .rank = 1, .dtype = (uint8_t)dtype, .flags = flags, .bytes = n};
     uint8_t got[32];

@@ -43,9 +43,9 @@ static bool read_content(struct sharing *s, const struct heft_ptd_content *c, ui
     if (from == to)
         return heft_reader_row(&s->reader, c->row, off, dst, n, err);
     bits = heft_dtype_bits(from);
-    elements = n / heft_dtype_bytes(to);
-    if (!heft_reader_row(&s->reader, c->row, off / heft_dtype_bytes(to) * bits / 8, s->stored,
-                         elements * bits / 8, err))
+    elements = n / heft_dtype_element_bytes(to);
+    if (!heft_reader_row(&s->reader, c->row, off / heft_dtype_element_bytes(to) * bits / 8,
+                         s->stored, elements * bits / 8, err))
         return false;
     heft_cast(from, to, s->stored, dst, elements, &overflowed);
     return true;

@@ -96,7 +96,7 @@ static struct heft_tf_shard *find_shard(struct heft_tf_bundle *b, uint32_t numbe
 static bool check_size(const struct heft_tf_bundle *b, const struct heft_tf_entry *entry,
                        uint64_t at)
 {
-    const unsigned each = heft_dtype_bytes((enum heft_dtype)entry->dtype->dtype);
+    const unsigned each = heft_dtype_element_bytes((enum heft_dtype)entry->dtype->dtype);
     const bool strings = entry->dtype->dtype == HEFT_STRING;
     uint64_t least;
 

@@ -160,7 +160,8 @@ static bool make_row(struct reader *r, struct heft_tf_range at, struct heft_row 
         return false;
     dtype = heft_tf_dtype(t.dtype);
     if (!dtype || dtype->dtype >= HEFT_DTYPE_COUNT ||
-        (dtype->dtype != HEFT_STRING && heft_dtype_bytes((enum heft_dtype)dtype->dtype) == 0))
+        (dtype->dtype != HEFT_STRING &&
+         heft_dtype_element_bytes((enum heft_dtype)dtype->dtype) == 0))
         return heft_fail(err, HEFT_UNSUPPORTED, at.off, "unsupported constant dtype: %s",
                          dtype ? dtype->label : "unknown");
     row->dtype = dtype->dtype;
@@ -170,7 +171,8 @@ static bool make_row(struct reader *r, struct heft_tf_range at, struct heft_row 
         return place_strings(r, &t, count, storage, err);
     if (!heft_row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &storage->len))
         return heft_fail(err, HEFT_MALFORMED, at.off, "dtype and shape need more than 2^64 bytes");
-    return place(r, &t, count, heft_dtype_bytes((enum heft_dtype)dtype->dtype), storage, err);
+    return place(r, &t, count, heft_dtype_element_bytes((enum heft_dtype)dtype->dtype), storage,
+                 err);
 }
 
 static bool add_constant(struct reader *r, const struct heft_tf_function *f,

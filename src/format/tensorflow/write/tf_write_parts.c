@@ -121,7 +121,7 @@ static bool cut_one(struct heft_tf_out *out, const struct heft_tf_piece *whole, 
 static bool can_cut(const struct heft_row *row, unsigned axis)
 {
     return axis < row->rank && row->shape[axis] > 1 && row->bytes > 0 &&
-           heft_dtype_bytes((enum heft_dtype)row->dtype) > 0;
+           heft_dtype_element_bytes((enum heft_dtype)row->dtype) > 0;
 }
 
 /* True for dtypes whose slices TensorFlow never joins. */

@@ -273,8 +273,9 @@ static bool set_number(struct heft_torch *t, const struct type *type, uint64_t b
         out->text_len = strlen(out->text);
     } else {
         out->kind = HEFT_VALUE_INT;
-        out->as.integer =
-            kind == HEFT_KIND_UINT ? (int64_t)bits : signed_value(bits, heft_dtype_bytes(dtype));
+        out->as.integer = kind == HEFT_KIND_UINT
+                              ? (int64_t)bits
+                              : signed_value(bits, heft_dtype_element_bytes(dtype));
     }
     return true;
 }
@@ -293,7 +294,7 @@ bool heft_torch_scalar(struct heft_torch *t, uint32_t node, struct heft_value *o
         return true;
     if (!heft_torch_bytes_of(t, heft_torch_item(t, args, 1), known, &raw, err))
         return false;
-    size = heft_dtype_bytes((enum heft_dtype)type.dtype);
+    size = heft_dtype_element_bytes((enum heft_dtype)type.dtype);
     if (!*known || raw.bytes.n != size)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
                          "numpy scalar of %s whose data are not %u bytes",

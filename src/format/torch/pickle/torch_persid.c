@@ -12,7 +12,7 @@ uint32_t heft_torch_element_bytes(const struct heft_torch_global *type)
     if (type->kind == HEFT_TORCH_UNTYPED)
         return 1;
     if (type->dtype != HEFT_DTYPE_COUNT)
-        return heft_dtype_bytes((enum heft_dtype)type->dtype);
+        return heft_dtype_element_bytes((enum heft_dtype)type->dtype);
     return strcmp(type->name, "QInt32Storage") == 0 ? 4 : 1;
 }
 

@@ -35,13 +35,13 @@ static uint64_t elements_of(enum heft_dtype from, enum heft_dtype as, uint64_t b
 /* Bytes of what torch counts as an element. */
 static uint64_t each_of(enum heft_dtype dtype)
 {
-    return dtype == HEFT_F4 ? 1 : heft_dtype_bytes(dtype);
+    return dtype == HEFT_F4 ? 1 : heft_dtype_element_bytes(dtype);
 }
 
 /* Bytes from an element border of the storage. */
 static uint64_t skew_of(const struct heft_row *row)
 {
-    const uint32_t each = heft_dtype_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
 
     return each ? row->offset % each : 0;
 }

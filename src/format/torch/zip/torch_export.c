@@ -250,7 +250,8 @@ static bool set_geometry(struct reader *r, const struct payload *p, struct heft_
     row->rank = (uint8_t)n; /* at most MAX_RANK */
     row->shape = kept;
     row->stride = kept + n;
-    return heft_mul(p->offset, heft_dtype_bytes((enum heft_dtype)row->dtype), &row->offset) ||
+    return heft_mul(p->offset, heft_dtype_element_bytes((enum heft_dtype)row->dtype),
+                    &row->offset) ||
            refuse_config(r, "a storage offset that overflows 64 bits");
 }
 
