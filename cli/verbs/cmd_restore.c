@@ -129,7 +129,7 @@ static bool scalar_of(struct restoring *v, const struct heft_restore_target *tar
         return false;
     for (unsigned i = 0; i < t.rank; i++)
         elements *= t.shape[i]; /* at most eight bytes: the whole tensor */
-    return elements == 1 && heft_dtype_bits(t.dtype) >= 8 &&
+    return elements == 1 && heft_dtype_block_elements(t.dtype) == 1 &&
            heft_tensor_read(v->c, target->tensor, bytes, (size_t)t.bytes, &ignored) &&
            show_value(text, room, &t, bytes);
 }

@@ -213,7 +213,7 @@ static const uint64_t *strides_of(const struct heft_tensor *tensor, uint64_t *ro
 /* Prints the range of bytes in the file from the first to the last element. */
 static uint64_t span_of(const struct heft_tensor *tensor)
 {
-    uint64_t last = 0;
+    uint64_t last = 0, bytes = 0;
 
     if (tensor->stored != HEFT_STORED_PLAIN)
         return tensor->stored_bytes;
@@ -221,7 +221,7 @@ static uint64_t span_of(const struct heft_tensor *tensor)
         return tensor->bytes;
     for (unsigned i = 0; i < tensor->rank; i++)
         last += (tensor->shape[i] - 1) * tensor->strides[i];
-    return (last + 1) * heft_dtype_bits(tensor->dtype) / 8;
+    return heft_dtype_bytes(tensor->dtype, last + 1, &bytes) ? bytes : tensor->bytes;
 }
 
 enum { MOST_RANK = 64 }; /* the library's default limit */

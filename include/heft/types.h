@@ -113,8 +113,14 @@ enum heft_dtype {
 
 /* "F32" and the like; a static string, "?" for a number that is no dtype. */
 HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
-/* Bits that one element takes: 4 … 128; 0 for what varies, and for a number that is no dtype. */
-HEFT_API unsigned heft_dtype_bits(enum heft_dtype dtype);
+/* A block is the fewest elements that take whole bytes: one of F32 in 4 bytes, two of F4 in 1 byte,
+ * four of F6_E2M3 in 3 bytes. Both numbers are 0 for dtypes of varying length, and for a number that
+ * is no dtype. A later version may know dtypes with blocks of 256 elements. */
+HEFT_API unsigned heft_dtype_block_elements(enum heft_dtype dtype);
+HEFT_API unsigned heft_dtype_block_bytes(enum heft_dtype dtype);
+/* The bytes of so many elements. False where they are no multiple of the block, where the bytes are
+ * 2^64 or more, and where the dtype has no blocks. */
+HEFT_API bool heft_dtype_bytes(enum heft_dtype dtype, uint64_t elements, uint64_t *bytes);
 /* The dtype of that name, case-sensitive; false where there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
 /* The same of names as people write them, in capitals or not: "bf16", "bfloat16", "torch.bfloat16",

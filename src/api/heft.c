@@ -11,7 +11,7 @@
 #include "core/tree.h"
 #include "core/usage.h"
 
-#define STREAM_PIECE (4u << 20)
+#define STREAM_PIECE (4u << 20) /* bytes, at most: pieces hold whole blocks of the dtype */
 
 const char *heft_version(void)
 {
@@ -527,14 +527,17 @@ bool heft_tensor_stream(struct heft_checkpoint *c, size_t index, const struct he
     struct heft_arena mem = {0};
     struct heft_row row;
     uint8_t *piece = NULL;
+    uint32_t most = STREAM_PIECE;
     bool ok = slice_row(c, index, ranges, n_ranges, &mem, &row, err);
 
     if (ok) {
-        piece = heft_alloc((size_t)heft_min_u64(row.bytes, STREAM_PIECE), err);
+        if (!heft_dtype_varies((enum heft_dtype)row.dtype))
+            most -= most % heft_dtype_block_bytes((enum heft_dtype)row.dtype);
+        piece = heft_alloc((size_t)heft_min_u64(row.bytes, most), err);
         ok = piece != NULL;
     }
-    for (uint64_t off = 0; ok && off < row.bytes; off += STREAM_PIECE) {
-        const size_t n = (size_t)heft_min_u64(STREAM_PIECE, row.bytes - off);
+    for (uint64_t off = 0; ok && off < row.bytes; off += most) {
+        const size_t n = (size_t)heft_min_u64(most, row.bytes - off);
 
         ok = heft_reader_row(&c->reader, &row, off, piece, n, err) ||
              heft_error_about(err, "tensor", row.name);

@@ -3,56 +3,34 @@
 #include "api/checkpoint.h"
 #include "core/cast.h"
 
-enum { OUT = 64 << 10, WIDEST = 16 }; /* bytes: of the results at hand; of a group of elements */
+enum { OUT = 64 << 10 }; /* bytes of the results at hand */
 
 struct caster {
     enum heft_dtype from, to;
-    size_t unit, new_unit; /* bytes of the fewest elements that begin and end at bytes */
-    unsigned group;        /* elements */
-    uint8_t carry[WIDEST]; /* the begin of a group that a piece cut */
-    size_t carry_n;
+    size_t new_unit; /* bytes that a block becomes */
     uint8_t *out;
     bool (*each)(void *ctx, const void *piece, size_t n);
     void *ctx;
     uint64_t overflowed;
 };
 
-static bool cast_units(struct caster *k, const uint8_t *src, size_t n)
-{
-    while (n > 0) {
-        const size_t room = OUT / k->new_unit, some = n < room ? n : room;
-
-        heft_cast(k->from, k->to, src, k->out, some * k->group, &k->overflowed);
-        if (!k->each(k->ctx, k->out, some * k->new_unit))
-            return false;
-        src += some * k->unit;
-        n -= some;
-    }
-    return true;
-}
-
+/* Pieces of heft_tensor_stream hold whole blocks. */
 static bool cast_piece(void *ctx, const void *piece, size_t n)
 {
     struct caster *k = ctx;
+    const size_t unit = heft_dtype_block_bytes(k->from);
+    const size_t elements = heft_dtype_block_elements(k->from);
     const uint8_t *src = piece;
 
-    if (k->carry_n > 0) {
-        const size_t rest = k->unit - k->carry_n, more = n < rest ? n : rest;
+    for (size_t left = n / unit; left > 0;) {
+        const size_t room = OUT / k->new_unit, some = left < room ? left : room;
 
-        memcpy(k->carry + k->carry_n, src, more);
-        k->carry_n += more;
-        src += more;
-        n -= more;
-        if (k->carry_n < k->unit)
-            return true;
-        k->carry_n = 0;
-        if (!cast_units(k, k->carry, 1))
+        heft_cast(k->from, k->to, src, k->out, some * elements, &k->overflowed);
+        if (!k->each(k->ctx, k->out, some * k->new_unit))
             return false;
+        src += some * unit;
+        left -= some;
     }
-    if (!cast_units(k, src, n / k->unit))
-        return false;
-    k->carry_n = n % k->unit;
-    memcpy(k->carry, src + (n - k->carry_n), k->carry_n);
     return true;
 }
 
@@ -82,9 +60,7 @@ bool heft_tensor_stream_as(struct heft_checkpoint *c, size_t index, const struct
     if (!check_cast(&c->model.rows[index], as, err))
         return false;
     k.from = (enum heft_dtype)c->model.rows[index].dtype;
-    k.group = heft_cast_group(k.from);
-    k.unit = heft_dtype_bits(k.from) * k.group / 8;
-    k.new_unit = heft_dtype_bits(as) * k.group / 8;
+    k.new_unit = (size_t)heft_dtype_span(as, heft_dtype_block_elements(k.from));
     k.out = heft_alloc(OUT, err);
     ok = k.out && heft_tensor_stream(c, index, ranges, n_ranges, cast_piece, &k, err);
     heft_free(k.out);

@@ -12,7 +12,7 @@ struct heft_byte_range heft_byte_range_of(const struct heft_row *row)
         return range;
     for (unsigned i = 0; i < row->rank; i++)
         last += (row->shape[i] - 1) * row->stride[i];
-    range.end = row->offset + (last + 1) * heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    range.end = row->offset + heft_dtype_span((enum heft_dtype)row->dtype, last + 1);
     return range;
 }
 

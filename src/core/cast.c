@@ -423,7 +423,8 @@ static bool holds(enum heft_dtype to, enum heft_dtype from)
     const unsigned x = heft_dtype_value_bits(a), y = heft_dtype_value_bits(b);
 
     if (a->kind == HEFT_KIND_PACKED || b->kind == HEFT_KIND_PACKED)
-        return a->bits == b->bits && a->kind + b->kind == HEFT_KIND_PACKED + HEFT_KIND_UINT;
+        return a->block_bytes == b->block_bytes &&
+               a->kind + b->kind == HEFT_KIND_PACKED + HEFT_KIND_UINT;
     return from == HEFT_BOOL || (x == y && a->kind == b->kind) ||
            (y > x && (a->kind == HEFT_KIND_UINT || b->kind == HEFT_KIND_INT));
 }
@@ -499,13 +500,6 @@ static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_
     return over + second;
 }
 
-unsigned heft_cast_group(enum heft_dtype dtype)
-{
-    const unsigned bits = heft_dtype_width(dtype);
-
-    return bits == 4 ? 2 : bits == 6 ? 4 : 1;
-}
-
 const char *heft_cast_result(enum heft_dtype to)
 {
     switch (to) {
@@ -533,26 +527,24 @@ void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t 
 {
     struct route route;
     const bool known = route_of(from, to, &route);
-    const size_t bits = heft_dtype_bits(from) / route.parts;
-    const size_t new_size = heft_dtype_bits(to) / 8 / route.parts;
+    size_t step, new_step; /* bytes of BLOCK parts */
 
     assert(known);
     if (!known)
         return;
     if (from == to) {
         if (n)
-            memcpy(dst, src, n * heft_dtype_bits(from) / 8);
+            memcpy(dst, src, (size_t)heft_dtype_span(from, n));
         return;
     }
-    for (size_t left = n * route.parts; left > 0;) {
-        const size_t some = left < BLOCK ? left : BLOCK;
-
-        const uint32_t over = cast_block(&route, src, dst, some);
+    step = (size_t)heft_dtype_span(from, BLOCK) / route.parts;
+    new_step = (size_t)heft_dtype_span(to, BLOCK) / route.parts;
+    for (size_t at = 0; at < n * route.parts; at += BLOCK) {
+        const uint32_t over =
+            cast_block(&route, src + at / BLOCK * step, dst + at / BLOCK * new_step,
+                       heft_min_size(BLOCK, n * route.parts - at));
 
         losses->finite += over % INFINITE;
         losses->infinite += over / INFINITE;
-        src += some * bits / 8;
-        dst += some * new_size;
-        left -= some;
     }
 }

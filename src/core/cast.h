@@ -9,7 +9,7 @@
 /* Whether from → to is done at all: any real to any float; int to int and bool to int where every
  * value fits; complex to complex. */
 bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
-/* n elements, little-endian, src and dst do not overlap. *overflowed grows by the finite values
+/* n elements, a multiple of the block of `from`, little-endian; src and dst do not overlap. *overflowed grows by the finite values
  * that became infinite (for the FNUZ kinds NaN; for F8_E4M3 its largest number, as torch has it
  * since 2.13). Complex numbers count by part. */
 void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
@@ -24,9 +24,6 @@ void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t 
                         size_t n, struct heft_cast_losses *losses);
 /* What such values become: "infinite", "448 or -448", "NaN". */
 const char *heft_cast_result(enum heft_dtype to);
-/* So many elements begin and end at bytes: 1, of F4 2, of F6_E2M3 and F6_E3M2 4. n of a cast is a
- * multiple. */
-unsigned heft_cast_group(enum heft_dtype dtype);
 
 /* dtype_names.c, as heft_dtype_named: HEFT_USAGE that lists what casts can make. */
 bool heft_dtype_refuse(const char *name, struct heft_error *err);

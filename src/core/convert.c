@@ -217,7 +217,7 @@ static bool serves_all(const struct heft_conversion *c, enum heft_dtype to, size
             if (heft_registry_instead(c->format, as) != to)
                 return false;
         }
-        if (is_float && heft_dtype_bits(as) > heft_dtype_bits(to))
+        if (is_float && heft_dtype_is_wider(as, to))
             return false;
     }
     return heft_dtype_info(to)->kind == HEFT_KIND_FLOAT && *n > 1;
@@ -278,7 +278,7 @@ static bool leave_varying(struct heft_conversion *c, bool strict, struct heft_er
     for (size_t i = 0; i < exports->n_items && !strict; i++) {
         const struct heft_export_item item = exports->items[i];
 
-        if (heft_dtype_bits((enum heft_dtype)item.as) > 0 ||
+        if (!heft_dtype_varies((enum heft_dtype)item.as) ||
             heft_registry_supports_dtype(c->format, (enum heft_dtype)item.as)) {
             exports->items[kept++] = item;
             continue;

@@ -62,14 +62,21 @@ static bool choose_checks(struct heft_exec *x, struct heft_error *err)
     return x->checked_by != NULL;
 }
 
-/* Where a chunk that begins at `off` ends: at a border of elements of the row op that it cuts, and
- * of bytes of its source. */
+/* Output bytes that a block of the op's row becomes; 1 where elements vary in length. */
+static uint64_t block_after_cast(const struct heft_op *op)
+{
+    const enum heft_dtype from = (enum heft_dtype)op->u.row->dtype;
+
+    return heft_dtype_varies(from)
+               ? 1
+               : heft_dtype_span((enum heft_dtype)op->as, heft_dtype_block_elements(from));
+}
+
+/* Where a chunk that begins at `off` ends: where a block of the row op that it cuts does. */
 static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
 {
-    const bool is_row = op->kind == HEFT_OP_ROW;
-    const uint32_t group = is_row ? heft_cast_group((enum heft_dtype)op->u.row->dtype) : 1;
-    const uint32_t each = is_row ? heft_dtype_element_bytes((enum heft_dtype)op->as) * group : 1;
-    const uint64_t over = each ? (want - op->off) % each : 0;
+    const uint64_t unit = op->kind == HEFT_OP_ROW ? block_after_cast(op) : 1;
+    const uint64_t over = (want - op->off) % unit;
 
     return want - over > off ? want - over : want;
 }
@@ -167,14 +174,14 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 {
     const struct heft_row *row = op->u.row;
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
-    const uint32_t group = heft_cast_group(in); /* elements */
-    const uint32_t in_bytes = heft_dtype_bits(in) * group / 8;
-    const uint32_t out_bytes = heft_dtype_element_bytes(out) * group;
+    const uint32_t in_bytes = heft_dtype_block_bytes(in);
     struct heft_cast_losses losses = {0};
+    uint64_t out_bytes; /* of a block */
     uint8_t *scratch;
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
+    out_bytes = block_after_cast(op);
     scratch = x->scratch + (size_t)worker * x->chunk; /* is there where anything is cast */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(x->chunk / in_bytes, (n - at) / out_bytes);
@@ -182,7 +189,8 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
 
         if (!heft_reader_row(&x->reader, row, first * in_bytes, scratch, count * in_bytes, err))
             return false;
-        heft_cast_counting(in, out, scratch, dst + at, count * group, &losses);
+        heft_cast_counting(in, out, scratch, dst + at, count * heft_dtype_block_elements(in),
+                           &losses);
         at += count * out_bytes;
     }
     note_losses(x, op, &losses);

@@ -54,7 +54,7 @@ bool heft_export_choose_dtype(struct heft_export_item *item, struct heft_str nam
                   heft_dtype_name(to));
         return heft_error_about(err, "tensor", item->row->name);
     }
-    if (heft_dtype_bits(to) == 0) {
+    if (heft_dtype_varies(to)) {
         item->bytes = item->row->bytes;
         return true;
     }

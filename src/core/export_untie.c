@@ -83,13 +83,12 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
     for (uint32_t i = u->head[storage]; i != HEFT_NONE; i = u->next[i]) {
         const struct heft_export_item *item = &u->exports->items[i];
         const struct heft_row *row = item->row;
-        const uint64_t size = heft_dtype_bits((enum heft_dtype)row->dtype) / 8;
         const uint64_t start = row->bytes > 0 ? row->offset : 0;
         uint64_t stop = start + row->bytes, last = 0;
 
         if (row->stride && row->bytes > 0) {
             plain = plain && flat_extent(row, &last);
-            stop = row->offset + last * size + size;
+            stop = row->offset + heft_dtype_span((enum heft_dtype)row->dtype, last + 1);
         }
         u->aliases[(*n)++] = (struct alias){
             start, stop, item->name, i, is_complete(row, &u->exports->model->storages[storage])};

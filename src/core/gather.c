@@ -23,7 +23,7 @@ enum {
 struct gather {
     struct heft_reader *reader;
     uint32_t storage;
-    uint32_t each; /* bytes of an element */
+    uint32_t each; /* bytes of an element; of a block, where elements come in blocks */
     unsigned rank;
     struct heft_dim dims[HEFT_ND_VIEW_DIMS]; /* in the view's order */
     uint64_t base;                           /* of the view's first element, in the storage */
@@ -302,6 +302,18 @@ bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
+/* A dimension in blocks and bytes. Along the innermost one the elements of a block are neighbours;
+ * strides of the others are whole blocks. */
+static struct heft_dim dim_of(const struct heft_row *row, unsigned i)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+    const unsigned block = heft_dtype_block_elements(dtype);
+
+    if (block > 1 && i + 1 == row->rank)
+        return (struct heft_dim){.n = row->shape[i] / block, .from = heft_dtype_block_bytes(dtype)};
+    return (struct heft_dim){.n = row->shape[i], .from = heft_dtype_span(dtype, row->stride[i])};
+}
+
 /* The row's dimensions, joined where they can be; the room that the whole view needs. */
 static void load_view(struct gather *g, const struct heft_row *row)
 {
@@ -309,7 +321,7 @@ static void load_view(struct gather *g, const struct heft_row *row)
 
     for (unsigned i = 0; i < row->rank; i++) {
         struct heft_dim *const last = g->rank ? &g->dims[g->rank - 1] : NULL;
-        const struct heft_dim d = {.n = row->shape[i], .from = row->stride[i] * g->each};
+        const struct heft_dim d = dim_of(row, i);
 
         if (d.n == 1)
             continue;
@@ -330,7 +342,7 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
 {
     struct gather g = {.reader = reader,
                        .storage = row->storage,
-                       .each = heft_dtype_element_bytes((enum heft_dtype)row->dtype),
+                       .each = heft_dtype_block_bytes((enum heft_dtype)row->dtype),
                        .dst = dst};
     struct span swept = {0};
     struct heft_nd_view box;

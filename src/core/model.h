@@ -493,10 +493,14 @@ uint32_t heft_model_row(const struct heft_model *model, struct heft_str name);
  * is followed. */
 const struct heft_value *heft_value_below(const struct heft_value *from, const char *path);
 
-/* dtype × shape, checked. False on overflow or where the bits do not fill bytes. Sub-byte dtypes
- * included. */
+/* Bytes of a row-major tensor of that dtype and shape. False where they are 2^64 or more, and where the
+ * elements do not fill whole blocks: all of them together, those of the innermost dimension for a
+ * dtype of HEFT_KIND_SCALED. */
 HEFT_CHECKED bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
                                 uint64_t *bytes);
+/* The same for a row, with HEFT_MALFORMED at offset `at` that says which of these it was. */
+HEFT_CHECKED bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t at,
+                                      struct heft_error *err);
 
 /* The map of every file: claims and storages by (source, offset), gaps between them marked
  * unclaimed. Overlapping claims are HEFT_MALFORMED. In `arena`. */

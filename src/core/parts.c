@@ -245,10 +245,9 @@ bool heft_parts_validate(struct heft_model *model, struct heft_row *row, struct 
 
     row->stride = NULL;
     row->flags = 0;
-    if (!heft_row_size(dtype, row->rank, row->shape, &row->bytes))
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                         "shape times element size is no whole number of bytes below 2^64");
-    if (heft_dtype_element_bytes(dtype) == 0 && n > 1)
+    if (!heft_row_check_size(row, &row->bytes, HEFT_NO_OFFSET, err))
+        return false;
+    if (!heft_dtype_is_plain(dtype) && n > 1)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
                          "%s in %" PRIu32 " parts: its elements are not whole bytes",
                          heft_dtype_name(dtype), n);

@@ -240,7 +240,7 @@ void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size
             flip_signs(p, n, dtype, 0, 2);
         if (negated != conjugated)
             flip_signs(p, n, dtype, 1, 2);
-    } else if (!negated || dtype == HEFT_F8_E8M0 || info->bits < 8) {
+    } else if (!negated || dtype == HEFT_F8_E8M0 || !heft_dtype_is_plain(dtype)) {
         return;
     } else if (info->kind == HEFT_KIND_FLOAT) {
         flip_signs(p, n, dtype, 0, 1);
@@ -252,22 +252,24 @@ void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size
 bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uint64_t off,
                      void *dst, size_t n, struct heft_error *err)
 {
-    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+    const bool by_blocks = row->stride || heft_dtype_is_plain(dtype);
+    const uint32_t each = by_blocks ? heft_dtype_block_bytes(dtype) : 1;
     bool ok;
 
-    if (!heft_within(off, n, row->bytes) || (each && (off % each != 0 || n % each != 0)))
+    if (!heft_within(off, n, row->bytes) || off % each != 0 || n % each != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "%zu bytes wanted at %" PRIu64 " of a tensor of %" PRIu64, n, off,
                          row->bytes);
     if (n == 0)
         return true;
-    if (row->parts) /* settled: each is not 0 */
+    if (row->parts) /* validated: a plain dtype */
         return heft_gather_parts(reader, row, off / each, n / each, dst, err);
-    if (row->stride && each)
+    if (row->stride)
         ok = heft_gather_row(reader, row, off / each, n / each, dst, err);
     else
         ok = heft_reader_storage(reader, row->storage, row->offset + off, dst, n, err);
     if (ok && row->flags)
-        heft_reader_resolve((enum heft_dtype)row->dtype, row->flags, dst, n);
+        heft_reader_resolve(dtype, row->flags, dst, n);
     return ok;
 }

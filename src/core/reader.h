@@ -39,7 +39,8 @@ HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage
 HEFT_CHECKED bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
                                       heft_stream_take_fn *take, void *ctx, struct heft_error *err);
 /* Logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype; off and n are
- * multiples of the element's bytes (of 1 for sub-byte dtypes). */
+ * multiples of the element's bytes (of the block's, where the row has strides and elements come in
+ * blocks; else such rows may be read at any byte). */
 HEFT_CHECKED bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row,
                                   uint64_t off, void *dst, size_t n, struct heft_error *err);
 /* Stored elements, n bytes of them, to their values; flags of the row or the part. */

@@ -5,7 +5,7 @@
 #include "core/convert.h"
 #include "core/reader.h"
 
-enum { PIECE = 1 << 17 }; /* elements that are compared at once; a multiple of heft_cast_group */
+enum { PIECE = 1 << 17 }; /* elements that are compared at once: whole blocks of any dtype */
 
 struct rereading {
     const struct heft_conversion *c;
@@ -77,26 +77,28 @@ static bool compare_piece(struct rereading *r, const struct heft_export_item *it
 {
     const enum heft_dtype from = (enum heft_dtype)item->row->dtype;
     const enum heft_dtype as = (enum heft_dtype)row->dtype;
-    const unsigned bits = heft_dtype_bits(from), new_bits = heft_dtype_bits(as);
+    const size_t size = (size_t)heft_dtype_span(from, n);
+    const size_t new_size = (size_t)heft_dtype_span(as, n);
     const uint8_t *want = r->read;
     uint64_t ignored = 0;
 
-    if (!heft_reader_row(&r->before, item->row, first * bits / 8, r->read, n * bits / 8, r->err) ||
-        !heft_reader_row(&r->after, row, first * new_bits / 8, r->found, n * new_bits / 8, r->err))
+    if (!heft_reader_row(&r->before, item->row, heft_dtype_span(from, first), r->read, size,
+                         r->err) ||
+        !heft_reader_row(&r->after, row, heft_dtype_span(as, first), r->found, new_size, r->err))
         return heft_error_about(r->err, "tensor", item->name);
     if (from != as) {
         heft_cast(from, as, r->read, r->cast, n, &ignored);
         want = r->cast;
     }
-    return memcmp(want, r->found, n * new_bits / 8) == 0 || differs(item, r->err, "other elements");
+    return memcmp(want, r->found, new_size) == 0 || differs(item, r->err, "other elements");
 }
 
 /* What varies in length is encoded anew by each format: its bytes are not compared. */
 static bool compare_elements(struct rereading *r, const struct heft_export_item *item,
                              const struct heft_row *row)
 {
-    const unsigned bits = heft_dtype_bits((enum heft_dtype)item->row->dtype);
-    const uint64_t n = bits ? item->row->bytes * 8 / bits : 0;
+    const enum heft_dtype dtype = (enum heft_dtype)item->row->dtype;
+    const uint64_t n = heft_dtype_varies(dtype) ? 0 : heft_dtype_elements(dtype, item->row->bytes);
     bool ok = true;
 
     for (uint64_t first = 0; ok && first < n; first += PIECE)

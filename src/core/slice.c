@@ -42,22 +42,38 @@ static bool check_range(const struct heft_range *range, unsigned dim, uint64_t e
     return true;
 }
 
+/* A range of the innermost dimension, which may not cut blocks. One index of it always does. */
+static bool check_blocks(enum heft_dtype dtype, const struct heft_range *range, unsigned dim,
+                         struct heft_error *err)
+{
+    const uint64_t block = heft_dtype_block_elements(dtype), last = range->stop % block;
+
+    if (range->start % block == 0 && last == 0)
+        return true;
+    return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                     "slice %" PRIu64 ":%" PRIu64 " of dimension %u cuts blocks of %s, which have "
+                     "%" PRIu64 " elements; take %" PRIu64 ":%" PRIu64,
+                     range->start, range->stop, dim, heft_dtype_name(dtype), block,
+                     range->start - range->start % block, range->stop + (last ? block - last : 0));
+}
+
 static bool check_ranges(const struct heft_row *row, const struct heft_range *ranges,
                          size_t n_ranges, struct heft_error *err)
 {
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+
     if (n_ranges > row->rank)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "slice of %zu dimensions, the tensor has %u", n_ranges, row->rank);
-    if (heft_dtype_element_bytes((enum heft_dtype)row->dtype) == 0)
+    if (!heft_dtype_is_plain(dtype) && !heft_dtype_is_scaled(dtype))
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s cannot be sliced: its elements %s",
-                         heft_dtype_name((enum heft_dtype)row->dtype),
-                         heft_dtype_bits((enum heft_dtype)row->dtype)
-                             ? "are not whole bytes"
-                             : "do not take a fixed number of bytes");
+                         heft_dtype_name(dtype),
+                         heft_dtype_varies(dtype) ? "do not take a fixed number of bytes"
+                                                  : "are not whole bytes");
     for (unsigned i = 0; i < n_ranges; i++)
         if (!check_range(&ranges[i], i, row->shape[i], err))
             return false;
-    return true;
+    return n_ranges < row->rank || check_blocks(dtype, &ranges[row->rank - 1], row->rank - 1, err);
 }
 
 /* Fills shape and stride with the kept dimensions; gives how many, and how far the first element
@@ -112,7 +128,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     slice.original_strides = NULL;
     slice.order = NULL;
     slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
-    slice.offset += moved * heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    slice.offset += heft_dtype_span((enum heft_dtype)row->dtype, moved);
     if (!heft_row_size((enum heft_dtype)row->dtype, slice.rank, shape, &slice.bytes))
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "slice without a size");
     *out = slice;

@@ -4,7 +4,8 @@
 
 bool heft_registry_supports_dtype(const struct heft_format *format, enum heft_dtype dtype)
 {
-    return format->supports_dtype ? format->supports_dtype(dtype) : heft_dtype_bits(dtype) > 0;
+    return format->supports_dtype ? format->supports_dtype(dtype)
+                                  : !heft_dtype_varies(dtype) && !heft_dtype_is_scaled(dtype);
 }
 
 /* In which order casts are looked for: of integers those that keep every value, the smallest first. */
@@ -23,6 +24,7 @@ static const enum heft_dtype *candidates_for(enum heft_dtype dtype)
         return floats;
     case HEFT_KIND_COMPLEX:
         return complexes;
+    case HEFT_KIND_SCALED:
     case HEFT_KIND_VARYING:
         return none;
     default:

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "core/byte_range.h"
+
 struct span {
     uint64_t begin, end;
     uint32_t storage;
@@ -20,7 +22,7 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* sparse files can say so */
 }
 
-/* Elements from the first to the last, of a settled row or part that is not empty. */
+/* Elements from the first to the last, of a validated part that is not empty. */
 static uint64_t reach(unsigned rank, const uint64_t *shape, const uint64_t *stride)
 {
     uint64_t n = 1;
@@ -32,19 +34,16 @@ static uint64_t reach(unsigned rank, const uint64_t *shape, const uint64_t *stri
 
 static struct span span_of(const struct heft_row *row, uint32_t k)
 {
-    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     const struct heft_part *part = row->parts ? &row->parts->list[k] : NULL;
-    struct span s = {.storage = heft_row_storage(row, k)};
+    const struct heft_byte_range range = heft_byte_range_of(row);
 
-    if (part) {
-        s.begin = part->offset;
-        s.end = s.begin + reach(row->rank, part->extent, part->stride) * each;
-    } else {
-        s.begin = row->offset;
-        s.end =
-            s.begin + (row->stride ? reach(row->rank, row->shape, row->stride) * each : row->bytes);
-    }
-    return s;
+    if (!part)
+        return (struct span){range.begin, range.end, row->storage};
+    return (struct span){part->offset,
+                         part->offset +
+                             heft_dtype_span((enum heft_dtype)row->dtype,
+                                             reach(row->rank, part->extent, part->stride)),
+                         part->storage};
 }
 
 static struct span span_of_blob(const struct heft_model *model, const struct heft_model_blob *blob)

@@ -3,12 +3,26 @@
 #include "core/model.h"
 #include "core/parts.h"
 
+/* Elements side by side in memory: those of the innermost dimension. */
+static uint64_t innermost_extent(unsigned rank, const uint64_t *shape)
+{
+    return rank > 0 ? shape[rank - 1] : 1;
+}
+
+static bool splits_block(enum heft_dtype dtype, unsigned rank, const uint64_t *shape)
+{
+    return heft_dtype_is_scaled(dtype) &&
+           innermost_extent(rank, shape) % heft_dtype_block_elements(dtype) != 0;
+}
+
 static inline bool row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape,
                             uint64_t *bytes)
 {
     uint64_t n = 1;
     bool fits = true, empty = false;
 
+    if (splits_block(dtype, rank, shape))
+        return false;
     for (unsigned i = 0; i < rank; i++) {
         empty |= shape[i] == 0;
         fits = fits && heft_mul(n, shape[i], &n);
@@ -17,15 +31,29 @@ static inline bool row_size(enum heft_dtype dtype, unsigned rank, const uint64_t
         *bytes = 0;
         return true;
     }
-    if (!fits || !heft_mul(n, heft_dtype_width(dtype), &n) || n % 8 != 0)
-        return false;
-    *bytes = n / 8;
-    return true;
+    return fits && heft_dtype_bytes(dtype, n, bytes);
 }
 
 bool heft_row_size(enum heft_dtype dtype, unsigned rank, const uint64_t *shape, uint64_t *bytes)
 {
     return row_size(dtype, rank, shape, bytes);
+}
+
+bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t at,
+                         struct heft_error *err)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+
+    if (row_size(dtype, row->rank, row->shape, bytes))
+        return true;
+    if (splits_block(dtype, row->rank, row->shape))
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "innermost extent %" PRIu64
+                         " is not a multiple of %u, the elements in a block of %s",
+                         innermost_extent(row->rank, row->shape), heft_dtype_block_elements(dtype),
+                         heft_dtype_name(dtype));
+    return heft_fail(err, HEFT_MALFORMED, at,
+                     "shape times element size is no whole number of bytes below 2^64");
 }
 
 /* What varies in length is all of its storage. */
@@ -58,16 +86,33 @@ static bool is_row_major(const struct heft_row *row)
     return true;
 }
 
-/* Bytes from the first element to the end of the last one. */
+/* Only elements of whole bytes can lie apart from each other, or be changed as they are read. */
+static bool check_view(const struct heft_row *row, uint64_t at, struct heft_error *err)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+
+    if (row->stride && !heft_dtype_is_plain(dtype))
+        return heft_fail(err, HEFT_UNSUPPORTED, at,
+                         "%s with strides: %u elements share %u bytes, so it must be row-major",
+                         heft_dtype_name(dtype), heft_dtype_block_elements(dtype),
+                         heft_dtype_block_bytes(dtype));
+    if (row->flags && heft_dtype_is_scaled(dtype))
+        return heft_fail(err, HEFT_UNSUPPORTED, at,
+                         "%s in another byte order, or conjugated or negated: its blocks can "
+                         "only be copied",
+                         heft_dtype_name(dtype));
+    return true;
+}
+
+/* Bytes from the first element to the end of the last one, of a plain dtype. */
 static bool strided_extent(const struct heft_row *row, uint64_t *extent)
 {
-    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
     uint64_t last = 0, step;
 
     for (unsigned i = 0; i < row->rank; i++)
         if (!heft_mul(row->shape[i] - 1, row->stride[i], &step) || !heft_add(last, step, &last))
             return false;
-    return heft_add(last, 1, &last) && heft_mul(last, each, extent) && each != 0;
+    return heft_add(last, 1, &last) && heft_dtype_bytes((enum heft_dtype)row->dtype, last, extent);
 }
 
 bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *row,
@@ -77,11 +122,10 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     uint64_t extent;
 
     row->original_strides = row->stride;
-    if (heft_dtype_width((enum heft_dtype)row->dtype) == 0)
+    if (heft_dtype_varies((enum heft_dtype)row->dtype))
         return check_varying(row, storage, err);
-    if (!row_size((enum heft_dtype)row->dtype, row->rank, row->shape, &row->bytes))
-        return heft_fail(err, HEFT_MALFORMED, storage->off,
-                         "shape times element size is no whole number of bytes below 2^64");
+    if (!heft_row_check_size(row, &row->bytes, storage->off, err))
+        return false;
     if (row->bytes == 0) {
         row->stride = NULL;
         return row->offset <= storage->len ||
@@ -92,6 +136,8 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     extent = row->bytes;
     if (row->stride && is_row_major(row))
         row->stride = NULL;
+    if (!check_view(row, storage->off, err))
+        return false;
     if (row->stride && !strided_extent(row, &extent))
         return heft_fail(err, HEFT_MALFORMED, storage->off, "strides overflow 64 bits");
     if (!heft_within(row->offset, extent, storage->len))

@@ -185,7 +185,7 @@ uint32_t heft_scan_element_size(const struct heft_pickle *pickle, uint32_t type)
     if (known->kind == HEFT_TORCH_UNTYPED)
         return 1;
     if (known->dtype < HEFT_DTYPE_COUNT)
-        return (uint32_t)(heft_dtype_bits((enum heft_dtype)known->dtype) / 8);
+        return heft_dtype_element_bytes((enum heft_dtype)known->dtype);
     if (heft_str_is(name, "QInt32Storage"))
         return 4;
     return known->kind == HEFT_TORCH_STORAGE && name.p[0] == 'Q' ? 1 : 0;

@@ -87,7 +87,7 @@ static bool find_number(struct heft_str code, struct heft_npy_type *type)
         if (heft_str_is(code, numbers[i].code)) {
             type->kind = HEFT_NPY_NUMBERS;
             type->dtype = numbers[i].dtype;
-            type->each = heft_dtype_bits((enum heft_dtype)numbers[i].dtype) / 8;
+            type->each = heft_dtype_block_bytes((enum heft_dtype)numbers[i].dtype);
             return true;
         }
     return false;

@@ -36,6 +36,12 @@ static size_t index_of(const struct heft_checkpoint *c, const char *name)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+static void check_block(enum heft_dtype dtype, unsigned elements, unsigned bytes)
+{
+    assert_int_equal(heft_dtype_block_elements(dtype), elements);
+    assert_int_equal(heft_dtype_block_bytes(dtype), bytes);
+}
+
 static void names_of_dtypes_come_back(void **state)
 {
     enum heft_dtype found = HEFT_BOOL;
@@ -48,10 +54,27 @@ static void names_of_dtypes_come_back(void **state)
     assert_false(heft_dtype_parse("f32", &found));
     assert_false(heft_dtype_parse("?", &found));
     assert_string_equal(heft_dtype_name(HEFT_DTYPE_COUNT), "?");
-    assert_int_equal(heft_dtype_bits(HEFT_F4), 4);
-    assert_int_equal(heft_dtype_bits(HEFT_C128), 128);
-    assert_int_equal(heft_dtype_bits(HEFT_STRING), 0);
-    assert_int_equal(heft_dtype_bits(HEFT_DTYPE_COUNT), 0);
+}
+
+static void sizes_are_counted_in_blocks(void **state)
+{
+    uint64_t bytes = 0;
+
+    (void)state;
+    check_block(HEFT_F4, 2, 1);
+    check_block(HEFT_F6_E3M2, 4, 3);
+    check_block(HEFT_C128, 1, 16);
+    check_block(HEFT_STRING, 0, 0);
+    check_block(HEFT_DTYPE_COUNT, 0, 0);
+    assert_true(heft_dtype_bytes(HEFT_F6_E2M3, 12, &bytes) && bytes == 9);
+    assert_true(heft_dtype_bytes(HEFT_F64, UINT64_MAX / 8, &bytes) && bytes == UINT64_MAX - 7);
+    assert_true(heft_dtype_bytes(HEFT_F4, UINT64_MAX - 1, &bytes) && bytes == UINT64_MAX / 2);
+    assert_false(heft_dtype_bytes(HEFT_F64, UINT64_MAX / 8 + 1, &bytes));
+    assert_false(heft_dtype_bytes(HEFT_F4, 3, &bytes));
+    assert_false(heft_dtype_bytes(HEFT_F6_E2M3, 2, &bytes));
+    assert_false(heft_dtype_bytes(HEFT_STRING, 0, &bytes));
+    assert_false(heft_dtype_bytes(HEFT_DTYPE_COUNT, 1, &bytes));
+    assert_false(heft_dtype_bytes(HEFT_F32, 1, NULL));
     assert_string_equal(heft_version(), HEFT_VERSION);
 }
 
@@ -495,6 +518,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_go_to_a_function),
         cmocka_unit_test(names_of_dtypes_come_back),
+        cmocka_unit_test(sizes_are_counted_in_blocks),
         cmocka_unit_test(files_and_values),
         cmocka_unit_test(what_a_model_says_of_itself),
         cmocka_unit_test(metadata_and_ties),

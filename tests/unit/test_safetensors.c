@@ -338,7 +338,7 @@ static void sizes_are_checked_without_overflow(void **state)
 {
     (void)state;
     expect_refused("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,1]}}", 1,
-                   HEFT_MALFORMED, 9, "12 bits are no whole bytes");
+                   HEFT_MALFORMED, 9, "element count 3 is not a multiple of 2");
     expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
                    HEFT_MALFORMED, 9, "need 8 bytes, data_offsets have 4");
     expect_refused("{\"a\":{\"dtype\":\"U8\",\"shape\":[18446744073709551615,2,0],"

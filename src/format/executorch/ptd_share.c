@@ -16,6 +16,7 @@
 #define SAMPLE  64u    /* bytes */
 #define PIECE   65536u /* bytes as written */
 #define WIDEST  16u    /* bytes of an element: of one byte as written it may be as many before */
+#define STEP    64u /* bytes as written: a multiple holds whole blocks of every dtype that is cast */
 
 struct mark {
     uint64_t sum;
@@ -32,20 +33,19 @@ struct sharing {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Bytes [off, off + n) as they will be written; both are multiples of WIDEST, or at the end. */
+/* Bytes [off, off + n) as they will be written; both are multiples of STEP, or at the end. */
 static bool read_content(struct sharing *s, const struct heft_ptd_content *c, uint64_t off,
                          size_t n, uint8_t *dst, struct heft_error *err)
 {
     const enum heft_dtype from = (enum heft_dtype)c->row->dtype, to = (enum heft_dtype)c->as;
     uint64_t overflowed = 0;
-    size_t elements, bits;
+    size_t elements;
 
     if (from == to)
         return heft_reader_row(&s->reader, c->row, off, dst, n, err);
-    bits = heft_dtype_bits(from);
-    elements = n / heft_dtype_element_bytes(to);
-    if (!heft_reader_row(&s->reader, c->row, off / heft_dtype_element_bytes(to) * bits / 8,
-                         s->stored, elements * bits / 8, err))
+    elements = (size_t)heft_dtype_elements(to, n);
+    if (!heft_reader_row(&s->reader, c->row, heft_dtype_span(from, heft_dtype_elements(to, off)),
+                         s->stored, (size_t)heft_dtype_span(from, elements), err))
         return false;
     heft_cast(from, to, s->stored, dst, elements, &overflowed);
     return true;
@@ -59,12 +59,12 @@ static uint64_t add_sum(uint64_t sum, const uint8_t *p, size_t n)
            heft_crc32c((uint32_t)sum, p, n);
 }
 
-/* The k-th sample begins at a multiple of WIDEST, so at an element; the last ends at the end. */
+/* The k-th sample begins at a multiple of STEP, so at a block; the last ends at the end. */
 static size_t place_sample(uint64_t bytes, unsigned k, uint64_t *at)
 {
-    const uint64_t last = (bytes - SAMPLE) / WIDEST;
+    const uint64_t last = (bytes - SAMPLE) / STEP;
 
-    *at = (k + 1 < SAMPLES ? last / (SAMPLES - 1) * k : last) * WIDEST;
+    *at = (k + 1 < SAMPLES ? last / (SAMPLES - 1) * k : last) * STEP;
     return k + 1 < SAMPLES ? SAMPLE : (size_t)(bytes - *at);
 }
 

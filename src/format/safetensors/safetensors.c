@@ -307,25 +307,28 @@ static uint64_t where_of(const struct reader *r, size_t i)
     return PREFIX + (uint64_t)r->model->storages[r->first_storage + i].crc;
 }
 
-/* dtype × shape, which must be whole bytes. Zeros do not excuse an overflow before them: the
- * reference multiplies from left to right. */
+/* dtype × shape, which must be whole bytes. The reference counts bits in 64 bits, and multiplies
+ * from left to right: a zero does not excuse an overflow before it. */
 static bool find_size(struct reader *r, const struct heft_row *row, uint64_t where)
 {
-    const unsigned bits = heft_dtype_width((enum heft_dtype)row->dtype);
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     bool fits = true;
-    uint64_t n = 1;
+    uint64_t n = 1, bytes = 0;
 
     r->sized_shape = NULL;
     for (unsigned i = 0; i < row->rank; i++)
         fits = fits && heft_mul(n, row->shape[i], &n);
-    if (!fits || !heft_mul(n, bits, &n))
+    if (fits && n % heft_dtype_block_elements(dtype) != 0)
         return heft_fail(r->err, HEFT_MALFORMED, where,
-                         "shape times %u bits is more than 64 bits can count", bits);
-    if (n % 8 != 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "%" PRIu64 " bits are no whole bytes", n);
+                         "element count %" PRIu64
+                         " is not a multiple of %u, the elements in a block of %s",
+                         n, heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
+    if (!fits || !heft_dtype_bytes(dtype, n, &bytes) || bytes > UINT64_MAX / 8)
+        return heft_fail(r->err, HEFT_MALFORMED, where,
+                         "the size in bits is more than 64 bits can count");
     r->sized_shape = row->shape;
     r->sized_dtype = row->dtype;
-    r->size = n / 8;
+    r->size = bytes;
     return true;
 }
 

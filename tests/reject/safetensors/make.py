@@ -222,11 +222,11 @@ def sizes():
         offsets="[0,8]")
     one("size-of-4-as-1", "malformed", "need 16 bytes, data_offsets have 4", dtype='"I32"',
         shape="[2,2]")
-    one("f4-three", "malformed", "12 bits are no whole bytes", data=b"\0\0", dtype='"F4"',
+    one("f4-three", "malformed", "element count 3 is not a multiple of 2", data=b"\0\0", dtype='"F4"',
         shape="[3]", offsets="[0,2]")
-    one("f4-scalar", "malformed", "4 bits are no whole bytes", data=b"\0", dtype='"F4"', shape="[]",
+    one("f4-scalar", "malformed", "element count 1 is not a multiple of 2", data=b"\0", dtype='"F4"', shape="[]",
         offsets="[0,1]")
-    one("f6-three", "malformed", "18 bits are no whole bytes", data=b"\0\0\0", dtype='"F6_E2M3"',
+    one("f6-three", "malformed", "element count 3 is not a multiple of 4", data=b"\0\0\0", dtype='"F6_E2M3"',
         shape="[3]", offsets="[0,3]")
     one("f4-four", "ok", data=b"\0\0", dtype='"F4"', shape="[4]", offsets="[0,2]")
     one("f6-four", "ok", data=b"\0\0\0", dtype='"F6_E3M2"', shape="[4]", offsets="[0,3]")

@@ -267,7 +267,7 @@ bool heft_tf_add_partitioned(struct heft_tf_bundle *b, struct heft_str name,
 {
     struct whole w = {.b = b, .name = name, .entry = entry, .at = at};
 
-    w.varies = heft_dtype_bits((enum heft_dtype)entry->dtype->dtype) == 0;
+    w.varies = heft_dtype_varies((enum heft_dtype)entry->dtype->dtype);
 
     w.parts = heft_arena_zero(&b->model->mem, 1, sizeof *w.parts, b->err);
     if (!w.parts)

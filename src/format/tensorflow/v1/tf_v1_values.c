@@ -221,7 +221,7 @@ bool heft_tf_v1_values(struct heft_tf_v1 *r, const struct heft_tf_entry *entry,
     if (!d.field)
         return heft_fail(r->b.err, HEFT_UNSUPPORTED, r->where, "%s in a V1 checkpoint",
                          entry->dtype->name);
-    d.each = d.width ? d.width : heft_dtype_element_bytes(dtype);
+    d.each = d.width ? d.width : heft_dtype_block_bytes(dtype);
     if (heft_dtype_info(dtype)->kind == HEFT_KIND_COMPLEX && !heft_mul(d.values, 2, &d.values))
         return refuse_count(&d, 0);
     return d.width ? add_plain(&d, proto, is_packed, storage) : add_decoded(&d, proto, storage);

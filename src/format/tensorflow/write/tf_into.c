@@ -163,7 +163,7 @@ static void fill_twins(struct into *in)
 /* True for rows that weights from elsewhere cannot provide: they keep the model's own. */
 static bool stays(const struct heft_row *row)
 {
-    return heft_dtype_bits((enum heft_dtype)row->dtype) == 0 || heft_str_is(row->name, COUNTER);
+    return heft_dtype_varies((enum heft_dtype)row->dtype) || heft_str_is(row->name, COUNTER);
 }
 
 /* Describes unknown names, with two of the names that the model does know. */

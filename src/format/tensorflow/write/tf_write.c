@@ -37,7 +37,7 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
     const enum heft_dtype as = (enum heft_dtype)piece->item.as;
     const struct heft_storage *storage;
 
-    if (piece->put.p || piece->file || heft_dtype_bits(as) != 0)
+    if (piece->put.p || piece->file || !heft_dtype_varies(as))
         return true;
     storage = &model->storages[piece->item.row->storage];
     if (storage->is_missing)

@@ -133,7 +133,7 @@ static bool stays_apart(enum heft_dtype dtype)
     for (size_t i = 0; i < HEFT_COUNT(list); i++)
         if (list[i] == dtype)
             return true;
-    return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_bits(dtype) == 8;
+    return heft_dtype_info(dtype)->kind == HEFT_KIND_FLOAT && heft_dtype_element_bytes(dtype) == 1;
 }
 
 static bool note_apart(struct heft_tf_out *out, const struct heft_export_item *item,

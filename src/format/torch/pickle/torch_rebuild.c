@@ -132,8 +132,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
                         const struct heft_torch_storage *s, struct heft_row *row,
                         struct heft_error *err)
 {
-    const uint32_t each =
-        row->dtype == HEFT_F4 ? 1 : heft_dtype_element_bytes((enum heft_dtype)row->dtype);
+    const uint32_t each = heft_dtype_block_bytes((enum heft_dtype)row->dtype); /* pairs of F4 */
     const uint64_t at = heft_torch_where(t, v->call);
     uint64_t offset, last;
 

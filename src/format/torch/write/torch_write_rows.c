@@ -25,25 +25,19 @@ struct grouping {
 /* How many elements of `as` come of so many bytes of `from`. Of F4, torch counts bytes. */
 static uint64_t elements_of(enum heft_dtype from, enum heft_dtype as, uint64_t bytes)
 {
-    const unsigned bits = heft_dtype_bits(from);
-
-    if (as == HEFT_F4)
-        return bytes;
-    return bits % 8 ? bytes / bits * 8 + bytes % bits * 8 / bits : bytes / (bits / 8);
+    return as == HEFT_F4 ? bytes : heft_dtype_elements(from, bytes);
 }
 
-/* Bytes of what torch counts as an element. */
+/* Bytes of what torch counts as an element: of F4, a pair. */
 static uint64_t each_of(enum heft_dtype dtype)
 {
-    return dtype == HEFT_F4 ? 1 : heft_dtype_element_bytes(dtype);
+    return heft_dtype_block_bytes(dtype);
 }
 
-/* Bytes from an element border of the storage. */
+/* Bytes since the last block border of the storage. */
 static uint64_t skew_of(const struct heft_row *row)
 {
-    const uint32_t each = heft_dtype_element_bytes((enum heft_dtype)row->dtype);
-
-    return each ? row->offset % each : 0;
+    return row->offset % heft_dtype_block_bytes((enum heft_dtype)row->dtype);
 }
 
 /* torch has pairs of them, along the last dimension. */
