@@ -29,8 +29,11 @@ static void copy_tile(uint8_t *dst, const uint8_t *src, struct heft_dim a, struc
     case 8:
         copy_elements(dst, src, a, b, 8);
         break;
-    default:
-        copy_elements(dst, src, a, b, 16); /* C128: no other element is longer than 8 bytes */
+    case 16: /* C128 */
+        copy_elements(dst, src, a, b, 16);
+        break;
+    default: /* a block of several elements */
+        copy_elements(dst, src, a, b, each);
     }
 }
 

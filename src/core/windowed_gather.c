@@ -80,8 +80,11 @@ static void copy_leaves(const struct sweep *s, uint64_t from, uint64_t to, size_
     case 8:
         copy_each(s->dst + to, s->p, leaves, n, before, 8);
         break;
-    default:
+    case 16:
         copy_each(s->dst + to, s->p, leaves, n, before, 16);
+        break;
+    default: /* a block of several elements */
+        copy_each(s->dst + to, s->p, leaves, n, before, s->each);
     }
 }
 
