@@ -178,8 +178,7 @@ static void blocks_across_rows_are_malformed(void **state)
     write_file(b, "BLOCK32", "[4,10]", 22);
     assert_null(heft_open(b->path, NULL, &b->err));
     expect_error(b, HEFT_MALFORMED,
-                 "tensor w: element count 40 is not a multiple of 32, the elements in a block of "
-                 "BLOCK32");
+                 "tensor w: element count 40 is not a multiple of 32, a block of BLOCK32");
     open_file(b, "F4", "[4,3]", 6); /* pairs of F4 may cross rows */
 }
 

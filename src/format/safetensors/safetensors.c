@@ -313,22 +313,19 @@ static bool find_size(struct reader *r, const struct heft_row *row, uint64_t whe
 {
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
     bool fits = true;
-    uint64_t n = 1, bytes = 0;
+    uint64_t n = 1;
 
     r->sized_shape = NULL;
     for (unsigned i = 0; i < row->rank; i++)
         fits = fits && heft_mul(n, row->shape[i], &n);
     if (fits && n % heft_dtype_block_elements(dtype) != 0)
         return heft_fail(r->err, HEFT_MALFORMED, where,
-                         "element count %" PRIu64
-                         " is not a multiple of %u, the elements in a block of %s",
-                         n, heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
-    if (!fits || !heft_dtype_bytes(dtype, n, &bytes) || bytes > UINT64_MAX / 8)
-        return heft_fail(r->err, HEFT_MALFORMED, where,
-                         "the size in bits is more than 64 bits can count");
+                         "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
+                         heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
+    if (!fits || !heft_dtype_bytes(dtype, n, &r->size) || r->size > UINT64_MAX / 8)
+        return heft_fail(r->err, HEFT_MALFORMED, where, "size in bits is more than 64 bits");
     r->sized_shape = row->shape;
     r->sized_dtype = row->dtype;
-    r->size = bytes;
     return true;
 }
 
