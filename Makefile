@@ -1,4 +1,4 @@
-# The front door; CMake does the work. `make help` lists the targets.
+# Common targets; CMake does the work. `make help` lists them.
 
 CMAKE ?= cmake
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -6,8 +6,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
 
-# Builds a preset, whole or a target of it. MAKEFLAGS is emptied so that -j of this make and of the
-# inner one do not meet.
+# Builds a preset, or one target of it. MAKEFLAGS is cleared so that -j of this make does not reach the
+# inner one.
 build = @MAKEFLAGS= $(CMAKE) --build build/$(1) $(2) -j $(JOBS) -- --no-print-directory -s
 
 .PHONY: all release demo check check-long interop asan tsan bench fuzz fuzz-scan coverage lint fmt bless \
@@ -23,19 +23,19 @@ build/%/Makefile: CMakePresets.json CMakeLists.txt $(wildcard cmake/*) | bootstr
 release: bootstrap build/release/Makefile ## build/release/heft, libheft.so, libheft.a (the default)
 	$(call build,release,--target product)
 
-demo: release ## a real 89 MB checkpoint becomes verified shards, beside the time of cp
+demo: release ## convert a real 89 MB checkpoint to verified shards; compare the time with cp
 	@scripts/demo
 
-check: bootstrap build/release/Makefile ## every test that needs only this machine (about two minutes)
+check: bootstrap build/release/Makefile ## run all tests that need only this machine (about two minutes)
 	$(call build,release)
 	@tests/run --build build/release
 
-check-long: check build/asan/Makefile ## check, then all of it under sanitizers, every mutation too (an hour)
+check-long: check build/asan/Makefile ## check, then all tests under sanitizers with every mutation (an hour)
 	@tests/run --build build/release --only fault --long
 	$(call build,asan)
 	@tests/run --build build/asan --long
 
-interop: release ## heft and the real frameworks read each other's files (pip, once)
+interop: release ## exchange files with the real frameworks (installed by pip, once)
 	@tests/interop/run
 
 asan: bootstrap build/asan/Makefile ## build with AddressSanitizer and UBSan, and test with it
@@ -46,32 +46,32 @@ tsan: bootstrap build/tsan/Makefile ## build with ThreadSanitizer, and run the u
 	$(call build,tsan)
 	@tests/run --build build/tsan --only unit
 
-bench: release ## the figures of doc/performance.md
+bench: release ## measure the figures of doc/performance.md
 	@bench/run
 
-fuzz: bootstrap-dev build/fuzz/Makefile ## each fuzz target for FUZZ_SECONDS (60), from its corpus and dictionary
+fuzz: bootstrap-dev build/fuzz/Makefile ## run each fuzz target for FUZZ_SECONDS (60) with its corpus and dictionary
 	$(call build,fuzz,--target fuzz_targets)
 	@scripts/fuzz build/fuzz $(FUZZ_SECONDS)
 
-fuzz-scan: bootstrap build/release/Makefile ## scan beside a real CPython for FUZZ_SECONDS, on pickles made at random
+fuzz-scan: bootstrap build/release/Makefile ## compare scan with a real CPython on random pickles for FUZZ_SECONDS
 	$(call build,release,--target heft-judge-pipe)
 	@python3 fuzz/differential/compare.py build/release --seconds $(FUZZ_SECONDS)
 
-coverage: bootstrap build/coverage/Makefile ## lines and branches the tests reach, a line a file
+coverage: bootstrap build/coverage/Makefile ## lines and branches that the tests reach, one line per file
 	$(call build,coverage)
 	@scripts/coverage build/coverage
 
-lint: bootstrap-dev build/clang/Makefile ## rooms, layout (clang-format), clang's warnings, clang-tidy
+lint: bootstrap-dev build/clang/Makefile ## dependencies, formatting, clang's warnings, clang-tidy
 	$(call build,clang)
 	@scripts/lint build/clang
 
-fmt: bootstrap-dev ## clang-format on every source
+fmt: bootstrap-dev ## format every source with clang-format
 	@scripts/lint --fix
 
 bless: release ## rewrite the expected outputs of golden and cli tests; review the diff
 	@tests/run --build build/release --bless --only golden,cli,docs
 
-install: release ## put it into PREFIX (/usr/local), under DESTDIR if given
+install: release ## install to PREFIX (/usr/local), below DESTDIR if set
 	@DESTDIR=$(DESTDIR) $(CMAKE) --install build/release --prefix $(abspath $(PREFIX))
 
 clean: ## remove build/
@@ -83,7 +83,7 @@ bootstrap:
 bootstrap-dev:
 	@scripts/bootstrap dev
 
-help: ## this screen
+help: ## list the targets
 	@echo "make TARGET    (CMAKE=$(CMAKE) JOBS=$(JOBS) PREFIX=$(PREFIX))"
 	@echo
 	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile

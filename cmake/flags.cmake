@@ -1,5 +1,5 @@
-# What every file of heft is compiled and linked with. Release keeps its assertions: they are cheap,
-# and a broken invariant should stop a program that reads hostile files.
+# Flags for compiling and linking every file of heft. Release builds keep assertions: they are cheap, and a
+# broken invariant should stop a program that reads untrusted input.
 
 set(CMAKE_C_STANDARD 17)
 set(CMAKE_C_STANDARD_REQUIRED ON)
@@ -12,7 +12,7 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# What hardens a program and not every compiler has.
+# Hardening flags that not every compiler supports.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 set(hardening)
@@ -36,7 +36,7 @@ target_compile_options(heft_flags INTERFACE
     -Wwrite-strings
     $<$<BOOL:${HEFT_WERROR}>:-Werror>
     $<$<CONFIG:Release>:-fstack-protector-strong> "$<$<CONFIG:Release>:${hardening}>")
-# The same bytes from whatever folder it is built in, and no path of this machine in them.
+# Reproducible builds: the same bytes in any build directory, without local paths.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(heft_flags INTERFACE
         -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)

@@ -1,16 +1,16 @@
-# Test programs. None is installed. tests/run finds them by their place in the binary dir:
+# Test programs. None is installed. tests/run finds them in the build directory:
 #
-#   tests/test_*      one cmocka program per unit           (tests/unit, tests/fault)
-#   fuzz/replay_*     a fuzz target that reads files        (every preset)
-#   fuzz/fuzz_*       the same target driven by libFuzzer   (preset fuzz)
+#   tests/test_*      unit tests, cmocka programs           (tests/unit, tests/fault)
+#   fuzz/replay_*     fuzz target that reads files          (every preset)
+#   fuzz/fuzz_*       the same target with libFuzzer        (preset fuzz)
 #   fuzz/heft-judge-pipe  scan behind a pipe                (every preset)
-#   heft-conversions  prints what each format holds         (tests/tools)
+#   heft-conversions  prints the dtypes of each format      (tests/tools)
 #   heft-open         opens, reads, verifies, mutates       (tests/tools)
 
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 pkg_check_modules(SNAPPY REQUIRED IMPORTED_TARGET snappy)
 
-# Tests see the private headers and, through the static library, the hidden symbols.
+# Tests use the private headers and, through the static library, hidden symbols.
 add_library(heft_inside INTERFACE)
 target_include_directories(heft_inside INTERFACE src tests/support)
 target_link_libraries(heft_inside INTERFACE heft_static heft_flags)
@@ -29,9 +29,9 @@ foreach(source ${unit_sources})
     target_compile_definitions(${name} PRIVATE HEFT_TESTS="${PROJECT_SOURCE_DIR}/tests")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
 endforeach()
-target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it packs blocks
+target_link_libraries(test_sstable PRIVATE PkgConfig::SNAPPY) # it compresses blocks
 
-# The format of the tutorial, compiled as HACKING.md tells, and run.
+# The format of the tutorial in HACKING.md.
 add_executable(test_toy examples/format_tutorial/toy.c examples/format_tutorial/test_toy.c)
 target_link_libraries(test_toy PRIVATE heft_inside PkgConfig::CMOCKA Threads::Threads m)
 set_target_properties(test_toy PROPERTIES RUNTIME_OUTPUT_DIRECTORY tests)
@@ -43,14 +43,14 @@ target_link_libraries(heft-open PRIVATE heft_inside)
 add_executable(heft-conversions tests/tools/conversions.c)
 target_link_libraries(heft-conversions PRIVATE heft_static heft_flags)
 
-# What scan finds in bytes on a pipe: fuzz/differential compares it with a real CPython.
+# Scans bytes from a pipe: fuzz/differential compares the findings with a real CPython.
 add_executable(heft-judge-pipe fuzz/differential/judge_pipe.c)
 target_link_libraries(heft-judge-pipe PRIVATE heft_inside Threads::Threads m)
 set_target_properties(heft-judge-pipe PROPERTIES RUNTIME_OUTPUT_DIRECTORY fuzz)
 
-add_custom_target(fuzz_targets) # what make fuzz builds, and no more
+add_custom_target(fuzz_targets) # exactly the targets of make fuzz
 
-# Fuzz targets have no prototypes of their own: the driver's main declares them.
+# Fuzz targets need no prototypes: the main function of the driver declares them.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/fuzz_*.c)
 foreach(source ${fuzz_sources})
     get_filename_component(target ${source} NAME_WE)
@@ -58,7 +58,7 @@ foreach(source ${fuzz_sources})
     add_executable(${replay} ${source} fuzz/replay.c)
     set(programs ${replay})
     if(HEFT_FUZZ)
-        string(REGEX REPLACE "^fuzz_" "mutate_" mutator ${target}) # fuzz/mutate_x.c, where there is one
+        string(REGEX REPLACE "^fuzz_" "mutate_" mutator ${target}) # fuzz/mutate_x.c, if it exists
         file(GLOB mutator fuzz/${mutator}.c)
         add_executable(${target} ${source} ${mutator})
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)

@@ -1,9 +1,9 @@
-/* convert_progress.c: a checkpoint becomes safetensors, and one sees how far it is.
+/* convert_progress.c: converts a checkpoint to safetensors and prints the progress.
  *
  *     convert_progress model.pth model.safetensors
  *
  * A conversion is planned, then run. The plan is complete before a byte is written: a program can
- * print it, or refuse it. Nothing bears its final name until all of it is written. */
+ * print or reject it. Files get their final names when all of them are complete. */
 #include <heft/heft.h>
 
 #include <inttypes.h>
@@ -17,7 +17,8 @@ static int fail(const struct heft_error *err)
     return 2;
 }
 
-/* Called from any thread, never from two at once. False would stop the conversion. */
+/* Called from any thread, but never from two at the same time. Returning false stops the
+ * conversion. */
 static bool show_progress(void *ctx, uint64_t done, uint64_t total)
 {
     unsigned *shown = ctx;

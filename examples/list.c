@@ -1,8 +1,8 @@
-/* list.c: the tensors of a checkpoint, a line each.
+/* list.c: prints the tensors of a checkpoint, one per line.
  *
  *     list model.pth
  *
- * The least a program needs: open, walk, close, and say what went wrong. */
+ * A minimal program: open, iterate, close, and print errors. */
 #include <heft/heft.h>
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; heft_tensor_at(c, i, &t); i++) {
-        /* A name is whatever the file says: a program for terminals would escape it. */
+        /* Names come from the file: a program for terminals should escape them. */
         printf("%-40s %-5s %12" PRIu64 "  ", t.name, heft_dtype_name(t.dtype), t.bytes);
         print_shape(&t);
         putchar('\n');

@@ -1,10 +1,10 @@
-/* load_tensor.c: one tensor in memory, and what its numbers are like.
+/* load_tensor.c: reads one tensor into memory and prints statistics of its values.
  *
  *     load_tensor model.pth layer.weight
  *
- * heft_tensor_read gives row-major little-endian values whatever the file's layout: transposed,
- * strided, byte-swapped or deflated. A tensor that lies plainly in the file can be had without
- * copying, too: heft_tensor_map. */
+ * heft_tensor_read returns row-major little-endian values whatever the layout in the file:
+ * transposed, strided, big-endian or deflated. heft_tensor_map avoids the copy if the values are
+ * stored row-major, little-endian and uncompressed. */
 #include <heft/heft.h>
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* split_items.c: which shards huggingface_hub would put a checkpoint's tensors into.
+/* split_items.c: splits the tensors of a checkpoint into shards as huggingface_hub does.
  *
  *     split_items model.pth 5GB
  *
- * The caller says what items count and what they share: here bytes and storages of a file, but it
- * may be anything. */
+ * Callbacks return the size of an item and the storage that it shares: here those of tensors, but
+ * items may be anything. */
 #include <heft/heft.h>
 
 #include <stdio.h>

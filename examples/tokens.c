@@ -1,8 +1,8 @@
-/* tokens.c: a text becomes ids, and the ids text again.
+/* tokens.c: encodes a text to ids, and decodes the ids to text.
  *
  *     tokens TEXT [VOCABULARY]
  *
- * Without VOCABULARY (a folder, tokenizer.json, .tiktoken or vocab.bpe) GPT-2's own, where the
+ * The default VOCABULARY (a directory, tokenizer.json, .tiktoken or vocab.bpe) is GPT-2's, if the
  * library was built with it. */
 #include <heft/heft.h>
 #include <heft/tokens.h>
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
         fputs("usage: tokens TEXT [VOCABULARY]\n", stderr);
         return 2;
     }
-    room = strlen(argv[1]) + 1; /* never more ids than bytes */
+    room = strlen(argv[1]) + 1; /* at most one id per byte */
     ids = malloc(room * sizeof *ids);
     v = ids ? heft_vocab_open(argc == 3 ? argv[2] : NULL, &err) : NULL;
     ok = v && encode(v, argv[1], ids, room, &n, &err);

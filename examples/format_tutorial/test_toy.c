@@ -1,5 +1,5 @@
-/* test_toy.c: the format of the tutorial, in a table of its own beside safetensors: a file of it becomes
- * one of those, that one such a file again, and what is wrong is refused. */
+/* test_toy.c: the format of the tutorial, in a table with safetensors: converts a toy file to
+ * safetensors and back, and checks that damaged files are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,8 @@ static void there_and_back(void **state)
     assert_int_equal(unlink(other) | unlink(again) | rmdir(folder), 0);
 }
 
-/* Cut off anywhere, and each bit turned: it opens, or there is an error with a reason. */
+/* Truncated at every length, and with each bit flipped, the file opens, or there is an error with a
+ * text. */
 static void what_is_wrong_is_refused(void **state)
 {
     (void)state;

@@ -1,14 +1,14 @@
-/* toy.c: a format to learn by: tensors behind a header, read and written.
+/* toy.c: the format of the tutorial: a header followed by tensors, read and written.
  *
  *     54 4f 59 0a                        magic: "TOY\n"
- *     u32 n                              bytes of the header that follows, little-endian as all of it
+ *     u32 n                              length of the header in bytes; numbers are little-endian
  *     header, for each tensor:
  *         u8 length, name                UTF-8
  *         u8 dtype                       0: F32, 1: I64, 2: U8
  *         u8 rank, u64 extent …          row-major
- *     bytes of the tensors, one behind the other, in the header's order
+ *     data of the tensors, contiguous, in the order of the header
  *
- * Bytes behind the last tensor are an error. Nothing is padded. */
+ * Bytes after the last tensor are an error. There is no padding. */
 #include "core/plan.h"
 #include "core/registry.h"
 
@@ -21,7 +21,7 @@ static const enum heft_dtype dtypes[] = {HEFT_F32, HEFT_I64, HEFT_U8};
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* Judges by what the file holds, never by its name. */
+/* Detects the format from the content, never from the file name. */
 static int probe(const struct heft_probe *sample)
 {
     return sample->head.n >= PREFIX && memcmp(sample->head.p, "TOY\n", 4) == 0 ? 100 : 0;
@@ -30,11 +30,11 @@ static int probe(const struct heft_probe *sample)
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
-    uint64_t at; /* where the next tensor begins in the file */
+    uint64_t at; /* offset of the next tensor in the file */
     uint32_t source;
 };
 
-/* What a row keeps lives as long as the model: names end with a NUL there. */
+/* Memory of a row must live as long as the model; names end with a NUL. */
 static bool read_shape(struct reader *r, struct heft_cur *cur, struct heft_row *row)
 {
     uint64_t *shape;
@@ -47,7 +47,7 @@ static bool read_shape(struct reader *r, struct heft_cur *cur, struct heft_row *
     return shape != NULL;
 }
 
-/* Whether it lies inside of the file is not asked here: heft_model_validate does that for all formats. */
+/* Ranges are not checked against the file here: heft_model_validate does that for all formats. */
 static bool read_tensor(struct reader *r, struct heft_cur *cur)
 {
     const uint64_t where = heft_cur_where(cur);
@@ -60,9 +60,10 @@ static bool read_tensor(struct reader *r, struct heft_cur *cur)
     if (!read_shape(r, cur, &row))
         return false;
     if (cur->bad)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "the header ends within a tensor");
+        return heft_fail(r->err, HEFT_MALFORMED, where,
+                         "the header ends within the entry of a tensor");
     if (number >= HEFT_COUNT(dtypes))
-        return heft_fail(r->err, HEFT_UNSUPPORTED, where, "dtype %u; known are 0 to %zu", number,
+        return heft_fail(r->err, HEFT_UNSUPPORTED, where, "dtype is %u, expected 0 to %zu", number,
                          HEFT_COUNT(dtypes) - 1);
     row.dtype = (uint8_t)dtypes[number];
     row.name = (struct heft_str){(const char *)name.p, name.n};
@@ -71,7 +72,7 @@ static bool read_tensor(struct reader *r, struct heft_cur *cur)
         return false;
     if (!heft_row_size(dtypes[number], row.rank, row.shape, &storage.len) ||
         !heft_add(r->at, storage.len, &r->at))
-        return heft_fail(r->err, HEFT_MALFORMED, where, "a tensor of more than 2^64 bytes");
+        return heft_fail(r->err, HEFT_MALFORMED, where, "the tensor has more than 2^64 bytes");
     storage.packed = storage.len;
     return heft_model_add_storage(r->model, &storage, &row.storage, r->err) &&
            heft_model_add_row(r->model, &row, r->err);
@@ -88,8 +89,8 @@ static bool read_header(struct reader *r, struct heft_bytes header)
     return true;
 }
 
-/* A number from the file reaches an allocator only after it was compared with a limit, and with what the
- * file has. Every range that is understood is claimed; storages claim themselves. */
+/* A number from the file is checked against a limit and the size of the file before it reaches an
+ * allocator. Every known range is claimed; storages are claimed automatically. */
 static bool open_toy(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     const struct heft_source src = model->sources[source].source;
@@ -101,7 +102,7 @@ static bool open_toy(struct heft_model *model, uint32_t source, struct heft_erro
     bool ok;
 
     if (src.size < PREFIX || !heft_source_read(&src, 0, prefix, sizeof prefix, err))
-        return src.size >= PREFIX || heft_fail(err, HEFT_MALFORMED, 0, "no header");
+        return src.size >= PREFIX || heft_fail(err, HEFT_MALFORMED, 0, "the file has no header");
     n = heft_le32(prefix + 4);
     if (n > MOST_HEADER)
         return heft_fail(err, HEFT_LIMIT, 4, "a header of %" PRIu32 " bytes, the most are %" PRIu32,
@@ -113,7 +114,7 @@ static bool open_toy(struct heft_model *model, uint32_t source, struct heft_erro
          heft_model_claim(model, source, 0, PREFIX + (uint64_t)n, "header", err);
     heft_arena_release(&scratch);
     if (ok && r.at < src.size)
-        return heft_fail(err, HEFT_MALFORMED, r.at, "%" PRIu64 " bytes behind the last tensor",
+        return heft_fail(err, HEFT_MALFORMED, r.at, "%" PRIu64 " bytes after the last tensor",
                          src.size - r.at);
     model->format = "toy";
     return ok;
@@ -128,8 +129,8 @@ static bool put_tensor(struct heft_buf *buf, const struct heft_export_item *item
 
     if (item->name.n > UINT8_MAX)
         return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                         "a name has at most 255 bytes here");
-    while (dtypes[number] != item->as) /* one of them: holds() was asked */
+                         "the name has more than 255 bytes, the limit of the format");
+    while (dtypes[number] != item->as) /* supported: checked by supports_dtype() */
         number++;
     heft_buf_char(buf, (char)item->name.n);
     heft_buf_str(buf, item->name);
@@ -142,8 +143,8 @@ static bool put_tensor(struct heft_buf *buf, const struct heft_export_item *item
     return true;
 }
 
-/* Says what the file will hold, and writes nothing: a header of ours, then each tensor's bytes, wherever
- * they come from. That the plan covers the file is proved by heft_plan_check for all formats. */
+/* Plans the file without writing it: a generated header, then the data of each tensor.
+ * heft_plan_check proves for all formats that the plan covers the file. */
 static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                      struct heft_error *err)
 {
@@ -157,7 +158,7 @@ static bool plan_toy(struct heft_plan *plan, uint32_t file, const struct heft_ex
              heft_error_about(err, "tensor", exports->items[i].name);
     ok = ok && heft_buf_ok(&buf, err) &&
          (buf.n - PREFIX <= MOST_HEADER ||
-          heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "a header of more than 16 MiB"));
+          heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "the header has more than 16 MiB"));
     if (ok)
         heft_put_le32((uint8_t *)buf.p + 4, (uint32_t)(buf.n - PREFIX));
     ok = ok && heft_buf_take(&buf, plan->mem, &header, err) &&
