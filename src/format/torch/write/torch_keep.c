@@ -1,16 +1,15 @@
-/* torch_keep.c: opens the source of a conversion once more, takes the graph of its pickle, and makes
- * the new pickle and the list of its storages from it.
+/* torch_keep.c: opens the source of a conversion a second time, takes over the graph of its pickle, and builds the new pickle and the list of its storages from it.
  *
  *     plan ─► heft_keep_plan ─► open (as before, with a taker) ─► take ─► out->pickle
  *
- * The rows of this reading are those of the model, which is checked. */
+ * The rows of the second reading must equal those of the model; this is checked. */
 #include "format/torch/write/torch_keep.h"
 
 #include "core/registry.h"
 
 /* ---- the storages ------------------------------------------------------------------------ */
 
-/* Pieces in the order in which the pickle names them. */
+/* Sorts the pieces into the order in which the pickle first refers to them. */
 static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
 {
     struct heft_torch_piece *sorted =
@@ -70,13 +69,13 @@ static bool map_rows(struct heft_keep *k, struct heft_error *err)
     k->item_of_row = heft_arena_alloc(&k->scratch, (n + 1) * sizeof *k->item_of_row, err);
     if (!k->item_of_row)
         return false;
-    memset(k->item_of_row, 0xff, (n + 1) * sizeof *k->item_of_row); /* HEFT_NONE */
+    memset(k->item_of_row, 0xff, (n + 1) * sizeof *k->item_of_row); /* every byte 0xff: HEFT_NONE */
     for (uint32_t i = 0; i < exports->n_items; i++)
         k->item_of_row[exports->items[i].row - exports->model->rows] = i;
     return true;
 }
 
-/* The file once more, by the source that is open: what is read is what was read. */
+/* Reads the file again through the source that is open, so that both readings see the same file. */
 static bool read_again(struct heft_keep *k, struct heft_error *err)
 {
     const struct heft_model *model = k->out->exports->model;
@@ -112,7 +111,7 @@ static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n,
                err);
 }
 
-/* torch makes them while their numbers, which stand behind the pickle, are not read yet. */
+/* Notes storages within nested streams: torch creates them before it has read their keys, which follow the pickle. */
 static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
 {
     return n == 0 || heft_plan_note(

@@ -1,21 +1,20 @@
-/* torch_keep_choose.c: what of a tree is taken, and under which keys: decided while the walk of
- * torch_tree.c visits it.
+/* torch_keep_choose.c: decides which parts of a tree are kept, and under which keys, while the walk of torch_tree.c visits it.
  *
  *     {"state_dict": {"w": T}, "optimizer_states": [{…}], "epoch": 3}      -g '!optimizer*'
- *          taken: T            left out: all of it            taken
+ *          kept: T             excluded as a whole             kept
  *
- * A container of which all is left out is left out itself. Of a dictionary, pairs can be left out
- * and keys renamed. A list, tuple, set or object is taken whole or not at all: what remained of it
- * would mean something else (an index would shift, an object lack an attribute). */
+ * A container is excluded if all its contents are. Pairs of a dictionary can be excluded and renamed
+ * one by one. A list, tuple, set or object is kept or excluded as a whole: without some parts it would
+ * mean something else (indexes would shift, an object would lack an attribute). */
 #include "format/torch/write/torch_keep.h"
 
 #define NAMES_SHOWN 8
 
-enum { TAKEN = 1, LEFT = 2, HAS_TENSOR = 4 }; /* of an entry */
+enum { TAKEN = 1, LEFT = 2, HAS_TENSOR = 4 }; /* bits of an entry's fate */
 
 static struct heft_keep *keep_of(const struct heft_torch_walk *w)
 {
-    return (struct heft_keep *)w->t->model->taker; /* its first member */
+    return (struct heft_keep *)w->t->model->taker; /* the taker is the first member */
 }
 
 static struct heft_torch_frame *newest_frame(const struct heft_torch_walk *w)
@@ -23,7 +22,7 @@ static struct heft_torch_frame *newest_frame(const struct heft_torch_walk *w)
     return &w->frames[w->n_frames - 1];
 }
 
-/* The entry of the newest frame that is being visited. */
+/* Entry of the newest frame that is being visited. */
 static size_t current_entry(const struct heft_torch_walk *w)
 {
     return newest_frame(w)->next - 1;
@@ -45,8 +44,7 @@ static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
 
 /* ---- frames ------------------------------------------------------------------------------ */
 
-/* "state_dict." as the rules rename it: what a container is called follows from what the names of
- * its tensors begin with. */
+/* Applies the rename rules to "state_dict.": the new name of a container is the prefix of its renamed tensors. */
 static bool rename_container(struct heft_torch_walk *w, struct heft_str path, struct heft_str *to)
 {
     struct heft_keep *k = keep_of(w);
@@ -96,7 +94,7 @@ static bool cannot_move(struct heft_torch_walk *w, struct heft_str from, struct 
                      (int)heft_min_u64(from.n, 200), from.p, (int)heft_min_u64(to.n, 200), to.p);
 }
 
-/* Entry `at` of frame `f` shall be called `to`, all of a name; it was called `name`. */
+/* Records that entry `at` of frame `f`, called `name`, is renamed to `to` (full paths). */
 static bool rename_entry(struct heft_torch_walk *w, size_t f, size_t at, struct heft_str name,
                          struct heft_str to)
 {
@@ -116,7 +114,7 @@ static bool rename_entry(struct heft_torch_walk *w, size_t f, size_t at, struct 
     if (!heft_grow(&k->keys, &k->cap_keys, k->n_keys, 1, sizeof *k->keys, w->err))
         return false;
     k->keys[k->n_keys++] = key;
-    k->renamed[at] = (uint32_t)k->n_keys; /* fewer than names, which are bounded */
+    k->renamed[at] = (uint32_t)k->n_keys; /* fits: fewer than names, which are limited */
     return true;
 }
 
@@ -145,7 +143,7 @@ static bool judge_path(struct heft_torch_walk *w, size_t path, uint8_t *fate)
     if (!heft_buf_room(&w->path, 1))
         return heft_buf_ok(&w->path, w->err);
     next = w->path.p[path];
-    w->path.p[path] = '\0'; /* for regular expressions */
+    w->path.p[path] = '\0'; /* regular expressions need a NUL */
     name = path_below(w, path);
     *fate = heft_selector_takes(k->selector, name) ? TAKEN : LEFT;
     w->path.p[path] = next;
@@ -162,10 +160,10 @@ bool heft_keep_value(struct heft_torch_walk *w)
 
 /* ---- containers -------------------------------------------------------------------------- */
 
-/* The entries of a frame that are pairs of one dictionary of the graph. */
+/* The entries of a frame that are pairs of one dictionary node. */
 struct pairs {
-    uint32_t node; /* NIL: there is no such */
-    size_t first;  /* entry */
+    uint32_t node; /* NIL if there is no such node */
+    size_t first;  /* first entry */
     uint32_t n;
 };
 
@@ -190,7 +188,7 @@ static bool is_empty(const struct heft_torch *t, uint32_t node)
              heft_torch_is(t, node, HEFT_PICKLE_TUPLE)));
 }
 
-/* The node that holds an object's pairs: itself, its attributes, or what it was called with. */
+/* The node that holds an object's pairs: the call itself, its attributes, or an argument. */
 static uint32_t holder_of(const struct heft_torch *t, uint32_t call, bool is_opaque)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, call);
@@ -236,7 +234,7 @@ struct tally {
     size_t first_left;
 };
 
-/* Attributes of a dictionary go with it; of a tensor, whatever is no tensor does. */
+/* Counts the fates in a frame. Attributes follow their dictionary; the non-tensor parts of a tensor follow the tensor. */
 static struct tally count_fates(const struct heft_torch_walk *w, const struct heft_torch_frame *f,
                                 const struct pairs *p)
 {
@@ -282,7 +280,7 @@ static bool note_whole(struct heft_torch_walk *w, const struct heft_torch_frame 
     return heft_buf_ok(&k->whole, w->err);
 }
 
-/* New keys next to those that stay: no two alike. */
+/* Refuses new keys that equal another new or kept key. */
 static bool check_keys(struct heft_torch_walk *w, const struct pairs *p, const uint32_t *what)
 {
     const struct heft_keep *k = keep_of(w);
@@ -329,7 +327,7 @@ static bool same_change(const struct heft_keep *k, uint32_t known, const uint32_
     return true;
 }
 
-/* The pairs that stay, go, or get another key. A dictionary that several paths lead to is one. */
+/* Records which pairs are kept, dropped or renamed. A dictionary that several paths lead to must get one result. */
 static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                         const struct pairs *p, const struct tally *tally)
 {
@@ -364,7 +362,7 @@ static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame
     return heft_u32map_set(&k->changed, p->node, (uint32_t)k->n_changes++, w->err);
 }
 
-/* What the parent is told. A tensor with a row of its own is what that is. */
+/* Passes the fate of a frame to its parent. A tensor with a row of its own has that row's fate. */
 static bool tell_parent(struct heft_torch_walk *w, const struct heft_torch_frame *f, uint8_t fate)
 {
     struct heft_keep *k = keep_of(w);

@@ -1,12 +1,11 @@
-/* torch_keep_views.c: what of a graph is reached from the new root, and the tensors in it that look
- * into storages:
+/* torch_keep_views.c: finds the part of a graph that the new root reaches, and the tensors in it that have storages:
  *
  *     CALL _rebuild_tensor_v2 (PERSID, offset, size, stride, …)    COPIED: storage and offset change
- *     the same, cast to another dtype; an id that is a tensor      MADE: a call of our own
- *     PERSID, or CALL _load_from_bytes (…)                         BARE: a storage by itself
+ *     the same, cast to another dtype; an id that is a tensor      MADE: a new call
+ *     PERSID, or CALL _load_from_bytes (…)                         BARE: a storage without a tensor
  *
- * Arrays of numpy have their bytes in the pickle, and stay as they are. Depth first with a stack of
- * its own; each node is visited once. */
+ * NumPy arrays have their bytes in the pickle and are copied unchanged. Depth-first search with an
+ * explicit stack; each node is visited once. */
 #include "core/registry.h"
 #include "format/torch/write/torch_keep.h"
 
@@ -15,7 +14,7 @@
 struct search {
     struct heft_keep *k;
     struct heft_torch *t;
-    uint8_t *seen; /* a node */
+    uint8_t *seen; /* one per node */
     uint32_t *stack;
     size_t n_stack, cap_stack;
     struct heft_error *err;
@@ -30,7 +29,7 @@ const struct heft_keep_change *heft_keep_change_of(const struct heft_keep *k, ui
 
 /* ---- which call looks into a storage ------------------------------------------------------ */
 
-/* A tensor by itself, named by an id. */
+/* True for an id that denotes a tensor. */
 static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
 {
     return heft_torch_is(t, node, HEFT_PICKLE_PERSID) && !heft_torch_is_storage(t, node);
@@ -43,7 +42,7 @@ static enum heft_torch_kind kind_of(const struct heft_torch *t, uint32_t callee)
     return known ? (enum heft_torch_kind)known->kind : HEFT_TORCH_UNKNOWN;
 }
 
-/* A storage: an id, or a stream of bytes that is one. */
+/* True for a storage: an id, or a nested stream that holds one. */
 static bool is_storage(struct heft_torch *t, uint32_t node, bool *yes, struct heft_error *err)
 {
     const struct heft_torch_nested *nested;
@@ -58,7 +57,7 @@ static bool is_storage(struct heft_torch *t, uint32_t node, bool *yes, struct he
     return true;
 }
 
-/* The tuple (storage, offset, …) of a call, behind what names its class; NIL where it has none. */
+/* The tuple (storage, offset, …) of a call, after the arguments that name its class; NIL if it has none. */
 static bool view_arguments(struct heft_torch *t, uint32_t node, uint32_t *args,
                            enum heft_torch_kind *kind, struct heft_error *err)
 {
@@ -98,7 +97,7 @@ static bool view_arguments(struct heft_torch *t, uint32_t node, uint32_t *args,
     return true;
 }
 
-/* The call behind the wrappers of a tensor: the one that the search meets. */
+/* The call inside the wrappers of a tensor, which the search meets. */
 static bool find_innermost(struct heft_torch *t, uint32_t node, uint32_t *inner,
                            struct heft_error *err)
 {
@@ -132,7 +131,7 @@ static struct heft_str name_of(const struct heft_torch_out *out, uint32_t item)
     return out->exports->items[item].name;
 }
 
-/* Which item of the exports a call is, by the node that its row was made from. */
+/* Maps each call to the item of the export list whose row was made from it. */
 static bool map_items(struct search *s)
 {
     struct heft_keep *k = s->k;
@@ -169,7 +168,7 @@ static const uint64_t *copy_numbers(struct heft_keep *k, const uint64_t *numbers
     return copy;
 }
 
-/* A tensor that is no item: an attribute of a module, say. Its row outlives this reading. */
+/* Adds a tensor that is not an item, such as a module's attribute. Its row outlives this reading. */
 static bool add_unnamed(struct search *s, const struct heft_torch_made *made,
                         struct heft_export_item *item)
 {
@@ -222,7 +221,7 @@ static bool refuse_dtype(const struct search *s, const struct heft_export_item *
     return heft_error_about(s->err, "tensor", item->name);
 }
 
-/* Conjugated and negated views are copied as such: their bytes stay as they are stored. */
+/* Copies conjugated and negated views as such: their bytes are kept as stored. */
 static bool drop_flags(struct search *s, struct heft_export_item *item)
 {
     struct heft_row *row;
@@ -336,7 +335,7 @@ static bool push_node(struct search *s, uint32_t node)
     return true;
 }
 
-/* Items but for the first `skip`, and pairs that are left out. */
+/* Pushes the items after the first `skip`, and the pairs that are kept. */
 static bool push_items(struct search *s, uint32_t node, uint32_t skip)
 {
     const struct heft_keep_change *change = heft_keep_change_of(s->k, node);
@@ -352,7 +351,7 @@ static bool push_items(struct search *s, uint32_t node, uint32_t skip)
     return true;
 }
 
-/* An array of numpy that a cast would have touched. */
+/* Notes a NumPy array that a cast rule matches. */
 static bool note_array(struct search *s, uint32_t node)
 {
     struct heft_keep *k = s->k;
@@ -387,7 +386,7 @@ static bool visit_call(struct search *s, uint32_t node)
     if (args != HEFT_PICKLE_NIL && !add_call(s, node, args, kind))
         return false;
     if (args != HEFT_PICKLE_NIL && heft_u32map_get(&s->k->view_of, args) == HEFT_MAP_NONE)
-        return true; /* made anew: nothing of it is written */
+        return true; /* made anew: its parts are not written */
     if (args != HEFT_PICKLE_NIL) {
         s->seen[args] = 1;
         if (!push_items(s, args, 1))
@@ -423,7 +422,7 @@ bool heft_keep_find_views(struct heft_keep *k, struct heft_torch *t, struct heft
     struct search s = {.k = k, .t = t, .err = err};
     bool ok;
 
-    t->budget = t->model->limits.expansion; /* the walk has spent it on the same wrappers */
+    t->budget = t->model->limits.expansion; /* the walk used it up on the same wrappers */
     s.seen = heft_arena_zero(&k->scratch, t->pickle.count + 1ull, 1, err);
     ok = s.seen && map_items(&s) && push_node(&s, k->top);
     while (ok && s.n_stack)

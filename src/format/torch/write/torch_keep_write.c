@@ -1,38 +1,36 @@
-/* torch_keep_write.c: a graph as a pickle again, in the order in which CPython's pickler goes through
- * objects: a value is written where it is met first and taken from the memo where it is met again,
- * so what was one object stays one. The protocol is the source's, but at least 2.
+/* torch_keep_write.c: writes a graph as a pickle, in the order in which CPython's pickler visits objects. A value is written where it is first met and fetched from the memo afterwards, so identity is preserved. The protocol is that of the source, at least 2.
  *
- *     tuple      items  \x85 \x86 \x87, or ( items t     a cycle through it: popped, and taken again
+ *     tuple      items  \x85 \x86 \x87, or ( items t     in a cycle: popped and fetched from the memo
  *     list       ] memo  ( items e …                     [state b]
  *     dict       } memo  ( pairs u …                     [state b]
  *     CALL       callee args R, \x81, \x92 or o, memo    items, state b
- *     PERSID     ( "storage" class key location n t Q    the key counts the new file's storages
+ *     PERSID     ( "storage" class key location n t Q    keys number the storages of the new file
  *
- * Iterative: a stack of values that are being written. Each node is written once, but for cycles
- * through tuples and calls, which CPython also writes twice; those are counted. */
+ * Iterative, with a stack of the values being written. Each node is written once, except cycles through
+ * tuples and calls, which CPython also writes twice; their number is limited. */
 #include "format/torch/write/torch_keep.h"
 
-#define MOST_AGAIN (UINT32_C(1) << 16) /* values that are met within themselves */
+#define MOST_AGAIN (UINT32_C(1) << 16) /* most values met again inside themselves */
 
 struct level {
     uint32_t node;
-    uint32_t step; /* what was written of it */
+    uint32_t step; /* progress in writing this value */
     struct heft_pickle_iter iter;
     uint32_t i, n; /* items written, and in all */
     const struct heft_keep_change *change;
-    uint32_t at; /* of all pairs, those that are left out counted */
+    uint32_t at; /* position among all pairs, including excluded ones */
 };
 
 struct writer {
     struct heft_keep *k;
     struct heft_torch *t;
     struct heft_pickler p;
-    uint32_t *memo; /* a node; HEFT_NO_MEMO */
-    uint8_t *open;  /* a node: it is on the stack */
+    uint32_t *memo; /* memo index of each node, or HEFT_NO_MEMO */
+    uint8_t *open;  /* for each node: it is on the stack */
     struct level *levels;
     size_t n_levels, cap_levels;
     uint32_t n_again, n_turns;
-    bool by_stack; /* names of globals are values on the stack: protocol 4 */
+    bool by_stack; /* names of globals are values on the stack (protocol 4) */
     struct heft_error *err;
 };
 
@@ -43,7 +41,7 @@ static void keep_in_memo(struct writer *w, uint32_t node)
 
 /* ---- values without children -------------------------------------------------------------- */
 
-/* An opcode with a length of one byte, or another with one of four. */
+/* Writes `shorter` with a one-byte length, or `longer` with four bytes. */
 static void put_sized(struct writer *w, uint32_t node, int shorter, int longer)
 {
     const struct heft_str text = heft_pickle_text(&w->t->pickle, node);
@@ -88,7 +86,7 @@ static void put_global(struct writer *w, uint32_t node)
     keep_in_memo(w, node);
 }
 
-/* Whether it is a value without children, which then is written. */
+/* Writes a value without children; false if it has any. */
 static bool put_leaf(struct writer *w, uint32_t node)
 {
     const struct heft_pickle_node *n = heft_torch_node(w->t, node);
@@ -148,8 +146,7 @@ static void put_node_or(struct writer *w, uint32_t node, struct heft_str text, u
         (void)put_leaf(w, node);
 }
 
-/* torch does not load a storage without a type from a stream: there it is one of bytes, which is what
- * torch makes of it elsewhere. */
+/* Writes the class of a storage. torch does not load untyped storages from a stream; there the class is that of a byte storage, which torch loads as untyped. */
 static void put_class(struct writer *w, uint32_t node, const struct heft_torch_global *type)
 {
     uint32_t own = HEFT_NO_MEMO;
@@ -187,7 +184,7 @@ static bool storage_of(struct writer *w, uint32_t node, const struct heft_torch_
     return true;
 }
 
-/* Pieces are numbered as the pickle first names them. */
+/* The number of a piece: pieces are numbered when the pickle first refers to them. */
 static uint32_t turn_of(struct writer *w, uint32_t piece)
 {
     uint32_t *turn = &w->k->out->turn[piece];
@@ -197,7 +194,7 @@ static uint32_t turn_of(struct writer *w, uint32_t piece)
     return *turn;
 }
 
-/* The id's own texts and class, where it is the tuple of a zip or a stream. */
+/* Writes the storage id, with its own texts and class if the source has the same kind of id. */
 static bool put_storage(struct writer *w, const struct heft_keep_view *view)
 {
     const uint32_t piece = w->k->out->piece_of[view->item];
@@ -239,13 +236,13 @@ static struct heft_str location_of(const struct heft_torch *t, uint32_t id)
                                                               : HEFT_STR("cpu");
 }
 
-/* A view that is no copied call: whole, at once. */
+/* Writes a view that is not a copied call, at once. */
 static bool put_view(struct writer *w, uint32_t node, const struct heft_keep_view *view)
 {
     const struct heft_torch_out *out = w->k->out;
 
     if (view->how == HEFT_KEEP_BARE)
-        return put_storage(w, view); /* ids are in no memo */
+        return put_storage(w, view); /* persistent ids are never memoised */
     heft_pickler_tensor(&w->p, &out->items[view->item], turn_of(w, out->piece_of[view->item]),
                         out->piece_of[view->item], location_of(w->t, view->id),
                         view->requires_grad);
@@ -262,7 +259,7 @@ static const struct heft_keep_view *view_at(const struct writer *w, uint32_t nod
     return found == HEFT_MAP_NONE ? NULL : &w->k->views[found];
 }
 
-/* A value that is met: written at once, or begun. */
+/* Writes a value that is met, or pushes it. */
 static bool put_value(struct writer *w, uint32_t node)
 {
     const struct heft_keep_view *view;
@@ -299,7 +296,7 @@ static void begin_items(struct writer *w, struct level *l, bool pairs)
         l->n = l->change ? l->change->taken : l->n / 2;
 }
 
-/* The next pair's key, one that is taken; false at the end. */
+/* Takes the key of the next kept pair; false at the end. */
 static bool next_key(struct level *l, uint32_t *key)
 {
     while (heft_pickle_next(&l->iter, key)) {
@@ -314,7 +311,7 @@ static bool next_key(struct level *l, uint32_t *key)
     return false;
 }
 
-/* One key or value more; `last` was its other half. *done: there is none. */
+/* Writes the next key or value; `last` was its other half. *done is set at the end. */
 static bool step_pair(struct writer *w, struct level *l, enum heft_pickler_batch batch, bool *done)
 {
     const bool is_value = l->step & 1;
@@ -369,7 +366,7 @@ enum {
     ARGS = 12,
     KWARGS = 14,
     CALLED = 16
-}; /* even: step_pair uses the lowest bit */
+}; /* even, because step_pair uses the lowest bit */
 
 static void finish_level(struct writer *w, struct level *l)
 {
@@ -377,7 +374,7 @@ static void finish_level(struct writer *w, struct level *l)
     w->n_levels--;
 }
 
-/* State, then BUILD, then the end. */
+/* Writes the state, then BUILD, then finishes. */
 static bool step_state(struct writer *w, struct level *l)
 {
     const uint32_t state = heft_torch_node(w->t, l->node)->state;
@@ -392,7 +389,7 @@ static bool step_state(struct writer *w, struct level *l)
     return true;
 }
 
-/* Lists, dicts and sets go into the memo before their items. */
+/* Lists, dicts and sets are memoised before their items. */
 static bool step_container(struct writer *w, struct level *l, int code, bool pairs,
                            enum heft_pickler_batch batch)
 {
@@ -416,7 +413,7 @@ static bool step_container(struct writer *w, struct level *l, int code, bool pai
     return ok;
 }
 
-/* The set's items: ( … \x90, all at once. */
+/* The items of a set: ( … \x90, all at once. */
 static bool step_set(struct writer *w, struct level *l)
 {
     uint32_t node;
@@ -439,7 +436,7 @@ static bool step_set(struct writer *w, struct level *l)
     return true;
 }
 
-/* A value that came to be in the memo while its parts were written: they go, it is taken. */
+/* Handles a value that was memoised while its parts were written: pops the parts and fetches it. */
 static void take_instead(struct writer *w, const struct level *l, bool has_mark)
 {
     if (has_mark)
@@ -492,7 +489,7 @@ static bool begin_whole(struct writer *w, struct level *l, bool is_tuple)
 
 /* ---- calls ------------------------------------------------------------------------------- */
 
-/* ( class arguments … o: how the first protocols make an instance. */
+/* True for ( class arguments … o, which protocols 0 and 1 use for instances. */
 static bool is_old(const struct heft_pickle_node *n)
 {
     return n->how == HEFT_PICKLE_INST || n->how == HEFT_PICKLE_OBJ;
@@ -613,7 +610,7 @@ bool heft_keep_write(struct heft_keep *k, struct heft_torch *t, struct heft_erro
     w.open = w.memo ? heft_arena_zero(&k->scratch, n + 1, 1, err) : NULL;
     ok = w.open != NULL;
     if (ok) {
-        memset(w.memo, 0xff, n * sizeof *w.memo); /* HEFT_NO_MEMO */
+        memset(w.memo, 0xff, n * sizeof *w.memo); /* every byte 0xff: HEFT_NO_MEMO */
         ok = write_all(&w);
     }
     if (ok) {

@@ -1,22 +1,20 @@
-/* torch_legacy_write.c: plans the stream that torch.save wrote before 1.6, and still writes when
- * asked not to use zip files.
+/* torch_legacy_write.c: plans the stream format of torch.save before 1.6, still written with _use_new_zipfile_serialization=False.
  *
  *     80 02 8a 0a 6c fc … 2e     pickle: the magic number
  *     80 02 4d e9 03 2e          pickle: protocol version 1001
- *     80 02 7d …                 pickle: the system's byte order and sizes
+ *     80 02 7d …                 pickle: byte order and type sizes of the system
  *     80 02 …                    pickle: the state dict
- *     80 02 5d …                 pickle: the storages' keys, sorted as text
- *     i64 count, elements        of each storage, in that order
+ *     80 02 5d …                 pickle: keys of the storages, sorted as text
+ *     i64 count, elements        for each storage, in that order
  *
- * torch takes a storage's address for its key; here keys count from 0. */
+ * torch uses the address of a storage as its key; here keys count from 0. */
 #include "base/endian.h"
 #include "core/registry.h"
 #include "format/torch/write/torch_write.h"
 
 #define BATCH 1000 /* items of a list between ( and e */
 
-/* Magic number, version, and {"protocol_version": 1001, "little_endian": True, "type_sizes":
- * {"short": 2, "int": 4, "long": 4}}. */
+/* Magic number, version, and {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}. */
 static const char preamble[] = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."
                                "\x80\x02M\xe9\x03."
                                "\x80\x02}q\x00("
@@ -27,7 +25,7 @@ static const char preamble[] = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19."
                                "X\x03\x00\x00\x00intq\x06K\x04"
                                "X\x04\x00\x00\x00longq\x07K\x04uu.";
 
-/* 0, 1, 10, 11, … 2, 20: the number after `at` among those below n, sorted as text. */
+/* The successor of `at` among the numbers below n, sorted as text: 0, 1, 10, 11, … 2, 20. */
 static uint32_t next_as_text(uint32_t at, uint32_t n)
 {
     if (at == 0)
@@ -50,7 +48,7 @@ static void put_memo(struct heft_buf *buf, uint32_t at)
     heft_buf_put(buf, bytes, at < 256 ? 2 : 5);
 }
 
-/* A list of texts, each of them new to the memo. */
+/* Writes a list of texts, each new to the memo. */
 static void put_keys(struct heft_buf *buf, uint32_t n)
 {
     heft_buf_text(buf, "\x80\x02]");
@@ -119,8 +117,7 @@ bool heft_torch_legacy_plan(struct heft_plan *plan, uint32_t file,
     return ok;
 }
 
-/* What torch has only since there are zip files: it writes them into streams, but cannot read them
- * there. */
+/* False for dtypes that torch can write to streams but not load from them. */
 bool heft_torch_legacy_supports_dtype(enum heft_dtype dtype)
 {
     static const enum heft_dtype later[] = {

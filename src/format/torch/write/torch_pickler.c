@@ -1,5 +1,4 @@
-/* torch_pickler.c: values as CPython's pickler writes them with protocol 2: numbers, texts, globals,
- * memo, batches of items, and a tensor as torch._utils rebuilds it. */
+/* torch_pickler.c: values as CPython's pickler writes them with protocol 2: numbers, texts, globals, memo, batches of items, and tensors as torch._utils rebuilds them. */
 #include "format/torch/write/torch_pickler.h"
 
 #include "base/endian.h"
@@ -15,8 +14,7 @@ static const struct {
     [HEFT_CALLEE_UNTYPED] = {"torch.storage", "UntypedStorage"},
 };
 
-/* What torch calls a dtype, or the class of its storages. Dtypes that came after the typed storages
- * have no class: their storages are bytes, and the tensor says what they are. */
+/* torch's names of a dtype and of its storage class. Dtypes newer than typed storages have no class: their storages are untyped, and the tensor states the dtype. */
 static const struct {
     const char *storage, *dtype;
 } names[HEFT_DTYPE_COUNT] = {
@@ -59,7 +57,7 @@ void heft_pickler_le32(struct heft_pickler *p, uint32_t v)
     heft_buf_put(&p->buf, bytes, sizeof bytes);
 }
 
-/* q or r: the top of the stack goes into the memo. */
+/* Memoises the top of the stack: q or r. */
 uint32_t heft_pickler_keep(struct heft_pickler *p)
 {
     const uint32_t at = p->n_memo++;
@@ -85,7 +83,7 @@ void heft_pickler_again(struct heft_pickler *p, uint32_t at)
     }
 }
 
-/* The fewest bytes of two's complement. */
+/* Writes the shortest two's complement. */
 static void put_long(struct heft_pickler *p, uint64_t bits, bool negative)
 {
     const uint64_t sign = negative ? UINT64_MAX : 0;
@@ -129,7 +127,7 @@ void heft_pickler_int(struct heft_pickler *p, int64_t v)
     }
 }
 
-/* The place in `latin` of a text that there is only one of, or NULL. */
+/* The memo slot of a text that CPython interns (empty, or one Latin-1 character), or NULL. */
 uint32_t *heft_pickler_only_one(struct heft_pickler *p, struct heft_str text)
 {
     const uint8_t *s = (const uint8_t *)text.p;
@@ -143,7 +141,7 @@ uint32_t *heft_pickler_only_one(struct heft_pickler *p, struct heft_str text)
     return NULL;
 }
 
-/* A text; `memo` is where the same object stands, or HEFT_NO_MEMO, and gets where it stands now. */
+/* Writes a text. *memo is the memo index of the same object, or HEFT_NO_MEMO; it receives the index. */
 void heft_pickler_word(struct heft_pickler *p, struct heft_str text, uint32_t *memo)
 {
     if (*memo != HEFT_NO_MEMO) {
@@ -296,7 +294,7 @@ static void put_tuple(struct heft_pickler *p, const uint64_t *numbers, unsigned 
     (void)heft_pickler_keep(p);
 }
 
-/* As torch makes them: a dimension without elements counts as one of 1. */
+/* Row-major strides as torch computes them: an extent of 0 counts as 1. */
 static void put_row_major(struct heft_pickler *p, const struct heft_row *row)
 {
     uint64_t stride[UINT8_MAX], step = 1;
@@ -308,7 +306,7 @@ static void put_row_major(struct heft_pickler *p, const struct heft_row *row)
     put_tuple(p, stride, row->rank);
 }
 
-/* Of F4, torch counts bytes, two elements each. */
+/* Extents; for F4 torch counts bytes of two elements. */
 static void put_dims(struct heft_pickler *p, const struct heft_export_item *item)
 {
     uint64_t shape[UINT8_MAX];
@@ -316,7 +314,7 @@ static void put_dims(struct heft_pickler *p, const struct heft_export_item *item
 
     if (item->as == HEFT_F4) {
         memcpy(shape, row.shape, row.rank * sizeof *shape);
-        shape[row.rank - 1] /= 2; /* even: heft_torch_out_init has looked */
+        shape[row.rank - 1] /= 2; /* even: checked by heft_torch_out_init */
         row.shape = shape;
     }
     put_tuple(p, row.shape, row.rank);
@@ -357,7 +355,7 @@ bool heft_pickler_init(struct heft_pickler *p, const struct heft_torch_out *out,
     p->keys = heft_alloc(n, err);
     if (!p->keys)
         return false;
-    memset(p->keys, 0xff, n); /* HEFT_NO_MEMO */
+    memset(p->keys, 0xff, n); /* every byte 0xff: HEFT_NO_MEMO */
     memset(p->callees, 0xff, sizeof p->callees);
     memset(p->words, 0xff, sizeof p->words);
     memset(p->dtypes, 0xff, sizeof p->dtypes);

@@ -1,19 +1,12 @@
-/* torch_serial.c: the number that torch.save makes from the names of an archive's records, the first
- * half of .data/serialization_id.
- *
- * torch walks a std::unordered_set<std::string> of the names and combines their std::hash. Its wheels
- * are built with libstdc++, so the walk is rebuilt here: MurmurHash64A with the library's seed, one
- * linked list through all names, in which those of a bucket stand together. A new name goes in front
- * of its bucket; the first of a bucket goes to the front of the list; growing puts all names into
- * more buckets, in the list's order. */
+/* torch_serial.c: the hash of an archive's record names in .data/serialization_id, as torch.save computes it. torch iterates over a std::unordered_set<std::string> of the names and combines their std::hash. Its wheels are built with libstdc++, whose iteration order is reproduced here: MurmurHash64A with the library's seed; one linked list through all names, with the names of a bucket adjacent. A new name is inserted before the others of its bucket; the first of a bucket goes to the front of the list; growing rehashes all names in list order. */
 #include "base/endian.h"
 #include "format/torch/write/torch_write.h"
 
 #define SEED   UINT64_C(0xc70f6907)
 #define FACTOR UINT64_C(0xc6a4a7935bd1e995)
-#define FRONT  (HEFT_NONE - 1) /* in place of a name: the list's own beginning */
+#define FRONT  (HEFT_NONE - 1) /* stands for the head of the list */
 
-/* Numbers of buckets: each is taken when one name more than the last one comes. */
+/* Bucket counts of libstdc++; the next is used when one more name than the count is inserted. */
 static const uint32_t bucket_counts[] = {
     13,       29,        59,        127,       257,       541,        1109,
     2357,     5087,      10273,     20753,     42043,     85229,      172933,
@@ -23,12 +16,13 @@ static const uint32_t bucket_counts[] = {
 
 struct name {
     uint64_t hash;
-    uint32_t next; /* HEFT_NONE: the last one */
+    uint32_t next; /* next name, or HEFT_NONE at the end */
 };
 
 struct set {
     struct name *names;
-    uint32_t *buckets; /* the name before the first of the bucket, FRONT, or HEFT_NONE: empty */
+    uint32_t *
+        buckets; /* the name before the first of the bucket, FRONT, or HEFT_NONE if the bucket is empty */
     uint32_t first, n_buckets;
 };
 
@@ -67,7 +61,7 @@ static uint32_t *link_after(struct set *set, uint32_t name)
     return name == FRONT ? &set->first : &set->names[name].next;
 }
 
-/* Behind the one before its bucket's first; as the first of its bucket, to the list's front. */
+/* Inserts before the first name of its bucket, or at the front of the list if the bucket was empty. */
 static void insert_name(struct set *set, uint32_t name)
 {
     const uint32_t bucket = bucket_of(set, name);

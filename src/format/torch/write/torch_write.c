@@ -1,17 +1,17 @@
-/* torch_write.c: plans the zip of torch.save, as PyTorchStreamWriter lays it out.
+/* torch_write.c: plans the zip of torch.save, in the layout of PyTorchStreamWriter.
  *
  *     50 4b 03 04  0  flags  0 0 0  0 0 0  n x     local header: no sizes, no checksum
  *     root/data/0                                  n
- *     [01 00  size, 0, begin]  46 42 pad ZZZ…      x: zip64 where needed, then up to the alignment
+ *     [01 00  size, 0, begin]  46 42 pad ZZZ…      x: zip64 if needed, then padding up to the alignment
  *     payload                                      at a multiple of 64
  *     50 4b 07 08  crc  size  size                 unless it is empty; 64-bit sizes with zip64
  *     … more records …
- *     50 4b 01 02 …                                central directory: the truth
- *     50 4b 06 06 … 50 4b 06 07 … 50 4b 05 06 …    end records, always of both kinds
+ *     50 4b 01 02 …                                central directory: sizes and checksums
+ *     50 4b 06 06 … 50 4b 06 07 … 50 4b 05 06 …    end records, always both kinds
  *
- * Records: data.pkl, the small ones of the layout, the storages in the pickle's order, version,
- * serialization id. All but the payloads is late, that is, made when these are written: what holds
- * checksums has to be, and headers need no memory so. */
+ * Records: data.pkl, the small ones of the layout, storages in the order of the pickle, version,
+ * serialization id. Everything but the payloads is a late op: checksums are known only after the
+ * payloads are written, and headers made late need no memory. */
 #include "base/endian.h"
 #include "format/torch/write/torch_write.h"
 #include "wire/zip_write.h"
@@ -19,15 +19,15 @@
 #define ALIGNMENT 64
 #define LOCAL     30
 #define CENTRAL   46
-#define MAX32     UINT32_MAX /* from here on, zip64 */
+#define MAX32     UINT32_MAX /* zip64 from this size on */
 #define FLAGS     0x0800     /* names are UTF-8 */
-#define HAS_SIZES 0x0008     /* a descriptor follows */
+#define HAS_SIZES 0x0008     /* a data descriptor follows */
 #define SERIAL    40
-#define LAST      "version" /* behind the storages */
-#define MAX_ROOT  4096      /* bytes: far below what a record's name may have */
-#define BLOCK     512       /* records of the directory that are made at once */
+#define LAST      "version" /* follows the storages */
+#define MAX_ROOT  4096      /* bytes; far below the limit of a record's name */
+#define BLOCK     512       /* directory entries made at once */
 
-/* What releases of torch put beside the storages. */
+/* The small records of each torch release's layout. */
 struct layout {
     const char *name;
     bool has_format, has_byteorder, has_serial;
@@ -43,19 +43,19 @@ struct directory;
 
 struct record {
     const struct directory *of;
-    const char *name; /* without the root; NULL: a storage, named by its number */
-    uint64_t begin;   /* of its local header */
-    uint64_t size;    /* of the payload */
-    uint32_t sum;     /* number of the plan's sum of the payload */
-    uint16_t wide;    /* bytes of its zip64 fields, or 0 */
+    const char *name; /* without the root; NULL for a storage, which is named by its number */
+    uint64_t begin;   /* offset of its local header */
+    uint64_t size;    /* bytes of the payload */
+    uint32_t sum;     /* the plan's sum of the payload */
+    uint16_t wide;    /* bytes of its zip64 field, or 0 */
 };
 
-/* What late bytes are made from: lives in the plan's arena. */
+/* Input of the late ops; lives in the plan's arena. */
 struct directory {
     struct heft_str root;
     struct record *records;
-    size_t n, storages; /* records; the first one that is a storage */
-    uint64_t names;     /* their combined hash, for the serialization id */
+    size_t n, storages; /* number of records; position of the first storage */
+    uint64_t names;     /* combined hash of the names, for the serialization id */
 };
 
 struct archive {
@@ -64,8 +64,8 @@ struct archive {
     uint32_t file;
     const struct layout *layout;
     struct directory *dir;
-    uint64_t payload; /* of the record that is being added: where it begins … */
-    uint64_t wanted;  /* … and how large it was said to be */
+    uint64_t payload; /* of the record being added: offset of its payload … */
+    uint64_t wanted;  /* … and its announced size */
     struct heft_error *err;
 };
 
@@ -77,13 +77,13 @@ static void put_zeros(struct heft_pen *c, size_t n)
     c->p += n;
 }
 
-/* Sizes that do not fit say "look into zip64". */
+/* Sizes that do not fit are 0xffffffff: see the zip64 field. */
 static uint64_t cap_at_32_bits(uint64_t v)
 {
     return heft_min_u64(v, MAX32);
 }
 
-/* Bytes of a zip64 field: both sizes, the begin, each only where it does not fit. */
+/* Bytes of a zip64 field: both sizes and the offset, each only if it does not fit. */
 static uint16_t wide_field(uint64_t begin, uint64_t size)
 {
     unsigned numbers = 0;
@@ -114,7 +114,7 @@ static struct heft_str name_of(const void *ctx, size_t i, char *room)
     return r->name ? heft_str_of(r->name) : heft_torch_key_name("data/", i - dir->storages, room);
 }
 
-/* With the root and a slash. */
+/* Length of the name with root and slash. */
 static uint16_t name_size(const struct record *r)
 {
     char room[HEFT_TORCH_NAME];
@@ -134,7 +134,7 @@ static void put_name(struct heft_pen *c, const struct record *r)
     c->p += name.n;
 }
 
-/* Fills what there is of room up to `end`, where the payload begins. */
+/* Writes the local header and its padding up to `end`, where the payload begins. */
 static void put_local(struct heft_pen *c, const struct record *r, const uint8_t *end)
 {
     const uint16_t name = name_size(r);
@@ -152,7 +152,7 @@ static void put_local(struct heft_pen *c, const struct record *r, const uint8_t 
         heft_pen_le16(c, r->wide - 4u);
         if (r->size >= MAX32) {
             heft_pen_le64(c, r->size);
-            heft_pen_le64(c, 0); /* not yet known to torch */
+            heft_pen_le64(c, 0); /* torch writes 0: not yet known */
         }
         if (r->begin >= MAX32)
             heft_pen_le64(c, r->begin);
@@ -183,7 +183,7 @@ static void put_descriptor(struct heft_pen *c, const struct record *r, const uin
     }
 }
 
-/* What stands between two payloads: the descriptor of the one, the header of the other. */
+/* Makes the bytes between two payloads: descriptor of the first, local header of the second. */
 static void fill_between(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct record *r = ctx;
@@ -202,8 +202,7 @@ static void fill_descriptor(const void *ctx, const uint32_t *sums, uint8_t *out,
     put_descriptor(&c, ctx, sums);
 }
 
-/* The payload is added by the caller between this and the end. Its size may differ from what is said
- * here, but not in being below 4 GiB. */
+/* The caller adds the payload between begin_record and end_record. Its size may differ from the announced one, but must be on the same side of 4 GiB. */
 static bool begin_record(struct archive *a, const char *name, uint64_t size)
 {
     struct directory *dir = a->dir;
@@ -256,8 +255,7 @@ static bool add_storage(struct archive *a, struct heft_torch_piece *piece)
 
 /* ---- the serialization id ---------------------------------------------------------------- */
 
-/* Twenty digits of the names, twenty of the checksums of all records that hold something: of those
- * before its own, which is the last. */
+/* Makes the serialization id: twenty digits from the names, twenty from the checksums of all non-empty records before it. */
 static void fill_serial(const void *ctx, const uint32_t *sums, uint8_t *out, size_t n)
 {
     const struct directory *dir = ctx;
@@ -280,8 +278,7 @@ static bool add_serial(struct archive *a)
            heft_plan_late(a->plan, a->file, serial, SERIAL, a->err) && end_record(a);
 }
 
-/* Of the names that there will be: the storages', which are numbers, and one more. Here, before the
- * storages' ops take memory, there is room for what this needs. */
+/* Hashes the names of all records: storages, which are numbers, and the small ones. Done before the ops of the storages use memory. */
 static bool hash_names(struct archive *a)
 {
     const size_t last = a->dir->storages + a->out->n_pieces;
@@ -377,8 +374,7 @@ static bool add_directory(struct archive *a)
 
 /* ---- the archive ------------------------------------------------------------------------- */
 
-/* torch's rule: the file's name without its folder, up to its last dot; a path that is not ASCII
- * makes torch open the file by itself and call the archive so. */
+/* torch's rule: the file name without its directory and last extension. For a path that is not ASCII, torch opens the file itself and uses the name "archive". */
 static bool choose_root(struct archive *a)
 {
     const char *path = a->plan->files[a->file].path, *begin = path, *dot = NULL;

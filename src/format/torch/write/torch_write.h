@@ -1,25 +1,26 @@
-/* torch_write.h: the inside of the torch writers, shared by the torch_*write*.c files only.
+/* torch_write.h: interface between the torch writers; private to write/ and the two containers.
  *
- *     exports ─► torch_write_out.c     what is written: rows, or the tree of the source
- *           ─► torch_keep.c          that tree, where it has one
- *           ─► torch_write_rows.c    which storages the file gets, and where items look into them
- *           ─► torch_write_pickle.c  the pickle of the state dict
- *           ─► torch_write.c         the zip of torch.save since 1.6
- *              torch_serial.c        … its serialization id
- *           ─► torch_legacy_write.c  the stream of torch.save before */
+ *    exports ─► torch_write_out.c     contents: rows, or the tree of the source
+ *          ─► torch_keep.c          that tree, if the source has one
+ *          ─► torch_write_rows.c    storages of the file, and the items' offsets in them
+ *          ─► torch_write_pickle.c  the pickle of the state dict
+ *          ─► torch_write.c         the zip of torch.save since 1.6
+ *             torch_serial.c        … its serialization id
+ *          ─► torch_legacy_write.c  the older stream of torch.save */
 #ifndef HEFT_TORCH_WRITE_H
 #define HEFT_TORCH_WRITE_H
 
 #include "core/byte_range.h"
 #include "core/plan.h"
 
-/* A storage of the output: the range of the items that share it. */
+/* A storage of the output: the source range that its items share. */
 struct heft_torch_piece {
-    const struct heft_row *like; /* one of their rows: source, dtype, flags; or in parts, and all */
+    const struct heft_row *
+        like; /* one of the rows: gives source, dtype and flags; a partitioned row is the whole piece */
     struct heft_byte_range range;
-    uint64_t at;    /* in the output file, once it is planned */
-    uint32_t next;  /* another one that is cut from the same storage; HEFT_NONE */
-    uint32_t items; /* that share it */
+    uint64_t at;    /* offset in the output file; set by the plan */
+    uint32_t next;  /* another piece cut from the same storage, or HEFT_NONE */
+    uint32_t items; /* number of items that share it */
     uint8_t as;     /* dtype as written */
 };
 
@@ -28,23 +29,24 @@ struct heft_torch_out {
     struct heft_plan *plan;
     uint32_t file;
     struct heft_arena scratch;
-    struct heft_torch_piece *pieces; /* in the order in which items first name them */
+    struct heft_torch_piece *pieces; /* in the order in which items first refer to them */
     size_t n_pieces;
     struct heft_export_item
-        *items; /* what looks into them: the exports's, or where the tree is kept … */
-    size_t n_items, cap_items; /* … all tensors of the tree, those without a name, too */
-    uint32_t *origin; /* an item → the exports's, or HEFT_NONE; NULL where they are the exports's */
-    bool *alone; /* an item: its storage is no other's, as a bare one's that was a view; NULL */
+        *items; /* tensors that use the pieces: those of the export list or, with a kept tree … */
+    size_t n_items, cap_items; /* … all tensors of the tree, also unnamed ones */
+    uint32_t *
+        origin; /* per item: its position in the export list, or HEFT_NONE; NULL if items are the export list's */
+    bool *alone; /* per item: its storage must not be shared, as for a bare storage; or NULL */
     size_t cap_origin, cap_alone;
-    uint32_t *piece_of; /* an item → pieces */
-    uint32_t *turn;     /* a piece → its place in the pickle, while the tree is written */
-    const struct heft_value *modules; /* the dictionary's _metadata, or NULL */
-    struct heft_buf pickle;           /* of the tree, where it is kept */
+    uint32_t *piece_of; /* per item: its piece */
+    uint32_t *turn;     /* per piece: its position in the pickle, while the tree is written */
+    const struct heft_value *modules; /* _metadata of the dictionary, or NULL */
+    struct heft_buf pickle;           /* of the kept tree */
 };
 
 enum heft_torch_style {
-    HEFT_TORCH_ZIP,   /* persistent ids of five fields, each key one string */
-    HEFT_TORCH_STREAM /* of six: there may be a view, which torch no longer writes */
+    HEFT_TORCH_ZIP,   /* persistent ids of five fields, one string per key */
+    HEFT_TORCH_STREAM /* six fields: the last one can be a view, which torch no longer writes */
 };
 
 /* ---- torch_write_out.c ---- */
@@ -57,61 +59,59 @@ void heft_torch_out_release(struct heft_torch_out *out);
 
 /* ---- torch_write_rows.c ---- */
 
-/* Pieces from items. */
+/* Groups the items into pieces. */
 HEFT_CHECKED bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err);
-/* How large a piece is: elements, and bytes as written. */
+/* Size of a piece in elements, and in bytes as written. */
 uint64_t heft_torch_elements(const struct heft_torch_piece *piece);
 uint64_t heft_torch_bytes(const struct heft_torch_piece *piece);
-/* Elements from the piece's begin to the item's first one. */
+/* Elements from the start of the piece to the item's first one. */
 uint64_t heft_torch_offset(const struct heft_torch_piece *piece,
                            const struct heft_export_item *item);
-/* Adds the bytes of a piece to the plan. */
+/* Plans the bytes of a piece. */
 HEFT_CHECKED bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *piece,
                                      struct heft_error *err);
-/* Tells the exports's items where they are; after all pieces. */
+/* Sets the offsets of the export list's items; after all pieces are planned. */
 void heft_torch_out_place(struct heft_torch_out *out);
 
 /* ---- torch_write_pickle.c ---- */
 
-/* Adds the pickle of the items as a state dict to the plan. Storages have their numbers as keys. */
+/* Plans the pickle of the items as a state dict. The keys of storages are their numbers. */
 HEFT_CHECKED bool heft_torch_write_pickle(struct heft_torch_out *out, enum heft_torch_style style,
                                           struct heft_error *err);
-/* Moves what the buffer holds into the plan. */
+/* Moves the contents of the buffer into the plan. */
 HEFT_CHECKED bool heft_torch_flush(const struct heft_torch_out *out, struct heft_buf *buf,
                                    struct heft_error *err);
-/* "data/17" in HEFT_TORCH_NAME bytes of room. */
+/* Formats "data/17" into HEFT_TORCH_NAME bytes of room. */
 struct heft_str heft_torch_key_name(const char *before, uint64_t number, char *room);
-/* A storage's element count, as its persistent id has it. */
+/* Element count of a storage, as in its persistent id. */
 uint64_t heft_torch_piece_count(const struct heft_torch_piece *piece);
 
 /* ---- torch_keep.c ---- */
 
-/* The tree of the source: fills items, pieces and pickle. */
+/* torch_keep.c: fills items, pieces and pickle from the tree of the source. */
 HEFT_CHECKED bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style,
                                  struct heft_error *err);
 
 /* ---- torch_write.c ---- */
 
-/* Where the payload of a record begins whose local header begins at `begin`, its name so many bytes
- * long; and the bytes of the zip64 field that this needs. */
+/* Offset of a record's payload, given the offset of its local header and the length of its name; *wide is the size of the zip64 field. */
 uint64_t heft_torch_payload(uint64_t begin, size_t name, uint64_t size, uint16_t *wide);
 
 /* ---- torch_serial.c ---- */
 
 enum { HEFT_TORCH_NAME = 32 };
-/* The i-th name, in `room` where it has to be made. */
+/* Returns the i-th name, using `room` if it must be formatted. */
 typedef struct heft_str heft_torch_name_fn(const void *ctx, size_t i, char *room);
-/* What torch combines the names of all records to: its set of them is std::unordered_set of
- * libstdc++, whose order enters. Linear. */
+/* torch's combined hash of all record names, iterated in the order of libstdc++'s std::unordered_set. Linear time. */
 HEFT_CHECKED bool heft_torch_hash_names(heft_torch_name_fn *name, const void *ctx, size_t n,
                                         struct heft_arena *scratch, uint64_t *out,
                                         struct heft_error *err);
-/* One more number into a combined one. */
+/* Combines one more number into a hash. */
 uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
 
 /* ---- formats ---- */
 
-extern const char *const heft_torch_layouts[]; /* of the zip, newest first */
+extern const char *const heft_torch_layouts[]; /* layouts of the zip, newest first */
 bool heft_torch_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_export_list *exports, struct heft_error *err);

@@ -1,10 +1,9 @@
-/* torch_write_out.c: what a torch file will hold: the rows by themselves, or in the tree that their source
- * has them in (torch_keep.c). */
+/* torch_write_out.c: the contents of a torch file: plain rows, or the tree of their source (torch_keep.c). */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 
-/* Only OrderedDicts have attributes, and only what modules leave there is known to be harmless. */
+/* Chooses _metadata. Only an OrderedDict has attributes, and only those that modules set are known to be harmless. */
 static bool choose_modules(struct heft_torch_out *out, struct heft_error *err)
 {
     const struct heft_value *modules =

@@ -1,4 +1,4 @@
-/* torch_write_pickle.c: the pickle of a state dict, as torch.save has CPython write it, protocol 2.
+/* torch_write_pickle.c: the pickle of a state dict as torch.save writes it through CPython, protocol 2.
  *
  *     80 02                                PROTO 2
  *     c collections\nOrderedDict\n ) R     the dictionary; or } for a plain one
@@ -13,17 +13,16 @@
  *          \x89  ) R                                                no gradient, no hooks
  *        t R
  *
- * Whatever CPython may meet again it puts into its memo (q), and takes from there (h) when it meets
- * the same object. Equal bytes need the same objects: torch's words are one each; a storage's key is
- * one of its own (in a stream one for each tensor); names and module paths are objects of their own,
- * but for the empty string and those of one Latin-1 character, which CPython has once; what modules
- * leave in _metadata are words of their code, one object each; a tensor is the object that it was. */
+ * CPython memoises every value it may meet again (q) and fetches it (h) when it meets the same object.
+ * Equal bytes therefore require equal object identities: each of torch's words is one object; so is the
+ * key of a storage (in a stream, one per tensor); names and module paths are separate objects, except the
+ * empty string and single Latin-1 characters, which CPython interns; the words in _metadata come from
+ * module code, one object each; a tensor has the identity it had in the source. */
 #include "format/torch/write/torch_pickler.h"
 
-#define FLUSH (1u << 20) /* bytes that are added to the plan at once */
+#define FLUSH (1u << 20) /* bytes added to the plan at once */
 
-/* The number of the object that the item is, 0 where it can be met but once. What is cast is a new
- * object each time. */
+/* Number of the item's object, or 0 if it occurs only once. A cast item is always a new object. */
 static uint32_t object_of(const struct heft_pickler *p, size_t i)
 {
     const struct heft_export_item *item = &p->out->exports->items[i];
@@ -64,7 +63,7 @@ static struct heft_str key_of(const struct heft_value *value)
     return (struct heft_str){value->key, value->key_len};
 }
 
-/* A key or value that is a word of the code that made the dict: one object, however often it stands. */
+/* Writes a key or value that comes from module code: one object, however often it occurs. */
 static bool put_code_word(struct heft_pickler *p, struct heft_str word, struct heft_error *err)
 {
     uint32_t memo = heft_strmap_get(&p->shared, word);
@@ -116,7 +115,7 @@ static bool put_module(struct heft_pickler *p, const struct heft_value *module,
     return true;
 }
 
-/* {"_metadata": OrderedDict of module → {"version": 1}} as the dictionary's attributes. */
+/* Writes {"_metadata": OrderedDict of module → {"version": 1}} as attributes of the dictionary. */
 static bool put_modules(struct heft_pickler *p, const struct heft_value *modules,
                         struct heft_error *err)
 {

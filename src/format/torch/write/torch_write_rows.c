@@ -1,15 +1,14 @@
-/* torch_write_rows.c: the storages of a torch file, from the rows that look into those of the
- * source.
+/* torch_write_rows.c: chooses the storages of a torch file from the storages of the source.
  *
  *     source storage   ..aaaa.bbbbbbbb....cc....   a, b: F32; c: F16 of the same bytes
  *     piece 0            [aaaa.bbbbbbbb]           F32, shared by a and b as before
  *     piece 1                              [cc]    F16
  *
- * Only the range of what is taken is written. Rows of one storage share a piece while they are of one
- * dtype, cast to one dtype, and stored alike (byte order, conjugation): torch gives a storage one
- * dtype. Strides stay, offsets count from the range's begin. A row in parts is put together, into a
- * piece of its own; and a row whose storage is another's only because their bytes are equal has its
- * own, as who trains one of them does not mean the other. */
+ * Only the range that the selected rows use is written. Rows of one storage share a piece if they have
+ * the same dtype, the same cast, and are stored alike (byte order, conjugation), because a torch storage
+ * has one dtype. Strides are kept, offsets count from the start of the range. A partitioned row is joined
+ * into a piece of its own. Rows that share a storage only because their bytes are equal (is_pooled) get
+ * separate pieces: training one must not change the other. */
 #include "format/torch/pickle/torch_parts.h"
 #include "format/torch/write/torch_write.h"
 
@@ -18,29 +17,29 @@
 struct grouping {
     struct heft_torch_out *out;
     struct heft_u32map first; /* storage → its first piece */
-    struct heft_buf apart;    /* names of items that lost their neighbours */
+    struct heft_buf apart;    /* names of items that no longer share a storage */
     size_t n_apart;
 };
 
-/* How many elements of `as` come of so many bytes of `from`. Of F4, torch counts bytes. */
+/* Elements of `as` made from so many bytes of `from`. For F4 torch counts bytes. */
 static uint64_t elements_of(enum heft_dtype from, enum heft_dtype as, uint64_t bytes)
 {
     return as == HEFT_F4 ? bytes : heft_dtype_elements(from, bytes);
 }
 
-/* Bytes of what torch counts as an element: of F4, a pair. */
+/* Bytes per element as torch counts elements: for F4, of a pair. */
 static uint64_t each_of(enum heft_dtype dtype)
 {
     return heft_dtype_block_bytes(dtype);
 }
 
-/* Bytes since the last block border of the storage. */
+/* Bytes by which the row is off a block boundary of the storage. */
 static uint64_t skew_of(const struct heft_row *row)
 {
     return row->offset % heft_dtype_block_bytes((enum heft_dtype)row->dtype);
 }
 
-/* torch has pairs of them, along the last dimension. */
+/* F4: torch stores pairs along the last dimension, so its extent must be even. */
 static bool check_pairs(const struct heft_export_item *item, struct heft_error *err)
 {
     const struct heft_row *row = item->row;
@@ -61,7 +60,7 @@ static bool fits_piece(const struct heft_torch_piece *piece, const struct heft_e
            piece->as == item->as && skew_of(piece->like) == skew_of(row);
 }
 
-/* The piece that the item looks into: one that there is, or a new one. */
+/* The piece that the item uses: an existing one, or a new one. */
 static bool find_piece(struct grouping *g, const struct heft_export_item *item, uint32_t *number,
                        struct heft_error *err)
 {
@@ -114,7 +113,7 @@ uint64_t heft_torch_offset(const struct heft_torch_piece *piece,
 {
     const struct heft_row *row = item->row;
 
-    if (row->parts || row->offset < piece->range.begin) /* or without elements, outside the range */
+    if (row->parts || row->offset < piece->range.begin) /* empty rows may lie outside the range */
         return 0;
     return elements_of((enum heft_dtype)row->dtype, (enum heft_dtype)item->as,
                        row->offset - piece->range.begin);
@@ -133,7 +132,7 @@ uint64_t heft_torch_bytes(const struct heft_torch_piece *piece)
     return heft_torch_elements(piece) * each_of((enum heft_dtype)piece->as);
 }
 
-/* That heft_torch_bytes does not overflow. */
+/* Checks that heft_torch_bytes cannot overflow. */
 static bool check_size(const struct heft_torch_piece *piece, struct heft_error *err)
 {
     uint64_t bytes;
@@ -142,8 +141,7 @@ static bool check_size(const struct heft_torch_piece *piece, struct heft_error *
            heft_fail(err, HEFT_LIMIT, HEFT_NO_OFFSET, "2^64 bytes or more after the cast");
 }
 
-/* The piece as a row of one dimension; where it is more than a copy, the plan will look at it later.
- */
+/* The piece as a one-dimensional row; the plan keeps it if it is more than a copy. */
 static const struct heft_row *row_of(const struct heft_torch_out *out,
                                      const struct heft_torch_piece *piece, struct heft_error *err)
 {
@@ -208,7 +206,7 @@ bool heft_torch_out_put(struct heft_torch_out *out, struct heft_torch_piece *pie
 
     piece->at = out->plan->files[out->file].size;
     if (!like->parts && !like->stride && like->bytes == piece->range.end - piece->range.begin)
-        return heft_plan_item(out->plan, out->file, &item, err); /* the row is all of the piece */
+        return heft_plan_item(out->plan, out->file, &item, err); /* the row is the whole piece */
     if (!like->parts)
         item.row = row_of(out, piece, err);
     return item.row && heft_plan_item(out->plan, out->file, &item, err);
