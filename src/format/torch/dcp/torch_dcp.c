@@ -1,12 +1,12 @@
 /* torch_dcp.c: checkpoints of torch.distributed.checkpoint, as FSDP and DTensor save them.
  *
- *     .metadata       a pickle: names, sizes, chunks, and where each of these is (torch_dcp_meta.c)
- *     __0_0.distcp    [zip of torch.save][zip][zip] …      the chunks and objects of rank 0
+ *     .metadata       a pickle: names, sizes, chunks and their positions (torch_dcp_meta.c)
+ *     __0_0.distcp    [zip of torch.save][zip][zip] …      chunks and objects of rank 0
  *     __1_0.distcp    [zip][zip] …                         those of rank 1
  *
- * Each zip holds one tensor, a chunk of the tensor that a row is, or one object, whose values and
- * tensors hang below its name. A zip is read through a slice of its file, so that storages and claims
- * end up in the file. doc/format/torch-dcp.md tells more. */
+ * Each zip holds one tensor (a chunk of a row) or one object, whose values and tensors are placed below
+ * its name. A zip is read through a slice of its file, so storages and claims have file offsets. See
+ * doc/format/torch-dcp.md. */
 #include <stdlib.h>
 
 #include "core/registry.h"
@@ -15,13 +15,13 @@
 
 struct reader {
     struct heft_model *model;
-    uint32_t source; /* .metadata */
+    uint32_t source; /* the .metadata file */
     struct heft_dcp dcp;
     struct heft_arena scratch;
     struct heft_torch_kept kept;
-    uint8_t *states;            /* an entry */
-    struct heft_value **values; /* an entry that is an object; NULL: nothing but tensors */
-    uint64_t budget, names;     /* of all objects together: see struct heft_torch */
+    uint8_t *states;            /* one per entry */
+    struct heft_value **values; /* per entry: the object, or NULL if it has only tensors */
+    uint64_t budget, names;     /* shared by all objects: see struct heft_torch */
     struct heft_error *err;
 };
 
@@ -29,7 +29,7 @@ enum { ENTRY_MET = 1, ENTRY_UNREAD = 2 };
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-/* The class of the root is the first thing that the pickle names. */
+/* Probes by the class of the root, the first name in the pickle. */
 static int probe_dcp(const struct heft_probe *sample)
 {
     static const char *const modules[] = {"torch.distributed.checkpoint.metadata",
@@ -45,7 +45,7 @@ static int probe_dcp(const struct heft_probe *sample)
 
 /* ---- chunks ------------------------------------------------------------------------------ */
 
-/* "[0,4]+[2,4]": where a chunk begins and how large it is. */
+/* Formats the start and extent of a chunk: "[0,4]+[2,4]". */
 static void name_box(const struct heft_part *part, unsigned rank, struct heft_buf *out)
 {
     for (unsigned half = 0; half < 2; half++) {
@@ -89,7 +89,7 @@ static bool same_shape(const struct heft_dcp_entry *e, const struct heft_part *p
     return true;
 }
 
-/* The row that was just read from the item of a chunk, off the model again. */
+/* Removes the row that was just read for a chunk from the model, and keeps its storage. */
 static bool take_chunk(struct reader *r, const struct heft_dcp_item *item, size_t first_row)
 {
     const struct heft_dcp_entry *e = &r->dcp.entries[item->entry];
@@ -117,7 +117,7 @@ static bool read_object(struct reader *r, struct heft_torch_zip *z,
 {
     const struct heft_dcp_entry *e = &r->dcp.entries[item->entry];
     const size_t rows = r->model->n_rows, unreadable = r->model->n_unreadable;
-    const uint32_t entry = (uint32_t)(z->pkl - z->zip.entries); /* at most limits.entries */
+    const uint32_t entry = (uint32_t)(z->pkl - z->zip.entries); /* fits: at most limits.entries */
     struct heft_torch t = {
         .prefix = e->name, .is_item = true, .budget = r->budget, .names = r->names};
     bool ok = heft_torch_read_record(z, entry, "data.pkl", &t, r->err);
@@ -145,7 +145,7 @@ static bool read_zip(struct reader *r, uint32_t slice, const struct heft_dcp_ite
     return ok;
 }
 
-/* What an item is of must not have had one before. */
+/* Refuses a second item for the same chunk or object. */
 static bool take_item_once(struct reader *r, const struct heft_dcp_item *item)
 {
     const struct heft_dcp_entry *e = &r->dcp.entries[item->entry];
@@ -187,7 +187,7 @@ static int by_place(const void *a, const void *b)
                             : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Bytes that several items claim would be read once for each of them. */
+/* Refuses items that overlap: shared bytes would be read once for each of them. */
 static bool refuse_overlap(const struct reader *r, const struct heft_dcp_item *a,
                            const struct heft_dcp_item *b)
 {
@@ -199,7 +199,7 @@ static bool refuse_overlap(const struct reader *r, const struct heft_dcp_item *a
     return blame_entry(r, &r->dcp.entries[b->entry]);
 }
 
-/* In the order of the files, so that each is opened once and read front to back. */
+/* Reads the items in file order, so that each file is opened once and read front to back. */
 static bool read_items(struct reader *r)
 {
     const struct heft_dcp_item *items = r->dcp.items;
@@ -222,7 +222,7 @@ static bool read_items(struct reader *r)
 
 /* ---- rows and values --------------------------------------------------------------------- */
 
-/* The chunks that hold something; each must have been met. *storage gets one of the others'. */
+/* Collects the non-empty chunks, all of which must have been read. *storage is that of an empty one. */
 static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint32_t *storage)
 {
     uint32_t kept = 0;
@@ -241,7 +241,7 @@ static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint3
     return true;
 }
 
-/* A tensor of no chunks still wants a storage to be in. */
+/* Adds an empty storage for a tensor without chunks. */
 static bool add_nothing(const struct reader *r, uint32_t *storage)
 {
     const struct heft_storage none = {.source = r->source};
@@ -274,7 +274,7 @@ static bool add_unread(const struct reader *r, const struct heft_dcp_entry *e, b
                                                "its dtype is none that heft knows", err);
 }
 
-/* Tensors, in the order of the state dict. One whose chunks could not be read was noted then. */
+/* Adds the tensors in the order of the state dict. Those with unreadable chunks were already noted. */
 static bool add_tensors(struct reader *r)
 {
     for (uint32_t i = 0; i < r->dcp.n_entries; i++) {
@@ -289,7 +289,7 @@ static bool add_tensors(struct reader *r)
     return true;
 }
 
-/* {"optim.lr": 0.1, "step": 7} */
+/* Adds the values: {"optim.lr": 0.1, "step": 7}. */
 static bool add_values(struct reader *r)
 {
     struct heft_value *root = heft_arena_zero(&r->model->mem, 1, sizeof *root, r->err);
@@ -351,7 +351,7 @@ static bool read_metadata(struct reader *r)
 {
     const struct heft_source *source = &r->model->sources[r->source].source;
     const uint64_t size = source->size, cap = r->model->limits.pickle;
-    struct heft_arena graph = {0}; /* goes before the items come: both are large */
+    struct heft_arena graph = {0}; /* released before the items are read: both are large */
     struct heft_dcp_input in = {.bytes = r->model->file_bytes,
                                 .model = r->model,
                                 .source = r->source,

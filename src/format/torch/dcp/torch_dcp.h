@@ -1,29 +1,28 @@
-/* torch_dcp.h: what the .metadata of a torch.distributed.checkpoint folder says; shared by the
- * torch_dcp*.c files only. */
+/* torch_dcp.h: the contents of a .metadata file of torch.distributed.checkpoint; private to dcp/. */
 #ifndef HEFT_TORCH_DCP_H
 #define HEFT_TORCH_DCP_H
 
 #include "core/model.h"
 
-/* A name of the state dict: a tensor in chunks, or an object. */
+/* A name of the state dict: a chunked tensor or an object. */
 struct heft_dcp_entry {
     struct heft_str name;    /* in model->mem, NUL-terminated */
-    uint64_t at;             /* where the metadata names it */
+    uint64_t at;             /* file offset of the name in .metadata */
     const uint64_t *shape;   /* of a tensor */
     struct heft_part *parts; /* its chunks: start and extent; storage is HEFT_NONE */
     uint32_t n_parts;
-    uint8_t dtype; /* HEFT_DTYPE_COUNT: none of ours */
+    uint8_t dtype; /* HEFT_DTYPE_COUNT if heft has no such dtype */
     uint8_t rank;
     bool is_tensor;
 };
 
-/* Bytes of a file that hold a chunk, or an object. */
+/* A byte range of a file that holds a chunk or an object. */
 struct heft_dcp_item {
-    struct heft_str file; /* a plain name, at most 255 bytes */
+    struct heft_str file; /* a plain file name, at most 255 bytes */
     uint64_t off, len;
-    uint64_t at;    /* where the metadata says so */
-    uint32_t entry; /* HEFT_NONE: of no name that there is */
-    uint32_t part;  /* of a tensor */
+    uint64_t at;    /* file offset of the item in .metadata */
+    uint32_t entry; /* HEFT_NONE if no entry has its name */
+    uint32_t part;  /* of a tensor: the chunk */
 };
 
 struct heft_dcp {
@@ -35,17 +34,18 @@ struct heft_dcp {
     size_t length; /* bytes of the pickle */
 };
 
-/* What is read, and where it goes. */
+/* Input of heft_dcp_read. */
 struct heft_dcp_input {
     struct heft_bytes data;
-    uint64_t bytes; /* of all files: limits grow with them */
+    uint64_t bytes; /* of all files: limits grow with it */
     struct heft_model *model;
-    uint32_t source;            /* for notes */
-    struct heft_arena *graph;   /* nodes: may go afterwards, as may the data */
-    struct heft_arena *scratch; /* entries and items; what the model keeps is in model->mem */
+    uint32_t source;          /* for notes */
+    struct heft_arena *graph; /* memory of the nodes; may be released afterwards, like the data */
+    struct heft_arena
+        *scratch; /* memory of entries and items; what the model keeps is in model->mem */
 };
 
-/* Whether a chunk has no elements. */
+/* True if a chunk has no elements. */
 bool heft_dcp_is_empty(const struct heft_part *chunk, unsigned rank);
 /* Interprets the pickle. */
 HEFT_CHECKED bool heft_dcp_read(struct heft_dcp *out, const struct heft_dcp_input *in,

@@ -10,10 +10,9 @@
  *                                                                  transform_descriptors
  *       planner_data, storage_meta, version
  *
- * Objects are dataclasses: a CALL whose state is the dict of its attributes. A chunk and its place
- * meet by name and offsets, as in Python, where `index` takes no part in the comparison. The walk
- * has a fixed depth, so cycles cannot lead it astray; a list that many objects share is paid for
- * each time. */
+ * Objects are dataclasses: a CALL node with the dict of attributes as its state. A chunk and its
+ * position are matched by name and offsets; as in Python, `index` is not compared. The walk has a fixed
+ * depth, so cycles are harmless; a list that many objects share counts each time against the limits. */
 #include "format/torch/dcp/torch_dcp.h"
 
 #include "format/torch/pickle/torch_parts.h"
@@ -25,11 +24,11 @@ struct reader {
     struct heft_model *model;
     const struct heft_dcp_input *in;
     struct heft_pickle pickle;
-    struct heft_strmap names;  /* → entries */
-    struct heft_strmap chunks; /* entry and offsets, as bytes → the number of the part */
+    struct heft_strmap names;  /* name → position in entries */
+    struct heft_strmap chunks; /* entry and offsets, as bytes → number of the part */
     uint64_t tensors;          /* limits.tensors */
-    uint64_t numbers;          /* of offsets and sizes that may still be read */
-    uint32_t orphans;          /* places of chunks that there are not */
+    uint64_t numbers;          /* offsets and sizes that may still be read */
+    uint32_t orphans;          /* positions of chunks that do not exist */
     struct heft_error *err;
 };
 
@@ -55,7 +54,7 @@ static uint64_t offset_of(const struct reader *r, uint32_t node)
     return node == HEFT_PICKLE_NIL ? 0 : node_at(r, node)->at;
 }
 
-/* Whether a node is an object of the class of that name. Modules have moved, names have not. */
+/* True for an object of the class of that name. Modules have been renamed, class names have not. */
 static bool is_object(const struct reader *r, uint32_t node, const char *class_name)
 {
     uint32_t callee;
@@ -72,7 +71,7 @@ static bool refuse_node(const struct reader *r, uint32_t node, const char *what)
     return heft_fail(r->err, HEFT_MALFORMED, offset_of(r, node), "%s", what);
 }
 
-/* *out is NIL where the object has no such attribute. */
+/* Finds an attribute; *out is NIL if the object does not have it. */
 static bool find_attribute(const struct reader *r, uint32_t object, const char *name, uint32_t *out)
 {
     const uint32_t state = node_at(r, object)->state;
@@ -113,7 +112,7 @@ static bool wanted_number(const struct reader *r, uint32_t object, const char *n
     return true;
 }
 
-/* The tuple within torch.Size((2, 3)), or the tuple or list itself. NIL where it is neither. */
+/* The tuple in torch.Size((2, 3)), or a tuple or list itself; else NIL. */
 static uint32_t size_items(const struct reader *r, uint32_t node)
 {
     if (is_object(r, node, "Size")) {
@@ -126,8 +125,7 @@ static uint32_t size_items(const struct reader *r, uint32_t node)
     return is_sequence(r, node) ? node : HEFT_PICKLE_NIL;
 }
 
-/* The numbers of a torch.Size; `rank` of them are wanted, or any where it is HEFT_NONE. Behind a
- * number that is for the caller. */
+/* Reads a torch.Size with `rank` numbers, or any number if rank is HEFT_NONE. The first item of the result is reserved for the caller. */
 static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t node, uint32_t rank,
                            uint32_t *count)
 {
@@ -171,7 +169,7 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
 
 /* ---- the state dict ---------------------------------------------------------------------- */
 
-/* torch.float32, the first item of the state of TensorProperties. */
+/* The first item in the state of TensorProperties: torch.float32. */
 static bool read_dtype(const struct reader *r, uint32_t object, uint8_t *dtype)
 {
     const struct heft_torch_global *known;
@@ -190,7 +188,7 @@ static bool read_dtype(const struct reader *r, uint32_t object, uint8_t *dtype)
     return true;
 }
 
-/* Chunks are found by the bytes of (entry, offsets …). */
+/* The map key of a chunk: the bytes of (entry, offsets …). */
 static struct heft_str chunk_key(uint64_t *numbers, uint32_t entry, uint32_t rank)
 {
     numbers[0] = entry;
@@ -223,7 +221,7 @@ static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t
     *part = (struct heft_part){.start = start + 1, .extent = extent + 1, .storage = HEFT_NONE};
     if (!heft_strmap_add(&r->chunks, chunk_key(start, entry, e->rank), number, &before, r->err))
         return false;
-    /* Empty chunks, of ranks without a share, may stand where others do: those count. */
+    /* An empty chunk, of a rank without a share, may have the offsets of another chunk, which then counts. */
     return before == HEFT_MAP_NONE || !heft_dcp_is_empty(&e->parts[before], e->rank) ||
            heft_strmap_set(&r->chunks, chunk_key(start, entry, e->rank), number, r->err);
 }
@@ -314,7 +312,7 @@ static bool read_entries(struct reader *r, uint32_t dict)
 
 /* ---- places ------------------------------------------------------------------------------ */
 
-/* A plain name: nothing that leads out of the folder, by the rules of any system. */
+/* Refuses file names that lead out of the directory, by the rules of any system. */
 static bool check_file(const struct reader *r, uint32_t node, struct heft_str name)
 {
     if (name.n > 0 && name.n <= MOST_LETTERS && !heft_str_is(name, ".") &&
@@ -326,7 +324,7 @@ static bool check_file(const struct reader *r, uint32_t node, struct heft_str na
                      (int)heft_min_u64(name.n, 200), name.p);
 }
 
-/* Chunks that were compressed or otherwise changed on their way to the file. */
+/* Refuses chunks that were compressed or transformed when written. */
 static bool refuse_transforms(const struct reader *r, uint32_t info)
 {
     struct heft_str name = {"?", 1};
@@ -345,7 +343,7 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
                      (int)heft_min_u64(name.n, 100), name.p);
 }
 
-/* Places that follow each other are mostly of one file. */
+/* Keeps the file name; consecutive items mostly share it. */
 static bool keep_file(struct reader *r, struct heft_dcp_item *item)
 {
     const struct heft_dcp_item *last = r->out->n_items ? &r->out->items[r->out->n_items - 1] : NULL;
@@ -372,7 +370,7 @@ static bool read_place(struct reader *r, uint32_t info, struct heft_dcp_item *it
     return check_file(r, info, item->file) && keep_file(r, item);
 }
 
-/* The number of the chunk at `offset`; HEFT_NONE where there is none. */
+/* The chunk at `offset`, or HEFT_NONE. */
 static bool find_chunk(struct reader *r, uint32_t offset, uint32_t entry, uint32_t *part)
 {
     const struct heft_dcp_entry *e = &r->out->entries[entry];
@@ -391,7 +389,7 @@ static bool find_chunk(struct reader *r, uint32_t offset, uint32_t entry, uint32
     return true;
 }
 
-/* Python finds nothing there, and so do we: said once or a few times. */
+/* Notes a position without a chunk (the first few): Python ignores it as well. */
 static bool note_orphan(struct reader *r, uint32_t key, struct heft_str name)
 {
     if (r->orphans++ >= MOST_ORPHANS)

@@ -1,14 +1,13 @@
-/* torch_legacy.c: the stream that torch.save wrote from 0.1.10 to 1.5, and still writes when asked
- * to (_use_new_zipfile_serialization=False): five pickles in a row, then the storages.
+/* torch_legacy.c: the stream of torch.save from 0.1.10 to 1.5, still written with _use_new_zipfile_serialization=False: five pickles, then the storages.
  *
  *     pickle  0x1950A86A20F9469CFC6C            in any protocol: 80 02 8a 0a 6c fc 9c … 2e, "L1195…"
  *     pickle  1001
  *     pickle  {"protocol_version": 1001, "little_endian": True, "type_sizes": {…}}
  *     pickle  the object
- *     pickle  ["94278368614880", "94278455185632", …]      keys, sorted as texts
- *     int64 count, count × size bytes           for each key of that list, little-endian always
+ *     pickle  ["94278368614880", "94278455185632", …]      keys, sorted as text
+ *     int64 count, count × size bytes           for each key of that list, always little-endian
  *
- * It is read in pickle/torch_legacy_read.c, since a pickle may hold such streams; written in
+ * Read by pickle/torch_legacy_read.c, because a pickle may contain such streams; written by
  * write/torch_legacy_write.c. */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
@@ -25,7 +24,7 @@ static int probe_legacy(const struct heft_probe *sample)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* "legacy stream, pickle protocol 2, Python 2" */
+/* Sets the version: "legacy stream, pickle protocol 2, Python 2". */
 static bool name_version(struct heft_torch *t, struct heft_error *err)
 {
     struct heft_model *model = t->model;

@@ -1,10 +1,10 @@
-/* torch_pickle.c: a pickle by itself: pickle.dump of a state dict, of numpy arrays, of anything.
+/* torch_pickle.c: a plain pickle file: pickle.dump of a state dict, of NumPy arrays, or of anything.
  *
  *     [80 protocol] opcode … '.'
  *
- * It has no persistent ids: tensors bring their storages along as bytes (torch_nested.c), numpy
- * arrays theirs. Objects of classes that nobody knows are values. Nothing marks a file as a
- * pickle, so it is one when its first pickle runs to its STOP. */
+ * It has no persistent ids: the bytes of storages (torch_nested.c) and of NumPy arrays are in the pickle.
+ * Objects of unknown classes are values. Pickles have no magic number, so a file is one if its first
+ * pickle runs to its STOP. */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
 
@@ -18,7 +18,7 @@ static int probe_pickle(const struct heft_probe *sample)
     case HEFT_TORCH_PERHAPS_PICKLE:
         return 10;
     case HEFT_TORCH_UNJUDGED:
-        return 1; /* opening will tell */
+        return 1; /* undecided until opened */
     default:
         return 0;
     }
@@ -44,7 +44,7 @@ static const struct heft_torch_container container = {.storage = refuse_persid};
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-/* joblib writes the bytes of arrays between the opcodes, behind an object that announces them. */
+/* True for joblib files, which put the bytes of arrays between the opcodes, after an object that announces them. */
 static bool is_joblib(const struct heft_pickle *pickle)
 {
     for (uint32_t i = 0; i < pickle->count; i++)

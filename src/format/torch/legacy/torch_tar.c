@@ -1,15 +1,15 @@
-/* torch_tar.c: the tar that torch.save wrote in its first year, 0.1.0 to 0.1.9.
+/* torch_tar.c: the tar of torch.save in 0.1.0 to 0.1.9.
  *
- *     sys_info   pickle {"protocol_version": 1000, …}                       nobody reads it
+ *     sys_info   pickle {"protocol_version": 1000, …}                       ignored by torch
  *     storages   pickle n; n times: pickle (key, location, class), int64 count, count × size bytes;
  *                pickle [(key of the view, key of the storage, first element, elements), …]
  *     tensors    pickle n; n times: pickle (key, key of the storage or None, class),
- *                int32 dims, 4 bytes of nothing, int64 size × dims, int64 stride × dims, int64 first
+ *                int32 dims, 4 bytes ignored, int64 size × dims, int64 stride × dims, int64 first
  *     pickle     the object; a persistent id is the decimal text of a storage's or tensor's key, or
- *                a tuple (class, source file, source text), which stands for the class
+ *                a tuple (class, source file, source text) that denotes the class
  *
- * Keys are addresses in the process that wrote the file; storages and tensors share them. The
- * members may stand in any order. A tensor has the dtype of its storage, as in torch. */
+ * Keys are addresses in the writing process, shared by storages and tensors. Members may come in any
+ * order. A tensor has the dtype of its storage, as in torch. */
 #include "core/registry.h"
 #include "format/torch/pickle/torch_parts.h"
 #include "wire/tar.h"
@@ -17,38 +17,38 @@
 #include "base/endian.h"
 
 #define FIRST_SMALL   ((uint64_t)1 << 10)
-#define MAX_RANK      64    /* torch's own */
-#define LARGEST_ZEROS 65536 /* bytes of empty blocks behind the members that are looked at */
+#define MAX_RANK      64    /* torch's own limit */
+#define LARGEST_ZEROS 65536 /* bytes of empty blocks after the members that are inspected */
 
 enum part { SYS_INFO, STORAGES, TENSORS, PICKLE, PARTS };
 static const char *const NAMES[PARTS] = {"sys_info", "storages", "tensors", "pickle"};
 
 struct tensor {
-    uint32_t storage; /* of t->storages */
+    uint32_t storage; /* position in t->storages */
     uint8_t rank;
     const uint64_t *shape, *stride; /* in model->mem */
-    uint64_t first;                 /* element */
+    uint64_t first;                 /* first element */
 };
 
 struct archive {
     struct heft_torch *t;
     struct heft_model *model;
     uint32_t source;
-    struct heft_source file; /* a copy: the model's may move */
+    struct heft_source file; /* a copy: the model may move its sources */
     struct heft_tar tar;
     const struct heft_tar_member *parts[PARTS];
     struct tensor *tensors;
     size_t n_tensors, cap_tensors;
-    uint32_t *roots; /* not HEFT_NONE: that storage is a view */
+    uint32_t *roots; /* per storage: the storage it is a view of, or HEFT_NONE */
     size_t cap_roots;
 };
 
-/* A member, while it is being read from its beginning to its end. */
+/* A member while it is read front to back. */
 struct member {
     struct archive *a;
     struct heft_torch_stream in;
     uint64_t at;
-    struct heft_arena mem; /* of the pickle at hand */
+    struct heft_arena mem; /* memory of the current pickle */
     struct heft_pickle pickle;
 };
 
@@ -113,7 +113,7 @@ static bool open_member(struct archive *a, enum part part, struct member *m, str
                                   err);
 }
 
-/* The next pickle of a member; the one before is gone. */
+/* Reads the next pickle of a member and releases the previous one. */
 static bool next_pickle(struct member *m, struct heft_error *err)
 {
     heft_arena_release(&m->mem);
@@ -123,7 +123,7 @@ static bool next_pickle(struct member *m, struct heft_error *err)
     return true;
 }
 
-/* The same of a pickle that is a claim of its own. */
+/* The same, with a claim for the pickle's bytes. */
 static bool next_claimed(struct member *m, const char *what, struct heft_error *err)
 {
     return next_pickle(m, err) &&
@@ -131,7 +131,7 @@ static bool next_claimed(struct member *m, const char *what, struct heft_error *
                                    heft_str_of(what), err);
 }
 
-/* Where the last pickle began, for errors about what it says. */
+/* File offset of the last pickle, for errors. */
 static uint64_t pickle_at(const struct member *m)
 {
     return m->in.origin + m->at - m->pickle.length;
@@ -161,7 +161,7 @@ static bool next_count(struct member *m, const char *what, int64_t *out, struct 
 
 /* ---- keys -------------------------------------------------------------------------------- */
 
-/* A key becomes known: a storage's number, or a tensor's with its bit. */
+/* Adds a key: `meaning` is the position of a storage, or of a tensor with its bit set. */
 static bool add_key(struct member *m, int64_t key, uint32_t meaning, struct heft_str *text,
                     struct heft_error *err)
 {
@@ -178,7 +178,7 @@ static bool add_key(struct member *m, int64_t key, uint32_t meaning, struct heft
            heft_fail(err, HEFT_MALFORMED, pickle_at(m), "a second storage or tensor %s", copy);
 }
 
-/* The storage of a key; HEFT_MAP_NONE where there is none. */
+/* Finds the storage of a key; HEFT_MAP_NONE if there is none. */
 static bool find_storage(const struct heft_torch *t, int64_t key, uint32_t *found,
                          struct heft_error *err)
 {
@@ -195,7 +195,7 @@ static bool find_storage(const struct heft_torch *t, int64_t key, uint32_t *foun
     return ok;
 }
 
-/* What the pickle's tuple names as its class; NULL for no such class. */
+/* The class in the pickle's tuple; NULL if it is not a known class. */
 static const struct heft_torch_global *class_of(const struct heft_pickle *p, uint32_t node)
 {
     if (node == HEFT_PICKLE_NIL || p->nodes[node].kind != HEFT_PICKLE_GLOBAL)
@@ -223,7 +223,7 @@ static bool add_storage(struct archive *a, const struct heft_torch_storage *s, u
     return true;
 }
 
-/* (key, location, class) */
+/* Parses (key, location, class). */
 static bool storage_head(struct member *m, struct heft_torch_storage *s, struct heft_error *err)
 {
     const struct heft_pickle *p = &m->pickle;
@@ -267,7 +267,7 @@ static bool read_storage(struct member *m, struct heft_error *err)
     return add_storage(m->a, &s, HEFT_NONE, err);
 }
 
-/* (key of the view, key of the storage, first element, elements) */
+/* Parses (key of the view, key of the storage, first element, elements). */
 static bool read_view(struct member *m, uint32_t node, struct heft_error *err)
 {
     const struct heft_pickle *p = &m->pickle;
@@ -334,7 +334,7 @@ static bool read_storages(struct member *m, struct heft_error *err)
 
 /* ---- tensors ----------------------------------------------------------------------------- */
 
-/* Strides of dimensions of one element say nothing, none of them where there is no element. */
+/* Computes the last element. Strides of dimensions with one element are meaningless, and so are all strides of an empty tensor. */
 static bool find_last_element(const struct tensor *tensor, bool *is_empty, uint64_t *last)
 {
     uint64_t step;
@@ -350,7 +350,7 @@ static bool find_last_element(const struct tensor *tensor, bool *is_empty, uint6
     return true;
 }
 
-/* dims, nothing, sizes, strides, first */
+/* Reads dims, 4 ignored bytes, sizes, strides, first element. */
 static bool read_numbers(struct member *m, int64_t key, struct tensor *tensor,
                          struct heft_error *err)
 {
@@ -412,7 +412,7 @@ static bool check_numbers(struct member *m, int64_t key, const struct tensor *te
                      key, tensor->first, last, s->key.p, s->elements);
 }
 
-/* A tensor that never had a storage: it is empty. */
+/* Adds a tensor without a storage: it is empty. */
 static bool without_storage(struct member *m, int64_t key, struct tensor *tensor,
                             struct heft_error *err)
 {
@@ -429,7 +429,7 @@ static bool without_storage(struct member *m, int64_t key, struct tensor *tensor
            add_storage(m->a, &s, HEFT_NONE, err);
 }
 
-/* Without a storage, no dimensions mean an empty tensor, of the shape (0): scalars came later. */
+/* True for a tensor without a storage and without dimensions: it is empty, of shape (0), since scalars came later. */
 static bool is_nothing(const struct archive *a, const struct tensor *tensor)
 {
     return a->t->storages[tensor->storage].bytes == 0 &&
@@ -552,7 +552,7 @@ static const struct heft_torch_container container = {.storage = take_persid, .t
 
 /* ---- the object -------------------------------------------------------------------------- */
 
-/* "tar, as torch 0.1.0 to 0.1.9 writes it, pickle protocol 2" */
+/* Sets the version: "tar, as torch 0.1.0 to 0.1.9 writes it, pickle protocol 2". */
 static bool name_version(struct archive *a, struct heft_error *err)
 {
     const struct heft_pickle *pickle = &a->t->pickle;
@@ -575,7 +575,7 @@ static bool read_object(struct member *m, struct heft_error *err)
     return heft_torch_stream_end(&m->in, t->pickle.length, "the pickle's STOP", err);
 }
 
-/* torch does not read it; it says how wide integers were on that machine. */
+/* Reads sys_info, which torch ignores: the integer widths of the writing machine. */
 static bool read_system(struct member *m, struct heft_error *err)
 {
     return next_claimed(m, "system", err) &&
@@ -613,7 +613,7 @@ static bool claim_members(struct archive *a, const struct heft_torch_stream *in,
     return true;
 }
 
-/* Empty blocks up to the end of the file; what else is there is a finding. */
+/* Claims empty blocks up to the end of the file; anything else there is a finding. */
 static bool claim_end(struct archive *a, const struct heft_torch_stream *in, struct heft_error *err)
 {
     const uint64_t n = heft_min_u64(in->bytes.size - a->tar.end, LARGEST_ZEROS);

@@ -1,16 +1,15 @@
-/* torch.c: checkpoints of torch.save since 1.6: a zip of one pickle and one record a storage.
+/* torch.c: checkpoints of torch.save since 1.6: a zip with one pickle and one record per storage.
  *
- *     PK\3\4 … archive/data.pkl          the object; tensors name storages by key
- *     PK\3\4 … archive/byteorder         (torch_records.c has the small ones)
+ *     PK\3\4 … archive/data.pkl          the object; tensors refer to storages by key
+ *     PK\3\4 … archive/byteorder         small records: torch_records.c
  *     PK\3\4 … archive/data/0            bytes of a storage, aligned to 64
  *     PK\3\4 … archive/data/1
  *     PK\3\4 … archive/version
- *     PK\1\2 … central directory         the truth about sizes and checksums
+ *     PK\1\2 … central directory         decides about sizes and checksums
  *     PK\6\6, PK\6\7, PK\5\6             end records
  *
- * "archive" may be any name: it is the folder of data.pkl. The steps: directory, root, records,
- * pickle (nodes only, nothing is executed), storages, rows and values, claims. doc/format/torch.md
- * tells the whole story. */
+ * "archive" may be any name: it is the directory of data.pkl. Steps: zip directory, root, records,
+ * pickle (nodes only, nothing is executed), storages, rows and values, claims. See doc/format/torch.md. */
 #include "base/text.h"
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
@@ -18,8 +17,7 @@
 
 /* ---- probe ------------------------------------------------------------------------------- */
 
-/* Names stand in local headers (of the first records, in the head) and in the directory (in the
- * tail). */
+/* Record names appear in local headers (the first records, in the head) and in the zip directory (in the tail). */
 static int probe_zip(const struct heft_probe *sample)
 {
     if (sample->head.n < 4 || memcmp(sample->head.p, "PK\3\4", 4) != 0)
@@ -27,14 +25,13 @@ static int probe_zip(const struct heft_probe *sample)
     if (heft_text_mentions(sample->tail, "/data.pkl") ||
         heft_text_mentions(sample->head, "/data.pkl"))
         return 90;
-    /* A directory of more than 64 KiB with data.pkl in its middle; or a zip that no format knows,
-     * for opening it to say what it is. */
+    /* 50: a zip directory of more than 64 KiB with data.pkl in its middle. 1: a zip of no known format, so that opening can say what it is. */
     return heft_text_mentions(sample->tail, "/data/") && sample->size > HEFT_PROBE_TAIL ? 50 : 1;
 }
 
 /* ---- open -------------------------------------------------------------------------------- */
 
-/* "zip, torch 2.1 to 2.6, pickle protocol 2": told by the records, which each release added to. */
+/* Sets the version, such as "zip, torch 2.1 to 2.6, pickle protocol 2", from the records that each release added. */
 static bool name_version(const struct heft_torch_zip *z, const struct heft_torch *t,
                          struct heft_error *err)
 {
@@ -51,7 +48,7 @@ static bool name_version(const struct heft_torch_zip *z, const struct heft_torch
 
 static bool read_object(struct heft_torch_zip *z, struct heft_error *err)
 {
-    const uint32_t entry = (uint32_t)(z->pkl - z->zip.entries); /* at most limits.entries */
+    const uint32_t entry = (uint32_t)(z->pkl - z->zip.entries); /* fits: at most limits.entries */
     struct heft_torch t = {.is_object = true};
     const bool ok =
         heft_torch_read_record(z, entry, "data.pkl", &t, err) && name_version(z, &t, err);
@@ -62,7 +59,7 @@ static bool read_object(struct heft_torch_zip *z, struct heft_error *err)
     return ok;
 }
 
-/* constants.pkl may stand in the middle of a long directory, where no probe sees it. */
+/* Checks for constants.pkl again: in a long zip directory the probe may not see it. */
 static bool open_torch(struct heft_model *model, uint32_t source, struct heft_error *err)
 {
     struct heft_torch_zip z;
@@ -79,7 +76,7 @@ static const char *const extensions[] = {"pth", "pt", "bin", "ckpt", NULL};
 
 static const char *const synonyms[] = {"pt", "pth", "bin", "ckpt", "pytorch", NULL};
 
-/* Of all kinds of files that torch.save has written. */
+/* All kinds of files that torch.save has written. */
 static const struct heft_file_name names[] = {
     {".bin", .rank = HEFT_FILE_WEIGHTS, .order = 1, .is_form = true},
     {".pth", .rank = HEFT_FILE_WEIGHTS, .order = 2, .is_form = true},
@@ -88,7 +85,7 @@ static const struct heft_file_name names[] = {
     {0},
 };
 
-/* Of a folder of DeepSpeed without a file that is known. */
+/* Explains a DeepSpeed directory without a known file. */
 static bool refuse_deepspeed(const struct heft_folder *folder, struct heft_error *err)
 {
     if (!heft_folder_has(folder, "latest"))

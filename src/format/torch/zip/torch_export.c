@@ -2,20 +2,20 @@
  *
  *     ROOT/archive_format                            "pt2"
  *     ROOT/archive_version                           "0"
- *     ROOT/data/weights/M_weights_config.json        {"config": {NAME: {…}}}: of the model M
+ *     ROOT/data/weights/M_weights_config.json        {"config": {NAME: {…}}}: weights of model M
  *     ROOT/data/weights/weight_0                     bytes of a storage
- *     ROOT/data/constants/M_constants_config.json    the same of what is no state: constants
+ *     ROOT/data/constants/M_constants_config.json    the same for tensors outside the state: constants
  *     ROOT/data/constants/tensor_0
- *     ROOT/models/M.json …                           the program: known, never read; torch.export.load
- *                                                    needs it, and archive_version
+ *     ROOT/models/M.json …                           the program, never read; torch.export.load needs it
+ *                                                    and archive_version
  *     ROOT/.data/version, byteorder …                as in any torch zip (torch_records.c)
  *
  *     NAME: {"path_name": "weight_0", "is_param": true, "use_pickle": false,
  *            "tensor_meta": {"dtype": 7, "sizes": [{"as_int": 3}], "strides": [{"as_int": 1}],
  *                            "storage_offset": {"as_int": 0}, …}}
  *
- * Rows: the weights in the order of their config, then constants.NAME; with several models behind
- * the name of theirs. */
+ * Rows: the weights in the order of their config, then constants.NAME; with several models the name of
+ * the model comes first. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 #include "wire/json.h"
@@ -24,7 +24,7 @@
 
 #define WEIGHTS   HEFT_STR("data/weights/")
 #define CONSTANTS HEFT_STR("data/constants/")
-/* A deflated config is inflated in memory: real ones are stored. */
+/* Limit for inflating a config in memory; torch stores configs uncompressed. */
 #define DEFLATED_CONFIG (UINT64_C(16) << 20)
 #define MAX_RANK        64
 
@@ -43,7 +43,7 @@ static const struct {
     {35, HEFT_U64},
 };
 
-/* What a config says of one tensor. */
+/* The config of one tensor. */
 struct payload {
     struct heft_str path; /* in model->mem */
     uint64_t dtype, offset;
@@ -58,8 +58,8 @@ struct reader {
     struct heft_arena mem;
     const struct heft_zip_entry *config;
     struct heft_str folder;
-    const char *prefix; /* of names, with its dot */
-    bool has_spoken;    /* the parser has failed, and said why */
+    const char *prefix; /* prefix of names, with its dot */
+    bool has_spoken;    /* the parser has failed and filled the error */
     struct heft_error *err;
 };
 
@@ -87,7 +87,7 @@ static bool want_token(struct reader *r, enum heft_json_token token, const char 
     return next_token(r) == token || refuse_config(r, what);
 }
 
-/* The next key of the object that is open; *more is false at its end. */
+/* Reads the next key of the open object; *more is false at its end. */
 static bool next_key(struct reader *r, bool *more)
 {
     const enum heft_json_token token = next_token(r);
@@ -111,7 +111,7 @@ static bool read_truth(struct reader *r, bool *out)
     return *out || token == HEFT_JSON_FALSE || refuse_config(r, "true or false is needed");
 }
 
-/* {"as_int": 3}, whose begin has been read. Sizes that depend on an input belong to no weight. */
+/* Reads the rest of {"as_int": 3}. Weights cannot have sizes that depend on an input. */
 static bool read_int(struct reader *r, uint64_t *out)
 {
     bool more;
@@ -155,7 +155,7 @@ static bool read_meta_field(struct reader *r, struct payload *p)
     return want_token(r, HEFT_JSON_OBJECT, "an object is needed") && read_int(r, &p->offset);
 }
 
-/* The members of the object that is open, one by one. */
+/* Calls member() for each member of the open object. */
 static bool each_member(struct reader *r, struct payload *p,
                         bool (*member)(struct reader *r, struct payload *p))
 {
@@ -247,7 +247,7 @@ static bool set_geometry(struct reader *r, const struct payload *p, struct heft_
                          (uint64_t)r->z->model->limits.rank);
     memcpy(kept, p->size, n * sizeof *kept);
     memcpy(kept + n, p->stride, n * sizeof *kept);
-    row->rank = (uint8_t)n; /* at most MAX_RANK */
+    row->rank = (uint8_t)n; /* fits: at most MAX_RANK */
     row->shape = kept;
     row->stride = kept + n;
     return heft_mul(p->offset, heft_dtype_element_bytes((enum heft_dtype)row->dtype),
@@ -271,7 +271,7 @@ static bool add_row(struct reader *r, struct heft_str name, const struct payload
     return heft_model_add_row(r->z->model, &row, r->err);
 }
 
-/* A tensor or object that torch.save wrote into a record of its own. */
+/* Adds a tensor or object that torch.save wrote to a record of its own. */
 static bool add_pickled(struct reader *r, struct heft_str name, const struct payload *p)
 {
     uint32_t entry;
@@ -321,7 +321,7 @@ static bool read_document(struct reader *r)
 
 /* ---- configs ----------------------------------------------------------------------------- */
 
-/* "data/weights/" M "_weights_config.json": M. */
+/* Extracts M from "data/weights/" M "_weights_config.json". */
 static bool model_of(struct heft_str name, struct heft_str folder, const char *end,
                      struct heft_str *out)
 {
@@ -357,13 +357,13 @@ static bool read_config(struct heft_torch_zip *z, uint32_t index, struct heft_st
     return ok;
 }
 
-/* All configs whose names have that form; with several models, their names come first. */
+/* Reads all configs with names of that form; with several models, rows start with the model's name. */
 static bool read_configs(struct heft_torch_zip *z, struct heft_str folder, const char *end,
                          const char *kind, bool several, struct heft_error *err)
 {
     struct heft_str model;
 
-    for (uint32_t i = 0; i < z->zip.count; i++) { /* at most limits.entries */
+    for (uint32_t i = 0; i < z->zip.count; i++) { /* fits: at most limits.entries */
         const char *prefix = kind;
 
         if (z->marks[i] != HEFT_TORCH_LOOSE ||
@@ -390,7 +390,7 @@ static size_t count_configs(const struct heft_torch_zip *z)
 
 /* ---- the rest ---------------------------------------------------------------------------- */
 
-/* What torch.export.load needs beside the weights. They are whole without it, so it is verify's. */
+/* Notes a missing record that torch.export.load needs. Weights are complete without it, so only verify reports it. */
 static bool need_record(struct heft_torch_zip *z, const char *name, struct heft_error *err)
 {
     return heft_torch_record(z, heft_str_of(name)) != HEFT_NONE ||

@@ -1,26 +1,26 @@
-/* torch_records.c: the records of a torch zip besides data.pkl, and the map of its bytes.
+/* torch_records.c: the records of a torch zip besides data.pkl, and the map of all its bytes.
  *
  *     ROOT/data.pkl              the pickle                                  torch.c
- *     ROOT/.format_version       "1": storages lie where §layout says        since 2.7
+ *     ROOT/.format_version       "1": storages follow the layout below       since 2.7
  *     ROOT/.storage_alignment    "64"                                        since 2.8
  *     ROOT/byteorder             "little" or "big"; absent: little           since 2.1
  *     ROOT/data/KEY              the bytes of a storage
  *     ROOT/version               "3\n"; or ROOT/.data/version
- *     ROOT/.data/serialization_id  40 digits that nobody checks
+ *     ROOT/.data/serialization_id  40 digits that no reader checks
  *
- * Layout: record k+1 begins right behind record k and its data descriptor; its payload is moved to
- * the next multiple of the alignment by padding within the local header's extra field. */
+ * Layout: record k+1 begins directly after record k and its data descriptor; padding in the extra field
+ * of its local header moves its payload to the next multiple of the alignment. */
 #include "format/torch/zip/torch_archive.h"
 
 #include "base/text.h"
 
-#define SMALL_RECORD 256 /* bytes of a record that holds one number or word */
-#define MOST_NOTES   16  /* of a kind: the rest is counted */
+#define SMALL_RECORD 256 /* most bytes of a record that holds one number or word */
+#define MOST_NOTES   16  /* most notes of a kind; further ones are counted */
 #define MOST_ALIGN   (UINT64_C(1) << 30)
 
 /* ---- small records ----------------------------------------------------------------------- */
 
-/* The content of a small record; *entry is NULL where there is none of that name. */
+/* Reads the content of a small record; *entry is NULL if there is no such record. */
 static bool fetch_small(struct heft_torch_zip *z, const char *name,
                         const struct heft_zip_entry **entry, struct heft_str *out,
                         struct heft_error *err)
@@ -47,8 +47,7 @@ static bool fetch_small(struct heft_torch_zip *z, const char *name,
     return true;
 }
 
-/* A leading decimal, as torch reads it; `rest` is what follows. False without a digit. A number
- * beyond 64 bits becomes the largest. */
+/* Parses a leading decimal as torch does; `rest` is what follows. False without a digit. Numbers beyond 64 bits become the largest. */
 static bool leading_number(struct heft_str text, uint64_t *out, struct heft_str *rest)
 {
     uint64_t n = 0;
@@ -148,14 +147,14 @@ static bool read_id(struct heft_torch_zip *z, struct heft_error *err)
 
 static const struct {
     bool (*read)(struct heft_torch_zip *z, struct heft_error *err);
-    const char *if_damaged; /* what is then assumed; NULL: nothing depends on it */
+    const char *if_damaged; /* the assumption made then; NULL if nothing depends on it */
 } SMALL[] = {
     {read_version, NULL}, {read_byteorder, "taken for little-endian"},
     {read_format, NULL},  {read_alignment, NULL},
     {read_id, NULL},
 };
 
-/* Salvaging: a small record that is damaged or missing does not matter, but for one. */
+/* Salvage: a damaged or missing small record does not matter, with one exception. */
 static bool read_damaged(struct heft_torch_zip *z, size_t i, struct heft_error *err)
 {
     struct heft_error found = {0};
@@ -239,8 +238,7 @@ static bool note_crc(struct heft_torch_zip *z, struct heft_error *err)
                                      n == 1 ? " has" : "s have");
 }
 
-/* .format_version promises a layout from which torch computes offsets where it is asked to, instead
- * of reading them. Zip tools that repack a file break that promise. */
+/* Checks the layout that .format_version promises. On request torch computes offsets from it instead of reading them; zip tools that repack a file break the promise. */
 static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)
 {
     const struct heft_zip_entry *last = NULL, *entry;
@@ -308,7 +306,7 @@ bool heft_torch_claim_zip(struct heft_torch_zip *z, struct heft_error *err)
 {
     if (!note_outside(z, err) || !note_layout(z, err) || !note_unused(z, err) || !note_crc(z, err))
         return false;
-    for (uint32_t i = 0; i < z->zip.count; i++) /* at most limits.entries */
+    for (uint32_t i = 0; i < z->zip.count; i++) /* fits: at most limits.entries */
         if (!claim_entry(z, i, err))
             return false;
     return claim_range(z, z->zip.directory, z->zip.directory_size, "zip central directory", err) &&

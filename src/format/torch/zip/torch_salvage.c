@@ -1,14 +1,14 @@
-/* torch_salvage.c: what is whole of a torch zip that is cut off or damaged.
+/* torch_salvage.c: recovers the intact part of a torch zip that is truncated or damaged.
  *
- *     data.pkl │ byteorder │ data/0 │ data/1 │ data/2 … the file ends
- *     └ says how many bytes each storage has   └ fewer than that: lost
+ *     data.pkl │ byteorder │ data/0 │ data/1 │ data/2 … end of the file
+ *     └ states the size of each storage        └ fewer bytes than that: lost
  *
- * The pickle comes first and names every storage with its size, so a file that was cut off behind
- * it still says what is missing. The record that the cut is in is whole only if the file ends within
- * its data descriptor: a file that goes on with other bytes may have been filled up with zeros.
+ * The pickle comes first and lists every storage with its size, so a file truncated after it still tells
+ * what is missing. The record at the cut is complete only if the file ends within its data descriptor: a
+ * file that continues with other bytes may have been filled with zeros.
  *
- * A pickle whose checksum is wrong, or that breaks off, is used as far as it goes, and that is said:
- * nothing can tell then whether the names and shapes in it are right. */
+ * A pickle with a wrong checksum, or one that is truncated, is used as far as it goes, with a note:
+ * nothing can then prove that its names and shapes are right. */
 #include "base/checksum.h"
 #include "base/endian.h"
 #include "format/torch/zip/torch_archive.h"
@@ -23,7 +23,7 @@ static bool is_far(const struct heft_zip_entry *entry, uint64_t size)
     return size >= UINT32_MAX || entry->header >= UINT32_MAX;
 }
 
-/* Whether the n bytes at p are the beginning of a descriptor of that many bytes. */
+/* True if the n bytes at p begin a descriptor with that size. */
 static bool begins_descriptor(const uint8_t *p, size_t n, bool wide, uint64_t size)
 {
     uint8_t whole[WIDE] = {'P', 'K', 7, 8};
@@ -110,19 +110,19 @@ bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_en
 /* ---- how long the file should be --------------------------------------------------------- */
 
 #define CENTRAL 46
-#define TAIL    (56 + 20 + 22) /* the end records */
+#define TAIL    (56 + 20 + 22) /* bytes of the end records */
 
-/* The file as torch lays it out, record by record. */
+/* The file as torch would lay it out, record by record. */
 struct layout {
     const struct heft_torch_zip *z;
     uint64_t data;    /* payload of the last record */
-    uint64_t end;     /* of the records so far, with their descriptors */
-    uint64_t central; /* bytes of their entries in the directory */
-    uint64_t lacking; /* bytes of payloads that are not there */
+    uint64_t end;     /* end of the records so far, with their descriptors */
+    uint64_t central; /* bytes of their entries in the zip directory */
+    uint64_t lacking; /* missing bytes of payloads */
     bool exact;
 };
 
-/* Small records whose size is known by their name. */
+/* Small records with a size that follows from the name. */
 static const struct {
     const char *name;
     uint64_t size;
@@ -132,7 +132,7 @@ static const struct {
              {".format_version", 1},
              {".storage_alignment", 2}};
 
-/* One more record, under a name of n bytes. False where the sum overflows. */
+/* Adds a record with a name of n bytes. False if the sum overflows. */
 static bool add_record(struct layout *l, uint64_t n, uint64_t size)
 {
     const bool large = size >= UINT32_MAX, far = l->end >= UINT32_MAX;
@@ -144,7 +144,7 @@ static bool add_record(struct layout *l, uint64_t n, uint64_t size)
            heft_add(l->end, descriptor, &l->end);
 }
 
-/* The size that an open record should have: the pickle says it, or its name. */
+/* Expected size of an unfinished record, from the pickle or from its name. */
 static bool open_size(const struct heft_torch *t, const struct heft_torch_zip *z, uint32_t index,
                       uint64_t *size, struct heft_error *err)
 {
@@ -168,8 +168,7 @@ static bool open_size(const struct heft_torch *t, const struct heft_torch_zip *z
     return true;
 }
 
-/* The records that the file has. Where they do not lie as torch puts them, nor will the others: then
- * only what payloads lack is sure. */
+/* Adds the records of the file. If they do not follow torch's layout, neither will the missing ones, and only the missing payload bytes are certain. */
 static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits,
                         struct heft_error *err)
 {
@@ -187,12 +186,11 @@ static bool add_present(struct layout *l, const struct heft_torch *t, bool *fits
         *fits =
             *fits && heft_add(l->lacking, size - heft_min_u64(size, entry->packed), &l->lacking);
     }
-    l->exact &= has_storage; /* before the first storage, later releases put more records */
+    l->exact &= has_storage; /* newer releases put more records before the first storage */
     return true;
 }
 
-/* The storages that it lacks, in the order of their use. Where those that it has do not lie in that
- * order, in front of the others, the padding between the others is not known. */
+/* Adds the missing storages in the order of their use. If the existing ones are not a prefix of that order, the padding between the missing ones is unknown. */
 static bool add_absent(struct layout *l, const struct heft_torch *t, bool *fits,
                        struct heft_error *err)
 {
@@ -203,7 +201,7 @@ static bool add_absent(struct layout *l, const struct heft_torch *t, bool *fits,
     for (size_t i = 0; *fits && i < t->n_storages; i++) {
         const struct heft_torch_storage *s = &t->storages[i];
 
-        if (!s->lost && s->storage == HEFT_NONE) /* meta device */
+        if (!s->lost && s->storage == HEFT_NONE) /* on the meta device */
             continue;
         l->exact &= s->type != NULL;
         if (!heft_torch_find_entry(l->z, s->key, &found, err))

@@ -1,25 +1,25 @@
-/* torch_script.c: archives of torch.jit.save: models with their program, also those for mobile.
+/* torch_script.c: archives of torch.jit.save: models with their program, including those for mobile.
  *
- *     ROOT/data.pkl            the module: an object __torch__.…, its attributes by NEWOBJ and BUILD
+ *     ROOT/data.pkl            the module: an object __torch__.…, attributes by NEWOBJ and BUILD
  *     ROOT/data/KEY            bytes of its storages
- *     ROOT/constants.pkl       the tensors that the program names CONSTANTS.c0, c1 …: a tuple
- *     ROOT/constants/KEY       bytes of those
- *     ROOT/code/….py           the program, as text: deflated, never run, never parsed
- *     ROOT/code/….debug_pkl    where each line of it came from
- *     ROOT/extra/NAME          files that the user put in
+ *     ROOT/constants.pkl       tensors that the program calls CONSTANTS.c0, c1 …: a tuple
+ *     ROOT/constants/KEY       bytes of these
+ *     ROOT/code/….py           the program as text: deflated, never run, never parsed
+ *     ROOT/code/….debug_pkl    the source of each line
+ *     ROOT/extra/NAME          files added by the user
  *     ROOT/traced_inputs.pkl   shapes of the example inputs; their records are empty
- *     ROOT/bytecode.pkl        the program once more, for mobile (.ptl); its storages are in
- *                              constants/ or, before bytecode version 5, in bytecode/
+ *     ROOT/bytecode.pkl        the program for mobile (.ptl); its storages are in constants/ or, before
+ *                              bytecode version 5, in bytecode/
  *     ROOT/version …           as in any torch zip (torch_records.c)
  *
- * Rows: the attributes of the module and of its submodules by their path, then constants.0 …, then
- * bytecode.0 … for storages that only bytecode.pkl has. What is no tensor is a value. */
+ * Rows: attributes of the module and its submodules by path, then constants.0 …, then bytecode.0 … for
+ * storages that only bytecode.pkl has. Everything else becomes a value. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 
 #include "base/text.h"
 
-/* Of extra files that become values, in all. */
+/* bytes of all extra files that become values */
 #define MOST_EXTRA (UINT64_C(16) << 20)
 #define CONSTANTS  HEFT_STR("constants.pkl")
 #define BYTECODE   HEFT_STR("bytecode.pkl")
@@ -28,9 +28,9 @@
 
 struct script {
     struct heft_torch_zip *z;
-    struct heft_value *values; /* root of the tree of the model */
-    int protocol;              /* of data.pkl */
-    int64_t bytecode;          /* version of bytecode.pkl; 0: has none */
+    struct heft_value *values; /* root of the model's values */
+    int protocol;              /* pickle protocol of data.pkl */
+    int64_t bytecode;          /* version of bytecode.pkl; 0 if absent */
     struct heft_error *err;
 };
 
@@ -48,7 +48,7 @@ static struct heft_value *new_value(struct script *s, const char *key, enum heft
     return value;
 }
 
-/* Ahead of the attributes of the module. */
+/* Inserts a value before the attributes of the module. */
 static void attach_value(struct script *s, struct heft_value *child)
 {
     child->next_sibling = s->values->first_child;
@@ -59,7 +59,8 @@ static void attach_value(struct script *s, struct heft_value *child)
 
 static bool read_module(struct script *s)
 {
-    const uint32_t entry = (uint32_t)(s->z->pkl - s->z->zip.entries); /* at most limits.entries */
+    const uint32_t entry =
+        (uint32_t)(s->z->pkl - s->z->zip.entries); /* fits: at most limits.entries */
     struct heft_torch t = {0};
     const bool ok = heft_torch_read_record(s->z, entry, "data.pkl", &t, s->err);
 
@@ -85,7 +86,7 @@ static bool read_constants(struct script *s)
 
 /* ---- bytecode.pkl ------------------------------------------------------------------------ */
 
-/* Storages that rows look into: what bytecode.pkl says of them again is no new tensor. */
+/* Marks storages that have rows: further references from bytecode.pkl are not new tensors. */
 static uint8_t *storages_in_use(struct script *s, struct heft_arena *scratch)
 {
     const struct heft_model *model = s->z->model;
@@ -108,7 +109,7 @@ static bool add_own_row(struct script *s, struct heft_torch_made *made, size_t *
     return heft_model_add_row(model, &made->row, s->err);
 }
 
-/* Its tree is a program, not a model: tensors are taken from it in the order of the pickle. */
+/* The tree of bytecode.pkl is a program: its tensors are added in the order of the pickle. */
 static bool add_own_rows(struct script *s, struct heft_torch *t)
 {
     const uint8_t *used = storages_in_use(s, &t->scratch);
@@ -150,7 +151,7 @@ static bool read_bytecode(struct script *s)
 
 /* ---- traced_inputs.pkl ------------------------------------------------------------------- */
 
-/* Example inputs: torch.jit.save leaves their bytes out, so they are no tensors of the model. */
+/* Reads the example inputs. torch.jit.save omits their bytes, so they are not tensors of the model. */
 static bool read_traced(struct script *s)
 {
     const uint32_t entry = heft_torch_record(s->z, TRACED);
@@ -170,7 +171,7 @@ static bool read_traced(struct script *s)
 
 /* ---- extra files and code ---------------------------------------------------------------- */
 
-/* Its bytes stay a storage of the model, too, so that verify checks them. */
+/* Reads an extra file as text. Its bytes also remain a storage, so that verify checks them. */
 static const char *fetch_extra(struct script *s, const struct heft_zip_entry *entry)
 {
     struct heft_model *model = s->z->model;
@@ -196,7 +197,7 @@ static bool add_extra(struct script *s, const struct heft_zip_entry *entry, cons
     value->text = fetch_extra(s, entry);
     if (!value->text)
         return false;
-    value->text_len = (size_t)entry->size; /* it is in memory */
+    value->text_len = (size_t)entry->size; /* fits: the file is in memory */
     if (heft_utf8_check((struct heft_bytes){(const uint8_t *)value->text, value->text_len}) <
         value->text_len)
         value->kind = HEFT_VALUE_BYTES;

@@ -1,9 +1,9 @@
-/* torch_verify.c: what verify reads of a torch zip besides its checksums: the data descriptors.
+/* torch_verify.c: compares the data descriptors of a torch zip, for verify.
  *
  *     payload | 50 4B 07 08 | CRC-32 | packed | unpacked          4 bytes each, or 8 for sizes
  *
- * Nobody needs them to read a file whose directory is there, so opening leaves them alone. A tool
- * that reads a zip from its beginning goes by them: one that says otherwise is a finding. */
+ * Readers that use the zip directory do not need descriptors, so opening skips them. Streaming readers do
+ * use them: a descriptor that disagrees with the directory is a finding. */
 #include "core/registry.h"
 #include "format/torch/zip/torch_archive.h"
 

@@ -1,11 +1,10 @@
-/* torch_zip.c: the archive that torch.save and torch.jit.save write: a root, pickles in it, and one
- * record a storage.
+/* torch_zip.c: the archive of torch.save and torch.jit.save: a root directory with pickles and one record per storage.
  *
  *     ROOT/data.pkl        the object; its storages are ROOT/data/KEY
  *     ROOT/data/0          bytes of storage "0"
  *     ROOT/constants.pkl   TorchScript; its storages are ROOT/constants/KEY (torch_script.c)
  *
- * The root may have any name: it is the folder of data.pkl. */
+ * The root may have any name: it is the directory of data.pkl. */
 #include "format/torch/zip/torch_archive.h"
 
 #define DIRECTORY (UINT64_C(256) << 20)
@@ -13,7 +12,7 @@
 
 /* ---- root -------------------------------------------------------------------------------- */
 
-/* Zips that are something else of torch's, told by a record. */
+/* Other zip files of torch, recognised by a record. */
 static const struct {
     const char *suffix, *what;
 } DIALECTS[] = {
@@ -35,7 +34,7 @@ static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
                      "this is a zip archive, but no PyTorch checkpoint (no data.pkl)");
 }
 
-/* Text before the first slash of the first record: what torch takes for the root. */
+/* The text before the first slash of the first record: what torch takes for the root. */
 static struct heft_str first_root(const struct heft_torch_zip *z)
 {
     const struct heft_str name = z->zip.entries[0].name;
@@ -60,7 +59,7 @@ static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
         root = entry->name.n - strlen("/data.pkl");
         n++;
         if (z->pkl && !heft_str_eq((struct heft_str){entry->name.p, root}, first_root(z)))
-            continue; /* the first one stays, unless this is the one that torch would take */
+            continue; /* keep the first candidate, unless this is the one torch would take */
         z->pkl = entry;
         z->root = (struct heft_str){entry->name.p, root};
     }
@@ -89,7 +88,7 @@ static bool is_inside(const struct heft_torch_zip *z, const struct heft_zip_entr
            entry->name.p[z->root.n] == '/';
 }
 
-/* torch numbers storages from 0: such a key indexes an array. False for all other keys. */
+/* Parses a key as an array index: torch numbers storages from 0. False for all other keys. */
 static bool key_number(const struct heft_torch_zip *z, struct heft_str key, size_t *number)
 {
     size_t n = 0;
@@ -118,7 +117,7 @@ static bool map_record(struct heft_torch_zip *z, uint32_t index, struct heft_err
     return true;
 }
 
-/* Nearly every entry becomes a storage, with a claim before it and one behind it. */
+/* Reserves space: nearly every entry becomes a storage, with a claim before and after it. */
 static bool reserve_records(struct heft_torch_zip *z, struct heft_error *err)
 {
     struct heft_model *model = z->model;
@@ -141,8 +140,8 @@ static bool map_records(struct heft_torch_zip *z, struct heft_error *err)
 
     if (!reserve_records(z, err))
         return false;
-    memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* HEFT_NONE */
-    for (uint32_t i = 0; i < n; i++) {                  /* at most limits.entries */
+    memset(z->numbered, 0xFF, n * sizeof *z->numbered); /* every byte 0xff: HEFT_NONE */
+    for (uint32_t i = 0; i < n; i++) {                  /* fits: at most limits.entries */
         if (!is_inside(z, &z->zip.entries[i]))
             z->marks[i] = HEFT_TORCH_OUTSIDE;
         else if (!map_record(z, i, err))
@@ -156,7 +155,7 @@ uint32_t heft_torch_record(const struct heft_torch_zip *z, struct heft_str name)
     return heft_strmap_get(&z->records, name);
 }
 
-/* What a record is that is never a tensor's; NULL: it may be one's. */
+/* Describes a record that never belongs to a tensor; NULL for others. */
 static const char *other_record(const struct heft_torch_zip *z, uint32_t index)
 {
     if (z->marks[index] == HEFT_TORCH_CODE)
@@ -211,7 +210,7 @@ static bool look_in(const struct heft_torch_zip *z, struct heft_str folder, stru
     return ok;
 }
 
-/* The entry of the storage's record, HEFT_NONE where there is none. */
+/* Entry of the storage's record, or HEFT_NONE. */
 bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, uint32_t *entry,
                            struct heft_error *err)
 {
@@ -221,7 +220,7 @@ bool heft_torch_find_entry(const struct heft_torch_zip *z, struct heft_str key, 
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Names become labels: where none are kept for several archives, all stay in the model. */
+/* Reads the directory. Names become labels: for a single archive all stay in the model; several archives share them through `kept`. */
 static bool read_directory(struct heft_torch_zip *z, struct heft_torch_kept *kept,
                            struct heft_error *err)
 {
@@ -243,13 +242,13 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
 {
     const bool ok = read_directory(z, kept, err);
 
-    heft_model_drop_tail(z->model, z->source); /* before more memory is wanted */
+    heft_model_drop_tail(z->model, z->source); /* before more memory is allocated */
     return ok && (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive"));
 }
 
 static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
 {
-    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* with a NUL, for messages */
+    z->root.p = heft_arena_text(&z->scratch, z->root, err); /* NUL-terminated, for messages */
     return z->root.p != NULL;
 }
 

@@ -1,10 +1,10 @@
-/* torch_zip_pickle.c: pickles of an archive, and the records that are their storages.
+/* torch_zip_pickle.c: pickles of an archive, and the records of their storages.
  *
- *     ROOT/data.pkl   BINPERSID ("storage", class, "0", location, elements)
- *     ROOT/data/0     the bytes of that storage: elements × size of the class */
+ *    ROOT/data.pkl   BINPERSID ("storage", class, "0", location, elements)
+ *    ROOT/data/0     the bytes of that storage: elements × size of the class */
 #include "format/torch/zip/torch_archive.h"
 
-/* A deflated pickle is inflated in memory: real ones are stored, and small. */
+/* Limit for inflating a pickle in memory: torch stores pickles uncompressed, and they are small. */
 #define DEFLATED_PICKLE (UINT64_C(64) << 20)
 
 /* ---- storages ---------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_
     return heft_torch_store_record(z, index, &s->storage, err);
 }
 
-/* A storage without bytes: on the meta device, or left out on purpose. */
+/* Adds a storage without bytes: on the meta device, or omitted on purpose. */
 static bool add_meta(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                      struct heft_error *err)
 {
@@ -114,7 +114,7 @@ bool heft_torch_run_record(struct heft_torch_zip *z, uint32_t index, const char 
     t->is_script = heft_torch_is_script(z);
     if (!t->is_item)
         t->budget = z->model->limits.expansion;
-    memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* HEFT_NONE */
+    memset(z->by_entry, 0xFF, z->zip.count * sizeof *z->by_entry); /* every byte 0xff: HEFT_NONE */
     if (!heft_grow(&t->storages, &t->cap_storages, 0, z->zip.count, sizeof *t->storages, err))
         return false;
     z->marks[index] = HEFT_TORCH_CLAIMED;
