@@ -1,9 +1,4 @@
-/* torch_globals.h: what the names in a torch pickle mean. A table, nothing else: names are looked
- * up, never imported (doc/format/torch.md).
- *
- * A name is known only as the exact pair (module, name) after the renames of Python 2 and of module
- * moves; a dotted name such as `torch` + `_utils._rebuild_tensor_v2` is another name and stays
- * unknown. */
+/* torch_globals.h: the meaning of the names in a torch pickle: a table. Names are looked up, never imported (doc/format/torch.md). A name is known only as the exact pair (module, name), after the renames of Python 2 and of moved modules; a dotted name such as `torch` + `_utils._rebuild_tensor_v2` is a different name and stays unknown. */
 #ifndef HEFT_TORCH_GLOBALS_H
 #define HEFT_TORCH_GLOBALS_H
 
@@ -25,19 +20,19 @@ enum heft_torch_kind {
     HEFT_TORCH_PATH,        /* pathlib: (parts …) */
     HEFT_TORCH_DEVICE,      /* (type) or (type, index) */
     HEFT_TORCH_LAYOUT,      /* (name) */
-    HEFT_TORCH_DTYPE,       /* a bare name: torch.float32 */
-    HEFT_TORCH_CONSTANT,    /* a bare name: torch.per_tensor_affine */
-    HEFT_TORCH_STORAGE,     /* a storage class, dtype: of its elements */
+    HEFT_TORCH_DTYPE,       /* a plain name: torch.float32 */
+    HEFT_TORCH_CONSTANT,    /* a plain name: torch.per_tensor_affine */
+    HEFT_TORCH_STORAGE,     /* a storage class; dtype: of its elements */
     HEFT_TORCH_UNTYPED,     /* a storage class counted in bytes */
-    HEFT_TORCH_CLASS,   /* a tensor class of old: () and BUILD (storage, offset, size, stride) */
-    HEFT_TORCH_TENSOR,  /* torch.Tensor */
-    HEFT_TORCH_REBUILD, /* _rebuild_tensor */
+    HEFT_TORCH_CLASS,       /* an old tensor class: () and BUILD (storage, offset, size, stride) */
+    HEFT_TORCH_TENSOR,      /* torch.Tensor */
+    HEFT_TORCH_REBUILD,     /* _rebuild_tensor */
     HEFT_TORCH_REBUILD_V2,
     HEFT_TORCH_REBUILD_V3,
     HEFT_TORCH_PARAMETER,  /* Parameter and _rebuild_parameter…: the first argument */
     HEFT_TORCH_FROM_TYPE,  /* _rebuild_from_type(_v2): (function, type, arguments, state) */
     HEFT_TORCH_TAGGED,     /* restore_type_tag of TorchScript: (value, type) */
-    HEFT_TORCH_LOAD_BYTES, /* _load_from_bytes: (a legacy stream) */
+    HEFT_TORCH_LOAD_BYTES, /* _load_from_bytes: (a nested legacy stream) */
     HEFT_TORCH_ON_DEVICE,  /* _rebuild_device_tensor_from_…: (array or tensor, dtype, …) */
     HEFT_TORCH_QTENSOR,    /* _rebuild_qtensor: (storage, offset, size, stride, qparams, …) */
     HEFT_TORCH_SPARSE,     /* _rebuild_sparse_tensor: (layout, parts) */
@@ -45,7 +40,7 @@ enum heft_torch_kind {
     HEFT_TORCH_JAGGED,     /* _rebuild_njt: (parts by name) */
     HEFT_TORCH_META,       /* _rebuild_meta_tensor_no_storage */
     HEFT_TORCH_WRAPPER,    /* _rebuild_wrapper_subclass: its tensors are attributes */
-    HEFT_TORCH_UNREADABLE, /* makes a tensor that heft does not read */
+    HEFT_TORCH_UNREADABLE, /* builds a tensor that heft cannot read */
     HEFT_TORCH_NP_ARRAY,   /* numpy _reconstruct + BUILD */
     HEFT_TORCH_NP_BUFFER,  /* numpy _frombuffer */
     HEFT_TORCH_NP_SCALAR,
@@ -54,8 +49,8 @@ enum heft_torch_kind {
     HEFT_TORCH_NUMBER,        /* Decimal, Fraction: (text) or (numerator, denominator) */
     HEFT_TORCH_UUID,          /* () and the attribute int */
     HEFT_TORCH_GETATTR,       /* (class, name): a member of an enumeration */
-    HEFT_TORCH_GRAPH_MODULE,  /* torch.fx: (attributes of the module, …) */
-    HEFT_TORCH_COMPILED,      /* what torch.compile makes: (module, how) */
+    HEFT_TORCH_GRAPH_MODULE,  /* result of torch.compile: (module, how) */
+    HEFT_TORCH_COMPILED,      /* () and BUILD (contents, class) */
     HEFT_TORCH_SCRIPT_OBJECT, /* () and BUILD (what it holds, class) */
     HEFT_TORCH_QUANTIZED_CONV /* () and BUILD (in_channels, … weight, bias …) */
 };
@@ -63,21 +58,19 @@ enum heft_torch_kind {
 struct heft_torch_global {
     const char *module, *name;
     uint8_t kind;  /* enum heft_torch_kind */
-    uint8_t dtype; /* STORAGE, DTYPE: enum heft_dtype; HEFT_DTYPE_COUNT where heft has none */
-    bool allowed;  /* by torch.load(weights_only=True) */
+    uint8_t dtype; /* STORAGE, DTYPE: enum heft_dtype; HEFT_DTYPE_COUNT if heft has no such dtype */
+    bool allowed;  /* allowed by torch.load(weights_only=True) */
 };
 
-/* The pair after renames: module and name replaced where Python 2 or an older release spelled them
- * differently. */
+/* Replaces module and name if Python 2 or an older release spelled them differently. */
 void heft_torch_rename(struct heft_str *module, struct heft_str *name);
-/* The entry of that pair, or NULL. Renames first. */
+/* The entry of that pair, or NULL. Applies heft_torch_rename first. */
 const struct heft_torch_global *heft_torch_lookup(struct heft_str module, struct heft_str name);
-/* Entries by number, and the number of one: a byte holds it. NULL past the end. */
+/* Entries by number (it fits into a byte), and the number of an entry. NULL past the end. */
 const struct heft_torch_global *heft_torch_known(uint8_t number);
 uint8_t heft_torch_number(const struct heft_torch_global *known);
 
-/* A pickle whose value is the integer 0x1950A86A20F9469CFC6C that legacy streams begin with, written
- * as such: not what a call would make. */
+/* True for a pickle of the literal integer 0x1950A86A20F9469CFC6C, the first pickle of a legacy stream; the result of a call does not count. */
 bool heft_torch_is_magic(const struct heft_pickle *pickle);
 
 #endif

@@ -1,24 +1,23 @@
-/* torch_walk.h: the walk of a pickle's graph, shared by the files that carry it out.
+/* torch_walk.h: the walk of a pickle's graph, shared by the files that implement it.
  *
- *     torch_tree.c      the walk: frames, values, what a node becomes
- *     torch_gather.c    the entries of a container: its items, arguments, attributes
- *     torch_entries.c   how entries are added, and what is paid for them
- *     torch_module.c    those of a module, named as its state dict names them
- *     torch_compound.c  those of a tensor: parts, scales, attributes
- *     torch_keys.c      repeated keys
- *     torch_names.c     rows, and that no two of them have one name
- */
+ *    torch_tree.c      the walk: frames, values, the result of each node
+ *    torch_gather.c    entries of a container: items, arguments, attributes
+ *    torch_entries.c   adding entries, and their cost
+ *    torch_module.c    entries of a module, named as in its state dict
+ *    torch_compound.c  entries of a tensor: parts, scales, attributes
+ *    torch_keys.c      repeated keys
+ *    torch_names.c     rows with unique names */
 #ifndef HEFT_TORCH_WALK_H
 #define HEFT_TORCH_WALK_H
 
 #include "format/torch/pickle/torch_parts.h"
 
-/* Keys of entries that are no node. */
+/* Keys of entries that are not a node. */
 #define HEFT_TORCH_KEY_INDEX HEFT_PICKLE_NIL
 #define HEFT_TORCH_KEY_ARGS  (HEFT_PICKLE_NIL - 1)
 #define HEFT_TORCH_KEY_STATE (HEFT_PICKLE_NIL - 2)
 #define HEFT_TORCH_KEY_ROOT  (HEFT_PICKLE_NIL - 3)  /* the prefix, or "tensor" */
-#define HEFT_TORCH_KEY_WORD  (HEFT_PICKLE_NIL - 64) /* plus one of these: */
+#define HEFT_TORCH_KEY_WORD  (HEFT_PICKLE_NIL - 64) /* plus one of the following: */
 
 enum heft_torch_word {
     HEFT_TORCH_AXIS,
@@ -41,27 +40,26 @@ enum heft_torch_word {
     HEFT_TORCH_VALUES,
     HEFT_TORCH_ZERO_POINT,
     HEFT_TORCH_ZERO_POINTS,
-    HEFT_TORCH_CONV, /* of a quantized convolution: the first of 15 */
+    HEFT_TORCH_CONV, /* the first of 15 for a quantized convolution */
     HEFT_TORCH_WORDS = HEFT_TORCH_CONV + 15
 };
 _Static_assert(HEFT_TORCH_WORDS < 60, "words and the other keys share 64 numbers");
 
 enum { HEFT_TORCH_MARK_OPEN = 1, HEFT_TORCH_MARK_SEEN = 2, HEFT_TORCH_MARK_GATHERED = 4 };
 
-#define HEFT_TORCH_MOST_NOTES 16 /* of a kind: the rest is counted */
+#define HEFT_TORCH_MOST_NOTES 16 /* most notes of a kind; further ones are counted */
 
 struct heft_torch_entry {
     uint32_t key, value;
-    bool outside; /* of the state dict: an attribute of a module */
-    bool quoted;  /* a text that another key of the same dict is spelled like: {0: …, "0": …} */
+    bool outside; /* outside the state dict: an attribute of a module */
+    bool quoted;  /* a text that is spelled like another key of the same dict: {0: …, "0": …} */
 };
 
 static inline bool heft_torch_is_node(uint32_t key)
 {
     return key < HEFT_TORCH_KEY_WORD;
 }
-/* A tensor that is no row: where it stands among the values, until it is known whether a row is the
- * same tensor. */
+/* A tensor outside the state dict: its position among the values, until it is known whether it is also a row. */
 struct heft_torch_outsider {
     struct heft_value *value;
     uint32_t node;
@@ -70,14 +68,14 @@ struct heft_torch_outsider {
 struct heft_torch_frame {
     uint32_t node;
     uint32_t index;          /* of the next entry without a key */
-    size_t first, next, end; /* of its entries */
-    size_t path;             /* bytes of the path that name it */
-    unsigned segments;       /* of that path */
-    bool outside;            /* all of it is outside of the state dict */
-    bool is_tensor;          /* its entries are parts and attributes of one */
-    size_t rows, unreadable; /* of the model when it was opened */
+    size_t first, next, end; /* range of its entries */
+    size_t path;             /* bytes of its path */
+    unsigned segments;       /* of its path */
+    bool outside;            /* everything below it is outside the state dict */
+    bool is_tensor;          /* its entries are parts and attributes of a tensor */
+    size_t rows, unreadable; /* counts of the model when it was opened */
     struct heft_value *value;
-    struct heft_value *last; /* of its children */
+    struct heft_value *last; /* last of its children */
     bool has_tensor, has_other;
 };
 
@@ -88,33 +86,32 @@ struct heft_torch_walk {
     struct heft_torch_entry *entries;
     size_t n_entries, cap_entries;
     struct heft_buf path;
-    uint8_t *marks;      /* a node */
-    uint64_t name_bytes; /* that names and keys may still take */
-    uint32_t *cuts;      /* for rows of several segments: where each but the last ends … */
+    uint8_t *marks;      /* per node */
+    uint64_t name_bytes; /* bytes that names and keys may still take */
+    uint32_t *cuts;      /* for rows of several segments: end of each segment but the last … */
     size_t n_cuts, cap_cuts;
-    size_t *row_cuts; /* … a row: its first one */
+    size_t *row_cuts; /* … per row: position of its first cut */
     size_t n_row_cuts, cap_row_cuts;
-    uint32_t *row_nodes; /* what node a row was made from */
-    uint32_t *cut_keys;  /* the key that each segment but the last is; of a row the last one */
+    uint32_t *row_nodes; /* per row: the node it was made from */
+    uint32_t *cut_keys;  /* key of each segment but the last; per row, key of the last one */
     uint32_t *row_keys;
     size_t cap_row_nodes, cap_cut_keys, cap_row_keys;
     struct heft_torch_outsider *outsiders;
     size_t n_outsiders, cap_outsiders;
     uint64_t n_recast, n_doubts;
-    bool is_deep, has_dot, is_ambiguous; /* two paths may give one name */
+    bool is_deep, has_dot, is_ambiguous; /* two paths may result in one name */
     struct heft_error *err;
 };
 
-/* Who takes the tree of a pickle while it is walked (model->taker): the writer that keeps it. It is the
- * first member of the writer's own struct. */
+/* Receives the tree of a pickle during the walk (model->taker): for the writer that keeps the tree, whose own struct begins with it. */
 struct heft_tree_taker {
-    /* A frame that was just pushed. */
+    /* A frame was pushed. */
     bool (*open)(struct heft_torch_walk *w);
-    /* The row that was just added, or (HEFT_NONE) a tensor that cannot be read. */
+    /* A row was added, or (HEFT_NONE) an unreadable tensor was met. */
     bool (*tensor)(struct heft_torch_walk *w, uint32_t row);
-    /* A value at the path. */
+    /* A value was met at the current path. */
     bool (*value)(struct heft_torch_walk *w);
-    /* The newest frame, before it is popped. */
+    /* The newest frame is about to be popped. */
     bool (*close)(struct heft_torch_walk *w);
     /* The graph, after the walk. */
     bool (*take)(struct heft_torch *t, struct heft_error *err);
@@ -122,18 +119,18 @@ struct heft_tree_taker {
 
 /* ---- torch_entries.c ---- */
 
-/* Pays for so many values from limits.expansion. `node` is for the error. */
+/* Charges values against limits.expansion. `node` is used in the error. */
 HEFT_CHECKED bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values);
-/* Pays for the bytes of a name or key. */
+/* Charges the bytes of a name or key. */
 HEFT_CHECKED bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes);
 HEFT_CHECKED bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t value);
-/* All items, as pairs or one by one. */
+/* Adds all items, in pairs or one by one. */
 HEFT_CHECKED bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs);
-/* Attributes: BUILD's dict, or a pair of dicts (attributes and slots), or anything. */
+/* Adds attributes: BUILD's dict, a pair of dicts (attributes and slots), or anything else. */
 HEFT_CHECKED bool heft_torch_add_state(struct heft_torch_walk *w, uint32_t state);
-/* What a mapping is called with: nothing, a dict, or pairs. */
+/* Adds the argument of a mapping: nothing, a dict, or pairs. */
 HEFT_CHECKED bool heft_torch_add_mapping_argument(struct heft_torch_walk *w, uint32_t node);
-/* The items of a dict or OrderedDict. */
+/* Adds the items of a dict or OrderedDict. */
 HEFT_CHECKED bool heft_torch_add_mapping(struct heft_torch_walk *w, uint32_t node);
 
 /* ---- torch_gather.c ---- */
@@ -144,13 +141,12 @@ HEFT_CHECKED bool heft_torch_gather(struct heft_torch_walk *w, uint32_t node,
 
 /* ---- torch_module.c ---- */
 
-/* Of an object's entries, from `first` on: if they are those of a module, they become its
- * parameters, buffers and modules, and its other attributes. */
+/* If the entries of an object, from `first` on, are those of a module, replaces them by its parameters, buffers and submodules, and its other attributes. */
 HEFT_CHECKED bool heft_torch_open_module(struct heft_torch_walk *w, size_t first);
-/* A tensor outside of state dicts: a value, and a row only if some other path leads to it. */
+/* Adds a tensor outside state dicts: a value, and a row only if another path leads to it. */
 HEFT_CHECKED bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t node,
                                           const struct heft_row *row, struct heft_value *value);
-/* After the walk: those that are rows refer to them, the rest is noted. */
+/* After the walk: outsiders that are rows refer to them, the others are noted. */
 HEFT_CHECKED bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t begin);
 
 /* ---- torch_arguments.c ---- */
@@ -158,34 +154,33 @@ HEFT_CHECKED bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t 
 /* A layout of sparse tensors. */
 struct heft_torch_layout {
     const char *name;
-    uint8_t words[4];    /* enum heft_torch_word of its parts: rows, but for the last one or two */
-    uint8_t least, rows; /* how many parts it has at least, and how many of them are rows */
+    uint8_t words[4];    /* enum heft_torch_word of its parts: rows, except the last one or two */
+    uint8_t least, rows; /* minimum number of parts, and how many of them are rows */
     bool by_column, blocked;
 };
-/* _get_layout("torch.sparse_coo"); NULL for other nodes and layouts. */
+/* The layout of _get_layout("torch.sparse_coo"); NULL for other nodes and layouts. */
 const struct heft_torch_layout *heft_torch_layout_of(const struct heft_torch *t, uint32_t node);
 
 /* ---- torch_compound.c ---- */
 
-/* The entries of a tensor that has more than a row. */
+/* Adds the entries of a tensor that is more than a row. */
 HEFT_CHECKED bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node,
                                            struct heft_value *value);
-/* When they are visited: do the parts fit each other? */
+/* Checks that the parts of a visited tensor match each other. */
 HEFT_CHECKED bool heft_torch_check_parts(struct heft_torch_walk *w,
                                          const struct heft_torch_frame *f);
 
 /* ---- torch_keys.c ---- */
 
-/* Of the entries from `first` on: the later value of a key wins, in the place of the first, as in
- * Python. */
+/* Merges repeated keys in the entries from `first` on: the later value replaces the earlier one in its place, as in Python. */
 HEFT_CHECKED bool heft_torch_settle_keys(struct heft_torch_walk *w, size_t first);
 
 /* ---- torch_names.c ---- */
 
-/* A row named by the path; *name is its name in the model. */
+/* Adds a row named by the path; *name is its name in the model. */
 HEFT_CHECKED bool heft_torch_add_row(struct heft_torch_walk *w, uint32_t node,
                                      struct heft_torch_made *made, struct heft_str *name);
-/* That the rows from `begin` on have different names. */
+/* Checks that the rows from `begin` on have different names. */
 HEFT_CHECKED bool heft_torch_check_names(struct heft_torch_walk *w, size_t begin);
 
 #endif
