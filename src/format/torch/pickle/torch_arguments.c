@@ -1,5 +1,4 @@
-/* torch_arguments.c: arguments of tensors that are more than one range of a storage: whether they are
- * those that torch writes. */
+/* torch_arguments.c: validates the arguments of tensors that are more than one range of a storage. */
 #include "format/torch/pickle/torch_walk.h"
 
 static const struct heft_torch_layout LAYOUTS[] = {

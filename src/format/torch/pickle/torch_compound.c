@@ -1,15 +1,14 @@
 /* torch_compound.c: tensors that are more than one range of a storage.
  *
- *     quantized   a row of integers NAME, values NAME.qscheme, and of the whole tensor NAME.scale,
- *                 NAME.zero_point, or of each channel NAME.axis, rows NAME.scales, NAME.zero_points
+ *     quantized   integer row NAME, values NAME.qscheme and, per tensor, NAME.scale, NAME.zero_point
+ *                 or, per channel, NAME.axis and rows NAME.scales, NAME.zero_points
  *     sparse      rows NAME.indices, NAME.values (coordinates) or NAME.crow_indices,
  *                 NAME.col_indices, NAME.values (compressed); values NAME.size, NAME.layout
  *     nested      rows NAME.values, NAME.sizes, NAME.strides, NAME.offsets
- *     a subclass  its attributes, tensors among them: NAME.attribute
+ *     a subclass  its attributes, including tensors: NAME.attribute
  *
- * Each is a container for the walk: its entries are gathered here, and when they have been visited,
- * their rows are compared. What the elements of sparse indices point at is not looked at: that
- * would be reading data. */
+ * Each is a container for the walk: its entries are gathered here, and after they were visited, their
+ * rows are compared. The elements of sparse indices are not validated: that would mean reading data. */
 #include "format/torch/pickle/torch_walk.h"
 
 #include <float.h>
@@ -76,7 +75,7 @@ static bool add_parts(struct heft_torch_walk *w, const struct heft_torch_call *c
     }
 }
 
-/* The class that the outermost wrapper names, else what the tensor is. */
+/* The class in the outermost wrapper, else the kind of tensor. */
 static bool name_type(struct heft_torch_walk *w, uint32_t class, const struct heft_torch_call *call,
                       struct heft_value *value)
 {
@@ -115,7 +114,7 @@ bool heft_torch_gather_tensor(struct heft_torch_walk *w, uint32_t node, struct h
             return false;
         if (class == HEFT_PICKLE_NIL)
             class = layer.type;
-        /* A jagged tensor's attributes are its parts again. */
+        /* The attributes of a jagged tensor repeat its parts. */
         if (layer.is_wrapper && heft_torch_kind_of(t, inner.callee) != HEFT_TORCH_JAGGED &&
             !heft_torch_add_state(w, layer.state))
             return false;
@@ -174,7 +173,7 @@ static bool fits_coordinates(const struct heft_row *rows, const struct shape *sh
            same_sizes(values->shape + 1, shape->size + sparse, values->rank - 1U);
 }
 
-/* The dimension that is compressed, in blocks, has one pointer more than it has rows of them. */
+/* In the compressed dimension, counted in blocks, there is one pointer more than rows. */
 static bool fits_pointers(const struct heft_row *rows, const struct shape *shape,
                           const struct heft_torch_layout *layout)
 {
@@ -188,7 +187,8 @@ static bool fits_pointers(const struct heft_row *rows, const struct shape *shape
             return false;
         blocks[i] = shape->size[batch + i] / each;
     }
-    return rows[0].shape[batch] == blocks[layout->by_column] + 1; /* no size is 2^64-1 */
+    return rows[0].shape[batch] ==
+           blocks[layout->by_column] + 1; /* no overflow: no size is 2^64-1 */
 }
 
 /* pointers: (batch …, rows + 1); indices: (batch …, n); values: (batch …, n, [block,] dense …) */
@@ -214,7 +214,7 @@ static bool fits_compressed(const struct heft_row *rows, const struct shape *sha
            fits_pointers(rows, shape, layout);
 }
 
-/* The rows within a frame; NULL where there are none. */
+/* The rows within a frame; NULL if there are none. */
 static const struct heft_row *rows_of(const struct heft_torch_walk *w,
                                       const struct heft_torch_frame *f)
 {
@@ -258,7 +258,7 @@ static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_fram
 
 /* ---- quantized --------------------------------------------------------------------------- */
 
-/* What torch itself loads without a word, but nobody can compute with. */
+/* Cases that torch loads silently but cannot compute with. */
 static bool note_doubt(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                        const char *what)
 {
@@ -273,12 +273,12 @@ static bool check_scale(struct heft_torch_walk *w, const struct heft_torch_frame
 {
     const struct heft_pickle_node *n = heft_torch_node(w->t, scale);
     const double number =
-        n->kind == HEFT_PICKLE_FLOAT ? n->u.number : (double)n->u.integer; /* one or the other */
+        n->kind == HEFT_PICKLE_FLOAT ? n->u.number : (double)n->u.integer; /* either kind */
 
     return (number > 0 && number <= DBL_MAX) || note_doubt(w, f, "its scale is no positive number");
 }
 
-/* Scales and zero points: of each channel one, as tensors or lists. */
+/* Scales and zero points: one per channel, as tensors or lists. */
 static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_frame *f,
                            uint32_t qparams)
 {
@@ -313,7 +313,7 @@ static bool check_quantized(struct heft_torch_walk *w, const struct heft_torch_f
     if (heft_torch_count(w->t, qparams) == 3)
         return check_scale(w, f, heft_torch_item(w->t, qparams, 1));
     if (f->rows == begin || w->row_nodes[f->rows - 1 - begin] != f->node)
-        return true; /* 4 or 2 bits an element: not a row */
+        return true; /* 4 or 2 bits per element: not a row */
     return check_channels(w, f, qparams);
 }
 
@@ -322,7 +322,7 @@ bool heft_torch_check_parts(struct heft_torch_walk *w, const struct heft_torch_f
     struct heft_torch_call call;
 
     if (f->outside || w->t->model->n_unreadable != f->unreadable)
-        return true; /* some parts are no rows */
+        return true; /* some parts are not rows */
     if (!unwrap_all(w->t, f->node, &call, w->err))
         return false;
     switch (heft_torch_kind_of(w->t, call.callee)) {

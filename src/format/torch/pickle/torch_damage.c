@@ -1,5 +1,4 @@
-/* torch_damage.c: a pickle that breaks off, and storages that are lost: what is there is kept, and what is
- * not is said. Only where model->salvage is set. */
+/* torch_damage.c: truncated pickles and lost storages, for salvage: keeps what is complete and reports the rest. Only if model->salvage is set. */
 #include "format/torch/pickle/torch_parts.h"
 
 bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id, const struct heft_error *found,
@@ -11,7 +10,7 @@ bool heft_torch_lose_storage(struct heft_torch *t, uint32_t id, const struct hef
     bool is_meta;
 
     if (!heft_torch_read_persid(t, id, &s, &is_meta, &more, &ignored))
-        s = (struct heft_torch_storage){.key = HEFT_STR("")}; /* all of these are one */
+        s = (struct heft_torch_storage){.key = HEFT_STR("")}; /* all lost ids share one node */
     if (!heft_strmap_add(&t->lost, s.key, (uint32_t)t->n_storages, &index, err))
         return false;
     t->meanings[id] = index;

@@ -1,5 +1,4 @@
-/* torch_entries.c: entries (key, value) that the walk gathers before it visits any, and what it pays for
- * them. */
+/* torch_entries.c: entries (key, value) that the walk gathers before it visits them, and their cost. */
 #include "format/torch/pickle/torch_walk.h"
 
 bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
@@ -30,8 +29,7 @@ bool heft_torch_add_entry(struct heft_torch_walk *w, uint32_t key, uint32_t valu
     return true;
 }
 
-/* Each entry that is still to be visited takes a tensor or a value, and each that was has taken it:
- * more than both limits are not worth gathering. */
+/* Limit on entries: each visited or pending entry becomes a tensor or a value, so more than both limits together need not be gathered. */
 static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
 {
     const struct heft_limits *l = &w->t->model->limits;
@@ -45,7 +43,7 @@ static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
                      l->expansion);
 }
 
-/* Before the items of a node are gone through: the first time is paid for by the pickle. */
+/* Charges for the items of a node before they are scanned; the length of the pickle covers the first scan. */
 static bool pay_items(struct heft_torch_walk *w, uint32_t node)
 {
     if (w->marks[node] & HEFT_TORCH_MARK_GATHERED)
@@ -68,14 +66,14 @@ bool heft_torch_add_items(struct heft_torch_walk *w, uint32_t node, bool pairs)
         if (pairs) {
             key = value;
             if (!heft_pickle_next(&iter, &value))
-                break; /* the machine adds pairs only */
+                break; /* the pickle machine only adds complete pairs */
         }
         w->entries[w->n_entries++] = (struct heft_torch_entry){.key = key, .value = value};
     }
     return true;
 }
 
-/* [[key, value], (key, value) …]: what OrderedDict is called with in old files. */
+/* Adds [[key, value], (key, value) …], the argument of OrderedDict in old files. */
 static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, list);

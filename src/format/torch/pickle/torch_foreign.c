@@ -1,4 +1,4 @@
-/* torch_foreign.c: objects of Python's standard library that say themselves as a text.
+/* torch_foreign.c: objects of Python's standard library that have a text form.
  *
  *     datetime.datetime (b"\x07\xe8\x01\x02\x03\x04\x05\0\0\6")   "2024-01-02T03:04:05.000006"
  *     datetime.date     (b"\x07\xe8\x01\x02")                     "2024-01-02"
@@ -8,22 +8,22 @@
  *     uuid.UUID         BUILD {"int": 5}                          "00000000-0000-…-000000000005"
  *     builtins.getattr  (class, "NAME")                           the name module.class.NAME
  *
- * The last is how Python 3.11 writes members of enumerations; nothing is looked up. With other
- * arguments (a time zone, a subclass's own) they stay opaque objects. */
+ * Python 3.11 writes enumeration members in the last form; nothing is looked up. With other arguments
+ * (a time zone, those of a subclass) they stay opaque objects. */
 #include "base/text.h"
 #include "format/torch/pickle/torch_parts.h"
 
-#define MOST_TEXT 48 /* bytes of a date, a fraction, an UUID */
+#define MOST_TEXT 48 /* bytes of a date, a fraction or a UUID */
 
 /* ---- dates ------------------------------------------------------------------------------- */
 
-/* Year (two bytes), month, day; the month's highest bit is of Python's own. */
+/* Year (two bytes), month, day; the highest bit of the month is internal to Python. */
 static void put_date(struct heft_buf *buf, const uint8_t *p)
 {
     heft_buf_printf(buf, "%04d-%02d-%02d", p[0] << 8 | p[1], p[2] & 0x7F, p[3]);
 }
 
-/* Hour, minute, second, microseconds (three bytes). */
+/* Hour, minute, second, microsecond (three bytes). */
 static void put_time(struct heft_buf *buf, const uint8_t *p)
 {
     const unsigned micro = (unsigned)p[3] << 16 | (unsigned)p[4] << 8 | p[5];
@@ -78,7 +78,7 @@ static bool number_leaf(struct heft_torch *t, uint32_t args, struct heft_value *
     return heft_torch_take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
-/* The 128 bits of an integer from 0 on, least byte first. False where it is none. */
+/* The 128 bits of a non-negative integer, least significant byte first. False for anything else. */
 static bool read_128(const struct heft_torch *t, uint32_t node, uint8_t *bits)
 {
     struct heft_str number;

@@ -1,11 +1,11 @@
 /* torch_gather.c: the entries (key, value) of a container that the walk opens.
  *
- *     dict, OrderedDict, defaultdict …    key → value, a call's argument first
+ *     dict, OrderedDict, defaultdict …    key → value, the argument of a call first
  *     list, tuple, set, deque             index → value
  *     an object of any other class        its arguments as "args", then attributes, then items
  *
- * They are gathered before any is visited, so that a repeated key can give way to the later one
- * (torch_keys.c). */
+ * They are gathered before any is visited, so that the later value of a repeated key can replace the
+ * earlier one (torch_keys.c). */
 #include "format/torch/pickle/torch_walk.h"
 
 static bool add_sequence_argument(struct heft_torch_walk *w, uint32_t node)
@@ -18,7 +18,7 @@ static bool add_sequence_argument(struct heft_torch_walk *w, uint32_t node)
     return heft_torch_add_entry(w, HEFT_TORCH_KEY_ARGS, node);
 }
 
-/* copyreg's and numpy's ways to say "a new object of this class": it is the first argument. */
+/* Functions of copyreg and NumPy that create a new object: its class is their first argument. */
 static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arguments)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
@@ -38,7 +38,7 @@ static uint32_t class_of(const struct heft_torch *t, uint32_t node, bool *in_arg
     return *in_arguments ? first : callee;
 }
 
-/* The state of a quantized convolution is a tuple: its items have names in the state dict. */
+/* The state of a quantized convolution is a tuple; its items have names in the state dict. */
 static bool gather_convolution(struct heft_torch_walk *w, uint32_t state)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&w->t->pickle, state);
@@ -53,7 +53,7 @@ static bool gather_convolution(struct heft_torch_walk *w, uint32_t state)
     return true;
 }
 
-/* BUILD's (what it holds, class): weights of quantized layers, a tuple. */
+/* BUILD's (contents, class): weights of quantized layers, a tuple. */
 static bool gather_script_object(struct heft_torch_walk *w, uint32_t state,
                                  struct heft_value *value)
 {
@@ -71,8 +71,7 @@ static bool gather_script_object(struct heft_torch_walk *w, uint32_t state,
                                               : heft_torch_add_entry(w, HEFT_TORCH_KEY_INDEX, held);
 }
 
-/* OptimizedModule(module, how): its state dict is the module's, each name behind "_orig_mod.". How it
- * is compiled is no part of that. */
+/* OptimizedModule(module, how): its state dict is the module's, with names prefixed by "_orig_mod.". The compilation settings are not part of it. */
 static bool gather_compiled(struct heft_torch_walk *w, uint32_t args)
 {
     const size_t first = w->n_entries;

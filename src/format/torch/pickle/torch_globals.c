@@ -2,7 +2,7 @@
  *
  *     module  name  → kind, dtype, allowed      KNOWN, sorted by module, then name
  *
- * Allowed is what torch.load(weights_only=True) lets pass (doc/format/torch.md). */
+ * "allowed" is what torch.load(weights_only=True) permits (doc/format/torch.md). */
 #include "format/torch/pickle/torch_globals.h"
 
 #include <stdlib.h>
@@ -211,7 +211,7 @@ uint8_t heft_torch_number(const struct heft_torch_global *known)
 
 struct rename {
     const char *module, *name;       /* name NULL: all names of the module */
-    const char *to_module, *to_name; /* to_name NULL: the name stays */
+    const char *to_module, *to_name; /* to_name NULL: the name is kept */
 };
 
 static const struct rename RENAMED[] = {
@@ -237,7 +237,7 @@ static const struct rename RENAMED[] = {
     {"torch.tensor", NULL, "torch._tensor", NULL},
 };
 
-/* Modules whose storage and tensor classes are those of another module, on a device. */
+/* Device modules whose storage and tensor classes correspond to those of another module. */
 static const char *const CUDA[][2] = {{"torch.cuda", "torch"},
                                       {"torch.cuda.sparse", "torch.sparse"}};
 

@@ -1,4 +1,4 @@
-/* torch_graph.c: one pickle is run, and what its names and persistent ids mean is looked up. */
+/* torch_graph.c: runs one pickle and looks up the meaning of its names and persistent ids. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static uint32_t meaning_of(const struct heft_torch *t, uint32_t global)
                                                heft_pickle_text(&t->pickle, global)));
 }
 
-/* The next global or persistent id from node `i` on, or how many nodes there are. */
+/* The next global or persistent id from node `i` on, or the number of nodes. */
 static uint32_t next_meaning(const struct heft_pickle *pickle, uint32_t i)
 {
     const struct heft_pickle_node *node = pickle->nodes + i, *end = pickle->nodes + pickle->count;
@@ -59,7 +59,7 @@ static bool find_storage(struct heft_torch *t, uint32_t id, struct heft_error *e
     return (t->model->salvage ? salvage_storage : t->container->storage)(t, id, err);
 }
 
-/* A persistent id is made after the class it names, so one pass is enough. */
+/* One pass is enough: a persistent id is created after the class it refers to. */
 static bool find_meanings(struct heft_torch *t, struct heft_error *err)
 {
     uint32_t i = next_meaning(&t->pickle, 0);

@@ -1,14 +1,14 @@
-/* torch_keys.c: keys that a dictionary of the pickle has twice.
+/* torch_keys.c: keys that occur twice in a dictionary of the pickle.
  *
  *     {"a": 1, "b": 2, "a": 3}   →   "a": 3, "b": 2
  *
- * Ordinary dictionaries have texts for keys, all different: small ones are compared pair by pair,
- * large ones by their hashes alone; only where that does not settle it a table is made. */
+ * The keys of ordinary dictionaries are distinct texts: those of small dictionaries are compared in
+ * pairs, those of large ones by their hashes; a table is built only if that is inconclusive. */
 #include "format/torch/pickle/torch_walk.h"
 
-#define FEW_KEYS 8 /* compared one by one: cheaper than a hash table */
+#define FEW_KEYS 8 /* up to this many, comparing in pairs is cheaper than a hash table */
 
-/* Numbers that Python holds equal (1, 1.0, True) as one text; objects by who they are. */
+/* The text by which keys are compared: one text for numbers that Python considers equal (1, 1.0, True); objects by identity. */
 static bool key_text(struct heft_torch_walk *w, uint32_t node, struct heft_buf *buf,
                      struct heft_str *out)
 {
@@ -73,7 +73,7 @@ static bool drop_repeated(struct heft_torch_walk *w, struct dedupe *d, size_t fi
     return true;
 }
 
-/* Numbers and the like that are spelled as a text is that is a key, too. */
+/* Notes numbers and the like that are spelled like a text key of the same dictionary. */
 static bool mark_quoted(struct heft_torch_walk *w, struct dedupe *d, size_t first)
 {
     for (size_t i = first; i < w->n_entries && d->texts.count && d->others.count; i++) {
@@ -92,7 +92,7 @@ static bool mark_quoted(struct heft_torch_walk *w, struct dedupe *d, size_t firs
     return true;
 }
 
-/* Many keys, all of them texts and different, as in a state dictionary. False is an error. */
+/* True if many keys are distinct texts, as in a state dictionary. False also on error. */
 static bool texts_differ(struct heft_torch_walk *w, struct dedupe *d, size_t first, bool *yes)
 {
     size_t i = first;
@@ -110,7 +110,7 @@ static bool texts_differ(struct heft_torch_walk *w, struct dedupe *d, size_t fir
     return true;
 }
 
-/* Few keys, all of them texts and different: the ordinary case of small dictionaries. */
+/* True if few keys are distinct texts: the usual small dictionary. */
 static bool clearly_unique(const struct heft_torch_walk *w, size_t first)
 {
     const struct heft_pickle *pickle = &w->t->pickle;

@@ -1,23 +1,23 @@
-/* torch_legacy_read.c: reads the stream of torch.save before 1.6: a file, or bytes within the pickle of a
- * tensor (torch_nested.c). Five pickles in a row, then the storages.
+/* torch_legacy_read.c: reads the stream of torch.save before 1.6: a file, or bytes within the pickle of a tensor (torch_nested.c). Five pickles, then the storages.
  *
  *     pickle  0x1950A86A20F9469CFC6C            in any protocol: 80 02 8a 0a 6c fc 9c … 2e, "L1195…"
  *     pickle  1001
  *     pickle  {"protocol_version": 1001, "little_endian": True, "type_sizes": {…}}
  *     pickle  the object
- *     pickle  ["94278368614880", "94278455185632", …]      keys, sorted as texts
- *     int64 count, count × size bytes           for each key of that list, little-endian always
+ *     pickle  ["94278368614880", "94278455185632", …]      keys, sorted as text
+ *     int64 count, count × size bytes           for each key of that list, always little-endian
  *
  *     BINPERSID ("storage", class, key, location, count, view)
  *                view: None, or (key of the view, first element, elements) of the storage `key`
- *     BINPERSID ("module", class, source file, source text)    stands for the class
+ *     BINPERSID ("module", class, source file, source text)    denotes the class
  *
- * How long a storage is, is said by the fourth pickle; where it is, by those before it in the fifth.
- * So the storages are laid out between the run of the object and its walk. */
+ * The fourth pickle gives the size of each storage, the fifth their order, and so their positions. The
+ * storages are therefore placed between running the object's pickle and walking its graph. */
 #include "format/torch/pickle/torch_legacy.h"
 
-#define FIRST_SMALL ((uint64_t)1 << 10) /* bytes of the pickles around the object, to try with */
-#define VERSION     1001
+#define FIRST_SMALL                                                                                \
+    ((uint64_t)1 << 10) /* bytes of the pickles around the object to read in the first attempt */
+#define VERSION 1001
 
 /* ---- persistent ids ---------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ static bool add_storage(struct heft_torch *t, uint32_t id, const struct heft_tor
     return heft_torch_add_storage(t, id, s, err);
 }
 
-/* The storage of its own that an id names; it becomes the meaning of the id. */
+/* The root storage that an id refers to; it becomes the meaning of the id. */
 static bool find_root(struct heft_torch *t, uint32_t id, const struct heft_torch_storage *s,
                       struct heft_error *err)
 {
@@ -47,7 +47,7 @@ static bool find_root(struct heft_torch *t, uint32_t id, const struct heft_torch
         return heft_fail(err, HEFT_UNSUPPORTED, heft_torch_where(t, id),
                          "storage %.*s is a view on another one: a view on a view is not read",
                          (int)heft_min_u64(s->key.n, 100), s->key.p);
-    /* An empty storage has no class that counts: tensors of two dtypes may share it. */
+    /* True if two ids may share a storage: the class of an empty storage does not matter. */
     if (s->elements == 0 && t->storages[found].elements == 0 && s->type != t->storages[found].type)
         return add_storage(t, id, s, found, err);
     return heft_torch_same_storage(t, id, found, s, err);
@@ -59,7 +59,7 @@ static bool bad_view(const struct heft_torch *t, uint32_t id, const char *why,
     return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id), "storage view %s", why);
 }
 
-/* (key, first element, elements), the parts of a view. */
+/* Parses (key, first element, elements), the description of a view. */
 static bool read_view(const struct heft_torch *t, uint32_t id, uint32_t node,
                       const struct heft_torch_storage *root, struct heft_torch_storage *out,
                       struct heft_error *err)
@@ -84,12 +84,12 @@ static bool read_view(const struct heft_torch *t, uint32_t id, uint32_t node,
             err, HEFT_MALFORMED, heft_torch_where(t, id),
             "storage view of elements %" PRIu64 " to +%" PRId64 ", storage %.*s has %" PRId64, from,
             out->elements, (int)heft_min_u64(root->key.n, 100), root->key.p, root->elements);
-    out->begin = from * each; /* inside of root->bytes */
+    out->begin = from * each; /* no overflow: within root->bytes */
     out->bytes = (uint64_t)out->elements * each;
     return true;
 }
 
-/* The part of t->meanings[id] that an id names. */
+/* The view that an id refers to; sets t->meanings[id]. */
 static bool find_view(struct heft_torch *t, uint32_t id, uint32_t node, struct heft_error *err)
 {
     const struct heft_torch_legacy *l = t->inside;
@@ -111,7 +111,7 @@ static bool find_view(struct heft_torch *t, uint32_t id, uint32_t node, struct h
     return true;
 }
 
-/* ("module", class, source file, source text): nobody looks at the source. */
+/* ("module", class, source file, source text): the source is ignored. */
 static bool is_module(const struct heft_torch *t, uint32_t args)
 {
     return heft_torch_is(t, args, HEFT_PICKLE_TUPLE) &&
@@ -167,7 +167,7 @@ static bool read_version(const struct heft_torch_stream *in, const struct heft_p
                      "protocol version %" PRId64 ", %d is allowed", root->u.integer, VERSION);
 }
 
-/* torch reads and forgets it. What it says of byte order was never true of the storages. */
+/* Reads the system information, which torch ignores: its byte order was never that of the storages. */
 static bool read_system(const struct heft_torch_stream *in, const struct heft_pickle *pickle,
                         uint64_t at, struct heft_error *err)
 {
@@ -221,13 +221,13 @@ static bool read_prefaces(const struct heft_torch_stream *in, uint64_t *at, stru
 
 /* ---- the object -------------------------------------------------------------------------- */
 
-/* A stream within a pickle is refused as a whole: what it lacks, the pickle around it lacks. */
+/* A nested stream is refused as a whole: its missing parts are missing from the outer pickle. */
 static bool is_salvaged(const struct heft_torch_stream *in)
 {
     return in->model->salvage && !in->is_nested;
 }
 
-/* Ids that no storage could be made of were added as lost ones: they are in no list. */
+/* Ids without a usable storage were added as lost ones, which are not in the list of keys. */
 static bool set_lost_apart(struct heft_torch_legacy *l, struct heft_error *err)
 {
     const struct heft_torch *t = l->t;
@@ -276,7 +276,7 @@ static bool take_key(struct heft_torch_legacy *l, const struct heft_pickle *keys
         return bad_key(l, at, key, "names a view, not a storage:", err);
     if (t->storages[found].used)
         return bad_key(l, at, key, "names twice", err);
-    t->storages[found].used = true; /* for a moment: put back by all_keys */
+    t->storages[found].used = true; /* temporarily: restored by all_keys */
     if (!heft_grow(&l->order, &l->cap_order, l->n_order, 1, sizeof *l->order, err))
         return false;
     l->order[l->n_order++] = found;
@@ -337,7 +337,7 @@ static bool find_order(struct heft_torch_legacy *l, uint64_t *at, struct heft_er
 
 /* ---- storages ---------------------------------------------------------------------------- */
 
-/* Says how much is missing: all sizes are known, so where the file should end is known. */
+/* Reports how many bytes are missing: all sizes are known, and so is the expected end of the file. */
 static bool cut_off(const struct heft_torch_legacy *l, size_t i, uint64_t at,
                     struct heft_error *err)
 {

@@ -1,13 +1,13 @@
-/* torch_legacy_salvage.c: what is whole of a legacy stream that is cut off or damaged.
+/* torch_legacy_salvage.c: recovers the intact part of a legacy stream that is truncated or damaged.
  *
- *     … │ object │ keys │ count, bytes │ count, bytes │ count, byt  the file ends
- *       │        │      └ of keys[0]     └ of keys[1]   └ lost, as all behind it
- *       │        └ damaged: sorted as texts, and the last storage ends where the file does
- *       └ breaks off: names, but no places: all is lost
+ *     … │ object │ keys │ count, bytes │ count, bytes │ count, byt  end of the file
+ *       │        │      └ of keys[0]     └ of keys[1]   └ lost, like all after it
+ *       │        └ damaged: sorted as text, the last storage ends at the end of the file
+ *       └ truncated: names, but no positions: everything is lost
  *
- * There are no checksums. All that vouches for a place is the count in front of a storage, which must
- * be the one that the object's pickle says; each storage is judged by its own, so one that is damaged
- * loses no other. Nothing vouches for the bytes behind it. */
+ * There are no checksums. A position is confirmed only by the count before the storage, which must equal
+ * the one in the object's pickle. Each storage is judged by its own count, so a damaged one does not
+ * affect others. The bytes after the count cannot be checked. */
 #include "format/torch/pickle/torch_legacy.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool lose_storage(const struct heft_torch_legacy *l, struct heft_torch_st
     return s->lost != NULL;
 }
 
-/* All that have no place are lost by one reason: there may be many of them. */
+/* One reason for all storages without a position: there may be many. */
 static bool lose_placeless(const struct heft_torch_legacy *l, const struct heft_error *found,
                            struct heft_error *err)
 {
@@ -44,12 +44,12 @@ static bool lose_placeless(const struct heft_torch_legacy *l, const struct heft_
     for (size_t i = 0; i < t->n_storages; i++) {
         if (l->roots[i] == HEFT_NONE && !t->storages[i].used)
             t->storages[i].lost = reason;
-        t->storages[i].used = false; /* by a row: not yet */
+        t->storages[i].used = false; /* not yet marked as used by a row */
     }
     return reason != NULL;
 }
 
-/* Views are lost with what they are views on. */
+/* Views are lost together with their storages. */
 static void lose_views(const struct heft_torch_legacy *l)
 {
     struct heft_torch_storage *storages = l->t->storages;
@@ -99,7 +99,7 @@ static int compare_keys(const void *a, const void *b)
     return heft_str_cmp(((const struct keyed *)a)->key, ((const struct keyed *)b)->key);
 }
 
-/* All storages by their keys, as torch writes them. */
+/* All storages sorted by key, the order in which torch writes them. */
 static bool sort_order(struct heft_torch_legacy *l, struct heft_error *err)
 {
     const struct heft_torch *t = l->t;
@@ -130,7 +130,7 @@ static bool is_key(const struct heft_pickle *keys, uint32_t node, struct heft_st
            heft_str_eq(heft_pickle_text(keys, node), key);
 }
 
-/* Whether a list that can be read differs from the order in one key only. */
+/* True if a readable list differs from that order in one key only. */
 static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_pickle *keys)
 {
     struct heft_pickle_iter iter = heft_pickle_items(keys, keys->root);
@@ -145,7 +145,7 @@ static bool almost_agrees(const struct heft_torch_legacy *l, const struct heft_p
     return n == l->n_order && differ <= 1;
 }
 
-/* Whether storages in that order, the last of which ends where the file does, have their counts. */
+/* True if storages in that order, the last one ending at the end of the file, have matching counts. */
 static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint64_t *begin,
                          bool *yes, struct heft_error *err)
 {
@@ -170,7 +170,7 @@ static bool fits_the_end(const struct heft_torch_legacy *l, uint64_t least, uint
     return true;
 }
 
-/* Where the list is the only thing that is wrong: torch's own order, from the file's end. */
+/* If only the list is damaged: uses torch's order, counted back from the end of the file. */
 static bool try_sorted(struct heft_torch_legacy *l, const struct heft_pickle *keys, uint64_t *at,
                        const struct heft_error *found, struct heft_error *err)
 {
@@ -196,7 +196,7 @@ static bool try_sorted(struct heft_torch_legacy *l, const struct heft_pickle *ke
                              found, err);
 }
 
-/* A list that breaks off at the file's end: at least all of the storages are missing. */
+/* A list truncated at the end of the file: all storages are missing. */
 static void expect_all(const struct heft_torch_legacy *l)
 {
     uint64_t total = l->in->bytes.size;
@@ -208,7 +208,7 @@ static void expect_all(const struct heft_torch_legacy *l)
     heft_model_expect(l->in->model, l->in->source, total, true);
 }
 
-/* What no order places is lost, by what was wrong with the list. */
+/* Marks storages without a position as lost, for the fault of the list. */
 static bool lose_unordered(const struct heft_torch_legacy *l, const struct heft_error *found,
                            struct heft_error *err)
 {
@@ -220,8 +220,7 @@ static bool lose_unordered(const struct heft_torch_legacy *l, const struct heft_
     return lose_placeless(l, &why, err);
 }
 
-/* A key that the object's pickle lost is unknown, and so is how long its storage is: those in front of
- * it have their places. Else the list itself is damaged. */
+/* Handles a key that the object's pickle lost: the size of its storage is unknown, but those before it have positions. For other keys, the list itself is damaged. */
 bool heft_torch_legacy_mend_order(struct heft_torch_legacy *l, uint64_t *at,
                                   const struct heft_error *found, struct heft_error *err)
 {
@@ -250,7 +249,7 @@ bool heft_torch_legacy_mend_order(struct heft_torch_legacy *l, uint64_t *at,
 
 /* ---- storages ---------------------------------------------------------------------------- */
 
-/* A file that was filled up with zeros: nothing says where in front of them it was cut off. */
+/* A file filled up with zeros: the position of the cut is unknown. */
 static bool doubt_before(const struct heft_torch_legacy *l, size_t i, uint64_t at,
                          struct heft_error *err)
 {
@@ -300,7 +299,7 @@ static bool lose_cut(const struct heft_torch_legacy *l, struct heft_torch_storag
     return lose_storage(l, s, &found, err);
 }
 
-/* *at goes on behind the storage, at most to 2^64-1. */
+/* `at` moves past the storage, at most to 2^64-1. */
 static bool salvage_one(const struct heft_torch_legacy *l, size_t i, uint64_t *at,
                         struct heft_error *err)
 {

@@ -1,5 +1,4 @@
-/* torch_module.c: modules that were pickled whole (torch.save(model)): objects of whatever class
- * whose attributes are those of torch.nn.Module.
+/* torch_module.c: modules that were pickled whole (torch.save(model)): objects of any class with the attributes of torch.nn.Module.
  *
  *     Net  BUILD {"training": True, "scale": T2,
  *                 "_parameters": {"w": T0, "b": None}, "_buffers": {"mean": T1, "cache": T3},
@@ -8,9 +7,9 @@
  *         rows    w, mean, fc.weight, fc.bias                    as state_dict names them
  *         values  {"training": True, "scale": tensor, "cache": tensor, "fc": {…}}
  *
- * What else a module holds stays visible, but a tensor in it is no row: many are rows already (the
- * flat weights of an LSTM), and the rest is in no state dict. Bookkeeping that is empty, which is
- * most of a module's attributes (hooks), is left out. */
+ * The other attributes of a module remain visible as values, but tensors among them are not rows: many
+ * are rows already (the flat weights of an LSTM), and the others are in no state dict. Empty bookkeeping
+ * (hooks), which is most of a module's attributes, is left out. */
 #include "format/torch/pickle/torch_walk.h"
 
 static bool is_mapping(const struct heft_torch *t, uint32_t node)
@@ -22,9 +21,9 @@ static bool is_mapping(const struct heft_torch *t, uint32_t node)
 
 /* ---- recognising ------------------------------------------------------------------------- */
 
-/* What makes an object a module. The last of a repeated key counts. */
+/* Attributes that make an object a module. The last of a repeated key counts. */
 struct module {
-    uint32_t parameters, buffers, modules, passing; /* passing: names of buffers not saved */
+    uint32_t parameters, buffers, modules, passing; /* buffers that are not saved */
 };
 
 static uint32_t *place_of(struct module *m, struct heft_str key)
@@ -71,7 +70,7 @@ static bool is_empty(const struct heft_torch *t, uint32_t node)
     case HEFT_PICKLE_TUPLE:
     case HEFT_PICKLE_SET:
         return n->count == 0;
-    case HEFT_PICKLE_CALL: /* OrderedDict(), set([]) */
+    case HEFT_PICKLE_CALL: /* True for OrderedDict() and set([]). */
         return (heft_torch_callee(t, node) == HEFT_TORCH_MAPPING ||
                 heft_torch_callee(t, node) == HEFT_TORCH_SET) &&
                n->count == 0 && n->state == HEFT_PICKLE_NIL &&
@@ -89,8 +88,7 @@ static bool is_packed(const struct heft_torch *t, uint32_t node)
            heft_torch_callee(t, node) == HEFT_TORCH_SCRIPT_OBJECT;
 }
 
-/* The attributes that stay are outside of the state dict, but for the packed weights of quantized
- * layers: those put them into it by code of their own, under this name. */
+/* Marks the remaining attributes as outside the state dict, except packed weights of quantized layers, which the layer's own code adds to the state dict under this name. */
 static void keep_attributes(struct heft_torch_walk *w, size_t first)
 {
     const struct heft_torch *t = w->t;
@@ -113,7 +111,7 @@ static void keep_attributes(struct heft_torch_walk *w, size_t first)
 
 /* ---- parameters, buffers, modules -------------------------------------------------------- */
 
-/* A mapping's items; those that are None stand for nothing. */
+/* The items of a mapping, except those that are None. */
 static bool add_present(struct heft_torch_walk *w, uint32_t mapping)
 {
     size_t kept = w->n_entries;
@@ -127,7 +125,7 @@ static bool add_present(struct heft_torch_walk *w, uint32_t mapping)
     return true;
 }
 
-/* The items of a set: {…}, or set([…]) as protocols below 4 write it. */
+/* The items of a set: {…}, or set([…]) in protocols below 4. */
 static uint32_t items_of_set(const struct heft_torch *t, uint32_t node)
 {
     if (heft_torch_is(t, node, HEFT_PICKLE_CALL) && heft_torch_callee(t, node) == HEFT_TORCH_SET)
@@ -151,7 +149,7 @@ static bool read_names(struct heft_torch_walk *w, uint32_t set, struct heft_strm
     return true;
 }
 
-/* Buffers that are not saved are outside. */
+/* Marks non-persistent buffers as outside the state dict. */
 static bool set_apart(struct heft_torch_walk *w, size_t first, uint32_t set)
 {
     struct heft_strmap names = {0};
@@ -188,7 +186,7 @@ bool heft_torch_open_module(struct heft_torch_walk *w, size_t first)
 
 /* ---- tensors that are no rows ------------------------------------------------------------ */
 
-/* "tensor F32 [2, 3]": what is known of it without a row. */
+/* Formats a tensor without a row: "tensor F32 [2, 3]". */
 bool heft_torch_add_outsider(struct heft_torch_walk *w, uint32_t node, const struct heft_row *row,
                              struct heft_value *value)
 {
@@ -227,7 +225,7 @@ bool heft_torch_settle_outsiders(struct heft_torch_walk *w, size_t begin)
     uint64_t left = 0;
     bool ok = true;
 
-    for (size_t i = w->n_outsiders ? w->n_row_cuts : 0; ok && i-- > 0;) /* the first row stays */
+    for (size_t i = w->n_outsiders ? w->n_row_cuts : 0; ok && i-- > 0;) /* the first row is kept */
         ok = heft_u32map_set(&rows, w->row_nodes[i], (uint32_t)i, w->err);
     for (size_t i = 0; ok && i < w->n_outsiders; i++) {
         struct heft_value *value = w->outsiders[i].value;

@@ -1,18 +1,17 @@
-/* torch_names.c: rows of the walk, and their names: the keys of the path, joined by dots.
+/* torch_names.c: rows of the walk and their names: the keys of the path, joined by dots.
  *
  *     {"model": {"a.b": T}}   →   model.a.b
  *
- * Two paths can give one name ("a.b" → c, a → "b.c"), which is an error that shows both. */
+ * Two paths can give one name ("a.b" → c, a → "b.c"): that is an error that shows both paths. */
 #include "format/torch/pickle/torch_walk.h"
 
-/* The key of the entry that a frame is at. */
+/* The key of the entry that a frame is visiting. */
 static uint32_t key_of_frame(const struct heft_torch_walk *w, size_t frame)
 {
     return w->entries[w->frames[frame].next - 1].key;
 }
 
-/* Remembers how a row's path is cut into segments, to show it should another give the same name,
- * and the node it was made from. */
+/* Records the segments of a row's path, to be shown if another path gives the same name, and the node the row was made from. */
 static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
 {
     if (!heft_grow(&w->row_cuts, &w->cap_row_cuts, w->n_row_cuts, 1, sizeof *w->row_cuts, w->err))
@@ -31,7 +30,8 @@ static bool keep_cuts(struct heft_torch_walk *w, uint32_t node)
         if (!heft_grow(&w->cut_keys, &w->cap_cut_keys, w->n_cuts, 1, sizeof *w->cut_keys, w->err))
             return false;
         w->cut_keys[w->n_cuts] = key_of_frame(w, i - 1);
-        w->cuts[w->n_cuts++] = (uint32_t)w->frames[i].path; /* names are bounded far below 4 GiB */
+        w->cuts[w->n_cuts++] =
+            (uint32_t)w->frames[i].path; /* fits: names are limited far below 4 GiB */
     }
     w->is_deep |= w->n_frames > 1;
     return true;
@@ -56,7 +56,7 @@ static struct heft_str row_name(const struct heft_torch_walk *w, size_t row)
     return w->t->model->rows[row].name;
 }
 
-/* "0 (a str)": what is no text is told apart from a text that looks like it. */
+/* Formats a key as "0 (a str)", to distinguish a text from another key that looks like it. */
 static void put_segment(const struct heft_torch_walk *w, struct heft_str text, uint32_t key,
                         bool with_kind, struct heft_buf *out)
 {
@@ -67,7 +67,7 @@ static void put_segment(const struct heft_torch_walk *w, struct heft_str text, u
         heft_buf_text(out, " (an index)");
 }
 
-/* "model / layer.weight": the segments of a row's path. */
+/* Formats the segments of a row's path: "model / layer.weight". */
 static void put_path(const struct heft_torch_walk *w, size_t row, size_t begin, bool with_kind,
                      struct heft_buf *out)
 {
@@ -110,7 +110,7 @@ static bool same_name(struct heft_torch_walk *w, size_t row, size_t other, size_
     return false;
 }
 
-/* Two paths can only meet in one name where a key has a dot or is no text. */
+/* Names can only collide if a key contains a dot or is not a text. */
 bool heft_torch_check_names(struct heft_torch_walk *w, size_t begin)
 {
     struct heft_strmap names = {0};

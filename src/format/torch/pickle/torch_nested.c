@@ -1,20 +1,19 @@
-/* torch_nested.c: storages within a pickle. pickle.dump of a tensor writes each storage as a
- * complete legacy stream, in bytes:
+/* torch_nested.c: storages within a pickle. pickle.dump writes each storage of a tensor as a complete legacy stream, as bytes:
  *
  *     REDUCE torch.storage _load_from_bytes ( bytes )     80 02 8a 0a 6c … 2e  80 02 4d e9 03 2e  …
  *
- * and gives the call where other files have a persistent id. Bytes that stand verbatim in a file
- * are read in place; protocol 2 wraps them into text, so those are decoded into memory. A stream is
- * read once, however often the pickle refers to its bytes. It may hold such bytes itself, twice at
- * most; it is smaller than the pickle around it. */
+ * This call takes the place of a persistent id. Bytes that are stored verbatim are read in place;
+ * protocol 2 wraps them into text, so those are decoded into memory. A stream is read once, however often
+ * the pickle refers to its bytes. Streams nest twice at most, and a nested one is smaller than the pickle
+ * around it. */
 #include "format/torch/pickle/torch_parts.h"
 
-/* Of limits.tensors: each takes the memory of the pickle around it, too. */
-#define SHARE 8 /* of limits.tensors: a stream within a pickle takes about as much as 8 of them */
+/* Limit on nested streams, as a share of limits.tensors: each also uses memory of the pickle around it. */
+#define SHARE 8 /* a nested stream takes about as much memory as 8 tensors */
 
 /* ---- where its bytes are ----------------------------------------------------------------- */
 
-/* In the file where they stand there as they are, unless an array has taken them already. */
+/* The source range of the bytes if they are stored verbatim, unless an array already uses them. */
 static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw,
                         struct heft_torch_stream *in, struct heft_error *err)
 {
@@ -45,7 +44,7 @@ static bool open_stream(struct heft_torch *t, const struct heft_torch_bytes *raw
 
 /* ---- what it is -------------------------------------------------------------------------- */
 
-/* The storage that the inner pickle is, if it is one: as an id, or as another stream. */
+/* The storage that the inner pickle denotes, if it is one: by an id, or as another nested stream. */
 static bool storage_at_root(struct heft_torch *inner, heft_torch_tensor_fn *tensor,
                             uint32_t *storage, struct heft_error *err)
 {
@@ -64,7 +63,7 @@ static bool storage_at_root(struct heft_torch *inner, heft_torch_tensor_fn *tens
     return true;
 }
 
-/* The inner pickle goes; what is kept of its storage is the storage. */
+/* Releases the inner pickle; only its storage is kept. */
 static bool keep_storage(struct heft_torch *t, struct heft_torch_storage s,
                          struct heft_torch_nested *out, struct heft_error *err)
 {
@@ -76,7 +75,7 @@ static bool keep_storage(struct heft_torch *t, struct heft_torch_storage s,
     return true;
 }
 
-/* What is no storage by itself: a tensor, or nothing that can be read. */
+/* Handles a stream that is not a bare storage: a tensor, or nothing readable. */
 static bool keep_made(struct heft_torch *t, struct heft_torch_made *made,
                       struct heft_torch_nested *out, struct heft_error *err)
 {

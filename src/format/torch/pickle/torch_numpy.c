@@ -1,4 +1,4 @@
-/* torch_numpy.c: numpy arrays in a torch pickle become rows, numpy scalars values.
+/* torch_numpy.c: NumPy arrays in a torch pickle become rows, NumPy scalars values.
  *
  *     dtype    REDUCE numpy dtype ("f4", False, True)   BUILD (3, "<", None, None, None, -1, -1, 0)
  *     array    REDUCE numpy.core.multiarray _reconstruct (ndarray, (0,), b"b")
@@ -6,18 +6,18 @@
  *              REDUCE numpy.core.numeric _frombuffer (raw, dtype, shape, "C" or "F")  protocol 5
  *     scalar   REDUCE numpy.core.multiarray scalar (dtype, raw)
  *
- * Raw bytes that stand verbatim in a stored data.pkl are a storage right there in the file;
+ * Raw bytes stored verbatim in an uncompressed data.pkl are used as a storage at their file offset;
  * protocol 2 wraps bytes above 0x7F into text, so those are decoded into memory. Arrays of objects,
- * texts, dates and records are no tensors: they stay opaque values. */
+ * texts, dates and records are not tensors: they stay opaque values. */
 #include "format/torch/pickle/torch_parts.h"
 #include "wire/npy.h"
 
 #include <math.h>
 
-#define MAX_RANK 64 /* as torch; numpy itself has 32 or 64 */
+#define MAX_RANK 64 /* torch's limit; NumPy's is 32 or 64 */
 
 struct type {
-    uint8_t dtype; /* HEFT_DTYPE_COUNT: none of ours */
+    uint8_t dtype; /* HEFT_DTYPE_COUNT if heft has no such dtype */
     bool is_big;
 };
 
@@ -63,7 +63,7 @@ static bool is_true(const struct heft_torch *t, uint32_t node)
            heft_torch_node(t, node)->u.integer != 0;
 }
 
-/* Finds the pieces. False where this is no array of numbers. */
+/* Extracts the parts of an array. False if it is not an array of numbers. */
 static bool read_array(const struct heft_torch *t, uint32_t node, struct array *out)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
@@ -81,7 +81,7 @@ static bool read_array(const struct heft_torch *t, uint32_t node, struct array *
     } else {
         if (!heft_torch_is(t, state, HEFT_PICKLE_TUPLE) || heft_torch_count(t, state) < 4)
             return false;
-        first = heft_torch_count(t, state) - 4; /* the oldest have no version in front */
+        first = heft_torch_count(t, state) - 4; /* the oldest releases have no version first */
         out->shape = heft_torch_item(t, state, first);
         out->type = read_type(t, heft_torch_item(t, state, first + 1));
         out->is_fortran = is_true(t, heft_torch_item(t, state, first + 2));
@@ -122,7 +122,8 @@ static bool set_shape(struct heft_torch *t, const struct array *a, const uint64_
     for (unsigned i = 0; i < rank; i++) {
         kept[i] = shape[i];
         kept[rank + i] = step;
-        step *= shape[i] ? shape[i] : 1; /* below the raw bytes, or the array is empty */
+        step *=
+            shape[i] ? shape[i] : 1; /* no overflow: within the raw bytes, or the array is empty */
     }
     row->rank = (uint8_t)rank;
     row->shape = kept;
@@ -130,7 +131,7 @@ static bool set_shape(struct heft_torch *t, const struct array *a, const uint64_
     return true;
 }
 
-/* In the file where the bytes stand there as they are, else in memory. */
+/* Adds the raw bytes as a storage: a range of the file if they are verbatim, else memory. */
 static bool place_bytes(struct heft_torch *t, const struct heft_torch_bytes *raw,
                         struct heft_storage *out, struct heft_error *err)
 {
@@ -204,7 +205,7 @@ bool heft_torch_array(struct heft_torch *t, uint32_t node, struct heft_torch_mad
 
 /* ---- scalars ----------------------------------------------------------------------------- */
 
-/* 2^n, for n from -24 to 15. */
+/* Computes 2^n for n from -24 to 15. */
 static double power_of_two(int n)
 {
     const uint64_t bits = (uint64_t)(n + 1023) << 52;

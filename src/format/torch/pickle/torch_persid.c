@@ -3,8 +3,7 @@
  *     BINPERSID ("storage", torch FloatStorage, "0", "cpu", 6 [, view])
  *                            class, its dtype   key   location  elements (bytes if untyped)
  *
- * Where the bytes of storage "0" are is for the container to say. What it says of one key once, it
- * must say again. */
+ * The container locates the bytes of storage "0". All ids with the same key must agree. */
 #include "format/torch/pickle/torch_parts.h"
 
 uint32_t heft_torch_element_bytes(const struct heft_torch_global *type)

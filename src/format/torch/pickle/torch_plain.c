@@ -1,8 +1,7 @@
-/* torch_plain.c: whether the object of a pickle is no more than a flat dictionary of plain tensors. Such
- * a file can be written again from its rows; for any other, its tree has to be kept. */
+/* torch_plain.c: tells whether the object of a pickle is a flat dictionary of plain tensors. Such a file can be written again from its rows; otherwise its tree must be kept. */
 #include "format/torch/pickle/torch_parts.h"
 
-/* Numbers and texts: what bookkeeping is made of. */
+/* True for the numbers and texts of bookkeeping. */
 static bool is_word_or_number(const struct heft_value *value)
 {
     return value->kind <= HEFT_VALUE_STRING && value->kind != HEFT_VALUE_BIGINT;
@@ -42,7 +41,7 @@ static bool is_on_cpu(const struct heft_torch *t, uint32_t id)
            heft_torch_is_word(t, heft_torch_item(t, args, 3), HEFT_STR("cpu"));
 }
 
-/* A tensor that the writer of state dicts writes as it was: no gradient, no hooks, no flags. */
+/* True for a tensor that the writer of state dicts reproduces: no gradient, no hooks, no flags. */
 static bool is_plain_tensor(const struct heft_torch *t, uint32_t node)
 {
     const struct heft_pickle_node *n = heft_torch_node(t, node);
@@ -63,7 +62,7 @@ static bool is_plain_tensor(const struct heft_torch *t, uint32_t node)
            is_on_cpu(t, heft_torch_item(t, args, 0));
 }
 
-/* {"_metadata": …}, which modules leave on their state dicts, and nothing else. */
+/* True if the attributes are only {"_metadata": …}, which modules set on their state dicts. */
 static bool is_plain_state(const struct heft_torch *t, uint32_t root)
 {
     const uint32_t state = heft_torch_node(t, root)->state;

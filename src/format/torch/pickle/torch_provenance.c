@@ -1,13 +1,13 @@
-/* torch_provenance.c: remembers which opcodes made a row, where somebody asked (core/provenance.h).
+/* torch_provenance.c: records which opcodes made each row, on request (core/provenance.h).
  *
- *     X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
- *     key_at                            └─ the provenance's storage ─┘     made_at */
+ *    X "tok.weight"  c torch._utils … ( ( X "storage" … t Q K 0 … t R
+ *    key_at                            └─ the provenance's storage ─┘     made_at */
 #include "core/provenance.h"
 #include "format/torch/pickle/torch_parts.h"
 
-#define LOCATION 64 /* bytes kept of "cuda:0" */
+#define LOCATION 64 /* bytes kept of a location such as "cuda:0" */
 
-/* A copy in the model; texts are shared by many ids, so each is bounded. */
+/* A copy in the model, cut to a limit: many ids may share the text. */
 static bool keep_text(struct heft_torch *t, struct heft_str text, struct heft_str *out,
                       struct heft_error *err)
 {
@@ -22,8 +22,7 @@ static bool is_key(const struct heft_torch *t, uint32_t node, struct heft_str ke
            heft_str_eq(heft_pickle_text(&t->pickle, node), key);
 }
 
-/* What the id of a row's storage is in this pickle: a tuple that has its key, or the key of a view
- * on it; or the key alone. NIL: it has none, it came out of another pickle. */
+/* The id of a row's storage in this pickle: a tuple with its key or the key of a view of it, or the key alone. NIL if it comes from another pickle. */
 static uint32_t id_of(const struct heft_torch *t, const struct heft_torch_made *made)
 {
     const struct heft_torch_storage *s;
@@ -49,7 +48,7 @@ static struct heft_str text_of(const struct heft_torch *t, uint32_t node, struct
                : otherwise;
 }
 
-/* The five fields, those of the id where it is a tuple. */
+/* Fills the five fields, from the id's tuple if it is one. */
 static bool fill_storage(struct heft_torch *t, const struct heft_torch_storage *from, uint32_t args,
                          struct heft_provenance_storage *out, struct heft_error *err)
 {
@@ -68,7 +67,7 @@ static bool fill_storage(struct heft_torch *t, const struct heft_torch_storage *
            keep_text(t, location, &out->location, err);
 }
 
-/* The provenance's number of a storage: the first row that looks into it enters it. */
+/* Number of a storage in the provenance; the first row that uses it adds it. */
 static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made, uint32_t *number,
                        struct heft_error *err)
 {
@@ -88,7 +87,7 @@ static bool storage_of(struct heft_torch *t, const struct heft_torch_made *made,
         s->storage = made->row.storage;
         if (!fill_storage(t, from, args, s, err))
             return false;
-        from->provenance = (uint32_t)++provenance->n_storages; /* fewer than nodes */
+        from->provenance = (uint32_t)++provenance->n_storages; /* fits: fewer than nodes */
     }
     *number = from->provenance - 1;
     return true;
@@ -99,7 +98,8 @@ bool heft_torch_keep_provenance(struct heft_torch *t, uint32_t key, uint32_t nod
 {
     struct heft_provenance *provenance = t->model->provenance;
     struct heft_provenance_row row = {.pickle_at = t->pickle_at,
-                                      .row = (uint32_t)t->model->n_rows - 1, /* at most 2^32 */
+                                      .row =
+                                          (uint32_t)t->model->n_rows - 1, /* fits: at most 2^32 */
                                       .storage = HEFT_NONE,
                                       .key_at = HEFT_NONE,
                                       .made_at = heft_torch_node(t, node)->at};

@@ -2,18 +2,17 @@
  *
  *     REDUCE torch._utils _rebuild_tensor_v2 (storage, offset, size, stride, requires_grad, hooks
  *                                             [, {"conj": True, "neg": True}])
- *         → row: dtype of the class, offset and strides in elements
+ *         → row: dtype of the storage class, offset and strides in elements
  *
- * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are taken off first
- * (torch_wrappers.c). What another function built is a tensor that cannot be read, never one that is
- * left out. */
+ * Wrappers (Parameter, _rebuild_parameter, _rebuild_from_type_v2) are removed first (torch_wrappers.c).
+ * A tensor built by another function is reported as unreadable, never omitted. */
 #include "format/torch/pickle/torch_parts.h"
 
-#define MAX_RANK 64 /* torch's own */
+#define MAX_RANK 64 /* torch's limit */
 
 /* ---- geometry ---------------------------------------------------------------------------- */
 
-/* What a rebuild function was given. */
+/* Arguments of a rebuild function. */
 struct view {
     uint32_t call; /* for errors */
     uint32_t storage, offset, size, stride, dtype, metadata;
@@ -24,7 +23,7 @@ struct dims {
     unsigned rank;
     uint64_t size[MAX_RANK], stride[MAX_RANK];
     bool is_empty;
-    uint64_t last; /* element that lies farthest from the first */
+    uint64_t last; /* the element farthest from the first */
 };
 
 /* torch.Size((2, 3)) → (2, 3) */
@@ -52,7 +51,7 @@ static bool read_numbers(const struct heft_torch *t, const struct view *v, uint3
     return true;
 }
 
-/* Strides of dimensions of one element say nothing: real files have any number there. */
+/* Finds the last element. Strides of dimensions with one element are meaningless: real files have arbitrary numbers there. */
 static bool measure_dims(struct dims *d)
 {
     uint64_t count = 1, step;
@@ -96,8 +95,7 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
            heft_fail(err, HEFT_MALFORMED, at, "a shape whose elements overflow 64 bits");
 }
 
-/* Whether the strides are those that torch gives a new tensor of this shape. Else they are kept,
- * also where they mean the same (of dimensions of extent 1, of tensors without elements). */
+/* True if the strides are those of a new tensor of this shape. Other strides are kept, even if they mean the same (dimensions of extent 1, empty tensors). */
 static bool is_ordinary(const struct dims *d)
 {
     uint64_t step = 1;
@@ -122,7 +120,7 @@ static bool keep_dims(struct heft_torch *t, const struct dims *d, struct heft_ro
     memcpy(kept, d->size, n);
     if (strided)
         memcpy(kept + d->rank, d->stride, n);
-    row->rank = (uint8_t)d->rank; /* at most MAX_RANK */
+    row->rank = (uint8_t)d->rank; /* fits: at most MAX_RANK */
     row->shape = kept;
     row->stride = strided ? kept + d->rank : NULL;
     return true;
@@ -141,7 +139,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
         return heft_fail(err, HEFT_MALFORMED, at,
                          "a storage offset that is no integer from 0 to 2^63-1");
     offset = (uint64_t)heft_torch_node(t, v->offset)->u.integer;
-    if (d->is_empty) { /* anywhere: torch does not look */
+    if (d->is_empty) { /* an empty tensor may be anywhere: torch does not check */
         row->offset = s->begin + (offset <= s->bytes / each ? offset * each : 0);
         return true;
     }
@@ -151,7 +149,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
                          " further, storage %.*s has %" PRIu64 " elements",
                          offset, d->last, (int)heft_min_u64(s->key.n, 100), s->key.p,
                          s->bytes / each);
-    row->offset = s->begin + offset * each; /* below s->bytes */
+    row->offset = s->begin + offset * each; /* no overflow: below s->bytes */
     return true;
 }
 
@@ -186,7 +184,7 @@ static bool read_metadata(const struct heft_torch *t, const struct view *v, stru
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* "built by module.name": the tensor is known to be there, its bytes are not ours to read. */
+/* The reason "built by module.name" for a tensor that is known to exist but cannot be read. */
 static bool make_unread(struct heft_torch *t, uint32_t node, const char *how,
                         struct heft_torch_made *out, struct heft_error *err)
 {
@@ -206,7 +204,7 @@ static bool no_data(const char *lost, struct heft_torch_made *out)
     return true;
 }
 
-/* The integers that a quantized storage holds; those of less than a byte have no dtype of ours. */
+/* The dtype of the integers in a quantized storage; sub-byte ones have no dtype in heft. */
 static uint8_t integers_of(const struct heft_torch_global *type)
 {
     return strcmp(type->name, "QInt8Storage") == 0    ? HEFT_I8
@@ -215,13 +213,13 @@ static uint8_t integers_of(const struct heft_torch_global *type)
                                                       : HEFT_DTYPE_COUNT;
 }
 
-/* torch's one dtype of which a byte holds two. It counts bytes. */
+/* F4, torch's only dtype with two elements per byte; torch counts bytes. */
 static bool is_float4(const struct heft_torch_global *type)
 {
     return strcmp(type->name, "float4_e2m1fn_x2") == 0;
 }
 
-/* The dtype of a row; *out becomes UNREAD where it is one of torch's that heft does not have. */
+/* Sets the dtype of a row; *out becomes UNREAD if heft lacks this dtype of torch. */
 static bool choose_dtype(struct heft_torch *t, const struct view *v,
                          const struct heft_torch_storage *s, struct heft_torch_made *out,
                          struct heft_error *err)
@@ -251,15 +249,14 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
 static void set_storage(struct heft_torch *t, struct heft_torch_storage *s,
                         struct heft_torch_made *out)
 {
-    out->from = (uint32_t)(s - t->storages) + 1; /* fewer than nodes */
+    out->from = (uint32_t)(s - t->storages) + 1; /* fits: fewer than nodes */
     out->row.storage = s->storage;
     s->used = true;
     if (t->is_big && heft_dtype_info((enum heft_dtype)out->row.dtype)->word > 1)
         out->row.flags |= HEFT_ROW_SWAP;
 }
 
-/* Bytes of two become elements, as safetensors counts them. In another order than row-major, the
- * pairs would lie across the last dimension. */
+/* Converts the count from bytes to elements, as safetensors counts F4. Refused if the order is not row-major: the pairs would not lie along the last dimension. */
 static void unpack_pairs(struct dims *d, struct heft_torch_made *out)
 {
     uint64_t step = 1;
@@ -311,7 +308,7 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
     if (s->lost)
         return no_data(s->lost, out);
     v.is_quantized = s->type->kind == HEFT_TORCH_STORAGE &&
-                     s->type->dtype == HEFT_DTYPE_COUNT; /* others all have a dtype */
+                     s->type->dtype == HEFT_DTYPE_COUNT; /* all others have a dtype */
     d.rank = 1;
     d.size[0] = (uint64_t)s->elements;
     d.stride[0] = 1;
@@ -327,9 +324,9 @@ static bool bare_storage(struct heft_torch *t, uint32_t node, struct heft_torch_
 
 /* ---- rebuild functions ------------------------------------------------------------------- */
 
-/* Where each function has what: how many arguments, and where dtype and metadata stand. */
+/* For each function: number of arguments, and positions of dtype and metadata. */
 static const struct signature {
-    uint8_t kind, least, most, dtype, metadata; /* 0: has none */
+    uint8_t kind, least, most, dtype, metadata; /* 0 if it has none */
 } signatures[] = {
     {HEFT_TORCH_REBUILD, 4, 4, 0, 0},
     {HEFT_TORCH_REBUILD_V2, 6, 7, 0, 6},
@@ -342,7 +339,7 @@ static uint32_t optional_item(const uint32_t *items, uint32_t count, uint8_t ind
     return index && index < count ? items[index] : HEFT_PICKLE_NIL;
 }
 
-/* A storage that stands as bytes in the pickle: those of pickle.dump do. */
+/* A storage stored as bytes in the pickle, as pickle.dump writes it. */
 static bool from_nested(struct heft_torch *t, const struct view *v, struct heft_torch_made *out,
                         struct heft_error *err)
 {
@@ -368,7 +365,7 @@ static bool from_view(struct heft_torch *t, const struct heft_torch_call *call,
     return heft_torch_bad_arguments(t, call->node, call->callee, err);
 }
 
-/* BUILD with (storage, offset, size, stride): Tensor.set_, as the first releases wrote it. */
+/* BUILD with (storage, offset, size, stride): Tensor.set_, as in the first releases. */
 static bool from_state(struct heft_torch *t, const struct heft_torch_call *call,
                        struct heft_torch_made *out, struct heft_error *err)
 {
@@ -416,8 +413,7 @@ static const struct signature *signature_of(enum heft_torch_kind kind)
     return NULL;
 }
 
-/* An array of numpy that a function casts to a dtype: BF16 travels as F32. The row has what is
- * stored, the declared dtype stands beside it. */
+/* A NumPy array that the function casts to a dtype: BF16 is stored as F32. The row has the stored dtype; the declared one is kept beside it. */
 static bool is_recast(const struct heft_torch *t, uint32_t dtype, const struct heft_torch_made *out)
 {
     const struct heft_torch_global *known = heft_torch_global_of(t, dtype);
@@ -426,7 +422,7 @@ static bool is_recast(const struct heft_torch *t, uint32_t dtype, const struct h
            known->dtype != out->row.dtype;
 }
 
-/* What is neither a row nor an array: tensors of several parts, or of none. */
+/* Everything that is neither a row nor an array: tensors of several parts, or without any. */
 static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *call, bool wrapped,
                          struct heft_torch_made *out, struct heft_error *err)
 {
@@ -455,7 +451,7 @@ static bool other_tensor(struct heft_torch *t, const struct heft_torch_call *cal
     }
 }
 
-/* What stands as bytes in the pickle, by itself. */
+/* A tensor or storage that is stored as bytes in the pickle. */
 static bool nested_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                           struct heft_error *err)
 {
@@ -487,7 +483,7 @@ static bool innermost_tensor(struct heft_torch *t, const struct heft_torch_call 
     return other_tensor(t, call, wrapped, out, err);
 }
 
-/* A persistent id that is a tensor by itself, not a storage. */
+/* A persistent id that denotes a tensor, not a storage. */
 static bool is_tensor_id(const struct heft_torch *t, uint32_t node)
 {
     return heft_torch_is(t, node, HEFT_PICKLE_PERSID) && !heft_torch_is_storage(t, node);
@@ -542,7 +538,7 @@ static bool find_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_m
                      "items set on a tensor, which the pickle machine of torch refuses");
 }
 
-/* The same of a file that may be damaged: a tensor that is becomes one that cannot be read. */
+/* The same for a possibly damaged file: a tensor that cannot be interpreted becomes unreadable. */
 static bool salvage_tensor(struct heft_torch *t, uint32_t node, struct heft_torch_made *out,
                            struct heft_error *err)
 {
@@ -554,7 +550,7 @@ static bool salvage_tensor(struct heft_torch *t, uint32_t node, struct heft_torc
         *err = found;
         return false;
     }
-    *out = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD, /* with no parts to go on to */
+    *out = (struct heft_torch_made){.found = HEFT_TORCH_UNREAD, /* it has no parts to visit */
                                     .reason = heft_model_reason(t->model, &found, err)};
     return out->reason != NULL;
 }

@@ -1,21 +1,20 @@
-/* torch_stream.c: pickles and storages that stand one behind the other, with nothing around them to
- * say where each ends.
+/* torch_stream.c: pickles and storages one after the other, without lengths around them.
  *
- *     pickle … '.'   its end is found by running it; windows of the file are read as it needs them
+ *     pickle … '.'   its end is found by running it; windows of the file are read as needed
  *     int64 count    ┐ a storage
  *     count × size   ┘
  *
- * The bytes are a file's, a member's of a tar, or those that a pickle holds: verbatim in the file,
- * or decoded in memory, where they have no offsets. */
+ * The bytes are a file, a member of a tar, or bytes within a pickle: verbatim in the file, or decoded in
+ * memory, where they have no file offset. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include "base/endian.h"
 
-#define FIRST_OBJECT  ((uint64_t)64 << 10) /* of the pickle that makes the object */
-#define END_REACH     65557                /* before a file's end a zip's end record may be */
-#define SURE_PICKLE   64                   /* bytes of one that names no protocol */
+#define FIRST_OBJECT  ((uint64_t)64 << 10) /* of the object's pickle */
+#define END_REACH     65557 /* a zip's end record may precede the end of a file by this much */
+#define SURE_PICKLE   64    /* bytes of a pickle that states no protocol */
 #define SURE_OPCODES  8
-#define PEEK_OPCODES  100000 /* far above what a head of 4 KiB can hold */
+#define PEEK_OPCODES  100000 /* far more than a head of 4 KiB can hold */
 #define HIGHEST_PROTO 5
 
 struct heft_torch_stream heft_torch_file_stream(struct heft_model *model, uint32_t source)
@@ -68,7 +67,7 @@ static void set_out(const struct heft_torch_stream *in, uint64_t position, struc
     t->pickle_at = in->origin + position;
 }
 
-/* A text may be as long as the pickle: plain ones hold their tensors so. */
+/* A text may be as long as the pickle: a plain pickle can hold its tensors as text. */
 bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t position,
                               struct heft_torch *t, struct heft_error *err)
 {
@@ -80,7 +79,7 @@ bool heft_torch_stream_object(const struct heft_torch_stream *in, uint64_t posit
     return heft_torch_look_up(t, err);
 }
 
-/* What was read of it is read once more: the nodes of the run that failed go first. */
+/* The pickle is run again with more bytes: the nodes of the failed run are released first. */
 bool heft_torch_stream_broken(const struct heft_torch_stream *in, uint64_t position,
                               struct heft_torch *t, struct heft_error *err)
 {
@@ -110,12 +109,12 @@ const char *heft_torch_protocol(const struct heft_pickle *pickle)
                                         "pickle protocol 2",      "pickle protocol 3",
                                         "pickle protocol 4",      "pickle protocol 5"};
 
-    return names[pickle->protocol]; /* the machine refuses others */
+    return names[pickle->protocol]; /* the pickle machine refuses other protocols */
 }
 
 /* ---- judging a head ---------------------------------------------------------------------- */
 
-/* A pickle that names no protocol is judged with care: text files begin as pickles, too. */
+/* A pickle that states no protocol is judged strictly: text files can also begin like a pickle. */
 static enum heft_torch_peek judge_head(const struct heft_pickle *pickle, bool done, uint64_t size,
                                        const struct heft_error *why)
 {
@@ -148,7 +147,7 @@ enum heft_torch_peek heft_torch_peek(struct heft_bytes head, uint64_t size)
     bool done;
 
     if (head.n == 0 || !heft_pickle_opcode_name(head.p[0]) ||
-        heft_torch_is_zip(head)) /* 'P' is an opcode, too */
+        heft_torch_is_zip(head)) /* 'P' is also an opcode */
         return HEFT_TORCH_NO_PICKLE;
     done = heft_pickle_run(&pickle, head, 0, &limits, &mem, &why);
     found = judge_head(&pickle, done, size, &why);
@@ -191,7 +190,7 @@ bool heft_torch_stream_storage(const struct heft_torch_stream *in, uint64_t posi
 
 /* ---- the end ----------------------------------------------------------------------------- */
 
-/* Whether the last n bytes hold the end record of a zip. */
+/* True if the last n bytes contain the end record of a zip. */
 static bool ends_as_zip(const struct heft_source *bytes, uint64_t n, bool *yes,
                         struct heft_error *err)
 {

@@ -1,20 +1,21 @@
-/* torch_text.c: texts and bytes that nodes stand for, kept in the model.
+/* torch_text.c: the texts and bytes that nodes represent, kept in the model.
  *
- *     "text", b"bytes"                       as they are
- *     _codecs.encode("\xe9…", "latin1")      bytes: how protocol 2 writes them
+ *     "text", b"bytes"                       unchanged
+ *     _codecs.encode("\xe9…", "latin1")      bytes, as protocol 2 writes them
  *     bytearray(b"bytes")                    the bytes
  *
- * A text that a pickle shares is copied into the model once if it is long, and each time if it is
- * short: the number of values is bounded (limits.expansion), so the bytes are. */
+ * A shared text is copied into the model once if it is long, and for each use if it is short: the number
+ * of values is limited (limits.expansion), and so are the bytes. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include "base/text.h"
 
-#define SHORT_TEXT 32 /* bytes: copied each time, a table entry would not be smaller */
+#define SHORT_TEXT                                                                                 \
+    32 /* bytes: shorter texts are copied each time, because a table entry is no smaller */
 
 /* ---- texts ------------------------------------------------------------------------------- */
 
-/* Puts a text that is in model->mem under a node. */
+/* Records a text in model->mem for a node. */
 bool heft_torch_remember_text(struct heft_torch *t, struct heft_u32map *map, uint32_t node,
                               struct heft_str text, struct heft_error *err)
 {
@@ -25,7 +26,7 @@ bool heft_torch_remember_text(struct heft_torch *t, struct heft_u32map *map, uin
     return true;
 }
 
-/* Lone surrogates, lawful in a pickle, are no UTF-8: each becomes U+FFFD, also of three bytes. */
+/* Lone surrogates, valid in a pickle, are invalid UTF-8: each becomes U+FFFD, also three bytes long. */
 void heft_torch_mend(char *text, size_t n)
 {
     size_t at = heft_utf8_check((struct heft_bytes){(const uint8_t *)text, n});
@@ -64,7 +65,7 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
     struct heft_buf buf = {0};
     uint32_t found;
 
-    while (heft_torch_is(t, node, HEFT_PICKLE_CALL)) /* a callee is made before its call */
+    while (heft_torch_is(t, node, HEFT_PICKLE_CALL)) /* a callee is created before its call */
         node = heft_torch_node(t, node)->u.call.callee;
     if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
         return "an object";
@@ -73,7 +74,7 @@ const char *heft_torch_type_name(struct heft_torch *t, uint32_t node, struct hef
         return t->texts[found].p;
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
     name = heft_pickle_text(&t->pickle, node);
-    if (heft_str_is(module, "__builtin__")) /* of Python 2, as protocol 2 spells it */
+    if (heft_str_is(module, "__builtin__")) /* of Python 2, in protocol 2's spelling */
         heft_torch_rename(&module, &name);
     heft_buf_str(&buf, module);
     heft_buf_char(&buf, '.');
@@ -173,8 +174,7 @@ static bool is_ascii(struct heft_str text)
     return true;
 }
 
-/* encode(text, encoding): the bytes of a latin-1 text; ASCII has the same bytes in all encodings.
- */
+/* encode(text, encoding): the bytes of a Latin-1 text; ASCII is the same in all encodings. */
 static bool bytes_of_encoded(struct heft_torch *t, uint32_t node, uint32_t encoding, bool *found,
                              struct heft_torch_bytes *out, struct heft_error *err)
 {
@@ -200,7 +200,7 @@ static bool bytes_of_encoded(struct heft_torch *t, uint32_t node, uint32_t encod
     return true;
 }
 
-/* Bytes that an escape in the pickle decoded live in the scratch arena: the model needs its own. */
+/* Bytes decoded from escapes are in the scratch arena: the model needs a copy. */
 static bool keep_decoded(struct heft_torch *t, struct heft_torch_bytes *out, struct heft_error *err)
 {
     const uint32_t cached = heft_u32map_get(&t->by_bytes, out->node);
@@ -219,7 +219,7 @@ static bool keep_decoded(struct heft_torch *t, struct heft_torch_bytes *out, str
     return true;
 }
 
-/* bytearray(x): x; false where the call is another one. Goes on to arguments, made before it. */
+/* Reduces bytearray(x) to x; false for other calls. Ends, because arguments are created before their call. */
 static bool unwrap_bytes(struct heft_torch *t, uint32_t *node, uint32_t *encoding)
 {
     *encoding = HEFT_PICKLE_NIL;

@@ -1,26 +1,26 @@
-/* torch_tree.c: walks the graph that the pickle machine made, from its root, and flattens it.
+/* torch_tree.c: walks the graph of the pickle machine from its root and flattens it.
  *
  *     {"model": {"layer.weight": T, "layer.bias": T}, "epoch": 3, "args": Namespace(lr=0.1)}
  *
  *         rows    model.layer.weight, model.layer.bias
  *         values  {"epoch": 3, "args": {"lr": 0.1}}
  *
- * Iterative: a stack of frames, one a container that is open. A container's entries (key, value)
- * are gathered first, so that a repeated key can give way to the later one, as in Python. Objects
- * of unknown classes are containers too: of their arguments, attributes and items.
+ * Iterative: a stack of frames, one for each open container. The entries (key, value) of a container are
+ * gathered first, so that the later value of a repeated key replaces the earlier one, as in Python.
+ * Objects of unknown classes are containers of their arguments, attributes and items.
  *
- * The graph is the file's: it may hold cycles (a value met again within itself becomes an opaque
- * "cycle"), and share a value in many places ("billion laughs"): whatever is met again, and every
- * value made, is paid for from limits.expansion, so the walk is linear in the pickle plus that. */
+ * The graph is untrusted: it may contain cycles (a value met inside itself becomes an opaque "cycle") and
+ * share a value in many places ("billion laughs"). Every value that is created, or met again, is charged
+ * to limits.expansion, so the walk is linear in the pickle plus that limit. */
 #include "format/torch/pickle/torch_walk.h"
 
-/* What is being visited, and where. */
+/* The node being visited and its position. */
 struct place {
     uint32_t node;
-    size_t segment;    /* where its own name begins in the path */
-    unsigned segments; /* of the path */
-    bool outside;      /* of the state dict of the module that it is in */
-    bool quoted;       /* as an entry's */
+    size_t segment;    /* start of its own name in the path */
+    unsigned segments; /* segments of the path */
+    bool outside;      /* in the state dict of its module */
+    bool quoted;       /* as in an entry */
 };
 
 /* ---- values ------------------------------------------------------------------------------ */
@@ -35,8 +35,7 @@ static bool is_keyed(const struct heft_torch_frame *f)
     return f->value->kind == HEFT_VALUE_DICT || f->value->kind == HEFT_VALUE_OPAQUE;
 }
 
-/* The last segment of the path: what the value is called in its parent. In quotes where a number is
- * spelled so, too: keys of a dict differ. */
+/* The last segment of the path: the name of the value in its parent. Quoted if a number is spelled alike: keys of a dict must differ. */
 static bool set_key(struct heft_torch_walk *w, const struct place *at, struct heft_value *value)
 {
     const size_t n = w->path.n - at->segment, quote = at->quoted;
@@ -89,13 +88,13 @@ static bool attach_opaque(struct heft_torch_walk *w, const struct place *at, con
     return true;
 }
 
-/* NULL where nobody takes the tree. */
+/* The taker of the tree; NULL if there is none. */
 static const struct heft_tree_taker *taker_of(const struct heft_torch_walk *w)
 {
     return w->t->is_object ? w->t->model->taker : NULL;
 }
 
-/* For those who ask: which opcodes made the row that was just added. */
+/* Records, on request, which opcodes made the row just added. */
 static bool keep_provenance(struct heft_torch_walk *w, uint32_t node,
                             const struct heft_torch_made *made)
 {
@@ -143,7 +142,7 @@ static bool is_ordered(const struct heft_torch_walk *w, uint32_t node)
     return class && strcmp(class->name, "OrderedDict") == 0;
 }
 
-/* What a writer has to know of a dictionary with tensors, and of the root. */
+/* Records what a writer needs to know of a dictionary with tensors, and of the root. */
 static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame *f)
 {
     if ((!f->has_tensor && w->n_frames > 1) || !is_ordered(w, f->node))
@@ -152,7 +151,7 @@ static bool keep_class(struct heft_torch_walk *w, const struct heft_torch_frame 
            heft_model_add_ordered(w->t->model, (struct heft_str){w->path.p, f->path}, w->err);
 }
 
-/* A dictionary leaves out what holds nothing but tensors; a list keeps its places. */
+/* A dictionary omits values that contain only tensors; a list keeps their positions. */
 static bool pop_frame(struct heft_torch_walk *w)
 {
     const struct heft_torch_frame f = w->frames[w->n_frames - 1];
@@ -169,7 +168,7 @@ static bool pop_frame(struct heft_torch_walk *w)
     if (f.is_tensor && !heft_torch_check_parts(w, &f))
         return heft_error_about(w->err, "tensor", (struct heft_str){w->path.p, f.path});
     if (!parent) {
-        if (f.has_other || is_opaque) /* of an item, what the tensor has besides its row */
+        if (f.has_other || is_opaque) /* for an item: what the tensor has besides its row */
             w->t->values = w->t->is_item && f.node == HEFT_PICKLE_NIL ? f.last : f.value;
         return true;
     }
@@ -180,7 +179,7 @@ static bool pop_frame(struct heft_torch_walk *w)
     return true;
 }
 
-/* A tensor that is a row already. */
+/* A tensor that is already a row. */
 static bool refer_to_row(struct heft_torch_walk *w, const struct place *at, struct heft_str name)
 {
     struct heft_value *value = new_value(w, at);
@@ -194,7 +193,7 @@ static bool refer_to_row(struct heft_torch_walk *w, const struct place *at, stru
     return true;
 }
 
-/* In a list, the place that a tensor has there. Whatever else it holds takes that place itself. */
+/* The placeholder of a tensor in a list. If the tensor has other contents, they take the position themselves. */
 static bool keep_place(struct heft_torch_walk *w, const struct place *at,
                        const struct heft_torch_made *made, struct heft_str name)
 {
@@ -257,7 +256,7 @@ static bool visit_tensor(struct heft_torch_walk *w, const struct place *at,
     return keep_place(w, at, made, name) && (!made->has_more || push_frame(w, at, true));
 }
 
-/* A number for the node that no other pickle of the model has; 0 where they have run out. */
+/* A number for the node that no other pickle of the model uses; 0 if numbers have run out. */
 static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
 {
     const uint64_t number = (uint64_t)w->t->model->n_objects + node + 1;
@@ -265,7 +264,7 @@ static uint32_t object_of(const struct heft_torch_walk *w, uint32_t node)
     return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
-/* Salvaging: a value that makes no sense stands as an opaque one. */
+/* Salvage: an invalid value becomes an opaque one. */
 static bool read_leaf(struct heft_torch_walk *w, uint32_t node, struct heft_value *leaf,
                       bool *is_leaf)
 {
@@ -318,7 +317,7 @@ static bool visit_node(struct heft_torch_walk *w, struct place *at)
     return !taker_of(w) || taker_of(w)->value(w);
 }
 
-/* What entries are called whose key is no node. */
+/* Names of entries whose key is not a node. */
 static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
 {
     static const char *const words[HEFT_TORCH_WORDS] = {
@@ -371,7 +370,7 @@ static const char *word_of(const struct heft_torch_walk *w, uint32_t key)
     }
 }
 
-/* Appends an entry's own name to the path; *segment is where it begins. */
+/* Appends an entry's own name to the path; *segment is its start. */
 static bool name_entry(struct heft_torch_walk *w, struct heft_torch_frame *f,
                        const struct heft_torch_entry *e, size_t *segment)
 {
@@ -424,7 +423,7 @@ static bool walk_frames(struct heft_torch_walk *w)
     return true;
 }
 
-/* The root is a tensor: the only entry of a dictionary that is not in the file. */
+/* Handles a root that is a tensor: it is visited as the only entry of an imaginary dictionary. */
 static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
 {
     struct heft_torch_frame f = {.node = HEFT_PICKLE_NIL, .end = 1};
@@ -438,7 +437,7 @@ static bool walk_tensor(struct heft_torch_walk *w, uint32_t root)
     return (!taker_of(w) || taker_of(w)->open(w)) && walk_frames(w);
 }
 
-/* A root that is a tensor or a plain value gets a name: the prefix, or "tensor", "value". */
+/* Names a root that is a tensor or a plain value: the prefix, or "tensor" or "value". */
 static bool walk_root(struct heft_torch_walk *w)
 {
     struct heft_torch *t = w->t;
@@ -458,7 +457,7 @@ static bool walk_root(struct heft_torch_walk *w)
     if (!heft_torch_leaf(t, root, &leaf, &is_leaf, w->err))
         return false;
     if (!is_leaf) {
-        heft_buf_char(&w->path, '.'); /* so that it has memory, though its length may be 0 */
+        heft_buf_char(&w->path, '.'); /* allocates memory although the length may be 0 */
         w->path.n = t->prefix.n;
         return heft_buf_ok(&w->path, w->err) && push_frame(w, &at, false) && walk_frames(w);
     }
@@ -497,7 +496,7 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
 
     if (!t->is_item)
         t->names = HEFT_TORCH_NAMES;
-    w.name_bytes = t->names + 4 * (uint64_t)t->pickle.length; /* below 2^35 */
+    w.name_bytes = t->names + 4 * (uint64_t)t->pickle.length; /* no overflow: below 2^35 */
     w.marks = heft_arena_zero(&t->graph, t->pickle.count, 1, err);
     heft_buf_str(&w.path, t->prefix);
     ok = w.marks &&
@@ -506,10 +505,11 @@ bool heft_torch_walk(struct heft_torch *t, struct heft_error *err)
          heft_grow(&w.row_cuts, &w.cap_row_cuts, 0, t->n_storages, sizeof *w.row_cuts, err) &&
          heft_grow(&w.row_nodes, &w.cap_row_nodes, 0, t->n_storages, sizeof *w.row_nodes, err) &&
          walk_root(&w) &&
-         (t->model->salvage || heft_torch_check_names(&w, begin)) && /* salvaging, one stays */
+         (t->model->salvage || heft_torch_check_names(&w, begin)) && /* salvage: one is kept */
          heft_torch_settle_outsiders(&w, begin) && note_tensors(&w);
     t->names = heft_min_u64(t->names, w.name_bytes);
-    if (ok && t->values && !t->is_item) { /* its root is a dict, whatever the pickle's was */
+    if (ok && t->values &&
+        !t->is_item) { /* the result is a dict, whatever the root of the pickle */
         t->values->kind = HEFT_VALUE_DICT;
         if (!t->values->key)
             t->values->key = "";

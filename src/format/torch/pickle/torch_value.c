@@ -1,12 +1,12 @@
 /* torch_value.c: nodes without children become values; dictionary keys become text.
  *
- *     None, numbers, texts, bytes            as they are
+ *     None, numbers, texts, bytes            unchanged
  *     torch.float32, torch.per_tensor_affine "torch.float32"
  *     torch.device("cuda", 0)                "cuda:0"
  *     pathlib.PosixPath("/", "a", "b")       "/a/b"
- *     numpy scalar                           the number
+ *     NumPy scalar                           the number
  *
- * Texts and bytes are kept by torch_text.c. */
+ * torch_text.c keeps texts and bytes. */
 #include "format/torch/pickle/torch_parts.h"
 
 #include <math.h>
@@ -14,11 +14,11 @@
 
 #include "base/text.h"
 
-#define TUPLE_DEPTH 16 /* tuples within a tuple that is a key: real ones have one or two */
+#define TUPLE_DEPTH 16 /* most nested tuples in a key: real keys have one or two */
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
-/* "-0x1f…" of a number in two's complement, little-endian. */
+/* Formats a two's complement little-endian number: "-0x1f…". */
 static void put_bigint(struct heft_buf *out, struct heft_str number)
 {
     static const char digits[] = "0123456789abcdef";
@@ -29,7 +29,7 @@ static void put_bigint(struct heft_buf *out, struct heft_str number)
 
     heft_buf_text(out, negative ? "-0x" : "0x");
     begin = out->n;
-    for (size_t i = 0; i < number.n; i++) { /* least digit first, turned round below */
+    for (size_t i = 0; i < number.n; i++) { /* least significant digit first, reversed below */
         const unsigned byte = negative ? (unsigned)(uint8_t)~p[i] + carry : p[i];
 
         carry = negative ? byte >> 8 : 0;
@@ -48,8 +48,7 @@ static void put_bigint(struct heft_buf *out, struct heft_str number)
     }
 }
 
-/* The shortest decimal that reads back as the same number, as Python's repr: digits and exponent of
- * 0.DDD × 10^exponent. Digits are picked out of printf's, whatever its decimal point is. */
+/* The shortest decimal that reads back as the same number, like Python's repr: digits and exponent of 0.DDD × 10^exponent. Digits are taken from printf's output, whatever the decimal point of the locale. */
 static size_t shortest_digits(double number, struct heft_buf *text, char *digits, int *exponent)
 {
     const size_t begin = text->n;
@@ -78,7 +77,10 @@ static size_t shortest_digits(double number, struct heft_buf *text, char *digits
 
 static void put_fixed(struct heft_buf *out, const char *digits, size_t n, int exponent)
 {
-    int at = exponent > 0 ? 0 : exponent - 1; /* place of the next digit, 0: before the point … */
+    int at =
+        exponent > 0
+            ? 0
+            : exponent - 1; /* position of the next digit; 0 is the first one before the point */
 
     if (exponent <= 0) {
         heft_buf_text(out, "0.");
@@ -183,7 +185,7 @@ static bool joined_leaf(struct heft_torch *t, uint32_t args, const char *between
     return heft_torch_take_text(t, &buf, out, HEFT_VALUE_STRING, err);
 }
 
-/* Longer ones stay opaque objects: joining a shared long text again and again is no leaf's work. */
+/* Longer results stay opaque objects: joining a shared long text repeatedly would not be linear. */
 static bool is_short(struct heft_torch *t, uint32_t args)
 {
     struct heft_pickle_iter iter = heft_pickle_items(&t->pickle, args);
@@ -282,7 +284,7 @@ static void put_quoted(struct heft_buf *out, struct heft_str text, bool is_bytes
     heft_buf_char(out, quote);
 }
 
-/* A key that is no tuple. `nested`: inside one, where texts are quoted. */
+/* Formats a key that is not a tuple. `nested`: within a tuple, where texts are quoted. */
 static bool plain_key(struct heft_torch *t, uint32_t node, size_t ordinal, bool nested,
                       struct heft_buf *out, struct heft_error *err)
 {

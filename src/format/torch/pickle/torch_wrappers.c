@@ -1,6 +1,4 @@
-/* torch_wrappers.c: calls that stand around a tensor, taken off one by one: Parameter,
- * _rebuild_from_type_v2 and the like, and the type tags of TorchScript. Each refers to values made before
- * it, so taking them off ends. */
+/* torch_wrappers.c: removes the calls around a tensor one by one: Parameter, _rebuild_from_type_v2 and similar, and the type tags of TorchScript. Each call is created after its arguments, so this ends. */
 #include "format/torch/pickle/torch_parts.h"
 
 bool heft_torch_bad_arguments(struct heft_torch *t, uint32_t call, uint32_t callee,
@@ -18,7 +16,7 @@ bool heft_torch_has_set_state(const struct heft_torch *t, const struct heft_torc
            heft_torch_count(t, call->state) == 4;
 }
 
-/* Takes one wrapper off: *call becomes what it wraps. False where its arguments are wrong. */
+/* Removes one wrapper: *call becomes what it wraps. False if its arguments are wrong. */
 static bool take_wrapper_off(const struct heft_torch *t, enum heft_torch_kind kind,
                              struct heft_torch_call *call)
 {
@@ -68,7 +66,7 @@ bool heft_torch_unwrap(struct heft_torch *t, struct heft_torch_call *call,
     return true;
 }
 
-/* Each value was made before the call around it, so the loop ends. */
+/* The loop ends, because each value is created before the call around it. */
 bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *err)
 {
     while (heft_torch_is(t, *node, HEFT_PICKLE_CALL) &&
@@ -76,7 +74,7 @@ bool heft_torch_untag(struct heft_torch *t, uint32_t *node, struct heft_error *e
         const struct heft_pickle_node *n = heft_torch_node(t, *node);
 
         if (heft_torch_count(t, n->u.call.args) != 2 || n->count || n->state != HEFT_PICKLE_NIL)
-            return true; /* not as torch writes it: an object like any other */
+            return true; /* not in torch's form: an ordinary object */
         if (t->budget == 0)
             return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, *node),
                              "more type tags than limits.expansion allows");

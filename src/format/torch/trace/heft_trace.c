@@ -1,6 +1,4 @@
-/* heft_trace.c: the other side of the door: walking through a pickle, and from its tensors to their
- * bytes. The steps are of format/torch_trace; the tensors are those of the opened file, each with
- * the provenance that the reader kept of it. */
+/* heft_trace.c: public API: the walk through a pickle, and from its tensors to their bytes. torch_trace.c provides the steps, the opened file the tensors with their provenance. */
 #include "base/require_arg.h"
 #include "base/text.h"
 #include "api/checkpoint.h"
@@ -9,7 +7,7 @@
 #include "format/torch/trace/torch_trace.h"
 #include "heft/heft.h"
 
-/* A line takes longer than the opcode: fewer of them are allowed by default than when opening. */
+/* Default limit on opcodes: lower than for opening, since a printed line costs more than an opcode. */
 #define MOST_OPCODES 15000000
 
 struct tensors {
@@ -19,7 +17,7 @@ struct tensors {
     struct heft_buf id, record;
 };
 
-/* ("storage", BFloat16Storage, "0", "cpu", 64): as the reader understood it. */
+/* Formats a storage id as the reader understood it: ("storage", BFloat16Storage, "0", "cpu", 64). */
 static bool put_id(struct tensors *t, uint32_t number, struct heft_error *err)
 {
     const struct heft_provenance_storage *s;
@@ -41,7 +39,7 @@ static bool put_id(struct tensors *t, uint32_t number, struct heft_error *err)
     return heft_buf_ok(&t->id, err);
 }
 
-/* "archive/data/0" of "archive/data.pkl" and the storage's "data/0". */
+/* Joins "archive/data.pkl" and the storage's "data/0" to "archive/data/0". */
 static bool put_record(struct tensors *t, const struct heft_storage *storage,
                        struct heft_error *err)
 {
@@ -79,7 +77,7 @@ static bool each_tensor(struct tensors *t, const struct heft_provenance_row *row
     return true;
 }
 
-/* The tensors that pickles of the walk made. */
+/* Hands out the tensors made by the pickles of the walk. */
 static bool hand_out(struct tensors *t, struct heft_error *err)
 {
     for (size_t i = 0; i < t->provenance.n_rows && !t->tr->is_stopped; i++)
@@ -89,8 +87,7 @@ static bool hand_out(struct tensors *t, struct heft_error *err)
     return true;
 }
 
-/* Opens the file as heft_open does, now that its steps have been shown. A record that was asked for
- * by name may be of an archive that heft does not open: then its steps are the answer. */
+/* Opens the file as heft_open does, after its steps were shown. A record requested by name may belong to an archive that heft cannot open: then the steps are the whole answer. */
 static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_error *err)
 {
     const struct heft_open_options how = {.format = tr->options->format,
@@ -110,13 +107,12 @@ static bool walk_tensors(struct heft_tracer *tr, const char *path, struct heft_e
     return ok;
 }
 
-/* Where the storages of a file are that is no archive: found out by opening it, as far as that
- * goes. A file of another format has no pickle. */
+/* Finds the storages of a file that is not an archive by opening it, as far as possible. A file of another format has no pickle. */
 static bool find_places(struct heft_tracer *tr, const char *path)
 {
     const struct heft_open_options how = {.format = tr->options->format,
                                           .limits = tr->options->limits};
-    struct heft_error ignored = {0}; /* the walk shows where it breaks off */
+    struct heft_error ignored = {0}; /* the walk shows where the pickle is broken */
     struct heft_provenance provenance = {0};
     struct heft_checkpoint *c = heft_checkpoint_open(&path, 1, &how, &provenance, &ignored);
     bool ok = true;

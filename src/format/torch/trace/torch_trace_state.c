@@ -1,18 +1,17 @@
-/* torch_trace_state.c: the machine's state after a step: stack, metastack, memo.
+/* torch_trace_state.c: the state of the machine after a step: stack, metastack, memo.
  *
- *     stack         m2 torch._utils._rebuild_tensor_v2      a value of the memo: its place there,
- *     metastack[0]  m0 dict of 0                            and in brief
- *     memo          m0 = {}                                 here in full; what it holds and the
- *                   m1 = "tok_embeddings.weight"            memo has, too, by its place
- */
+ *    stack         m2 torch._utils._rebuild_tensor_v2      a memoised value: its memo index,
+ *    metastack[0]  m0 dict of 0                            and a summary
+ *    memo          m0 = {}                                 in full; memoised values within it
+ *                  m1 = "tok_embeddings.weight"            are shown by their index */
 #include "format/torch/trace/torch_trace.h"
 
-#define ENDS 8 /* entries shown of each end of a long part, unless all of it is wanted */
+#define ENDS 8 /* entries shown at each end of a long part, unless all were requested */
 
 bool heft_trace_remember(struct heft_tracer *tr)
 {
     const struct heft_pickle_step *s = tr->step;
-    const uint32_t index = (uint32_t)s->number; /* of a memo opcode: 32 bits */
+    const uint32_t index = (uint32_t)s->number; /* a memo opcode has 32 bits */
     uint32_t node;
 
     if (s->byte != 'q' && s->byte != 'r' && s->byte != 'p' && s->byte != 0x94)
@@ -70,7 +69,7 @@ static void put_in_memo(struct heft_tracer *tr, uint32_t index)
     heft_trace_value(tr, &tr->effect, heft_pickle_memo_at(tr->step, index));
 }
 
-/* A part of `count` entries: of a stack `numbers` are nodes, of the memo indexes. */
+/* Shows a part of `count` entries: nodes for a stack, memo indexes for the memo. */
 static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_t level,
                       const uint32_t *numbers, size_t count, bool whole)
 {
@@ -98,7 +97,7 @@ static bool show_part(struct heft_tracer *tr, enum heft_trace_part part, uint64_
     return ok;
 }
 
-/* Stacks that marks put away: those between the ends of a deep metastack are one entry. */
+/* Shows the stacks set aside by marks; the middle of a deep metastack is one entry. */
 static bool show_metastack(struct heft_tracer *tr, bool whole)
 {
     const struct heft_pickle_step *s = tr->step;

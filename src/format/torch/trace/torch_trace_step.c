@@ -1,4 +1,4 @@
-/* torch_trace_step.c: what an opcode's argument is and what it did, in plain words.
+/* torch_trace_step.c: describes the argument and the effect of an opcode.
  *
  *     PROTO        02 → 2                   protocol 2
  *     BINUNICODE   15 00 00 00 → 21         push "tok_embeddings.weight"
@@ -7,13 +7,13 @@
  *     TUPLE                                 pop 5 items above the mark → ("storage", …); 3 values
  *                                           back from the metastack, depth 0
  *
- * The stack and the metastack are those of Python's unpickler: the stack holds what is above the
- * newest mark, the metastack the stacks that marks put away. */
+ * Stack and metastack are those of Python's unpickler: the stack holds the values above the newest mark,
+ * the metastack the stacks that marks set aside. */
 #include "base/endian.h"
 #include "base/text.h"
 #include "format/torch/trace/torch_trace.h"
 
-#define MOST_LINE 80 /* bytes shown of an argument that is a line */
+#define MOST_LINE 80 /* bytes shown of a line argument */
 
 static struct heft_trace_text *effect_of(struct heft_tracer *tr)
 {
@@ -35,7 +35,7 @@ static void say_count(struct heft_tracer *tr, uint64_t number, const char *what)
     heft_trace_count(effect_of(tr), number, what);
 }
 
-/* The value `below` the top of the stack. */
+/* The value `below` positions under the top of the stack. */
 static uint32_t top_node(const struct heft_tracer *tr, size_t below)
 {
     return tr->step->stack[tr->step->depth - 1 - below];
@@ -74,7 +74,7 @@ static bool say_mark(struct heft_tracer *tr)
     return true;
 }
 
-/* What a closed mark gives back. */
+/* Describes what returns from the metastack when a mark is closed. */
 static void say_back(struct heft_tracer *tr, size_t pushed)
 {
     const struct heft_pickle_step *s = tr->step;
@@ -86,7 +86,7 @@ static void say_back(struct heft_tracer *tr, size_t pushed)
     heft_trace_u64(effect_of(tr), s->n_marks);
 }
 
-/* Items above the mark that the step closed. */
+/* The items above the mark that the step closed. */
 static size_t items_above_mark(const struct heft_tracer *tr)
 {
     return tr->step->was_depth - tr->step->was_fence;
@@ -161,7 +161,7 @@ static void say_target(struct heft_tracer *tr)
     heft_trace_brief(tr, effect_of(tr), top_node(tr, 0));
 }
 
-/* APPEND, APPENDS, ADDITEMS: what was popped stands behind the stack's end. */
+/* APPEND, APPENDS, ADDITEMS: the popped items are still stored past the end of the stack. */
 static void say_added(struct heft_tracer *tr, size_t n)
 {
     enum { SHOWN = 2 };
@@ -237,7 +237,7 @@ static bool say_build(struct heft_tracer *tr)
 
 /* ---- calls ------------------------------------------------------------------------------- */
 
-/* Callable, arguments, result; nothing is called. */
+/* Describes callable, arguments and result; nothing is called. */
 static bool say_call(struct heft_tracer *tr)
 {
     const struct heft_pickle_node *call = node_of(tr, top_node(tr, 0));
@@ -280,13 +280,12 @@ static bool say_place(struct heft_tracer *tr, struct heft_str key)
     say_word(tr, place->is_deflated ? ", deflated in bytes " : ", bytes ");
     heft_trace_u64(effect_of(tr), place->off);
     say_word(tr, " to ");
-    heft_trace_u64(effect_of(tr), place->off + place->packed); /* inside of the file */
+    heft_trace_u64(effect_of(tr), place->off + place->packed); /* no overflow: within the file */
     say_word(tr, " of the file");
     return true;
 }
 
-/* The text of a storage's key, or false: ("storage", class, key, location, elements …), or of
- * torch's first releases the key alone. */
+/* The key in a storage id: ("storage", class, key, location, elements …), or the key alone in torch's first releases. False for other ids. */
 static bool key_of(const struct heft_tracer *tr, uint32_t id, struct heft_str *key)
 {
     const struct heft_pickle *p = tr->step->pickle;
@@ -298,7 +297,7 @@ static bool key_of(const struct heft_tracer *tr, uint32_t id, struct heft_str *k
                                     node_of(tr, node)->kind != HEFT_PICKLE_PY2STR))
         return false;
     *key = heft_pickle_text(p, node);
-    return key->n <= 1024; /* no record has such a name */
+    return key->n <= 1024; /* longer than any record name */
 }
 
 static void say_field(struct heft_tracer *tr, const char *name, uint32_t id, uint32_t index)
@@ -342,7 +341,8 @@ static bool say_frame(struct heft_tracer *tr)
     say_word(tr, "a frame of ");
     say_count(tr, tr->step->number, "byte");
     say_word(tr, ", up to position ");
-    heft_trace_u64(effect_of(tr), tr->step->at + 9 + tr->step->number); /* inside of the pickle */
+    heft_trace_u64(effect_of(tr),
+                   tr->step->at + 9 + tr->step->number); /* no overflow: within the pickle */
     return true;
 }
 
@@ -359,7 +359,7 @@ static bool say_stop(struct heft_tracer *tr)
     return true;
 }
 
-/* All others push what they say. NEXT_BUFFER and EXT1 … never succeed. */
+/* All others push their value. NEXT_BUFFER and EXT1 … never succeed. */
 static bool (*const EFFECTS[256])(struct heft_tracer *tr) = {
     [0x80] = say_proto,   [0x95] = say_frame,   ['.'] = say_stop,      ['('] = say_mark,
     ['0'] = say_pop,      ['1'] = say_pop_mark, ['2'] = say_dup,       ['q'] = say_put,

@@ -1,22 +1,21 @@
-/* torch_trace_value.c: values of a pickle as text, each within bounds: as Python would show them,
- * but for tensors, storages and what is too long.
+/* torch_trace_value.c: values of a pickle as text of limited length, in Python's notation except for tensors, storages and long values.
  *
- *     "tok_embeddings.weight"   'Python 2'   b"\xff"   0x1950a86a20f9469cfc6c   torch.FloatStorage
- *     (4096, 1)   [1, 2, … 98 more]   {"epoch": 3}   OrderedDict()   Namespace(){"lr": 0.1}
- *     storage "0"   tensor BF16 (32000, 4096)   list of 1000000   m7 (see the memo) */
+ *    "tok_embeddings.weight"   'Python 2'   b"\xff"   0x1950a86a20f9469cfc6c   torch.FloatStorage
+ *    (4096, 1)   [1, 2, … 98 more]   {"epoch": 3}   OrderedDict()   Namespace(){"lr": 0.1}
+ *    storage "0"   tensor BF16 (32000, 4096)   list of 1000000   m7 (see the memo) */
 #include <stdlib.h>
 
 #include "base/text.h"
 #include "format/torch/trace/torch_trace.h"
 
 enum {
-    MOST_DEPTH = 4,   /* containers within containers: recursion ends here */
-    MOST_ITEMS = 8,   /* of one container */
-    MOST_VALUE = 220, /* bytes, about: no further item is begun behind them */
-    MOST_SHAPE = 60,  /* more, for a shape that has been begun */
+    MOST_DEPTH = 4,   /* most nested containers: the recursion ends here */
+    MOST_ITEMS = 8,   /* items per container */
+    MOST_VALUE = 220, /* approximate bytes: no further item is begun after them */
+    MOST_SHAPE = 60,  /* extra bytes to complete a shape */
     MOST_TEXT = 60,   /* bytes of a string */
-    MOST_NAME = 120,  /* of a global */
-    FLOAT_WORK = 16   /* a float takes as long as so many items */
+    MOST_NAME = 120,  /* bytes of a global's name */
+    FLOAT_WORK = 16   /* a float costs as much as this many items */
 };
 
 /* ---- pieces ------------------------------------------------------------------------------ */
@@ -70,7 +69,7 @@ static void put_hex(struct heft_trace_text *text, uint8_t byte)
     heft_trace_put(text, &digits[byte & 15], 1);
 }
 
-/* Bytes of printable ASCII at the beginning, without quote and backslash. */
+/* Length of the leading printable ASCII without quotes and backslashes. */
 static size_t plain_run(const char *p, size_t n, char quote)
 {
     size_t i = 0;
@@ -104,7 +103,7 @@ size_t heft_trace_escaped(struct heft_trace_text *text, struct heft_str s, size_
     return escapes;
 }
 
-/* As Python's repr. */
+/* Formats like Python's repr. */
 void heft_trace_float(struct heft_trace_text *text, double number)
 {
     char digits[HEFT_DOUBLE_MAX];
@@ -169,7 +168,7 @@ static void put_bytes(struct heft_trace_text *text, struct heft_str s)
         put_length(text, s.n);
 }
 
-/* Two's complement, little-endian, as a number in hexadecimal: its highest bytes, if it is long. */
+/* Formats a little-endian two's complement number in hexadecimal; of a long one only the highest bytes. */
 static void put_bigint(struct heft_trace_text *text, struct heft_str s)
 {
     const size_t most = s.n < MOST_TEXT / 2 ? s.n : MOST_TEXT / 2;
@@ -178,7 +177,7 @@ static void put_bigint(struct heft_trace_text *text, struct heft_str s)
     unsigned carry = is_negative;
 
     for (size_t i = 0; i < s.n - most && carry; i++)
-        carry = s.p[i] == 0; /* of 1 added to the inverted number: goes on through zeros */
+        carry = s.p[i] == 0; /* carry of adding 1 to the inverted number: continues through zeros */
     for (size_t i = 0; i < most; i++) {
         const uint8_t byte = (uint8_t)s.p[s.n - most + i];
 
@@ -280,7 +279,7 @@ static bool is_tuple(const struct heft_pickle *p, uint32_t node)
     return node != HEFT_PICKLE_NIL && heft_pickle_at(p, node)->kind == HEFT_PICKLE_TUPLE;
 }
 
-/* The dtype of a storage class or of a bare torch.float32. */
+/* The dtype of a storage class, or of a plain torch.float32. */
 static const char *dtype_name(struct heft_tracer *tr, uint32_t node)
 {
     const struct heft_torch_global *known =
@@ -297,7 +296,7 @@ static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uin
 static void put_container(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node,
                           unsigned depth, size_t end);
 
-/* "tensor BF16 (32000, 4096)" of a call of _rebuild_tensor…; false where it is none. */
+/* Formats a _rebuild_tensor… call as "tensor BF16 (32000, 4096)"; false for other calls. */
 static bool put_tensor(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t call,
                        unsigned depth, size_t end)
 {
@@ -332,7 +331,7 @@ static bool put_tensor(struct heft_tracer *tr, struct heft_trace_text *text, uin
     return true;
 }
 
-/* ("storage", class, key, …) → storage "0" */
+/* Formats ("storage", class, key, …) as storage "0". */
 static void put_persid(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node,
                        unsigned depth, size_t end)
 {
@@ -380,7 +379,7 @@ static void put_more(struct heft_trace_text *text, uint32_t left)
     heft_trace_word(text, " more");
 }
 
-/* The first items, with commas between, or colons between key and value. */
+/* Formats the first items, separated by commas, or by colons between key and value. */
 static void put_items(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number,
                       bool pairs, unsigned depth, size_t end)
 {
@@ -413,7 +412,7 @@ static void put_container(struct heft_tracer *tr, struct heft_trace_text *text, 
     heft_trace_word(text, KINDS[kind].close);
 }
 
-/* Namespace(1, 2){"lr": 0.1}: class, arguments, items. */
+/* Formats class, arguments, items: Namespace(1, 2){"lr": 0.1}. */
 static void put_call(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number,
                      unsigned depth, size_t end)
 {
@@ -434,7 +433,7 @@ static void put_call(struct heft_tracer *tr, struct heft_trace_text *text, uint3
     }
 }
 
-/* A value within another: the memo says the rest, where a state is shown. */
+/* Formats a value within another; if a state is shown, memoised ones by index. */
 static bool put_reference(const struct heft_tracer *tr, struct heft_trace_text *text, uint32_t node)
 {
     const uint32_t index = tr->by_place ? heft_trace_memo_of(tr, node) : HEFT_MAP_NONE;
@@ -446,7 +445,7 @@ static bool put_reference(const struct heft_tracer *tr, struct heft_trace_text *
     return true;
 }
 
-/* Recursion ends at MOST_DEPTH. */
+/* Recursive up to MOST_DEPTH. */
 static void put_nested(struct heft_tracer *tr, struct heft_trace_text *text, uint32_t number,
                        unsigned depth, size_t end)
 {
@@ -506,6 +505,6 @@ uint32_t heft_trace_memo_of(const struct heft_tracer *tr, uint32_t node)
     const uint32_t index = heft_u32map_get(&tr->by_node, node);
 
     if (index == HEFT_MAP_NONE || heft_pickle_memo_at(tr->step, index) != node)
-        return HEFT_MAP_NONE; /* another value has taken its place */
+        return HEFT_MAP_NONE; /* the entry was reused for another value */
     return index;
 }
