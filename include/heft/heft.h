@@ -34,6 +34,7 @@
 #ifndef HEFT_HEFT_H
 #define HEFT_HEFT_H
 
+#include "format.h"
 #include "split.h"
 #include "types.h"
 
@@ -772,22 +773,6 @@ HEFT_API bool heft_delete_stale(const char *path, struct heft_error *err);
 HEFT_API bool heft_parse_bytes(const char *text, uint64_t *out, struct heft_error *err);
 /* Whole numbers: "100", "50K" = 50 000, "1.5M", "1e6", "4Ki" = 4096. HEFT_USAGE. */
 HEFT_API bool heft_parse_count(const char *text, uint64_t *out, struct heft_error *err);
-
-/* ---- formats ----------------------------------------------------------------------------- */
-
-struct heft_format_info {
-    const char *name, *summary;
-    bool reads, writes;
-};
-HEFT_API bool heft_format_at(size_t index, struct heft_format_info *out);
-/* By its name or a usual synonym ("pth" is torch, "tensorflow" tf). False where there is none. */
-HEFT_API bool heft_format_find(const char *name, struct heft_format_info *out);
-/* Whether the format of that name can be written with tensors of that dtype: doc/conversions.md is
- * made of it. False also for a format that is unknown or not written. */
-HEFT_API bool heft_format_supports_dtype(const char *format, enum heft_dtype dtype);
-/* The dtype to cast those to that it cannot hold, as the error of a conversion names it. False where
- * nothing would do, and for such formats. */
-HEFT_API bool heft_format_instead(const char *format, enum heft_dtype dtype, enum heft_dtype *out);
 
 #ifdef __cplusplus
 }
