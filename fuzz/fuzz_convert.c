@@ -103,9 +103,11 @@ static uint64_t planned_bytes(const struct heft_conversion *c)
 static void convert(const struct heft_model *model, const struct heft_format *format,
                     const struct folder *folder)
 {
+    static const struct heft_option drop = {"drop-metadata", NULL};
     const struct heft_convert_options options = {.output = folder->output,
                                                  .to = format->name,
-                                                 .drop_metadata = true,
+                                                 .format_options = &drop,
+                                                 .n_format_options = 1,
                                                  .no_sync = true,
                                                  .threads = 1};
     struct heft_error err = {0};

@@ -40,9 +40,9 @@ typedef void option_fn(struct out *out, const struct verb *verb, const struct op
 
 static void each_option(struct out *out, const struct verb *verb, option_fn *put)
 {
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            put(out, verb, o);
+    struct option_spec o;
+    for (size_t i = 0; verb_option_at(verb, i, &o); i++)
+        put(out, verb, &o);
 }
 
 /* ---- bash ----------------------------------------------------------------------------------- */
@@ -151,6 +151,10 @@ static void zsh_spec(struct out *out, const struct option_spec *o, bool letter)
     else
         out_text(out, o->name);
     out_char(out, '[');
+    if (o->format) {
+        zsh_quoted(out, o->format);
+        zsh_quoted(out, ": ");
+    }
     zsh_quoted(out, o->help);
     out_char(out, ']');
     if (o->value) {
@@ -220,14 +224,19 @@ static void zsh(struct out *out)
 
 /* ---- fish ----------------------------------------------------------------------------------- */
 
-static void fish_quoted(struct out *out, const char *text)
+static void fish_escaped(struct out *out, const char *text)
 {
-    out_char(out, '\'');
     for (; *text; text++) {
         if (*text == '\'' || *text == '\\')
             out_char(out, '\\');
         out_char(out, *text);
     }
+}
+
+static void fish_quoted(struct out *out, const char *text)
+{
+    out_char(out, '\'');
+    fish_escaped(out, text);
     out_char(out, '\'');
 }
 
@@ -249,8 +258,13 @@ static void fish_option(struct out *out, const struct verb *verb, const struct o
         out_char(out, '\'');
     }
     out_text(out, " -d ");
-    fish_quoted(out, o->help);
-    out_char(out, '\n');
+    out_char(out, '\'');
+    if (o->format) {
+        fish_escaped(out, o->format);
+        out_text(out, ": ");
+    }
+    fish_escaped(out, o->help);
+    out_text(out, "'\n");
 }
 
 static void fish(struct out *out)

@@ -46,17 +46,13 @@ static const struct {
 } phrases[] = {
     {"option allow_empty", "--allow-empty"},
     {"option combine", "--combine"},
-    {"option drop_metadata", "--drop-metadata"},
     {"option encoding", "--encoding"},
     {"option eot", "--eot"},
     {"option eot_before", "--eot-before"},
     {"option eot_each", "--eot-each"},
     {"option eot_token", "--eot-token"},
     {"option format", "--format"},
-    {"option into", "--into MODELDIR"},
     {"option jsonl_key", "--jsonl"},
-    {"option keep_missing", "--keep-missing"},
-    {"option names", "--names"},
     {"option object_names", "--names objects"},
     {"option overwrite", "-f"},
     {"option pattern", "--pattern"},
@@ -73,21 +69,52 @@ static const struct {
     {"the rule '!NAME'", "-g '!NAME'"},
 };
 
-/* Index of the phrase that `text` begins with, as whole words; past the last one if there is
+/* Replaces the phrase that `text` begins with, as whole words. Returns its length in `text`; 0 if there is
  * none. */
-static size_t find_phrase(const char *text)
+static size_t put_phrase(char *out, size_t room, const char *text)
 {
-    const size_t count = sizeof phrases / sizeof *phrases;
-    size_t i = 0;
-
-    for (; i < count; i++) {
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
         const size_t n = strlen(phrases[i].said);
 
         if (strncmp(text, phrases[i].said, n) == 0 && text[n] != '_' &&
-            !(text[n] >= 'a' && text[n] <= 'z'))
-            break;
+            !(text[n] >= 'a' && text[n] <= 'z')) {
+            snprintf(out, room, "%s", phrases[i].meant);
+            return n;
+        }
     }
-    return i;
+    return 0;
+}
+
+static bool find_format_option(const char *name, size_t n, struct heft_format_option *out)
+{
+    struct heft_format_info format;
+
+    for (size_t f = 0; heft_format_at(f, &format); f++)
+        for (size_t i = 0; heft_format_option_at(format.name, i, out); i++)
+            if (strlen(out->name) == n && memcmp(out->name, name, n) == 0)
+                return true;
+    return false;
+}
+
+/* The same for "option NAME" of a format, which the command calls --NAME. A text that may be anything
+ * is followed by the placeholder of its value: "--into MODELDIR". */
+static size_t put_format_option(char *out, size_t room, const char *text)
+{
+    static const char said[] = "option ";
+    const size_t begin = sizeof said - 1;
+    struct heft_format_option o;
+    size_t n;
+
+    if (strncmp(text, said, begin) != 0)
+        return 0;
+    n = strspn(text + begin, "abcdefghijklmnopqrstuvwxyz-_");
+    if (!find_format_option(text + begin, n, &o))
+        return 0;
+    if (o.kind == HEFT_OPTION_TEXT && !o.choices)
+        snprintf(out, room, "--%s %s", o.name, o.value);
+    else
+        snprintf(out, room, "--%s", o.name);
+    return begin + n;
 }
 
 void hint_options(char *out, size_t room, const char *text)
@@ -95,14 +122,16 @@ void hint_options(char *out, size_t room, const char *text)
     size_t n = 0;
 
     while (*text && n + 1 < room) {
-        const size_t i = find_phrase(text);
+        size_t taken = put_phrase(out + n, room - n, text);
 
-        if (i == sizeof phrases / sizeof *phrases) {
+        if (taken == 0)
+            taken = put_format_option(out + n, room - n, text);
+        if (taken == 0) {
             out[n++] = *text++;
             continue;
         }
-        text += strlen(phrases[i].said);
-        n += (size_t)snprintf(out + n, room - n, "%s", phrases[i].meant);
+        text += taken;
+        n += strlen(out + n);
     }
     out[n < room ? n : room - 1] = '\0';
 }

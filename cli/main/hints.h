@@ -5,7 +5,8 @@
 #include "main/options.h"
 
 /* Copies a text of the library, which names options by the fields of its structs ("option
- * eot_token"), with the names of the command's options instead. */
+ * eot_token") or by their names in a format's table ("option keep-shards"), with the names of the
+ * command's options instead. */
 void hint_options(char *out, size_t room, const char *text);
 /* Rewrites "cast 'NAME=F32' would do" at the end of an error: "--cast 'NAME=F32' would do" for
  * convert, and "--cast F32 would do" for get, which casts one tensor. */

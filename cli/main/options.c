@@ -20,23 +20,21 @@ struct parser {
     struct heft_error *err;
 };
 
-static const struct option_spec *find_letter(const struct verb *verb, char letter)
+static bool find_letter(const struct verb *verb, char letter, struct option_spec *out)
 {
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (o->letter && o->letter == letter)
-                return o;
-    return NULL;
+    for (size_t i = 0; verb_option_at(verb, i, out); i++)
+        if (out->letter && out->letter == letter)
+            return true;
+    return false;
 }
 
 /* n: letters of the name, which may go on behind them ("=value"). */
-static const struct option_spec *find_name(const struct verb *verb, const char *name, size_t n)
+static bool find_name(const struct verb *verb, const char *name, size_t n, struct option_spec *out)
 {
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (strlen(o->name) == n && !memcmp(o->name, name, n))
-                return o;
-    return NULL;
+    for (size_t i = 0; verb_option_at(verb, i, out); i++)
+        if (strlen(out->name) == n && !memcmp(out->name, name, n))
+            return true;
+    return false;
 }
 
 static bool unknown_option(struct parser *p, const char *name, size_t n)
@@ -110,12 +108,26 @@ static bool add_rule(struct parser *p, const struct option_spec *o, char *value)
     return true;
 }
 
+/* Appends an option of a format. The library validates it. */
+static bool add_format_option(struct parser *p, const struct option_spec *o, const char *value)
+{
+    const struct heft_option given = {o->name, value};
+    struct heft_error why = {0};
+
+    if (!heft_format_option_check(o->format, &given, &why))
+        return usage_error(p->err, "%s", why.text);
+    p->options->format_options[p->options->n_format_options++] = given;
+    return true;
+}
+
 /* value is NULL where the option takes none. */
 static bool apply(struct parser *p, const struct option_spec *o, char *value)
 {
     char *const field = (char *)p->options + o->field;
     struct text_list *list;
 
+    if (o->kind == OPTION_FORMAT)
+        return add_format_option(p, o, value);
     if (o->choices && *o->choices != '@' && !among(o->choices, value))
         return usage_error(p->err, "--%s %s: allowed is %s", o->name, value, o->choices);
     switch (o->kind) {
@@ -142,6 +154,7 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
         list->items[list->n++] = value;
         return true;
     case OPTION_RULE:
+    case OPTION_FORMAT:
         break;
     }
     return add_rule(p, o, value);
@@ -161,33 +174,33 @@ static bool parse_long(struct parser *p, char *word)
 {
     char *const equals = strchr(word, '=');
     const size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    const struct option_spec *o = find_name(p->verb, word, n);
+    struct option_spec o;
     char *value = equals ? equals + 1 : NULL;
 
-    if (!o)
+    if (!find_name(p->verb, word, n, &o))
         return unknown_option(p, word, n);
-    if (!o->value && value)
-        return usage_error(p->err, "%s: --%s takes no value", p->verb->name, o->name);
-    if (o->value && !value && !(value = next_value(p, o)))
+    if (!o.value && value)
+        return usage_error(p->err, "%s: --%s takes no value", p->verb->name, o.name);
+    if (o.value && !value && !(value = next_value(p, &o)))
         return false;
-    return apply(p, o, value);
+    return apply(p, &o, value);
 }
 
 /* "-fn", "-j4", "-o out" */
 static bool parse_letters(struct parser *p, char *letters)
 {
     for (; *letters; letters++) {
-        const struct option_spec *o = find_letter(p->verb, *letters);
+        struct option_spec o;
         char *value;
-        if (!o)
+        if (!find_letter(p->verb, *letters, &o))
             return unknown_option(p, letters, 1);
-        if (!o->value) {
-            if (!apply(p, o, NULL))
+        if (!o.value) {
+            if (!apply(p, &o, NULL))
                 return false;
             continue;
         }
-        value = letters[1] ? letters + 1 : next_value(p, o);
-        return value && apply(p, o, value);
+        value = letters[1] ? letters + 1 : next_value(p, &o);
+        return value && apply(p, &o, value);
     }
     return true;
 }
@@ -232,9 +245,11 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
 
     *options = (struct options){0};
     options->rules = calloc(n, sizeof *options->rules);
+    options->format_options = calloc(n, sizeof *options->format_options);
     options->allow.items = calloc(n, sizeof *options->allow.items);
     options->inputs.items = calloc(n, sizeof *options->inputs.items);
-    if (!options->rules || !options->allow.items || !options->inputs.items)
+    if (!options->rules || !options->format_options || !options->allow.items ||
+        !options->inputs.items)
         return no_memory(err, "the command line");
     return parse_words(&parser, word) && check_count(options, verb, err);
 }
@@ -242,6 +257,7 @@ bool options_parse(struct options *options, const struct verb *verb, int argc, c
 void options_release(struct options *options)
 {
     free(options->rules);
+    free(options->format_options);
     free((void *)options->allow.items);
     free((void *)options->inputs.items);
 }
@@ -252,7 +268,8 @@ const struct verb *verb_of(int argc, char **argv, int *word)
     const struct verb *const info = verb_find("info");
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i];
-        const struct option_spec *o = NULL;
+        struct option_spec o;
+        bool is_option = false;
         if (arg[0] != '-' || !arg[1]) {
             const struct verb *verb = verb_find(arg);
             *word = verb ? i : 0;
@@ -266,10 +283,10 @@ const struct verb *verb_of(int argc, char **argv, int *word)
             return verb_find("help");
         }
         if (arg[1] == '-' && !strchr(arg, '='))
-            o = find_name(info, arg + 2, strlen(arg + 2));
+            is_option = find_name(info, arg + 2, strlen(arg + 2), &o);
         else if (arg[1] != '-' && !arg[2])
-            o = find_letter(info, arg[1]);
-        i += o && o->value;
+            is_option = find_letter(info, arg[1], &o);
+        i += is_option && o.value;
     }
     *word = 0;
     return info;

@@ -18,10 +18,10 @@ struct options {
     bool help, version, quiet, no_progress;
     bool json, jsonl, tsv, all;
     bool trace, state;
-    bool strict, overwrite, drop_metadata, no_sync, no_verify, dry_run, verify, salvage;
+    bool strict, overwrite, no_sync, no_verify, dry_run, verify, salvage;
     bool constants, signature; /* of SavedModels */
     const char *tag_set;
-    const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on, *layout;
+    const char *color, *from, *io, *root, *sort, *output, *to, *slice, *pattern, *fail_on;
     const char *cast;                /* get --cast: a dtype */
     const char *record, *at, *range; /* explain --trace */
     const char *tokens;              /* explain --tokens */
@@ -36,15 +36,13 @@ struct options {
     bool has_combine; /* with combine: was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
-    uint64_t threads;           /* 0: not given */
-    uint64_t max_unpacked;      /* 0: not given */
-    uint64_t memory;            /* -M, bytes; 0: not given */
-    uint64_t segment_alignment; /* 0: not given */
-    uint64_t max_shard_size;    /* with sharded: was given */
+    uint64_t threads;        /* 0: not given */
+    uint64_t max_unpacked;   /* 0: not given */
+    uint64_t memory;         /* -M, bytes; 0: not given */
+    uint64_t max_shard_size; /* with sharded: was given */
     bool sharded;
-    uint64_t shards; /* 0: not given */
-    bool keep_shards, keep_missing;
-    const char *into;
+    struct heft_option *format_options; /* of the target; has room for one more */
+    size_t n_format_options;
     struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
     size_t n_rules;
     const char *style, *unicode; /* train, as the next line; 0: not given */
@@ -63,7 +61,8 @@ enum option_kind {
     OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
     OPTION_SHARD,   /* max_shard_size, and sharded */
     OPTION_LIST,    /* struct text_list */
-    OPTION_RULE     /* appended to rules: left, or left and right around `split` */
+    OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
+    OPTION_FORMAT   /* appended to format_options, as the library's table of `format` allows it */
 };
 
 struct option_spec {
@@ -75,10 +74,11 @@ struct option_spec {
     const char *help;    /* one line */
     const char *choices; /* "auto|pread", NULL: free. "@reads", "@writes": formats' names */
     enum heft_rule_kind rule;
-    const char *split; /* "=>": first one parts left and right; NULL: left only */
+    const char *split;  /* "=>": first one parts left and right; NULL: left only */
+    const char *format; /* the format that describes it; NULL: the command's own */
 };
 
-enum { MAX_GROUPS = 8 };
+enum { MAX_GROUPS = 9 };
 
 struct verb {
     const char *name;
@@ -96,6 +96,10 @@ extern const struct verb verbs[];
 const struct verb *verb_find(const char *name);
 /* A verb that is spelled nearly so, or NULL. */
 const struct verb *verb_nearest(const char *name);
+
+/* Option number `index` of the verb, with those that formats describe. False past the end. Its texts are
+ * constants. */
+bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out);
 
 /* Which verb argv means, and the index of its word; no word: `info`, *word = 0. */
 const struct verb *verb_of(int argc, char **argv, int *word);

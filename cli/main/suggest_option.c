@@ -77,10 +77,11 @@ static bool normalize_word(char word[MAX_WORD], const char *name, size_t n)
 
 static const char *option_named(const struct verb *verb, const char *word)
 {
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
-            if (!strcmp(o->name, word))
-                return o->name;
+    struct option_spec o;
+
+    for (size_t i = 0; verb_option_at(verb, i, &o); i++)
+        if (!strcmp(o.name, word))
+            return o.name;
     return NULL;
 }
 
@@ -88,15 +89,15 @@ static const char *option_named(const struct verb *verb, const char *word)
 static const char *option_beginning(const struct verb *verb, const char *word, size_t n)
 {
     const char *found = NULL;
+    struct option_spec o;
 
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
-            if (strncmp(o->name, word, n) != 0)
-                continue;
-            if (found)
-                return NULL;
-            found = o->name;
-        }
+    for (size_t i = 0; verb_option_at(verb, i, &o); i++) {
+        if (strncmp(o.name, word, n) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = o.name;
+    }
     return found;
 }
 
@@ -105,16 +106,16 @@ static const char *option_nearest(const struct verb *verb, const char *word, siz
 {
     unsigned least = n < 6 ? 2 : 3;
     const char *best = NULL;
+    struct option_spec o;
 
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
-            const unsigned far = edit_distance(o->name, strlen(o->name), word, n, least);
+    for (size_t i = 0; verb_option_at(verb, i, &o); i++) {
+        const unsigned far = edit_distance(o.name, strlen(o.name), word, n, least);
 
-            if (far >= least)
-                continue;
-            best = o->name;
-            least = far;
-        }
+        if (far >= least)
+            continue;
+        best = o.name;
+        least = far;
+    }
     return best;
 }
 

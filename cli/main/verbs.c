@@ -7,23 +7,23 @@
 #define FIELD(f) offsetof(struct options, f)
 #define FLAG(letter, name, f, help)                                                                \
     {                                                                                              \
-        letter, name, OPTION_FLAG, FIELD(f), NULL, help, NULL, HEFT_RULE_GLOB, NULL                \
+        letter, name, OPTION_FLAG, FIELD(f), NULL, help, NULL, HEFT_RULE_GLOB, NULL, NULL          \
     }
 #define TEXT(letter, name, f, value, choices, help)                                                \
     {                                                                                              \
-        letter, name, OPTION_TEXT, FIELD(f), value, help, choices, HEFT_RULE_GLOB, NULL            \
+        letter, name, OPTION_TEXT, FIELD(f), value, help, choices, HEFT_RULE_GLOB, NULL, NULL      \
     }
 #define KIND(letter, name, kind, f, value, help)                                                   \
     {                                                                                              \
-        letter, name, kind, FIELD(f), value, help, NULL, HEFT_RULE_GLOB, NULL                      \
+        letter, name, kind, FIELD(f), value, help, NULL, HEFT_RULE_GLOB, NULL, NULL                \
     }
 #define RULE(letter, name, rule, split, value, help)                                               \
     {                                                                                              \
-        letter, name, OPTION_RULE, FIELD(rules), value, help, NULL, rule, split                    \
+        letter, name, OPTION_RULE, FIELD(rules), value, help, NULL, rule, split, NULL              \
     }
 #define END                                                                                        \
     {                                                                                              \
-        0, NULL, OPTION_FLAG, 0, NULL, NULL, NULL, HEFT_RULE_GLOB, NULL                            \
+        0, NULL, OPTION_FLAG, 0, NULL, NULL, NULL, HEFT_RULE_GLOB, NULL, NULL                      \
     }
 
 static const struct option_spec common[] = {
@@ -136,8 +136,6 @@ static const struct option_spec convert_own[] = {
     TEXT(0, "to", to, "FORMAT", "@writes", "the format to write, else by PATH's extension"),
     FLAG('n', "dry-run", dry_run, "print the plan, write nothing"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
-    KIND(0, "shards", OPTION_COUNT, shards, "N", "tf: split into N data files"),
-    FLAG(0, "keep-shards", keep_shards, "tf: split into the data files that INPUT has"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
     TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
@@ -146,21 +144,15 @@ static const struct option_spec convert_own[] = {
     RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
     RULE(0, "keep-tied", HEFT_RULE_KEEP_TIED, NULL, "GLOB",
          "safetensors: which of tied names stays, else the first"),
-    TEXT(0, "torch-layout", layout, "VERSION", "1.6|2.1|2.8",
-         "the torch whose records to write; else the newest"),
-    KIND(0, "segment-alignment", OPTION_COUNT, segment_alignment, "N",
-         "ptd: align segments to N bytes (128)"),
-    FLAG(0, "drop-metadata", drop_metadata,
-         "ptd: leave out values and metadata, which it has no place for"),
     FLAG(0, "allow-empty", allow_empty, "write a file without tensors where there are none"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
     FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
     FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
     FLAG(0, "strict", strict, "strings that FORMAT cannot hold, bytes behind an array: an error"),
-    TEXT(0, "into", into, "MODELDIR", NULL, "a copy of that SavedModel, with INPUT as its weights"),
-    FLAG(0, "keep-missing", keep_missing, "into: the model's own weights where INPUT has none"),
     END,
 };
+/* Placeholder for the options that formats describe: verb_option_at. */
+static const struct option_spec of_formats[] = {END};
 static const struct option_spec scan_own[] = {
     KIND(0, "allow", OPTION_LIST, allow, "GLOB", "names that are allowed, too"),
     TEXT(0, "fail-on", fail_on, "CLASS", "unknown|danger",
@@ -342,7 +334,7 @@ const struct verb verbs[] = {
      "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
      "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n"
      "With --salvage the exit status is 1 if anything is lost.\n",
-     {writing, convert_own, selection, document, reading, choosing, common},
+     {writing, convert_own, of_formats, selection, document, reading, choosing, common},
      1,
      ANY,
      cmd_convert},
@@ -421,6 +413,53 @@ const struct verb verbs[] = {
      cmd_completion},
     {NULL, NULL, NULL, NULL, NULL, {NULL}, 0, 0, NULL},
 };
+
+/* ---- options of a verb --------------------------------------------------------------------- */
+
+static bool has_own(const struct verb *verb, const char *name)
+{
+    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
+        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
+            if (!strcmp(o->name, name))
+                return true;
+    return false;
+}
+
+/* Option number *left of those that formats describe, without names that the verb has itself (--names,
+ * which also says how INPUT is read). If there are fewer, subtracts their number from *left. */
+static bool format_option(const struct verb *verb, size_t *left, struct option_spec *out)
+{
+    struct heft_format_info format;
+    struct heft_format_option o;
+
+    for (size_t f = 0; heft_format_at(f, &format); f++)
+        for (size_t i = 0; heft_format_option_at(format.name, i, &o); i++) {
+            if (has_own(verb, o.name) || (*left)-- > 0)
+                continue;
+            *out = (struct option_spec){.name = o.name,
+                                        .kind = OPTION_FORMAT,
+                                        .value = o.value,
+                                        .help = o.help,
+                                        .choices = o.choices,
+                                        .format = format.name};
+            return true;
+        }
+    return false;
+}
+
+bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out)
+{
+    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++) {
+        if (verb->groups[g] == of_formats && format_option(verb, &index, out))
+            return true;
+        for (const struct option_spec *o = verb->groups[g]; o->name; o++)
+            if (index-- == 0) {
+                *out = *o;
+                return true;
+            }
+    }
+    return false;
+}
 
 const struct verb *verb_find(const char *name)
 {

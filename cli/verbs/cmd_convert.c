@@ -232,17 +232,28 @@ static bool run_conversion(const struct options *options, struct out *out,
     return true;
 }
 
+/* Passes --names on: it says how INPUT is read, and is also an option of tf. Returns how many options
+ * were appended. */
+static size_t add_names(const struct options *options)
+{
+    if (!options->names)
+        return 0;
+    options->format_options[options->n_format_options] =
+        (struct heft_option){"names", options->names};
+    return 1;
+}
+
 /* Converts; sets *status to EXIT_NO if something is lost. */
 static bool convert_inputs(const struct options *options, struct out *out,
                            struct heft_checkpoint *c, struct progress *progress, int *status,
                            struct heft_error *err)
 {
+    const size_t n_options = options->n_format_options + add_names(options);
     const struct heft_convert_options how = {
         .output = options->output,
         .to = options->to,
-        .layout = options->layout,
-        .segment_alignment = options->segment_alignment,
-        .drop_metadata = options->drop_metadata,
+        .format_options = options->format_options,
+        .n_format_options = n_options,
         .allow_empty = options->allow_empty,
         .root = options->root,
         .rules = options->rules,
@@ -250,11 +261,6 @@ static bool convert_inputs(const struct options *options, struct out *out,
         .max_shard_size = options->max_shard_size,
         .sharded = options->sharded,
         .filename_pattern = options->pattern,
-        .shards = options->shards,
-        .keep_shards = options->keep_shards,
-        .into = options->into,
-        .keep_missing = options->keep_missing,
-        .names = options->names,
         .threads = options_threads(options),
         .overwrite = options->overwrite,
         .no_sync = options->no_sync,

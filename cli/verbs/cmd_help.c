@@ -30,6 +30,8 @@ static size_t put_option_name(struct out *out, const struct option_spec *o)
 
 void help_verb(struct out *out, const struct verb *verb)
 {
+    struct option_spec o;
+
     out_text(out, "heft ");
     out_text(out, verb->name);
     out_text(out, ": ");
@@ -41,14 +43,17 @@ void help_verb(struct out *out, const struct verb *verb)
     out_char(out, ' ');
     out_text(out, verb->synopsis);
     out_text(out, "\n\n");
-    for (size_t g = 0; g < MAX_GROUPS && verb->groups[g]; g++)
-        for (const struct option_spec *o = verb->groups[g]; o->name; o++) {
-            const size_t width = put_option_name(out, o);
+    for (size_t i = 0; verb_option_at(verb, i, &o); i++) {
+        const size_t width = put_option_name(out, &o);
 
-            out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
-            out_text(out, o->help);
-            out_char(out, '\n');
+        out_fill(out, ' ', width < OPTION_WIDTH ? OPTION_WIDTH - width + 2 : 2);
+        if (o.format) {
+            out_text(out, o.format);
+            out_text(out, ": ");
         }
+        out_text(out, o.help);
+        out_char(out, '\n');
+    }
     if (verb->details) {
         out_char(out, '\n');
         out_text(out, verb->details);

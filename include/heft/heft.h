@@ -671,37 +671,23 @@ HEFT_API bool heft_rule_matches(const struct heft_checkpoint *c, const char *roo
 struct heft_convert_options {
     const char *output; /* file or folder: as -o of heft-convert(1) */
     const char *to;     /* format's name; NULL: by the output's extension */
-    /* Of the format's layouts: torch writes those of 1.6, 2.1 and 2.8 and later; NULL: the newest. */
-    const char *layout;
-    /* Of ptd: bytes that segments are aligned to; 0: 128, as ExecuTorch has them. */
-    uint64_t segment_alignment;
-    /* Values and metadata are left out where the format has no place for them (ptd); else that is
-     * HEFT_UNSUPPORTED. One torch file made from another has its values and nesting, and selection
-     * judges its values by their paths. */
-    bool drop_metadata;
+    /* Options of the target format: heft_format_option_at lists them. HEFT_USAGE for a name that no
+     * format has and a value that is not allowed; of two with one name the later one counts. */
+    const struct heft_option *format_options;
+    size_t n_format_options;
     /* Files without a tensor may be written; else a conversion that would is HEFT_USAGE. */
     bool allow_empty;
     const char *root; /* sub-dictionary whose tensors are taken, its path removed from names */
     /* In order. Selection: as heft_select. Renaming: each rule replaces all its matches. Casting:
      * the last rule that matches decides; a glob with wildcards casts to a float only what is a
      * float, an exact name casts anything that can be. Dtypes are also taken as bf16, bfloat16,
-     * torch.bfloat16 and the like, in capitals or not. */
+     * torch.bfloat16 and the like, in capitals or not. One torch file made from another has its values
+     * and nesting: there selection judges values by their paths, too. */
     const struct heft_rule *rules;
     size_t n_rules;
-    uint64_t max_shard_size;      /* bytes; 0: not given */
-    bool sharded;                 /* max_shard_size was given (0 is then lawful) */
-    const char *filename_pattern; /* with {suffix}; NULL: the format's */
-    /* For tf: into so many data files (0: not given; not with max_shard_size), and what the keys are:
-     * "keys": the tensors' names; "objects": those of tf.train.Checkpoint, with the graph of objects
-     * that it restores by; NULL: as "objects" where all names are such keys already, else as "keys". */
-    uint64_t shards;
-    bool keep_shards; /* into those of the source; so it is, too, where that is several bundles */
-    const char *names;
-    /* A folder of a SavedModel: output is a new folder, a copy of it with these weights in its bundle.
-     * Names are its keys, or those of its variables; all of them must be there, unless keep_missing
-     * takes the model's own for those that are not. */
-    const char *into;
-    bool keep_missing;
+    uint64_t max_shard_size;         /* bytes; 0: not given */
+    bool sharded;                    /* max_shard_size was given (0 is then lawful) */
+    const char *filename_pattern;    /* with {suffix}; NULL: the format's */
     const struct heft_range *ranges; /* --slice, for one tensor */
     size_t n_ranges;
     unsigned threads; /* 0: one a core, at most 4 */

@@ -32,7 +32,9 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
                           bool in_folder, struct heft_error *err)
 {
     const struct heft_formats *const formats = c->plan.model->formats;
-    const char *usual = options->into ? "tf" : in_folder ? "safetensors" : NULL;
+    const struct heft_format *implied =
+        heft_format_options_imply(formats, options->format_options, options->n_format_options);
+    const char *usual = implied ? implied->name : in_folder ? "safetensors" : NULL;
     const char *asked = options->to ? options->to : usual;
 
     c->format = asked ? heft_registry_named(formats, asked)
@@ -41,39 +43,8 @@ static bool choose_format(struct heft_conversion *c, const struct heft_convert_o
         return heft_registry_refuse_extension(formats, options->output, err);
     if (!c->format || !heft_format_writes(c->format))
         return heft_registry_refuse_writer(formats, asked, err);
-    if (options->into && strcmp(c->format->name, "tf") != 0)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "weights are put into a SavedModel as tf, not as %s", c->format->name);
     c->plan.sum = c->format->sum;
     return true;
-}
-
-static bool check_layout(const struct heft_conversion *c, const char *layout,
-                         struct heft_error *err)
-{
-    const char *const *known = c->format->layouts;
-
-    if (!layout)
-        return true;
-    if (!known)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has one layout, not a \"%s\" one",
-                         c->format->name, layout);
-    while (*known && strcmp(*known, layout) != 0)
-        known++;
-    return *known || heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has no layout \"%s\"",
-                               c->format->name, layout);
-}
-
-static bool check_alignment(const struct heft_conversion *c, uint64_t alignment,
-                            struct heft_error *err)
-{
-    if (alignment && !c->format->aligns_segments)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "%s has no segments to align",
-                         c->format->name);
-    return alignment <= HEFT_MAX_ALIGNMENT ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "segments aligned to %" PRIu64 " bytes; %u is the most", alignment,
-                     HEFT_MAX_ALIGNMENT);
 }
 
 /* "model{suffix}.safetensors" → "model", ".safetensors". */
@@ -440,7 +411,13 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
     const bool in_folder = names_folder(model->formats, options);
 
     *c = (struct heft_conversion){.model = model};
-    c->plan = (struct heft_plan){.model = model, .options = options, .mem = &c->mem};
+    c->plan = (struct heft_plan){.model = model,
+                                 .request = {.root = options->root,
+                                             .rules = options->rules,
+                                             .n_rules = options->n_rules,
+                                             .max_shard_size = options->max_shard_size,
+                                             .is_sharded = options->sharded},
+                                 .mem = &c->mem};
     c->exec = (struct heft_exec_options){
         .threads = options->threads,
         .overwrite = options->overwrite,
@@ -450,14 +427,13 @@ bool heft_conversion_plan(struct heft_conversion *c, const struct heft_model *mo
         .progress_ctx = options->progress_ctx,
     };
     if (!choose_format(c, options, in_folder, err) || !refuse_lacks(c, err) ||
-        !check_layout(c, options->layout, err) ||
-        !check_alignment(c, options->segment_alignment, err) ||
+        !heft_conversion_take_options(c, options, err) ||
         !choose_names(c, options, in_folder, err) || !load_exports(c, options, err) ||
         !heft_conversion_leave_values(c, options, err) ||
         !heft_plan_expect_items(&c->plan, c->exports.n_items, err) ||
         !plan_files(c, options->output, err))
         return false;
-    c->plan.options = NULL; /* the caller's */
+    c->plan.request = (struct heft_plan_request){0}; /* the caller's */
     return take_notes(c, err) && heft_plan_check(&c->plan, err);
 }
 

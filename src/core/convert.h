@@ -32,6 +32,11 @@ HEFT_CHECKED bool heft_conversion_run(struct heft_conversion *conversion, uint64
  * its dtype, shape and elements, each tied name, and no other tensor. HEFT_MISMATCH where not. */
 HEFT_CHECKED bool heft_conversion_reread(const struct heft_conversion *conversion,
                                          struct heft_error *err);
+/* format_options.c: the options of the format that was chosen, for its plan. HEFT_USAGE for one that no
+ * format has, and for a value that is not allowed. */
+HEFT_CHECKED bool heft_conversion_take_options(struct heft_conversion *c,
+                                               const struct heft_convert_options *options,
+                                               struct heft_error *err);
 /* salvage_report.c. Before the exports is loaded: what is selected and cannot be read. */
 HEFT_CHECKED bool heft_conversion_lose_unreadable(struct heft_conversion *c,
                                                   const struct heft_convert_options *options,

@@ -173,10 +173,9 @@ static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft
 
     if (!take_names(left, &c->mem, &names, err))
         return false;
-    return heft_fail(
-        err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-        "%s has no place for what is no tensor: %s; option drop_metadata leaves it out",
-        c->format->name, names);
+    return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                     "%s has no place for what is no tensor: %s; option %s leaves it out",
+                     c->format->name, names, c->format->drop_option);
 }
 
 /* What every target states anew, and this one does not state at all. */
@@ -301,13 +300,20 @@ static bool note_kernels(struct heft_conversion *c, struct heft_error *err)
                       err);
 }
 
+static bool may_drop(const struct heft_conversion *c)
+{
+    const size_t at = heft_format_option_index(c->format, c->format->drop_option);
+
+    return heft_plan_option(&c->plan, (unsigned)at).is_given;
+}
+
 bool heft_conversion_leave_values(struct heft_conversion *c,
                                   const struct heft_convert_options *options,
                                   struct heft_error *err)
 {
     const char *root = options->root ? options->root : "";
     const struct heft_value *from = heft_value_below(c->model->values, root);
-    const bool refuses = c->format->refuses_values;
+    const bool refuses = c->format->drop_option != NULL;
     struct left_out left = {0};
 
     if (from && !c->exports.keeps_tree && !leave_values(c->model, root, from, &left, err)) {
@@ -316,7 +322,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
     }
     for (size_t i = 0; refuses && i < c->exports.n_metadata; i++)
         leave_out(&left, c->exports.metadata[i].key);
-    if (refuses && left.n && !options->drop_metadata)
+    if (refuses && left.n && !may_drop(c))
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->exports.n_blobs; i++)
         leave_out(&left, c->exports.blobs[i].name);

@@ -226,11 +226,7 @@ bool heft_export_load(struct heft_export_list *out, const struct heft_model *mod
     bool *selected = heft_calloc(model->n_rows + 1, sizeof *selected, err);
     bool ok;
 
-    *out = (struct heft_export_list){.model = model,
-                                     .mem = mem,
-                                     .n_shards = 1,
-                                     .layout = options->layout,
-                                     .alignment = options->segment_alignment};
+    *out = (struct heft_export_list){.model = model, .mem = mem, .n_shards = 1};
     describe_root(out, options->root);
     out->items = heft_arena_zero(mem, model->n_rows + 1, sizeof *out->items, err);
     ok = selected && out->items &&

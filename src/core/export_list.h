@@ -43,8 +43,6 @@ struct heft_export_list {
     const size_t *begins;    /* after split: the first item of each shard, and the end */
     uint32_t n_shards;
     uint64_t (*weigh)(const struct heft_export_item *item); /* the format's, or NULL */
-    const char *layout; /* of the format's layouts; NULL: the usual one */
-    uint64_t alignment; /* of segments; 0: the usual one */
     /* Of the dictionary that is taken: whether it is an OrderedDict, and its _metadata or NULL. */
     bool is_ordered;
     const struct heft_value *modules;

@@ -6,6 +6,7 @@
 #define HEFT_PLAN_H
 
 #include "core/export_list.h"
+#include "core/format_options.h"
 
 enum heft_op_kind {
     HEFT_OP_PUT,  /* literal bytes, in the plan's arena */
@@ -75,9 +76,20 @@ struct heft_plan_file {
     bool is_index;     /* committed after the data files */
 };
 
+/* What was asked for, as far as a format's plan needs it; the caller's, gone once planning is done. */
+struct heft_plan_request {
+    const char *root; /* dictionary whose tensors are taken; NULL: all */
+    const struct heft_rule *rules;
+    size_t n_rules;
+    uint64_t max_shard_size; /* bytes, where is_sharded */
+    bool is_sharded;
+    const struct heft_option_value
+        *options; /* entry by entry of the format's table; NULL: none given */
+};
+
 struct heft_plan {
     const struct heft_model *model;
-    const struct heft_convert_options *options; /* what was asked for; NULL: nothing but the rows */
+    struct heft_plan_request request; /* all zero: nothing but the rows */
     struct heft_arena *mem;
     struct heft_plan_file *files;
     struct heft_op *ops;
@@ -100,6 +112,13 @@ struct heft_plan {
     uint32_t n_sums;
     bool is_summing; /* ops that are added belong to the last sum */
 };
+
+/* Option `index` of the format's table, as it was given. */
+static inline struct heft_option_value heft_plan_option(const struct heft_plan *plan,
+                                                        unsigned index)
+{
+    return plan->request.options ? plan->request.options[index] : (struct heft_option_value){0};
+}
 
 /* Room for so many more ops: an array that grows leaves holes of its former sizes behind. */
 HEFT_CHECKED bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *err);

@@ -19,8 +19,6 @@ struct heft_probe {
     const char *path;
 };
 
-#define HEFT_MAX_ALIGNMENT (1u << 20) /* of segments: more than any page */
-
 struct heft_plan;
 struct heft_export_list;
 struct heft_export_item;
@@ -84,15 +82,17 @@ struct heft_format {
     const char *pattern; /* of shards: "model{suffix}.safetensors"; NULL: cannot be sharded */
     bool one_tensor;     /* holds exactly one (npy, raw) */
     bool keeps_blobs;    /* holds blobs beside tensors */
-    bool refuses_values; /* has no place for values and metadata: refused unless the user says so */
-    bool keeps_tree;     /* what readers of its kind call has_tree: values and nesting stay */
-    bool keeps_strides;  /* dimensions may lie in another order than row-major */
-    bool wide_extents;   /* of dimensions, up to 2^64-1; others have them signed */
-    bool aligns_segments; /* heft_convert_options.segment_alignment */
-    bool no_ties;      /* one name a storage: tied rows are dropped and recorded as the hub does */
-    enum heft_sum sum; /* of what its plans sum up for late ops; NONE: it has no such */
-    const char *const *layouts; /* versions of the layout that it can write, the usual one first,
-                                   NULL-terminated; NULL: there is but one */
+    /* Options beside those of every target, ended by one without a name; NULL: none. What was given is in
+     * the plan, entry by entry: heft_plan_option. */
+    const struct heft_format_option *options;
+    /* The option without which a source with values or metadata is refused, as there is no place for
+     * them; NULL: they are left out with a note, or have a place. */
+    const char *drop_option;
+    bool keeps_tree;    /* what readers of its kind call has_tree: values and nesting stay */
+    bool keeps_strides; /* dimensions may lie in another order than row-major */
+    bool wide_extents;  /* of dimensions, up to 2^64-1; others have them signed */
+    bool no_ties;       /* one name a storage: tied rows are dropped and recorded as the hub does */
+    enum heft_sum sum;  /* of what its plans sum up for late ops; NONE: it has no such */
     bool (*supports_dtype)(
         enum heft_dtype dtype); /* which it can hold; NULL: all of fixed length */
 };

@@ -3,11 +3,13 @@
 A ```console block (in a man page: .EX to .EE) that shows output is run where its commands are heft's
 or a few harmless ones. The blocks of one document share a folder, in which the golden files lie by
 their names; where a document is about consolidated.00.pth, so does that one.
+
+The options of formats in heft-convert(1) are those that the library describes; --bless writes them.
 """
 import re
 
 from . import console, trace
-from .common import ROOT, golden_inputs
+from .common import ROOT, Fail, golden_inputs, must_succeed, text_of
 
 MARKDOWN_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 ROFF_BLOCK = re.compile(r"^\.EX\n(.*?)^\.EE$", re.M | re.S)
@@ -17,7 +19,12 @@ ROFF_ESCAPES = [("\\-", "-"), ("\\(aq", "'"), ("\\(dq", '"'), ("\\(ga", "`"), ("
 RUNNABLE = re.compile(r"^\$ (heft|head|cp|ls|cat)( |$)")
 
 
+OPTIONS_PAGE = ROOT / "man" / "heft-convert.1"
+BEGIN, END = '.\\" Options of formats: begin\n', '.\\" Options of formats: end\n'
+
+
 def jobs(ctx):
+    yield "heft-convert(1) lists the options of formats", lambda: check_format_options(ctx)
     pages = [ROOT / "README.md", ROOT / "HACKING.md", *sorted((ROOT / "doc").rglob("*.md"))]
     for path in pages:
         if path.exists():
@@ -31,6 +38,20 @@ def document_jobs(ctx, path, pattern, decode):
     if any(runnable_commands(decode(block[1])) for block in blocks):
         name = str(path.relative_to(ROOT))
         yield name, lambda: check_document(ctx, path, blocks, decode)
+
+
+def check_format_options(ctx):
+    listed = text_of(must_succeed(ctx, [ctx.build / "heft-conversions", "man"]).stdout)
+    text = OPTIONS_PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    new = head + BEGIN + listed + END + rest.split(END)[1]
+    if ctx.bless:
+        OPTIONS_PAGE.write_text(new, encoding="utf-8")
+    elif new != text:
+        raise Fail("it does not: tests/run --only docs --bless writes them")
+    for name in re.findall(r"\\fB(\\-\\-[^ ]+?)\\fR", listed):
+        if f".TP\n\\fB{name}\\fR" not in head:
+            raise Fail(f"{name} is not described at length under OPTIONS")
 
 
 def from_roff(text):

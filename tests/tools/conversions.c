@@ -1,6 +1,8 @@
 /* conversions.c: heft-conversions, which prints the table of doc/conversions.md: what each format
- * that is written can hold, by dtype, and what a conversion's error offers instead. */
+ * that is written can hold, by dtype, and what a conversion's error offers instead. With the argument
+ * `man`: the options of each format, as man/heft-convert.1 lists them. */
 #include <stdio.h>
+#include <string.h>
 
 #include <heft/heft.h>
 
@@ -31,7 +33,52 @@ static void print_cell(const char *format, enum heft_dtype dtype)
         printf(" – |");
 }
 
-int main(void)
+/* ---- options of formats ---------------------------------------------------------------------- */
+
+/* Hyphens of options are minus signs, as people copy them. */
+static void print_roff(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '-' || *text == '\\')
+            putchar('\\');
+        putchar(*text == '\\' ? 'e' : *text);
+    }
+}
+
+static void print_option(const struct heft_format_option *o)
+{
+    printf("\\fB");
+    print_roff("--");
+    print_roff(o->name);
+    printf("\\fR");
+    if (o->value) {
+        printf(o->choices ? " \\fB" : " \\fI");
+        print_roff(o->choices ? o->choices : o->value);
+        printf("\\fR");
+    }
+    if (o->kind == HEFT_OPTION_NUMBER)
+        printf(", %llu to %llu", (unsigned long long)o->least, (unsigned long long)o->most);
+    printf(": ");
+    print_roff(o->help);
+    putchar('\n');
+}
+
+static void print_manual(void)
+{
+    struct heft_format_info info;
+    struct heft_format_option o;
+
+    for (size_t i = 0; heft_format_at(i, &info); i++)
+        for (size_t k = 0; heft_format_option_at(info.name, k, &o); k++) {
+            if (k == 0)
+                printf(".TP\n.B %s\n", info.name);
+            else
+                printf(".br\n");
+            print_option(&o);
+        }
+}
+
+static void print_dtypes(void)
 {
     struct heft_format_info info;
 
@@ -43,5 +90,13 @@ int main(void)
                 print_cell(info.name, (enum heft_dtype)dtype);
         putchar('\n');
     }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "man") == 0)
+        print_manual();
+    else
+        print_dtypes();
     return 0;
 }

@@ -176,6 +176,7 @@ static void without_a_checkpoint(void **state)
 
 static void without_a_place(void **state)
 {
+    const struct heft_option nameless = {NULL, NULL};
     struct heft_checkpoint *c = heft_open(GOLDEN "h5/types.h5", NULL, &err);
     struct heft_range ranges[64];
     uint64_t shape[64], bytes;
@@ -224,6 +225,13 @@ static void without_a_place(void **state)
     REFUSES(heft_select(c, NULL, NULL, 1, (bool[64]){false}, &err));
     REFUSES(heft_select(c, NULL, NULL, 0, NULL, &err));
     REFUSES(heft_convert_plan(c, NULL, &err));
+    REFUSES(heft_convert_plan(
+        c, &(struct heft_convert_options){.output = "x", .n_format_options = 1}, &err));
+    REFUSES(heft_convert_plan(c,
+                              &(struct heft_convert_options){.output = "x",
+                                                             .format_options = &nameless,
+                                                             .n_format_options = 1},
+                              &err));
     err = (struct heft_error){0};
     assert_true(heft_verify(c, NULL, NULL, NULL, &err));
     heft_close(c);
@@ -234,6 +242,8 @@ static void without_a_path(void **state)
     const struct heft_trace_watcher watcher = {0};
     const struct heft_scan_visitor visitor = {0};
     struct heft_trace_total total;
+    const struct heft_option option = {NULL, "x"};
+    struct heft_format_option described;
     struct heft_format_info info;
     enum heft_dtype dtype;
     uint64_t number;
@@ -242,6 +252,11 @@ static void without_a_path(void **state)
     bool flag;
 
     (void)state;
+    assert_false(heft_format_option_at(NULL, 0, &described));
+    assert_false(heft_format_option_at("tf", 0, NULL));
+    REFUSES(heft_format_option_check(NULL, &option, &err));
+    REFUSES(heft_format_option_check("tf", NULL, &err));
+    REFUSES(heft_format_option_check("tf", &option, &err));
     REFUSES(heft_scan(NULL, NULL, each_scan, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, NULL, NULL, &flag, &err));
     REFUSES(heft_scan("x", NULL, each_scan, NULL, NULL, &err));

@@ -32,6 +32,7 @@ struct made {
     struct heft_arena mem;
     struct heft_plan plan;
     struct heft_export_list exports;
+    struct heft_option_value values[2];
     uint8_t data[64];
 };
 
@@ -60,8 +61,11 @@ static bool plan_entries(struct made *m, const struct entry *entries, size_t n, 
             !heft_model_add_row(&m->model, &row, &err))
             return false;
     }
-    m->plan = (struct heft_plan){.model = &m->model, .mem = &m->mem};
-    const struct heft_convert_options options = {.output = "out", .segment_alignment = alignment};
+    m->values[heft_format_option_index(&heft_format_ptd, "segment-alignment")] =
+        (struct heft_option_value){.is_given = alignment > 0, .number = alignment};
+    m->plan =
+        (struct heft_plan){.model = &m->model, .request = {.options = m->values}, .mem = &m->mem};
+    const struct heft_convert_options options = {.output = "out"};
     return heft_model_validate(&m->model, &err) &&
            heft_export_load(&m->exports, &m->model, &options, &m->mem, &err) &&
            heft_export_split(&m->exports, UINT64_MAX, &err) &&

@@ -195,7 +195,9 @@ static void a_cut_string_is_refused(void **state)
 
 static void objects_have_slots(void **state)
 {
-    const struct heft_convert_options options = {.output = "x", .to = "tf", .names = "objects"};
+    const struct heft_option names = {"names", "objects"};
+    const struct heft_convert_options options = {
+        .output = "x", .to = "tf", .format_options = &names, .n_format_options = 1};
     struct bench *b = *state;
     struct heft_conversion c;
     struct heft_str text;
@@ -230,8 +232,13 @@ static void one_thing_after_the_other(void **state, const struct heft_convert_op
 static void objects_without_memory(void **state)
 {
     const struct heft_rule rule = {HEFT_RULE_PARTITION, "*", "0:3"};
-    const struct heft_convert_options options = {
-        .output = "x", .to = "tf", .names = "objects", .shards = 2, .rules = &rule, .n_rules = 1};
+    const struct heft_option given[] = {{"names", "objects"}, {"shards", "2"}};
+    const struct heft_convert_options options = {.output = "x",
+                                                 .to = "tf",
+                                                 .format_options = given,
+                                                 .n_format_options = 2,
+                                                 .rules = &rule,
+                                                 .n_rules = 1};
 
     one_thing_after_the_other(state, &options);
 }

@@ -138,8 +138,11 @@ static void empty(void)
 
 static bool plan(const char *to, const char *layout)
 {
-    const struct heft_convert_options options = {
-        .output = "/none/x.pth", .to = to, .layout = layout};
+    const struct heft_option option = {"torch-layout", layout};
+    const struct heft_convert_options options = {.output = "/none/x.pth",
+                                                 .to = to,
+                                                 .format_options = &option,
+                                                 .n_format_options = layout != NULL};
 
     bench.err = (struct heft_error){0};
     return heft_conversion_plan(&bench.conversion, &bench.model, &options, &bench.err);

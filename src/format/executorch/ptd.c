@@ -156,11 +156,11 @@ static bool note_header(struct heft_model *model, uint32_t source, const struct 
                          "a header of %" PRIu64 " bytes, %u of which are known", p->header,
                          HEFT_PTD_HEADER))
         return false;
-    if (p->data > left && p->data - left >= HEFT_MAX_ALIGNMENT && !model->salvage)
+    if (p->data > left && p->data - left >= HEFT_PTD_MAX_ALIGNMENT && !model->salvage)
         return heft_fail(err, HEFT_MALFORMED, 40,
                          "segment_data_size %" PRIu64 "; the file has %" PRIu64
                          " bytes of segments, and less than %u of padding may be missing",
-                         p->data, left, HEFT_MAX_ALIGNMENT);
+                         p->data, left, HEFT_PTD_MAX_ALIGNMENT);
     if (p->data > left)
         return heft_model_note(model, HEFT_NOTE, source, 40, err,
                                "segment_data_size is %" PRIu64 ", the file has %" PRIu64
@@ -242,7 +242,7 @@ const struct heft_format heft_format_ptd = {
     .extensions = extensions,
     .keeps_blobs = true,
     .supports_dtype = holds,
-    .refuses_values = true,
+    .options = heft_ptd_options,
+    .drop_option = HEFT_PTD_DROP_METADATA,
     .keeps_strides = true,
-    .aligns_segments = true,
 };

@@ -373,12 +373,26 @@ static bool plan_file(struct out *o, uint32_t file, struct heft_error *err)
             heft_plan_note(o->plan, "a .ptd without entries: no runtime loads it", err));
 }
 
+enum { SEGMENT_ALIGNMENT, DROP_METADATA, N_OPTIONS };
+const struct heft_format_option heft_ptd_options[N_OPTIONS + 1] = {
+    [SEGMENT_ALIGNMENT] = {.name = "segment-alignment",
+                           .kind = HEFT_OPTION_NUMBER,
+                           .value = "N",
+                           .least = 1,
+                           .most = HEFT_PTD_MAX_ALIGNMENT,
+                           .help = "align segments to N bytes (128)"},
+    [DROP_METADATA] = {.name = HEFT_PTD_DROP_METADATA,
+                       .elsewhere = HEFT_ELSEWHERE_NOTED,
+                       .help = "leave out values and metadata, which it has no place for"},
+};
+
 bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,
                    struct heft_error *err)
 {
+    const struct heft_option_value alignment = heft_plan_option(plan, SEGMENT_ALIGNMENT);
     struct out o = {.plan = plan,
                     .exports = exports,
-                    .alignment = exports->alignment ? exports->alignment : ALIGNMENT};
+                    .alignment = alignment.is_given ? alignment.number : ALIGNMENT};
     const bool ok = plan_file(&o, file, err);
 
     heft_flat_release(&o.flat);

@@ -281,13 +281,14 @@ static bool check_graph(struct into *in)
 
 static bool check_missing(struct into *in)
 {
+    const bool keeps = heft_plan_option(in->out->plan, HEFT_TF_KEEP_MISSING).is_given;
     struct list missing = {0};
 
     for (size_t i = 0; i < in->old.n_rows; i++)
-        if (!in->is_given[i] && !stays(&in->old.rows[i]) && !in->out->options->keep_missing)
+        if (!in->is_given[i] && !stays(&in->old.rows[i]) && !keeps)
             add_name(&missing, in->old.rows[i].name);
     return is_empty(
-        &missing, "missing from the new weights (option keep_missing keeps the model's)", in->err);
+        &missing, "missing from the new weights (option keep-missing keeps the model's)", in->err);
 }
 
 static uint64_t *copy_numbers(struct into *in, const uint64_t *from, unsigned n)

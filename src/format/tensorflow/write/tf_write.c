@@ -53,7 +53,7 @@ static bool check_piece(struct heft_tf_out *out, struct heft_tf_piece *piece,
 /* Chooses between keys and objects. Only tf.train.Checkpoint makes keys with such endings, and it restores nothing without the object graph: if all names are such keys and the graph is missing, it is made. */
 static bool choose_objects(struct heft_tf_out *out, bool *objects, struct heft_error *err)
 {
-    const char *const names = out->options->names;
+    const char *const names = heft_plan_option(out->plan, HEFT_TF_NAMES).text;
     const char *note = NULL;
     size_t keys;
 
@@ -316,7 +316,7 @@ static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_e
 {
     struct heft_plan *plan = out->plan;
 
-    out->into = folder_of(plan->options->into, plan->mem, err);
+    out->into = folder_of(heft_plan_option(plan, HEFT_TF_INTO).text, plan->mem, err);
     plan->whole = folder_of(output, plan->mem, err);
     if (!out->into || !plan->whole)
         return false;
@@ -327,12 +327,13 @@ static bool plan_into(struct heft_tf_out *out, const char *output, struct heft_e
 static bool plan_set(struct heft_plan *plan, const char *output, struct heft_export_list *exports,
                      struct heft_error *err)
 {
-    struct heft_tf_out out = {.plan = plan, .exports = exports, .options = plan->options};
+    struct heft_tf_out out = {.plan = plan, .exports = exports};
+    const bool into = heft_plan_option(plan, HEFT_TF_INTO).is_given;
     bool ok = heft_plan_leave_metadata(plan, exports, "TensorFlow bundles", err);
 
-    if (plan->options->into)
+    if (into)
         leave_graph(exports);
-    if (ok && plan->options->into)
+    if (ok && into)
         ok = plan_into(&out, output, err);
     else if (ok)
         ok = (out.prefix = prefix_of(output, plan->mem, err)) && plan_bundle(&out, err);
@@ -354,6 +355,33 @@ static const char *const extensions[] = {"index", NULL};
 
 static const char *const synonyms[] = {"tensorflow", "bundle", NULL};
 
+static const struct heft_format_option options[HEFT_TF_OPTIONS + 1] = {
+    [HEFT_TF_SHARDS] = {.name = "shards",
+                        .kind = HEFT_OPTION_NUMBER,
+                        .value = "N",
+                        .least = 1,
+                        .most = HEFT_TF_MAX_SHARDS,
+                        .elsewhere = HEFT_ELSEWHERE_NOTED,
+                        .help = "split into N data files"},
+    [HEFT_TF_KEEP_SHARDS] = {.name = "keep-shards",
+                             .elsewhere = HEFT_ELSEWHERE_NOTED,
+                             .help = "split into the data files that INPUT has"},
+    [HEFT_TF_NAMES] = {.name = "names",
+                       .kind = HEFT_OPTION_TEXT,
+                       .value = "KIND",
+                       .choices = "keys|objects",
+                       .elsewhere = HEFT_ELSEWHERE_IGNORED,
+                       .help = "keys as INPUT has names, or as tf.train.Checkpoint makes them"},
+    [HEFT_TF_INTO] = {.name = "into",
+                      .kind = HEFT_OPTION_TEXT,
+                      .value = "MODELDIR",
+                      .implies_format = true,
+                      .help = "a copy of that SavedModel, with INPUT as its weights"},
+    [HEFT_TF_KEEP_MISSING] = {.name = "keep-missing",
+                              .elsewhere = HEFT_ELSEWHERE_NOTED,
+                              .help = "the model's own weights where INPUT has none (with into)"},
+};
+
 extern const struct heft_format heft_format_tf;
 const struct heft_format heft_format_tf = {
     .name = "tf",
@@ -362,5 +390,6 @@ const struct heft_format heft_format_tf = {
     .plan_set = plan_set,
     .extensions = extensions,
     .sum = HEFT_SUM_CRC32C,
+    .options = options,
     .supports_dtype = holds,
 };

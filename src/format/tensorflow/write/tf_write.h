@@ -14,6 +14,18 @@
 #include "core/plan.h"
 #include "format/tensorflow/bundle/tf_parts.h"
 
+#define HEFT_TF_MAX_SHARDS 65536 /* data files of a bundle */
+
+/* Indexes into the format's table of options. */
+enum {
+    HEFT_TF_SHARDS,
+    HEFT_TF_KEEP_SHARDS,
+    HEFT_TF_NAMES,
+    HEFT_TF_INTO,
+    HEFT_TF_KEEP_MISSING,
+    HEFT_TF_OPTIONS
+};
+
 /* Bytes of a data file with one entry: a tensor or a slice of one. They come from the item's row, from a file (rows of an old bundle), or from memory (made here). */
 struct heft_tf_piece {
     struct heft_export_item item; /* its name is the tensor's */
@@ -49,7 +61,6 @@ struct heft_tf_line {
 struct heft_tf_out {
     struct heft_plan *plan;
     const struct heft_export_list *exports;
-    const struct heft_convert_options *options;
     const char *prefix;
     const char *into; /* directory of the SavedModel that receives the bundle, or NULL */
     bool keeps_parts; /* partitioned rows stay partitioned unless --partition says otherwise */

@@ -57,11 +57,11 @@ static bool parse_wish(const struct heft_rule *rule, struct wish *out, struct he
 static bool find_wish(const struct heft_tf_out *out, struct heft_str name, struct wish *wish,
                       struct heft_error *err)
 {
-    const struct heft_convert_options *options = out->options;
+    const struct heft_plan_request *request = &out->plan->request;
 
     *wish = (struct wish){.how = out->keeps_parts ? KEEP : WHOLE};
-    for (size_t i = options->n_rules; i-- > 0;) {
-        const struct heft_rule *const rule = &options->rules[i];
+    for (size_t i = request->n_rules; i-- > 0;) {
+        const struct heft_rule *const rule = &request->rules[i];
 
         if (rule->kind == HEFT_RULE_PARTITION && heft_glob_match(heft_str_of(rule->left), name))
             return parse_wish(rule, wish, err);

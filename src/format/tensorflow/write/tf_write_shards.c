@@ -4,8 +4,6 @@
 #include "core/registry.h"
 #include "format/tensorflow/write/tf_write.h"
 
-#define MAX_SHARDS 65536
-
 /* Position of the bytes in the source. */
 struct place {
     uint64_t off;
@@ -144,7 +142,7 @@ uint64_t heft_tf_piece_bytes(const struct heft_tf_piece *piece)
 /* Fills files one after the other; a piece larger than the limit gets a file of its own. */
 static uint32_t shard_by_size(const struct heft_tf_out *out)
 {
-    const uint64_t limit = out->options->max_shard_size;
+    const uint64_t limit = out->plan->request.max_shard_size;
     uint64_t filled = 0;
     uint32_t shard = 0;
 
@@ -172,7 +170,7 @@ static uint64_t border(uint64_t total, uint32_t n, uint32_t k)
 /* Divides the pieces among n files of similar size. A tensor goes to the file that contains its midpoint, so file boundaries fall on the nearest tensor boundaries. */
 static uint32_t shard_by_number(const struct heft_tf_out *out, uint64_t total)
 {
-    const uint32_t n = (uint32_t)out->options->shards;
+    const uint32_t n = (uint32_t)heft_plan_option(out->plan, HEFT_TF_SHARDS).number;
     uint64_t at = 0;
     uint32_t shard = 0;
 
@@ -216,13 +214,12 @@ static bool check_total(const struct heft_tf_out *out, uint64_t *total, struct h
     return true;
 }
 
-static bool check_wish(const struct heft_convert_options *options, struct heft_error *err)
+static bool check_wish(const struct heft_plan *plan, struct heft_error *err)
 {
-    if (options->shards > MAX_SHARDS)
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%" PRIu64 " data files requested, at most %d can be written",
-                         options->shards, MAX_SHARDS);
-    if ((options->shards != 0) + options->sharded + options->keep_shards > 1)
+    const int n = heft_plan_option(plan, HEFT_TF_SHARDS).is_given + plan->request.is_sharded +
+                  heft_plan_option(plan, HEFT_TF_KEEP_SHARDS).is_given;
+
+    if (n > 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "give only one of: number of data files, their size, those of the source");
     return true;
@@ -230,21 +227,21 @@ static bool check_wish(const struct heft_convert_options *options, struct heft_e
 
 bool heft_tf_out_shards(struct heft_tf_out *out, struct heft_error *err)
 {
-    const struct heft_convert_options *options = out->options;
+    const struct heft_plan *const plan = out->plan;
     uint64_t total;
 
-    if (!check_wish(options, err) || !check_total(out, &total, err) || !put_in_order(out, err))
+    if (!check_wish(plan, err) || !check_total(out, &total, err) || !put_in_order(out, err))
         return false;
     out->n_shards = 1;
-    if (options->shards)
+    if (heft_plan_option(plan, HEFT_TF_SHARDS).is_given)
         out->n_shards = shard_by_number(out, total);
-    else if (options->sharded)
+    else if (plan->request.is_sharded)
         out->n_shards = shard_by_size(out);
-    else if (options->keep_shards || out->n_bundles > 1)
+    else if (heft_plan_option(plan, HEFT_TF_KEEP_SHARDS).is_given || out->n_bundles > 1)
         out->n_shards = shard_by_source(out);
-    if (out->n_shards <= MAX_SHARDS)
+    if (out->n_shards <= HEFT_TF_MAX_SHARDS)
         return true;
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                      "the limit gives %" PRIu32 " data files, at most %d can be written",
-                     out->n_shards, MAX_SHARDS);
+                     out->n_shards, HEFT_TF_MAX_SHARDS);
 }

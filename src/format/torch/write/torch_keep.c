@@ -123,10 +123,10 @@ static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err
                          err);
 }
 
-static bool has_renames(const struct heft_convert_options *options)
+static bool has_renames(const struct heft_plan_request *request)
 {
-    for (size_t i = 0; i < options->n_rules; i++)
-        if (options->rules[i].kind == HEFT_RULE_RENAME)
+    for (size_t i = 0; i < request->n_rules; i++)
+        if (request->rules[i].kind == HEFT_RULE_RENAME)
             return true;
     return false;
 }
@@ -150,7 +150,7 @@ static void release_keep(struct heft_keep *k)
 
 bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, struct heft_error *err)
 {
-    const struct heft_convert_options *options = out->plan->options;
+    const struct heft_plan_request *request = &out->plan->request;
     struct heft_keep k = {.taker = {.open = heft_keep_open,
                                     .tensor = heft_keep_tensor,
                                     .value = heft_keep_value,
@@ -158,11 +158,11 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
                                     .take = take_graph},
                           .out = out,
                           .style = style,
-                          .root = options->root ? options->root : "",
-                          .renames = has_renames(options)};
+                          .root = request->root ? request->root : "",
+                          .renames = has_renames(request)};
     bool ok;
 
-    k.selector = heft_selector_new(NULL, options->rules, options->n_rules, err);
+    k.selector = heft_selector_new(NULL, request->rules, request->n_rules, err);
     ok = k.selector && map_rows(&k, err) && read_again(&k, err) &&
          note_names(out->plan, &k.whole, k.n_whole,
                     "taken whole, as a list or object is, although a part of it is not selected",

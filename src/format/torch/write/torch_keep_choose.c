@@ -48,11 +48,11 @@ static struct heft_str path_below(const struct heft_torch_walk *w, size_t n)
 static bool rename_container(struct heft_torch_walk *w, struct heft_str path, struct heft_str *to)
 {
     struct heft_keep *k = keep_of(w);
-    const struct heft_convert_options *options = k->out->plan->options;
+    const struct heft_plan_request *request = &k->out->plan->request;
 
     to->p = heft_arena_printf(&k->scratch, w->err, "%.*s.", (int)path.n, path.p);
     to->n = path.n + 1;
-    return to->p && heft_rename_all(to, 1, options->rules, options->n_rules, &k->scratch, w->err);
+    return to->p && heft_rename_all(to, 1, request->rules, request->n_rules, &k->scratch, w->err);
 }
 
 bool heft_keep_open(struct heft_torch_walk *w)

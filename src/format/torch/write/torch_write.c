@@ -37,7 +37,14 @@ static const struct layout layouts[] = {
     {"2.1", false, true, true},
     {"1.6", false, false, false},
 };
-const char *const heft_torch_layouts[] = {"2.8", "2.1", "1.6", NULL};
+enum { LAYOUT, N_OPTIONS };
+const struct heft_format_option heft_torch_options[N_OPTIONS + 1] = {
+    [LAYOUT] = {.name = "torch-layout",
+                .kind = HEFT_OPTION_TEXT,
+                .value = "VERSION",
+                .choices = "1.6|2.1|2.8",
+                .help = "records as that release writes them; else the newest"},
+};
 
 struct directory;
 
@@ -448,7 +455,7 @@ bool heft_torch_plan(struct heft_plan *plan, uint32_t file, const struct heft_ex
     struct archive a = {.out = &out,
                         .plan = plan,
                         .file = file,
-                        .layout = find_layout(exports->layout),
+                        .layout = find_layout(heft_plan_option(plan, LAYOUT).text),
                         .err = err};
     const bool ok =
         heft_torch_out_init(&out, plan, file, exports, HEFT_TORCH_ZIP, err) && add_archive(&a);

@@ -111,7 +111,7 @@ uint64_t heft_torch_combine(uint64_t seed, uint64_t value);
 
 /* ---- formats ---- */
 
-extern const char *const heft_torch_layouts[]; /* layouts of the zip, newest first */
+extern const struct heft_format_option heft_torch_options[]; /* of the zip format */
 bool heft_torch_supports_dtype(enum heft_dtype dtype);
 HEFT_CHECKED bool heft_torch_plan(struct heft_plan *plan, uint32_t file,
                                   const struct heft_export_list *exports, struct heft_error *err);

@@ -113,6 +113,6 @@ const struct heft_format heft_format_torch = {
     .pattern = "pytorch_model{suffix}.bin",
     .keeps_tree = true,
     .keeps_strides = true,
-    .layouts = heft_torch_layouts,
+    .options = heft_torch_options,
     .supports_dtype = heft_torch_supports_dtype,
 };
