@@ -1,10 +1,10 @@
-/* byte_range.c: the part of a storage that rows look into. */
+/* byte_range.c: byte ranges of storages that rows use. */
 #include "core/byte_range.h"
 
 struct heft_byte_range heft_byte_range_of(const struct heft_row *row)
 {
     struct heft_byte_range range = {row->offset, row->offset + row->bytes};
-    uint64_t last = 0; /* element; settle has checked that it lies in the storage */
+    uint64_t last = 0; /* index of the last element; validated to lie inside the storage */
 
     if (row->bytes == 0)
         return (struct heft_byte_range){0};

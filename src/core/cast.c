@@ -1,26 +1,27 @@
-/* cast.c: bulk conversion between element types.
+/* cast.c: bulk conversion between dtypes.
  *
  *     from ──► F32 ──► to      floats, and integers on their way to a float
  *     from ──► F64             integers, F32
  *     from ──► 64 bits ──► to  integers to wider integers
  *
- * F32 is the hub because it is torch's: whatever becomes F16, BF16 or F8 there is rounded to F32
- * first. A lane holds the loops between one type and the hubs; a route is one or two of them, run
- * over blocks that stay in the first-level cache. The loops are plain, so that compilers turn them
- * into vector code; loads and stores go through copy_le, so alignment never matters.
+ * F32 is the intermediate type of floats because torch rounds to F32 before it narrows to F16, BF16 or
+ * F8. A lane holds the loops between one dtype and the intermediate types; a route is one or two of
+ * these loops, run over blocks that stay in the first-level cache. The loops are simple enough for
+ * compilers to vectorize; loads and stores go through copy_le, so alignment does not matter.
  *
- * Bits were compared with torch 2.13 on CPU. Where its code paths disagree (a NaN that becomes BF16
- * is 0x7FC0 in its plain code, 0xFFFF in its vector code) the plain one is followed; F32 to F16
- * has the hardware's NaN, which keeps what fits of the payload. F8_E4M3 has no infinity: too large
- * values and infinities become ±448, as torch has it since 2.13. */
+ * Results were compared bit for bit with torch 2.13 on CPU. Where its scalar and vector code differ (NaN
+ * to BF16 gives 0x7FC0 and 0xFFFF), the scalar code is followed. F32 to F16 keeps the part of a NaN
+ * payload that fits, as hardware does. F8_E4M3 has no infinity: infinities and values that are too
+ * large become ±448, as in torch since 2.13. */
 #include "core/cast.h"
 
 #include <assert.h>
 
-enum { BLOCK = 1024, STEP = 64 }; /* elements: of the hub buffer (8 KiB); of an inner loop */
+enum { BLOCK = 1024 }; /* elements: the buffer between two loops has 8 KiB */
+enum { STEP = 64 };    /* elements of an inner loop */
 
-/* Converts n ≤ BLOCK elements; the result is how many finite ones overflowed, and in the upper 16
- * bits how many infinities were lost. */
+/* Converts n ≤ BLOCK elements. Returns two counters: finite values that overflowed in the lower
+ * 16 bits, infinities that the target cannot represent in the upper 16. */
 enum { INFINITE = 1 << 16 };
 typedef uint32_t cast_loop(const uint8_t *restrict src, uint8_t *restrict dst, size_t n);
 
@@ -35,7 +36,8 @@ static inline bool host_is_little(void)
     return first == 1;
 }
 
-/* An element to or from little-endian bytes; memcpy of a constant size on the usual hosts. */
+/* Copies an element between host order and little-endian bytes; on little-endian hosts a memcpy
+ * of constant size. */
 static inline void copy_le(void *to, const void *from, size_t n)
 {
     if (host_is_little()) {
@@ -65,8 +67,9 @@ static inline float float_of(uint32_t u)
 #define F32_INF 0x7F800000u
 #define F32_ABS 0x7FFFFFFFu
 
-/* A float of `man` mantissa bits and exponent bias `bias`, sign removed, as F32 bits; its inf and
- * NaN are the caller's. Below `1 << man` it is subnormal: an integer times a power of two. */
+/* Widens the magnitude (bits without the sign) of a small float with `man` mantissa bits and
+ * exponent bias `bias` to F32 bits. The caller handles infinities and NaN. Below `1 << man` the
+ * value is subnormal: an integer times a power of two. */
 static inline uint32_t widen(uint32_t mag, unsigned man, unsigned bias)
 {
     const float ulp = float_of((128u - bias - man) << 23);
@@ -76,9 +79,9 @@ static inline uint32_t widen(uint32_t mag, unsigned man, unsigned bias)
     return mag < (1u << man) ? tiny : normal;
 }
 
-/* F32 bits without sign to such a float, rounded to nearest even; right below F32's infinity, with
- * larger results where the type is too small. Subnormal results are rounded by an addition to a
- * number whose last place is theirs. */
+/* Narrows the magnitude of a finite F32 to such a float, rounded to nearest even. The result
+ * exceeds the largest finite magnitude if the value overflows. Subnormal results are rounded by
+ * adding a number whose unit in the last place is that of the result. */
 static inline uint32_t narrow(uint32_t mag, unsigned man, unsigned bias)
 {
     const uint32_t magic = (127u + 1 - bias - man + 23) << 23;
@@ -122,7 +125,7 @@ static inline uint32_t f32_of_e4m3(uint8_t b)
     return (uint32_t)(b & 0x80u) << 24 | (mag == 0x7F ? 0x7FF00000u : widen(mag, 3, 7));
 }
 
-/* The FNUZ kinds have one zero, no infinity, and one NaN where minus zero would be. */
+/* FNUZ dtypes have one zero, no infinity, and a single NaN at the code of minus zero. */
 static inline uint32_t f32_of_fnuz(uint8_t b, unsigned man, unsigned bias)
 {
     const uint32_t value = (uint32_t)(b & 0x80u) << 24 | widen(b & 0x7Fu, man, bias);
@@ -145,7 +148,7 @@ static inline uint32_t f32_of_e4m3b11fnuz(uint8_t b)
     return f32_of_fnuz(b, 3, 11);
 }
 
-/* An exponent and nothing else: 2^(b - 127). */
+/* E8M0 has only an exponent: the value is 2^(b - 127). */
 static inline uint32_t f32_of_e8m0(uint8_t b)
 {
     const uint32_t value = b == 0 ? 0x400000u : (uint32_t)b << 23;
@@ -186,14 +189,14 @@ static inline uint8_t e5m2_of_f32(uint32_t u, uint32_t *over)
 static inline uint8_t e4m3_of_f32(uint32_t u, uint32_t *over)
 {
     const uint32_t mag = u & F32_ABS;
-    const uint32_t finite = mag > 0x43E80000u ? 0x7E : narrow(mag, 3, 7); /* 464 goes to 448 */
+    const uint32_t finite = mag > 0x43E80000u ? 0x7E : narrow(mag, 3, 7); /* 464 rounds to 448 */
 
     *over = (uint32_t)(mag < F32_INF) & (uint32_t)(mag > 0x43E80000u);
     *over += mag == F32_INF ? INFINITE : 0;
     return (uint8_t)((u >> 24 & 0x80) | (mag > F32_INF ? 0x7F : finite));
 }
 
-/* `top`: the first magnitude that rounds beyond the largest number. */
+/* `top`: smallest F32 magnitude that rounds to more than the largest finite value. */
 static inline uint8_t fnuz_of_f32(uint32_t u, uint32_t *over, unsigned man, unsigned bias,
                                   uint32_t top)
 {
@@ -229,8 +232,9 @@ static inline float f32_of_f64(double d, uint32_t *over)
 
 /* ---- loops ------------------------------------------------------------------------------- */
 
-/* LOOP(name, from, to, expr): to y = expr, of `from x` and `uint32_t over`, for each element. The
- * inner loop's count is a constant because compilers at -O2 make vector code of such loops only. */
+/* LOOP(name, from, to, expr) defines a function that computes `to y = expr` from `from x` for
+ * each element; expr may count overflows in `uint32_t over`. The inner loop has a constant trip
+ * count, because compilers vectorize only such loops at -O2. */
 #define LOOP(name, from, to, expr)                                                                 \
     static inline uint32_t name##_some(const uint8_t *restrict src, uint8_t *restrict dst,         \
                                        size_t n)                                                   \
@@ -254,7 +258,7 @@ static inline float f32_of_f64(double d, uint32_t *over)
         return total + name##_some(src, dst, n);                                                   \
     }
 
-/* An integer to each of the hubs. */
+/* Loops from an integer dtype to each of the intermediate types. */
 #define INTEGER_LOOPS(name, type, wide)                                                            \
     LOOP(name##_to_f32, type, float, (float)x)                                                     \
     LOOP(name##_to_f64, type, double, (double)x)                                                   \
@@ -268,7 +272,7 @@ INTEGER_LOOPS(u32, uint32_t, uint64_t)
 INTEGER_LOOPS(i32, int32_t, int64_t)
 INTEGER_LOOPS(u64, uint64_t, uint64_t)
 INTEGER_LOOPS(i64, int64_t, int64_t)
-/* The value is in the low bits: to the top, and back with its sign. */
+/* Sign-extends a value that is in the low bits. */
 static inline int8_t low_signed(int8_t x, unsigned bits)
 {
     const uint8_t top = (uint8_t)((uint8_t)x << (8 - bits));
@@ -303,8 +307,9 @@ LOOP(int_to_8, uint64_t, uint8_t, (uint8_t)x)
 LOOP(int_to_16, uint64_t, uint16_t, (uint16_t)x)
 LOOP(int_to_32, uint64_t, uint32_t, (uint32_t)x)
 
-/* Several elements a byte: the first one is in the lowest bits, as torch packs F4; the next one goes
- * on where it ends. `man` mantissa bits; there is neither infinity nor NaN. */
+/* Unpacks elements of fewer than 8 bits from a little-endian bit stream: the first element is in
+ * the lowest bits, as torch packs F4. `man` mantissa bits; these dtypes have neither infinity
+ * nor NaN. */
 static inline uint32_t unpack(const uint8_t *src, uint8_t *dst, size_t n, unsigned bits,
                               unsigned man, unsigned bias)
 {
@@ -358,8 +363,8 @@ LOOP(f32_to_e5m2fnuz, uint32_t, uint8_t, e5m2fnuz_of_f32(x, &over))
 /* ---- lanes and routes -------------------------------------------------------------------- */
 
 struct lane {
-    cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: of the types that F32 is narrowed to */
-    cast_loop *to_int, *from_int;          /* from_int: narrower than 64 bits */
+    cast_loop *to_f32, *to_f64, *from_f32; /* from_f32: for dtypes that F32 is narrowed to */
+    cast_loop *to_int, *from_int;          /* from_int: for integers narrower than 64 bits */
 };
 
 static const struct lane lanes[HEFT_DTYPE_COUNT] = {
@@ -381,7 +386,8 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
     [HEFT_I4] = {i4_to_f32, i4_to_f64, NULL, i4_to_int, int_to_4},
     [HEFT_U2] = {u2_to_f32, u2_to_f64, NULL, u2_to_int, int_to_2},
     [HEFT_I2] = {i2_to_f32, i2_to_f64, NULL, i2_to_int, int_to_2},
-    /* Packed: no numbers, but the same bits as an integer. */
+    /* Packed dtypes have no numeric value; they cast to and from an unsigned integer of the same
+     * bits. */
     [HEFT_QU4X2] = {NULL, NULL, NULL, u8_to_int, int_to_8},
     [HEFT_QU2X4] = {NULL, NULL, NULL, u8_to_int, int_to_8},
     [HEFT_BITS1X8] = {NULL, NULL, NULL, u8_to_int, int_to_8},
@@ -404,7 +410,8 @@ static const struct lane lanes[HEFT_DTYPE_COUNT] = {
     [HEFT_F64] = {f64_to_f32, NULL, NULL, NULL, NULL},
 };
 
-/* Up to two loops; none: the bytes are right as they are. `parts`: of an element, each cast. */
+/* Route of a cast: up to two loops; none if the bytes stay as they are. `parts`: numbers an
+ * element is made of, 2 for complex dtypes, each of which is cast. */
 struct route {
     cast_loop *first, *second;
     size_t parts;
@@ -415,8 +422,8 @@ static bool is_integer(enum heft_dtype dtype)
     return lanes[dtype].to_int != NULL && dtype != HEFT_BOOL;
 }
 
-/* Every value of the integer or bool `from` is one of the integer `to`. */
-static bool holds(enum heft_dtype to, enum heft_dtype from)
+/* Whether the integer dtype `to` represents every value of the integer or bool `from`. */
+static bool represents_all(enum heft_dtype to, enum heft_dtype from)
 {
     const struct heft_dtype_info *const a = heft_dtype_info(from), *const b = heft_dtype_info(to);
 
@@ -449,7 +456,7 @@ static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *o
     if (is_integer(to)) {
         out->first = a->to_int;
         out->second = b->from_int;
-        return a->to_int && holds(to, from);
+        return a->to_int && represents_all(to, from);
     }
     if (to == HEFT_F32 || b->from_f32) {
         out->first = a->to_f32;
@@ -464,7 +471,7 @@ static bool find_route(enum heft_dtype from, enum heft_dtype to, struct route *o
     return false;
 }
 
-/* The same with complex numbers, which are two parts each. */
+/* Route of any cast: complex dtypes use that of their real and imaginary parts. */
 static bool route_of(enum heft_dtype from, enum heft_dtype to, struct route *out)
 {
     bool known;
@@ -483,7 +490,7 @@ bool heft_cast_known(enum heft_dtype from, enum heft_dtype to)
     return route_of(from, to, &route);
 }
 
-/* One block through one or two loops. */
+/* Runs one block through the loops of a route. Returns the two counters of a loop. */
 static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_t *dst, size_t n)
 {
     uint8_t hub[BLOCK * 8];
@@ -495,7 +502,8 @@ static uint32_t cast_block(const struct route *route, const uint8_t *src, uint8_
         return route->first(src, dst, n);
     over = route->first(src, hub, n);
     second = route->second(hub, dst, n);
-    if (second >= INFINITE) /* among them those that the first loop made infinite, and counted */
+    /* Do not count again the infinities that the first loop made. */
+    if (second >= INFINITE)
         second -= over * INFINITE;
     return over + second;
 }

@@ -1,31 +1,34 @@
-/* cast.h: numbers of one dtype into another, in bulk: round to nearest even, NaN kept, overflow to
- * infinity counted. Follows torch's Tensor.to: F64 → BF16 and F16 go through F32. */
+/* cast.h: bulk conversion between dtypes: round to nearest even, NaN kept, overflows counted.
+ * Follows torch's Tensor.to: F64 to BF16 or F16 is rounded to F32 first. */
 #ifndef HEFT_CAST_H
 #define HEFT_CAST_H
 
 #include "base/error.h"
 #include "base/dtype.h"
 
-/* Whether from → to is done at all: any real to any float; int to int and bool to int where every
- * value fits; complex to complex. */
+/* Whether the cast is supported: any real dtype to a float; integer or bool to an integer that
+ * represents all its values; complex to complex. */
 bool heft_cast_known(enum heft_dtype from, enum heft_dtype to);
-/* n elements, a multiple of the block of `from`, little-endian; src and dst do not overlap. *overflowed grows by the finite values
- * that became infinite (for the FNUZ kinds NaN; for F8_E4M3 its largest number, as torch has it
- * since 2.13). Complex numbers count by part. */
+/* Casts n little-endian elements, n being a multiple of the block of `from`; src and dst must
+ * not overlap. Adds to *overflowed the number of finite values beyond the target's range: they
+ * become infinite, for FNUZ dtypes NaN, for F8_E4M3 its largest value (as in torch since 2.13).
+ * Real and imaginary parts count one each. */
 void heft_cast(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst, size_t n,
                uint64_t *overflowed);
 
-/* Values that the target could not hold: finite ones, and infinities of kinds that have none. */
+/* Numbers of values that the target could not represent: finite ones, and infinities if it has
+ * none. */
 struct heft_cast_losses {
     uint64_t finite, infinite;
 };
-/* The same, adding to both counts. */
+/* As heft_cast; adds to both counts. */
 void heft_cast_counting(enum heft_dtype from, enum heft_dtype to, const uint8_t *src, uint8_t *dst,
                         size_t n, struct heft_cast_losses *losses);
-/* What such values become: "infinite", "448 or -448", "NaN". */
+/* Text that says what such values become: "infinite", "448 or -448", "NaN". */
 const char *heft_cast_result(enum heft_dtype to);
 
-/* dtype_names.c, as heft_dtype_named: HEFT_USAGE that lists what casts can make. */
+/* dtype_names.c: HEFT_USAGE for an unknown dtype name; lists the possible targets of casts.
+ * Always returns false. */
 bool heft_dtype_refuse(const char *name, struct heft_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* dtype_names.c: dtypes as people write them: those of torch, NumPy and TensorFlow beside heft's own,
- * in capitals or not. Files are read by heft_dtype_parse, which knows one spelling. */
+/* dtype_names.c: dtype names as users write them: heft's own and those of torch, NumPy and
+ * TensorFlow, in any case. Readers use heft_dtype_parse, which accepts one spelling. */
 #include <string.h>
 
 #include "core/cast.h"
@@ -63,14 +63,14 @@ static const struct {
     {"qint32", HEFT_QI32},
 };
 
-static char lower(char c)
+static char lower_case(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
 static bool same_word(const char *a, const char *b)
 {
-    while (*a && lower(*a) == lower(*b))
+    while (*a && lower_case(*a) == lower_case(*b))
         a++, b++;
     return *a == *b;
 }
@@ -106,7 +106,7 @@ bool heft_dtype_named(const char *name, enum heft_dtype *out)
     return false;
 }
 
-static bool can_be_made(enum heft_dtype to)
+static bool is_cast_target(enum heft_dtype to)
 {
     for (unsigned from = 0; from < HEFT_DTYPE_COUNT; from++)
         if (from != to && heft_cast_known((enum heft_dtype)from, to))
@@ -123,7 +123,7 @@ bool heft_dtype_refuse(const char *name, struct heft_error *err)
         const char *known = heft_dtype_name((enum heft_dtype)to);
         const size_t k = strlen(known);
 
-        if (!can_be_made((enum heft_dtype)to) || n + k + 3 > sizeof list)
+        if (!is_cast_target((enum heft_dtype)to) || n + k + 3 > sizeof list)
             continue;
         memcpy(list + n, n ? " " : "", n ? 1 : 0);
         memcpy(list + n + (n > 0), known, k + 1);

@@ -1,21 +1,24 @@
 /* exec.c: runs a checked plan.
  *
- *     output  |--- chunk ---|--- chunk ---|--- chunk …      a job fills one chunk of about 1 MiB
- * and writes it ops     [PUT][ COPY        ][ROW][COPY][COPY]         from the ops that it cuts
+ *     output  |--- chunk ---|--- chunk ---|--- chunk …      one job fills and writes one chunk, about 1 MiB
+ *     ops     [PUT][ COPY        ][ROW][COPY][COPY]         from the ops that overlap it
  *
- * Copies that neighbour each other in source and output are read at once. Where a storage has a
- * stored checksum and one COPY takes all of it, the pieces' CRCs are computed on the way and
- * combined at the end (exec_sums.c), as they are for the plan's own sums; a storage that is taken
- * otherwise is read once more by jobs of its own. Memory: two buffers a thread, whatever the size. */
+ * COPY ops that are adjacent in source and output are read with one call. If a storage has a stored
+ * checksum and a single COPY takes all of it, the CRCs of its pieces are computed during the copy and
+ * combined at the end (exec_sums.c), as are the plan's own sums. Any other storage with a checksum is
+ * read once more by jobs of its own. Memory: two buffers a thread, whatever the file sizes. */
 #include "base/checksum.h"
 #include "core/cast.h"
 #include "core/exec_parts.h"
 #include "io/pool.h"
 
-#define CHUNK          (1u << 20)  /* stays in the cache of a core between read, sum and write */
-#define GATHER_CHUNK   (16u << 20) /* with strided rows: each chunk may read all of a storage */
-#define CAST_CHUNK     (8u << 20)  /* with strided rows that are cast: as much again as scratch */
-#define GATHER_THREADS 2           /* and so fewer threads, to stay below 64 MiB */
+/* Bytes of a chunk. A chunk of plain copies stays in a core's cache between read, checksum and write.
+ * Each chunk of strided rows may read a whole storage, so these are larger; casts need as much scratch
+ * again. With them fewer threads run, to stay below 64 MiB. */
+#define CHUNK          (1u << 20)
+#define GATHER_CHUNK   (16u << 20)
+#define CAST_CHUNK     (8u << 20)
+#define GATHER_THREADS 2
 
 /* ---- cutting ----------------------------------------------------------------------------- */
 
@@ -27,7 +30,7 @@ static bool is_checkable(const struct heft_exec *x, uint32_t storage)
            s->len > 0;
 }
 
-static bool covers(const struct heft_exec *x, const struct heft_op *op)
+static bool covers_storage(const struct heft_exec *x, const struct heft_op *op)
 {
     return op->kind == HEFT_OP_COPY && op->u.copy.from == 0 &&
            op->len == x->model->storages[op->u.copy.storage].len;
@@ -54,7 +57,7 @@ static bool choose_checks(struct heft_exec *x, struct heft_error *err)
         const struct heft_op *op = &x->plan->ops[i];
 
         if (op->kind == HEFT_OP_COPY)
-            choose_check(x, op->u.copy.storage, covers(x, op));
+            choose_check(x, op->u.copy.storage, covers_storage(x, op));
         else if (op->kind == HEFT_OP_ROW)
             for (uint32_t k = 0; k < heft_row_pieces(op->u.row); k++)
                 choose_check(x, heft_row_storage(op->u.row, k), false);
@@ -62,7 +65,7 @@ static bool choose_checks(struct heft_exec *x, struct heft_error *err)
     return x->checked_by != NULL;
 }
 
-/* Output bytes that a block of the op's row becomes; 1 where elements vary in length. */
+/* Output bytes of one block of the op's row, after the cast; 1 for varying-length elements. */
 static uint64_t block_after_cast(const struct heft_op *op)
 {
     const enum heft_dtype from = (enum heft_dtype)op->u.row->dtype;
@@ -72,8 +75,8 @@ static uint64_t block_after_cast(const struct heft_op *op)
                : heft_dtype_span((enum heft_dtype)op->as, heft_dtype_block_elements(from));
 }
 
-/* Where a chunk that begins at `off` ends: where a block of the row op that it cuts does. */
-static uint64_t cut(const struct heft_op *op, uint64_t off, uint64_t want)
+/* End of a chunk [off, want) that ends inside an op: the last block border of a row op. */
+static uint64_t cut_op(const struct heft_op *op, uint64_t off, uint64_t want)
 {
     const uint64_t unit = op->kind == HEFT_OP_ROW ? block_after_cast(op) : 1;
     const uint64_t over = (want - op->off) % unit;
@@ -96,9 +99,10 @@ static uint64_t end_of(const struct heft_op *op)
     return op->off + op->len;
 }
 
-/* Where the chunk ends that begins in *op, which becomes the last one in it: before an op that goes
- * its own way, at the latest. */
-static uint64_t reach(struct heft_exec *x, const struct heft_plan_file *f, size_t *op, uint64_t off)
+/* End of the chunk that starts at `off` in op *op. *op becomes its last op. Streamed ops have
+ * chunks of their own. */
+static uint64_t find_chunk_end(struct heft_exec *x, const struct heft_plan_file *f, size_t *op,
+                               uint64_t off)
 {
     const struct heft_op *ops = x->plan->ops;
     const uint64_t end = heft_min_u64(f->size, off + x->chunk);
@@ -107,7 +111,7 @@ static uint64_t reach(struct heft_exec *x, const struct heft_plan_file *f, size_
         ++*op, x->n_pieces++;
     if (end_of(&ops[*op]) <= end)
         return end_of(&ops[*op]);
-    return cut(&ops[*op], off, end);
+    return cut_op(&ops[*op], off, end);
 }
 
 static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
@@ -122,7 +126,8 @@ static bool cut_file(struct heft_exec *x, uint32_t file, struct heft_error *err)
                                         .first_piece = x->n_pieces,
                                         .file = file,
                                         .streams = heft_exec_streams(x, &x->plan->ops[op])};
-        const uint64_t end = chunk.streams ? end_of(&x->plan->ops[op]) : reach(x, f, &op, off);
+        const uint64_t end =
+            chunk.streams ? end_of(&x->plan->ops[op]) : find_chunk_end(x, f, &op, off);
 
         x->n_pieces++;
         chunk.len = end - off;
@@ -168,7 +173,7 @@ static void note_losses(struct heft_exec *x, const struct heft_op *op,
     heft_lock_drop(x->lock);
 }
 
-/* Output bytes [from, from+n) of a row op. */
+/* Fills dst with the output bytes [from, from+n) of a row op, casting if needed. */
 static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op *op, uint64_t from,
                      uint8_t *dst, uint64_t n, struct heft_error *err)
 {
@@ -176,13 +181,13 @@ static bool fill_row(struct heft_exec *x, unsigned worker, const struct heft_op 
     const enum heft_dtype in = (enum heft_dtype)row->dtype, out = (enum heft_dtype)op->as;
     const uint32_t in_bytes = heft_dtype_block_bytes(in);
     struct heft_cast_losses losses = {0};
-    uint64_t out_bytes; /* of a block */
+    uint64_t out_bytes; /* bytes of one block after the cast */
     uint8_t *scratch;
 
     if (in == out)
         return heft_reader_row(&x->reader, row, from, dst, (size_t)n, err);
     out_bytes = block_after_cast(op);
-    scratch = x->scratch + (size_t)worker * x->chunk; /* is there where anything is cast */
+    scratch = x->scratch + (size_t)worker * x->chunk; /* allocated if any op casts */
     for (uint64_t at = 0; at < n;) {
         const size_t count = (size_t)heft_min_u64(x->chunk / in_bytes, (n - at) / out_bytes);
         const uint64_t first = (from + at) / out_bytes;
@@ -204,9 +209,9 @@ struct filling {
     unsigned worker;
 };
 
-/* Whether op b goes on in the source where a ends, so that one read serves both. */
-static bool continues(const struct heft_model *model, const struct heft_op *a,
-                      const struct heft_op *b)
+/* Whether op b continues in the source where op a ends, so that one read serves both. */
+static bool continues_op(const struct heft_model *model, const struct heft_op *a,
+                         const struct heft_op *b)
 {
     const struct heft_storage *s, *t;
 
@@ -215,17 +220,18 @@ static bool continues(const struct heft_model *model, const struct heft_op *a,
     s = &model->storages[a->u.copy.storage];
     t = &model->storages[b->u.copy.storage];
     if (model->sources[s->source].is_unpacked)
-        return false; /* what unpacks them fails for each by itself */
+        return false; /* an unpacked source reports failures for each storage */
     return s->source == t->source && s->off + a->u.copy.from + a->len == t->off + b->u.copy.from;
 }
 
-/* Bytes from op i on that lie side by side in source and chunk: one read gets them all. */
+/* Extends n by the following ops that are adjacent in both source and chunk, so that one read
+ * gets them all. */
 static uint64_t joint_length(const struct filling *f, size_t i, uint64_t at, uint64_t n)
 {
     const struct heft_op *ops = f->x->plan->ops;
     uint64_t from;
 
-    while (at + n < f->chunk->len && continues(f->x->model, &ops[i], &ops[i + 1]))
+    while (at + n < f->chunk->len && continues_op(f->x->model, &ops[i], &ops[i + 1]))
         n += heft_exec_clip(f->chunk, &ops[++i], &from);
     return n;
 }
@@ -243,7 +249,7 @@ static bool read_copy(const struct filling *f, size_t i, uint64_t from, uint64_t
     return heft_error_about(err, "tensor", heft_op_name(op));
 }
 
-/* A file that is none of the model's. One that shrank meanwhile is an error. */
+/* Reads a range of a file outside the model. Fails if the file shrank after planning. */
 static bool read_file(const struct heft_op *op, uint64_t from, void *dst, uint64_t n,
                       struct heft_error *err)
 {
@@ -265,8 +271,8 @@ static bool make_bytes(const struct heft_plan *plan, const struct heft_op *op, u
     return maker->make(maker->ctx, op->u.made.from + from, dst, n, err);
 }
 
-/* What op i has from `from` on, n bytes, into the buffer. *ready: so many bytes of the buffer are
- * there already, by a joint read. */
+/* Puts n bytes of op i, starting at `from`, into the buffer at `at`. *ready: the buffer is
+ * filled up to there by an earlier joint read. */
 static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t at, uint64_t n,
                     uint64_t *ready, struct heft_error *err)
 {
@@ -295,7 +301,7 @@ static bool fill_op(const struct filling *f, size_t i, uint64_t from, uint64_t a
     return read_copy(f, i, from, at, *ready - at, err);
 }
 
-/* Fills the buffer from the ops of the chunk, front to back. */
+/* Fills the buffer from the ops of the chunk, in order. */
 static bool fill_chunk(const struct filling *f, struct heft_error *err)
 {
     size_t i = f->chunk->first_op, piece = f->chunk->first_piece;
@@ -352,7 +358,8 @@ bool heft_exec_deliver(struct heft_exec *x, unsigned worker, const struct heft_e
     return heft_exec_same(x, chunk, buffer, found, err);
 }
 
-/* A chunk of a storage that is only read, or all of one that has a check of its own. */
+/* Reads a chunk of a storage for its checksum, or runs the format's own check of a whole
+ * storage. */
 static bool check_storage(struct heft_exec *x, const struct heft_exec_chunk *chunk, uint8_t *buffer,
                           struct heft_error *err)
 {
@@ -361,14 +368,15 @@ static bool check_storage(struct heft_exec *x, const struct heft_exec_chunk *chu
 
     if (sum == HEFT_SUM_OWN)
         return heft_reader_check(&x->reader, chunk->storage, err) ||
-               heft_exec_refuse(x, chunk->storage, err, err); /* names the tensor */
+               heft_exec_refuse(x, chunk->storage, err, err); /* adds the tensor's name */
     if (!heft_reader_storage(&x->reader, chunk->storage, chunk->off, buffer, n, err))
         return false;
     x->pieces[chunk->first_piece].stored = heft_sum_of(sum, buffer, n);
     return true;
 }
 
-/* Whether a chunk is a range of a file, bytes that nobody looks at: from where on. */
+/* Whether a chunk is a range of one file whose bytes need no checksum: gives descriptor and
+ * offset. */
 static bool is_range(const struct heft_exec *x, const struct heft_exec_chunk *chunk, int *fd,
                      uint64_t *off)
 {
@@ -380,7 +388,7 @@ static bool is_range(const struct heft_exec *x, const struct heft_exec_chunk *ch
     if (!x->sink || !x->options->no_verify || op->kind != HEFT_OP_COPY || heft_exec_sums(op))
         return false;
     for (size_t i = 1; at < chunk->len; i++) {
-        if (heft_exec_sums(&op[i]) || !continues(x->model, &op[i - 1], &op[i]))
+        if (heft_exec_sums(&op[i]) || !continues_op(x->model, &op[i - 1], &op[i]))
             return false;
         at += heft_exec_clip(chunk, &op[i], &ignored);
     }
@@ -391,7 +399,8 @@ static bool is_range(const struct heft_exec *x, const struct heft_exec_chunk *ch
     return source->is_file && *fd >= 0;
 }
 
-/* A chunk that the system copies by itself. */
+/* Copies a chunk within the kernel (copy_file_range, reflink) if possible; *copied says whether
+ * it was. */
 static bool copy_chunk(const struct heft_exec *x, const struct heft_exec_chunk *chunk, bool *copied,
                        struct heft_error *err)
 {
@@ -492,7 +501,7 @@ static void exec_release(struct heft_exec *x)
     heft_arena_release(&x->mem);
 }
 
-/* The file that is, from its first byte to its last, what is written; NULL: there is none. */
+/* Source file whose bytes are exactly those of output `file`; NULL if there is none. */
 static const struct heft_model_source *twin_of(const struct heft_exec *x, size_t file)
 {
     const struct heft_plan_file *f = &x->plan->files[file];
@@ -508,12 +517,12 @@ static const struct heft_model_source *twin_of(const struct heft_exec *x, size_t
         s->off + op->u.copy.from != 0)
         return NULL;
     for (size_t i = 0; i < f->ops; i++)
-        if (op[i].sum != HEFT_NONE || (i && !continues(x->model, &op[i - 1], &op[i])))
+        if (op[i].sum != HEFT_NONE || (i && !continues_op(x->model, &op[i - 1], &op[i])))
             return NULL;
     return source;
 }
 
-/* Sink and plan number files alike. */
+/* Sink and plan use the same file numbers. */
 static bool add_output(struct heft_exec *x, size_t file, struct heft_error *err)
 {
     const struct heft_plan_file *f = &x->plan->files[file];
@@ -611,11 +620,11 @@ bool heft_exec_compare(const struct heft_plan *plan, const struct heft_exec_opti
     return ok;
 }
 
-/* Storages that are checked as wholes, side by side. */
+/* Storages that are checked as a whole, one job each. */
 struct wholes {
     struct heft_exec *x;
     const uint32_t *list;
-    uint8_t *is_bad; /* one of the list each */
+    uint8_t *is_bad; /* result for each entry of the list */
 };
 
 static bool check_one(void *ctx, unsigned worker, uint64_t index, struct heft_error *err)
@@ -629,15 +638,15 @@ static bool check_one(void *ctx, unsigned worker, uint64_t index, struct heft_er
     return heft_exec_tell(w->x, w->x->model->storages[storage].len, err);
 }
 
-/* A deflated storage is checked by inflating it, one with a check of its own by that: what it finds
- * is a finding, other trouble is trouble. Of one that is bad already. */
+/* Repeats the check of a storage that failed, to get its error: a mismatch or malformed data is
+ * reported to the judge; any other error ends the run. */
 static bool check_whole(struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
                         struct heft_error *err)
 {
     struct heft_error found = {0};
 
     if (heft_reader_check(&x->reader, storage, &found))
-        return true; /* now it is not: trouble has passed */
+        return true; /* transient error: the check succeeded on retry */
     if (found.offset == HEFT_NO_OFFSET)
         found.offset = x->model->storages[storage].off;
     if (found.code == HEFT_MISMATCH || found.code == HEFT_MALFORMED)
@@ -672,11 +681,11 @@ static bool check_wholes(struct heft_exec *x, const struct heft_exec_judge *j, c
     return true;
 }
 
-/* Storages may overlap, thousands of them all of a file: what is read is held to the file's bytes,
- * twice, and what is beyond is told. Only raw ones: what deflated ones unpack to has a limit of its
- * own. */
-static bool afford(const struct heft_model *model, uint64_t *asked, uint32_t storage,
-                   const struct heft_exec_judge *j, bool *may, struct heft_error *err)
+/* Whether a storage may still be read. Storages may overlap, thousands of them covering a whole
+ * file, so the bytes read are limited to twice the size of the file; storages beyond the limit
+ * are reported. Only RAW storages count: inflating has a limit of its own. */
+static bool afford_storage(const struct heft_model *model, uint64_t *asked, uint32_t storage,
+                           const struct heft_exec_judge *j, bool *may, struct heft_error *err)
 {
     const struct heft_storage *const s = &model->storages[storage];
     const uint64_t size = model->sources[s->source].source.size;
@@ -694,7 +703,8 @@ static bool afford(const struct heft_model *model, uint64_t *asked, uint32_t sto
     return j->bad(j->ctx, storage, &why, err);
 }
 
-/* Of the storages that are wanted: those that check themselves onto the list, the others in chunks. */
+/* Divides the wanted storages: those that are checked as a whole go onto the list, the others
+ * are cut into chunks. */
 static bool choose_storages(struct heft_exec *x, const struct heft_row *only,
                             const struct heft_exec_judge *j, uint32_t *wholes, size_t *n_wholes,
                             struct heft_error *err)
@@ -711,11 +721,11 @@ static bool choose_storages(struct heft_exec *x, const struct heft_row *only,
 
         if (!is_wanted(x->options, s) || (!whole && !is_checkable(x, s)))
             continue;
-        ok = afford(model, asked, s, j, &may, err);
+        ok = afford_storage(model, asked, s, j, &may, err);
         if (may && whole) {
             wholes[(*n_wholes)++] = s;
             if (!heft_add(x->total, model->storages[s].len, &x->total))
-                x->total = UINT64_MAX; /* for people: any file can say so */
+                x->total = UINT64_MAX; /* saturated; shown to the user only */
         } else if (may) {
             ok = cut_storage(x, s, err);
         }

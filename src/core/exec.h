@@ -1,5 +1,5 @@
-/* exec.h: runs a checked plan: temporary files, large parallel copies, checksums on the way,
- * commit. */
+/* exec.h: runs a checked plan: parallel copies into temporary files, checksums computed while
+ * copying, then renames. */
 #ifndef HEFT_EXEC_H
 #define HEFT_EXEC_H
 
@@ -7,32 +7,33 @@
 #include "core/plan.h"
 
 struct heft_exec_options {
-    unsigned threads; /* 0: one a core, at most 4 */
+    unsigned threads; /* 0: one for each core, at most 4 */
     bool overwrite, no_sync, no_verify;
-    const bool *wanted;        /* heft_exec_verify: storages to look at; NULL: all */
-    const char *folder;        /* made where it is missing; NULL: none */
+    const bool *wanted;        /* heft_exec_verify: flag for each storage to check; NULL: all */
+    const char *folder;        /* directory to create if missing; NULL: none */
     const char *const *retire; /* stale files, deleted after the renames */
     size_t n_retire;
-    struct heft_cast_losses *losses; /* heft_exec_run: of each op of the plan; NULL: not asked */
+    struct heft_cast_losses
+        *losses; /* heft_exec_run: losses of each op of the plan; NULL: not wanted */
     bool (*progress)(void *ctx, uint64_t done,
-                     uint64_t total); /* false: stop (HEFT_CANCELLED, "interrupted") */
+                     uint64_t total); /* false stops the run (HEFT_CANCELLED, "interrupted") */
     void *progress_ctx;
 };
 
-/* *overflowed: finite values that a cast's target could not hold. */
+/* Writes the files. *overflowed: number of finite values beyond the range of a cast's target. */
 HEFT_CHECKED bool heft_exec_run(const struct heft_plan *plan,
                                 const struct heft_exec_options *options, uint64_t *overflowed,
                                 struct heft_error *err);
-/* Runs the plan once more and compares with the files that were written, byte for byte:
- * HEFT_MISMATCH. */
+/* Runs the plan again and compares its output with the written files, byte for byte.
+ * HEFT_MISMATCH if they differ. */
 HEFT_CHECKED bool heft_exec_compare(const struct heft_plan *plan,
                                     const struct heft_exec_options *options,
                                     struct heft_error *err);
-/* Hears of a storage whose bytes are not what the file says, and why. */
+/* Callback for checksum mismatches; `why` is the error. False ends the run. */
 typedef bool heft_exec_bad_fn(void *ctx, uint32_t storage, const struct heft_error *why,
                               struct heft_error *err);
-/* Reads every storage that has a checksum (or only those of one row; NULL: all) and calls bad() for
- * each that differs. */
+/* Reads every storage that has a checksum, or only those of the row `only` if it is not NULL,
+ * and calls bad() for each mismatch. */
 HEFT_CHECKED bool heft_exec_verify(const struct heft_model *model, const struct heft_row *only,
                                    const struct heft_exec_options *options, heft_exec_bad_fn *bad,
                                    void *ctx, struct heft_error *err);

@@ -1,11 +1,11 @@
-/* exec_stream.c: a deflated storage that one tensor takes as it comes, from its stream right into the
- * output: no spool between them, and one job a tensor, so that several inflate side by side.
+/* exec_stream.c: streams a deflated storage that one tensor uses in order, from the inflater straight to
+ * the output. No spool is needed; each tensor is one job, so several are inflated in parallel.
  *
- *     stream   ─inflate→ | header | row ………………………………… |    what is in front is passed over
- *     output                      | op ………………………………… |    piece by piece */
+ *     stream   ─inflate→ | header | row ………………………………… |    bytes before the row are skipped
+ *     output                      | op ………………………………… |    written in pieces */
 #include "core/exec_parts.h"
 
-#define LEAST ((uint64_t)64 << 10) /* bytes: smaller ones share chunks, and writes */
+#define LEAST ((uint64_t)64 << 10) /* bytes: smaller rows share chunks and writes */
 
 struct streaming {
     struct heft_exec *x;
@@ -42,8 +42,9 @@ bool heft_exec_streams(const struct heft_exec *x, const struct heft_op *op)
            x->model->storages[row->storage].coding == HEFT_CODING_DEFLATE;
 }
 
-/* Bytes [at, at+n) of the storage: those that the row has go where they belong. */
-static bool take(void *ctx, uint64_t at, const uint8_t *p, size_t n, struct heft_error *err)
+/* Receives bytes [at, at+n) of the inflated storage; delivers those of the row. */
+static bool deliver_bytes(void *ctx, uint64_t at, const uint8_t *p, size_t n,
+                          struct heft_error *err)
 {
     const struct streaming *s = ctx;
     const struct heft_op *op = &s->x->plan->ops[s->chunk->first_op];
@@ -66,6 +67,6 @@ bool heft_exec_stream(struct heft_exec *x, unsigned worker, const struct heft_ex
     const struct heft_op *op = &x->plan->ops[chunk->first_op];
     struct streaming s = {x, chunk, worker};
 
-    return heft_reader_inflate(&x->reader, op->u.row->storage, take, &s, err) ||
+    return heft_reader_inflate(&x->reader, op->u.row->storage, deliver_bytes, &s, err) ||
            heft_error_about(err, "tensor", heft_op_name(op));
 }

@@ -1,18 +1,18 @@
-/* exec_sums.c: checksums from the pieces that the jobs left behind.
+/* exec_sums.c: combines the CRCs of the pieces that the jobs computed.
  *
- *     chunks   |      0      |      1      |   each piece is what a chunk took of an op, in order
+ *     chunks   |      0      |      1      |   piece: the bytes of one op in one chunk
  *     pieces   |PUT|COPY     |COPY |LATE|PUT|
- *                   └── combine ──┘             → a stored CRC to compare with, or a sum
+ *                   └── combine ──┘             compared with a stored CRC, or a sum of the plan
  *
- * Late ops are made last, front to back: each from the sums of what stands before it, its own bytes
- * added to the sum it may be part of. Until then zeros stand in their place. */
+ * Late ops are made last, in order: each from the sums of all bytes before it; its own bytes are added
+ * to the sum that includes it, if any. Until then the output has zeros in their place. */
 #include "base/checksum.h"
 #include "core/exec_parts.h"
 
 /* ---- stored checksums -------------------------------------------------------------------- */
 
-static bool judge(const struct heft_exec *x, const struct heft_exec_judge *j, uint32_t storage,
-                  uint32_t found, struct heft_error *err)
+static bool judge_storage(const struct heft_exec *x, const struct heft_exec_judge *j,
+                          uint32_t storage, uint32_t found, struct heft_error *err)
 {
     const struct heft_storage *const s = &x->model->storages[storage];
     struct heft_error why = {0};
@@ -27,15 +27,16 @@ static bool judge(const struct heft_exec *x, const struct heft_exec_judge *j, ui
     return j->bad(j->ctx, storage, &why, err);
 }
 
-/* The running CRC of a storage, and the next piece of it, n bytes from `from` on. */
-static uint32_t go_on(const struct heft_exec *x, uint32_t storage, uint32_t running, size_t piece,
-                      uint64_t from, uint64_t n)
+/* Appends a piece, n bytes at `from`, to the running CRC of a storage. */
+static uint32_t extend_crc(const struct heft_exec *x, uint32_t storage, uint32_t running,
+                           size_t piece, uint64_t from, uint64_t n)
 {
     return heft_sum_combine((enum heft_sum)x->model->storages[storage].sum, from ? running : 0,
                             x->pieces[piece].stored, n);
 }
 
-/* The pieces of a storage stand in order, whichever threads made them: combine as they come. */
+/* Combines the pieces of a chunk with the running CRCs. Pieces are stored in the order of the
+ * output, whichever threads computed them. */
 static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge *j,
                         const struct heft_exec_chunk *chunk, uint32_t *running,
                         struct heft_error *err)
@@ -44,11 +45,12 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
     size_t i = 0;
 
     if (chunk->file == HEFT_NONE && x->model->storages[chunk->storage].sum == HEFT_SUM_OWN)
-        return true; /* it judged itself */
+        return true; /* the format's own check has run */
     if (chunk->file == HEFT_NONE) {
-        *running = go_on(x, chunk->storage, *running, chunk->first_piece, chunk->off, chunk->len);
+        *running =
+            extend_crc(x, chunk->storage, *running, chunk->first_piece, chunk->off, chunk->len);
         return chunk->off + chunk->len < x->model->storages[chunk->storage].len ||
-               judge(x, j, chunk->storage, *running, err);
+               judge_storage(x, j, chunk->storage, *running, err);
     }
     for (uint64_t at = 0; at < chunk->len; at += n, i++) {
         const struct heft_op *op = &x->plan->ops[chunk->first_op + i];
@@ -56,8 +58,8 @@ static bool judge_chunk(const struct heft_exec *x, const struct heft_exec_judge 
         n = heft_exec_clip(chunk, op, &from);
         if (!heft_exec_checks(x, op))
             continue;
-        *running = go_on(x, op->u.copy.storage, *running, chunk->first_piece + i, from, n);
-        if (from + n == op->len && !judge(x, j, op->u.copy.storage, *running, err))
+        *running = extend_crc(x, op->u.copy.storage, *running, chunk->first_piece + i, from, n);
+        if (from + n == op->len && !judge_storage(x, j, op->u.copy.storage, *running, err))
             return false;
     }
     return true;
@@ -113,7 +115,7 @@ void heft_exec_extend_piece(struct heft_exec *x, const struct heft_op *op, size_
 
 /* ---- sums -------------------------------------------------------------------------------- */
 
-static void add_up(const struct heft_exec *x, uint32_t *sums)
+static void combine_sums(const struct heft_exec *x, uint32_t *sums)
 {
     for (size_t c = 0; c < x->n_chunks; c++) {
         const struct heft_exec_chunk *chunk = &x->chunks[c];
@@ -148,11 +150,11 @@ void heft_exec_blank_late(const struct heft_exec *x, const struct heft_exec_chun
 
 struct late {
     uint32_t *sums;
-    struct heft_buf bytes; /* of one op, and behind them as many to compare with */
+    struct heft_buf bytes; /* bytes of one op, followed by as many read back for comparison */
 };
 
-static bool make(struct heft_exec *x, struct late *late, const struct heft_op *op,
-                 struct heft_error *err)
+static bool make_late(struct heft_exec *x, struct late *late, const struct heft_op *op,
+                      struct heft_error *err)
 {
     const struct heft_exec_chunk place = {.off = op->off, .len = op->len, .file = op->file};
     uint8_t *bytes;
@@ -182,10 +184,10 @@ bool heft_exec_late(struct heft_exec *x, struct heft_error *err)
     bool ok = late.sums != NULL;
 
     if (ok)
-        add_up(x, late.sums);
+        combine_sums(x, late.sums);
     for (size_t i = 0; ok && i < plan->n_ops; i++)
         if (plan->ops[i].kind == HEFT_OP_LATE)
-            ok = make(x, &late, &plan->ops[i], err);
+            ok = make_late(x, &late, &plan->ops[i], err);
     heft_buf_release(&late.bytes);
     heft_free(late.sums);
     return ok;

@@ -1,35 +1,35 @@
-/* gather.c: strided views, read in the order of the file and written in the order of the view.
+/* gather.c: gathers the elements of strided views: reads in file order, writes in row-major order.
  *
- *     row ─► view: dimensions of extent 1 dropped, neighbours that continue each other joined
- *     elements [first, first+count) ─► boxes: one index range of one dimension, all of those after
- *                                      it; at most two a dimension
- *     box ─► unit: as many of its dimensions, by stride, as are cheaper read at once, with the gaps
- *            between, than apart; a further read costs as much as READ bytes
+ *     row ─► view: drop dimensions of extent 1, join contiguous neighbours
+ *     elements [first, first+count) ─► boxes: a range of one dimension and all of the dimensions inside
+ *                                      it; at most two boxes a dimension
+ *     box ─► unit: the dimensions of smallest stride that are read with one call, including the gaps,
+ *            while that is cheaper than several calls; a call costs as much as READ bytes
  *
- *     direct   long runs are read into their places
- *     packed   units that fit the scratch memory: several side by side, then to their places
- *     swept    larger ones: a window goes over the storage once for all such boxes of a call, and
- *              what falls into it goes to its places
+ *     direct     a long contiguous run is read straight into the destination
+ *     packed     units that fit the scratch are read into it side by side, then scattered
+ *     windowed   larger units: a window moves over the storage once for all such boxes of a call, and
+ *                the elements inside it are copied to the destination
  *
- * So a call reads about as much as the span of its elements, or less, however these overlap. */
+ * A call therefore reads at most about the span of its elements, even if dimensions overlap. */
 #include "core/gather.h"
 
 enum {
-    WINDOW = 1 << 20,  /* bytes of scratch memory: what a second-level cache holds */
-    READ = 8192,       /* measured: a read of a cached page takes as long as so many bytes more */
-    DIRECT = 16 << 10, /* bytes in a row, from which on they are read into their place */
+    WINDOW = 1 << 20,  /* bytes of scratch memory: fits a second-level cache */
+    READ = 8192,       /* cost of a read, in bytes copied; measured on cached pages */
+    DIRECT = 16 << 10, /* bytes: runs from this length on are read straight into the destination */
 };
 
 struct gather {
     struct heft_reader *reader;
     uint32_t storage;
-    uint32_t each; /* bytes of an element; of a block, where elements come in blocks */
+    uint32_t each; /* bytes of a block: of an element, if the dtype is plain */
     unsigned rank;
-    struct heft_dim dims[HEFT_ND_VIEW_DIMS]; /* in the view's order */
-    uint64_t base;                           /* of the view's first element, in the storage */
+    struct heft_dim dims[HEFT_ND_VIEW_DIMS]; /* outermost first */
+    uint64_t base;                           /* byte offset of the first element in the storage */
     uint8_t *dst;
     uint8_t *scratch;
-    uint64_t room; /* of the scratch: the whole view's span, or WINDOW */
+    uint64_t room; /* bytes of scratch: the span of the whole view, at most WINDOW */
 };
 
 /* ---- boxes ------------------------------------------------------------------------------- */
@@ -46,8 +46,8 @@ static void sort_by_stride(struct heft_dim *dims, unsigned n)
     }
 }
 
-/* The largest box that begins at element `first` and has at most `count`: some indexes of one
- * dimension, all of the later ones, in the view's order. Gives the number of its elements. */
+/* Cuts the largest box that starts at element `first` and has at most `count` elements: a range
+ * of one dimension, and all of the dimensions inside it. Returns the number of its elements. */
 static uint64_t cut_box(const struct gather *g, uint64_t first, uint64_t count,
                         struct heft_nd_view *box)
 {
@@ -82,8 +82,8 @@ static uint64_t cut_box(const struct gather *g, uint64_t first, uint64_t count,
     return size;
 }
 
-/* Takes out the innermost dimension where it lies in the storage as in the destination and is long,
- * or all there is. */
+/* Removes the innermost dimension and makes it the run, if it is contiguous in storage and
+ * destination, and either long or the only one. */
 static void find_run(struct heft_nd_view *box, uint32_t each)
 {
     const struct heft_dim *const d = box->n ? &box->dims[box->n - 1] : NULL;
@@ -97,7 +97,8 @@ static void find_run(struct heft_nd_view *box, uint32_t each)
     }
 }
 
-/* The cheapest way: each more dimension with what is inside of it, or a read for each index. */
+/* Chooses the unit: adds dimensions from the smallest stride up while one read over the gaps
+ * costs less than a read for each index. */
 static void find_unit(struct heft_nd_view *box, uint32_t each)
 {
     uint64_t cost = READ + each;
@@ -122,7 +123,8 @@ static void prepare_box(struct heft_nd_view *box, uint32_t each)
     find_unit(box, each);
 }
 
-/* The next box of a call that has `left` more elements from `first` on. */
+/* Cuts and prepares the next box of the elements [first, first + left). Returns the number of
+ * its elements. */
 static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
                          struct heft_nd_view *box)
 {
@@ -132,7 +134,7 @@ static uint64_t next_box(const struct gather *g, uint64_t first, uint64_t left,
     return size;
 }
 
-static bool is_swept(const struct gather *g, const struct heft_nd_view *box)
+static bool is_windowed(const struct gather *g, const struct heft_nd_view *box)
 {
     return box->run == 0 && box->last[box->unit] + g->each > WINDOW;
 }
@@ -159,9 +161,10 @@ static bool read_direct(const struct gather *g, const struct heft_nd_view *box,
     return true;
 }
 
-/* One filling of the scratch, a unit for each index of the dims from there to n. */
-static bool fill(const struct gather *g, const struct heft_nd_view *box, unsigned n, uint64_t from,
-                 uint64_t to, struct heft_error *err)
+/* Fills the scratch once: reads a unit for each index of the dims [unit, n), then scatters them
+ * to the destination. */
+static bool fill_scratch(const struct gather *g, const struct heft_nd_view *box, unsigned n,
+                         uint64_t from, uint64_t to, struct heft_error *err)
 {
     const uint64_t bytes = box->last[box->unit] + g->each;
     struct heft_walk walk;
@@ -175,9 +178,9 @@ static bool fill(const struct gather *g, const struct heft_nd_view *box, unsigne
     return true;
 }
 
-/* Gives the dims their places in the scratch. Returns the first dimension that does not fit, and in
- * *chunk how many of its indexes do; or n. */
-static unsigned pack(const struct gather *g, struct heft_nd_view *box, uint64_t *chunk)
+/* Lays out the dims in the scratch. Returns the first dimension that does not fit, with the
+ * number of its indexes that do in *chunk; box->n if all fit. */
+static unsigned lay_out_scratch(const struct gather *g, struct heft_nd_view *box, uint64_t *chunk)
 {
     uint64_t used = box->last[box->unit] + g->each;
 
@@ -196,33 +199,34 @@ static unsigned pack(const struct gather *g, struct heft_nd_view *box, uint64_t 
     return box->n;
 }
 
-/* Chunks of the split dimension, for each index of those after it. */
+/* Fills the scratch repeatedly: in chunks of the dimension that does not fit, for each index of
+ * the dimensions after it. */
 static bool read_packed(const struct gather *g, struct heft_nd_view *box, struct heft_error *err)
 {
     uint64_t chunk = 1;
-    const unsigned split = pack(g, box, &chunk);
+    const unsigned split = lay_out_scratch(g, box, &chunk);
     struct heft_dim *const d = &box->dims[split];
     const uint64_t all = split < box->n ? d->n : 0;
     bool ok = true;
     struct heft_walk walk;
 
     if (split == box->n)
-        return fill(g, box, box->n, box->from, box->to, err);
+        return fill_scratch(g, box, box->n, box->from, box->to, err);
     heft_walk_begin(&walk, split + 1, box->n);
     do
         for (uint64_t i = 0; ok && i < all; i += chunk) {
             d->n = heft_min_u64(chunk, all - i);
-            ok = fill(g, box, split + 1, box->from + walk.from + i * d->from,
-                      box->to + walk.to + i * d->to, err);
+            ok = fill_scratch(g, box, split + 1, box->from + walk.from + i * d->from,
+                              box->to + walk.to + i * d->to, err);
         }
     while (ok && heft_walk_next(&walk, box->dims, split + 1, box->n));
     d->n = all;
     return ok;
 }
 
-/* ---- swept ------------------------------------------------------------------------------- */
+/* ---- windowed ------------------------------------------------------------------------------- */
 
-/* The bytes that the swept boxes of a call lie in; none where end is 0. */
+/* Byte range of the storage that covers all windowed boxes of a call; empty if end is 0. */
 struct span {
     uint64_t begin, end;
 };
@@ -235,7 +239,8 @@ static void span_add(struct span *span, const struct heft_nd_view *box, uint32_t
     span->end = heft_max_u64(span->end, end);
 }
 
-/* Serves all swept boxes from the window. Gives where the next one has to begin. */
+/* Copies the elements of all windowed boxes that lie in the window. Returns where the next
+ * window must start. */
 static uint64_t serve_window(const struct gather *g, const struct heft_window *window,
                              uint64_t first, uint64_t count)
 {
@@ -246,15 +251,15 @@ static uint64_t serve_window(const struct gather *g, const struct heft_window *w
         const uint64_t size = next_box(g, first + at, count - at, &box);
 
         box.to = at * g->each;
-        if (is_swept(g, &box))
+        if (is_windowed(g, &box))
             next = heft_min_u64(next, heft_windowed_gather(g->dst, window, &box, g->each));
         at += size;
     }
     return next;
 }
 
-static bool sweep_span(const struct gather *g, struct span span, uint64_t first, uint64_t count,
-                       struct heft_error *err)
+static bool gather_windowed_span(const struct gather *g, struct span span, uint64_t first,
+                                 uint64_t count, struct heft_error *err)
 {
     while (span.begin < span.end) {
         const struct heft_window window = {g->scratch, span.begin,
@@ -269,7 +274,8 @@ static bool sweep_span(const struct gather *g, struct span span, uint64_t first,
 
 /* ---- one box ----------------------------------------------------------------------------- */
 
-static bool sweep_box(const struct gather *g, struct heft_nd_view *box, struct heft_error *err)
+static bool gather_windowed_box(const struct gather *g, struct heft_nd_view *box,
+                                struct heft_error *err)
 {
     const uint64_t end = box->from + box->last[box->n] + g->each;
     uint64_t begin = box->from;
@@ -295,15 +301,16 @@ bool heft_gather_box(struct heft_reader *reader, uint32_t storage, uint32_t each
         return read_direct(&g, box, err);
     g.room = heft_min_u64(box->last[box->n] + each, WINDOW);
     g.scratch = heft_alloc((size_t)g.room, err);
-    ok = g.scratch && (is_swept(&g, box) ? sweep_box(&g, box, err) : read_packed(&g, box, err));
+    ok = g.scratch &&
+         (is_windowed(&g, box) ? gather_windowed_box(&g, box, err) : read_packed(&g, box, err));
     heft_free(g.scratch);
     return ok;
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* A dimension in blocks and bytes. Along the innermost one the elements of a block are neighbours;
- * strides of the others are whole blocks. */
+/* Dimension i of a row in units of blocks, with its stride in bytes. If a block has several
+ * elements, the innermost dimension is contiguous and all other strides are whole blocks. */
 static struct heft_dim dim_of(const struct heft_row *row, unsigned i)
 {
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
@@ -314,7 +321,8 @@ static struct heft_dim dim_of(const struct heft_row *row, unsigned i)
     return (struct heft_dim){.n = row->shape[i], .from = heft_dtype_span(dtype, row->stride[i])};
 }
 
-/* The row's dimensions, joined where they can be; the room that the whole view needs. */
+/* Loads the dimensions of a row: drops those of extent 1, joins neighbours that are contiguous,
+ * and sets the scratch size. */
 static void load_view(struct gather *g, const struct heft_row *row)
 {
     uint64_t extent = g->each;
@@ -344,7 +352,7 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
                        .storage = row->storage,
                        .each = heft_dtype_block_bytes((enum heft_dtype)row->dtype),
                        .dst = dst};
-    struct span swept = {0};
+    struct span windowed = {0};
     struct heft_nd_view box;
     bool ok = true;
 
@@ -354,12 +362,12 @@ bool heft_gather_row(struct heft_reader *reader, const struct heft_row *row, uin
         box.to = at * g.each;
         if (box.run == 0 && !g.scratch && !(g.scratch = heft_alloc((size_t)g.room, err)))
             ok = false;
-        else if (is_swept(&g, &box))
-            span_add(&swept, &box, g.each);
+        else if (is_windowed(&g, &box))
+            span_add(&windowed, &box, g.each);
         else
             ok = box.run ? read_direct(&g, &box, err) : read_packed(&g, &box, err);
     }
-    ok = ok && sweep_span(&g, swept, first, count, err);
+    ok = ok && gather_windowed_span(&g, windowed, first, count, err);
     heft_free(g.scratch);
     return ok;
 }

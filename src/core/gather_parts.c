@@ -1,28 +1,28 @@
-/* gather_parts.c: rows in parts, box by box.
+/* gather_parts.c: gathers the elements of rows in parts.
  *
- *     elements [first, first+count) ─► blocks: one index range of one dimension, all of those after
- *                                              it, one index of those before; at most two a dimension
- *     block ∩ part ─► a box of the part's storage ─► its places in the destination (gather.c)
+ *     elements [first, first+count) ─► blocks: a range of one dimension, one index of each dimension
+ *                                              outside it, all of those inside; at most two a dimension
+ *     block ∩ part ─► a box of the part's storage ─► the destination (gather.c)
  *
- * Parts are sorted by their first element, and each knows how far those up to it reach: the ones that
- * a block meets lie in one range of the list. */
+ * Parts are sorted by their first element, and `reach` is the maximum end of all parts up to one. So
+ * the parts that intersect a block lie in one range of the list, which binary search finds. */
 #include "core/gather.h"
 
 struct block {
     uint64_t lo[HEFT_ROW_DIMS], hi[HEFT_ROW_DIMS];
-    uint64_t first, count; /* in elements of the tensor */
+    uint64_t first, count; /* elements of the tensor */
 };
 
 struct parted {
     struct heft_reader *reader;
     const struct heft_row *row;
-    uint64_t step[HEFT_ROW_DIMS]; /* of the row, in elements */
-    uint64_t first;               /* that is wanted: the destination begins there */
+    uint64_t step[HEFT_ROW_DIMS]; /* row-major strides of the row, in elements */
+    uint64_t first;               /* first element of the call; stored at dst[0] */
     uint8_t *dst;
     uint32_t each;
 };
 
-/* The largest block that begins at block->first and has at most `most` elements. */
+/* Cuts the largest block that starts at block->first and has at most `most` elements. */
 static void cut_block(const struct parted *g, uint64_t most, struct block *block)
 {
     const uint64_t *const shape = g->row->shape;
@@ -46,7 +46,7 @@ static void cut_block(const struct parted *g, uint64_t most, struct block *block
     }
 }
 
-/* The first part that reaches beyond the element. */
+/* Binary search for the first part whose `reach` exceeds the element. */
 static uint32_t first_part(const struct heft_parts *parts, uint64_t element)
 {
     uint32_t lo = 0, hi = parts->n;
@@ -77,7 +77,7 @@ static void add_dim(struct heft_nd_view *box, const struct heft_dim *d)
     }
 }
 
-/* What the block has of the part; false where that is nothing. */
+/* Intersection of a block and a part as a box of the part's storage. False if it is empty. */
 static bool cut_box(const struct parted *g, const struct block *block, const struct heft_part *part,
                     struct heft_nd_view *box)
 {
@@ -102,7 +102,7 @@ static bool cut_box(const struct parted *g, const struct block *block, const str
     return true;
 }
 
-/* Stretches of the destination that a box filled, to their values. */
+/* Applies the flags of a part to the elements that its box has put into the destination. */
 static void resolve_box(const struct parted *g, const struct heft_nd_view *box, unsigned flags)
 {
     const enum heft_dtype dtype = (enum heft_dtype)g->row->dtype;
@@ -127,7 +127,8 @@ static bool gather_part(const struct parted *g, const struct block *block,
         return true;
     if (!heft_gather_box(g->reader, part->storage, g->each, &box, g->dst, err))
         return false;
-    if (part->flags && cut_box(g, block, part, &box)) /* anew: gathering has sorted the dims */
+    if (part->flags &&
+        cut_box(g, block, part, &box)) /* cut again, because gathering has reordered the dims */
         resolve_box(g, &box, part->flags);
     return true;
 }

@@ -1,10 +1,11 @@
-/* nd_view.c: elements from the scratch to their places. */
+/* nd_view.c: scatters elements from scratch memory to the destination, as a tiled n-d
+ * transposition. */
 #include "core/nd_view.h"
 
-enum { TILE = 64 }; /* elements: a tile of a transposition stays in the first-level cache */
+enum { TILE = 64 }; /* elements a side: a tile stays in the first-level cache */
 
-/* A rectangle of elements: `a` is the inner loop. By value, so that no store can touch the bounds;
- * the size is a constant where this is inlined. */
+/* Copies a rectangle of elements, `a` being the inner loop. Dims are passed by value, so that
+ * the compiler knows that stores do not change them; `size` is a constant after inlining. */
 static inline void copy_elements(uint8_t *dst, const uint8_t *src, const struct heft_dim a,
                                  const struct heft_dim b, size_t size)
 {
@@ -44,7 +45,8 @@ static void copy_plane(uint8_t *dst, const uint8_t *src, struct heft_dim a, stru
 
     if (a.at == each && a.to == each) {
         for (uint64_t i = 0; i < nb; i++)
-            memcpy(dst + i * b.to, src + i * b.at, (size_t)na * each); /* all of it is in dst */
+            memcpy(dst + i * b.to, src + i * b.at,
+                   (size_t)na * each); /* the plane lies in dst, so its size fits size_t */
         return;
     }
     for (uint64_t i = 0; i < nb; i += TILE)
@@ -55,9 +57,9 @@ static void copy_plane(uint8_t *dst, const uint8_t *src, struct heft_dim a, stru
         }
 }
 
-/* Takes out of dims the one with the smallest stride: in the destination, or in the scratch (where
- * 0 is the largest: an expanded dimension has no neighbours). One of extent 1 where none is left.
- */
+/* Removes and returns the dimension with the smallest stride, in the destination or in the
+ * scratch. In the scratch a stride of 0 (an expanded dimension) counts as the largest. Returns a
+ * dimension of extent 1 if none is left. */
 static struct heft_dim take_smallest(struct heft_dim *dims, unsigned *n, bool in_scratch)
 {
     struct heft_dim found = {.n = 1};
@@ -73,8 +75,8 @@ static struct heft_dim take_smallest(struct heft_dim *dims, unsigned *n, bool in
     return found;
 }
 
-/* The inner loop runs along the destination, the next
- * along the scratch, and in tiles where these are different dimensions. */
+/* The inner loop follows the smallest stride of the destination, the next loop that of the
+ * scratch; if these are different dimensions, both run in tiles. */
 void heft_nd_view_scatter(uint8_t *dst, const uint8_t *scratch, const struct heft_dim *dims,
                           unsigned n, uint32_t each)
 {

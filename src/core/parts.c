@@ -1,20 +1,19 @@
-/* parts.c: boxes that tile a tensor.
+/* parts.c: validation and slicing of tensors that are stored in parts: n-d boxes that tile them.
  *
  *     tensor 4 × 6     a a a b b b       part a: start 0,0  extent 2,3
  *                      a a a b b b            b: start 0,3  extent 2,3
  *                      c c c c c c            c: start 2,0  extent 2,6
  *                      c c c c c c
  *
- * That no element is missing and none is held twice is proved without comparing parts with each
- * other: every index of every dimension gets a random weight, a box measures the product of its
- * weights over the dimensions, and boxes that tile the tensor measure together what the tensor does.
- * Where they do not, the sums differ whatever the file says, but for a chance of 64 in 2^61: the
- * difference is a polynomial in weights that the file cannot know (Schwartz and Zippel). Weights are
- * kept as sums from 0 on, made by a hash, so a box takes a subtraction and a product a dimension.
+ * Randomized tiling test, linear in the number of parts. Each index of each dimension gets a random
+ * weight modulo 2^61 - 1. The measure of a box is the product over the dimensions of the summed weights
+ * of its indexes. If the boxes tile the tensor, their measures add up to that of the tensor. If they do
+ * not, the difference is a nonzero polynomial of the weights, which a file cannot predict: by the
+ * Schwartz-Zippel lemma it is zero with a probability of at most 64 in 2^61. A keyed hash gives the
+ * prefix sums of the weights, so a box costs one subtraction and one multiplication a dimension.
  *
- * Where the sums differ, the first element that is wrong is found by halving: the begin of the tensor
- * up to some index is tiled or is not, dimension after dimension; as many steps as the number of
- * elements has bits. */
+ * If the sums differ, binary search over leading ranges of each dimension finds the first element that
+ * is missing or held twice, in as many steps as the number of elements has bits. */
 #include "core/parts.h"
 
 #include <stdlib.h>
@@ -23,41 +22,42 @@
 
 #define PRIME ((UINT64_C(1) << 61) - 1)
 
-static uint64_t reduce(uint64_t x)
+static uint64_t reduce_modulo(uint64_t x)
 {
     x = (x & PRIME) + (x >> 61);
     return x >= PRIME ? x - PRIME : x;
 }
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t multiply_modulo(uint64_t a, uint64_t b)
 {
     const uint64_t a1 = a >> 32, a0 = a & UINT32_MAX, b1 = b >> 32, b0 = b & UINT32_MAX;
     const uint64_t middle = a1 * b0 + a0 * b1; /* below 2^62 */
 
-    /* 2^64 is 8, and 2^61 is 1. */
-    return reduce(reduce(a1 * b1 * 8) + reduce(middle >> 29) +
-                  reduce((middle & ((1U << 29) - 1)) << 32) + reduce(a0 * b0));
+    /* modulo 2^61 - 1, 2^61 is 1 and 2^64 is 8 */
+    return reduce_modulo(reduce_modulo(a1 * b1 * 8) + reduce_modulo(middle >> 29) +
+                         reduce_modulo((middle & ((1U << 29) - 1)) << 32) + reduce_modulo(a0 * b0));
 }
 
 /* ---- measures ---------------------------------------------------------------------------- */
 
-/* The weights of the indexes below `index`, summed. */
-static uint64_t below(uint64_t seed, unsigned dim, uint64_t index)
+/* Prefix sum of the random weights: that of the indexes [0, index) of a dimension. */
+static uint64_t weight_below(uint64_t seed, unsigned dim, uint64_t index)
 {
     const uint64_t of_dim = heft_mix(seed + (dim + 1) * UINT64_C(0x9e3779b97f4a7c15));
 
-    return reduce(heft_mix(of_dim + index * UINT64_C(0xd6e8feb86659fd93)));
+    return reduce_modulo(heft_mix(of_dim + index * UINT64_C(0xd6e8feb86659fd93)));
 }
 
-/* What of the tensor is being looked at: [begin, end) of each dimension. */
+/* Region of the tensor under test: [begin, end) of each dimension. */
 struct region {
     unsigned rank;
     uint64_t seed;
     const uint64_t *begin, *end;
 };
 
-/* Of the box [start, start + extent) within the region. */
-static uint64_t measure(const struct region *r, const uint64_t *start, const uint64_t *extent)
+/* Measure of the box [start, start + extent), clipped to the region: the product over the
+ * dimensions of the summed weights. */
+static uint64_t measure_box(const struct region *r, const uint64_t *start, const uint64_t *extent)
 {
     uint64_t product = 1;
 
@@ -67,7 +67,8 @@ static uint64_t measure(const struct region *r, const uint64_t *start, const uin
 
         if (lo >= hi)
             return 0;
-        product = times(product, reduce(below(r->seed, d, hi) + PRIME - below(r->seed, d, lo)));
+        product = multiply_modulo(product, reduce_modulo(weight_below(r->seed, d, hi) + PRIME -
+                                                         weight_below(r->seed, d, lo)));
     }
     return product;
 }
@@ -75,18 +76,18 @@ static uint64_t measure(const struct region *r, const uint64_t *start, const uin
 static bool is_tiled(const struct region *r, const struct heft_row *row)
 {
     static const uint64_t zeros[HEFT_ROW_DIMS];
-    const uint64_t whole = measure(r, zeros, row->shape);
+    const uint64_t whole = measure_box(r, zeros, row->shape);
     uint64_t sum = 0;
 
     for (uint32_t k = 0; k < row->parts->n; k++) {
         const struct heft_part *const part = &row->parts->list[k];
 
-        sum = reduce(sum + measure(r, part->start, part->extent));
+        sum = reduce_modulo(sum + measure_box(r, part->start, part->extent));
     }
     return sum == whole;
 }
 
-static bool holds(const struct heft_part *part, const uint64_t *at, unsigned rank)
+static bool holds_element(const struct heft_part *part, const uint64_t *at, unsigned rank)
 {
     for (unsigned d = 0; d < rank; d++)
         if (at[d] < part->start[d] || at[d] - part->start[d] >= part->extent[d])
@@ -94,7 +95,7 @@ static bool holds(const struct heft_part *part, const uint64_t *at, unsigned ran
     return true;
 }
 
-/* "[3,0]": as many indexes as there is room for. */
+/* Appends "[3,0]": at most eight indexes. */
 static void name_element(struct heft_buf *out, const uint64_t *at, unsigned rank)
 {
     heft_buf_char(out, '[');
@@ -114,7 +115,7 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
     uint32_t found = 0;
 
     for (uint32_t k = 0; k < row->parts->n; k++)
-        if (holds(&row->parts->list[k], at, row->rank)) {
+        if (holds_element(&row->parts->list[k], at, row->rank)) {
             last = &row->parts->list[k];
             found++;
         }
@@ -133,12 +134,14 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
     return false;
 }
 
-/* Narrows the region to the first element that is not held once. */
+/* Binary search, one dimension after the other, for the first element that is held by no part or
+ * by several. */
 static void find_wrong(const struct heft_row *row, const struct region *r, uint64_t *begin,
                        uint64_t *end)
 {
     for (unsigned d = 0; d < row->rank; d++) {
-        uint64_t good = 0, bad = row->shape[d]; /* begins up to there: tiled, not tiled */
+        uint64_t good = 0,
+                 bad = row->shape[d]; /* ends of a leading range that is tiled, that is not */
 
         while (bad - good > 1) {
             end[d] = good + (bad - good) / 2;
@@ -177,7 +180,8 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts parts that tile the row, of which none is empty. One part is the whole tensor. */
+/* Sorts the non-empty parts of a tiled row by their first element. A single part becomes the row
+ * itself. */
 static void put_in_order(struct heft_row *row)
 {
     struct heft_part *const list = row->parts->list;
@@ -204,7 +208,7 @@ static void put_in_order(struct heft_row *row)
     row->parts = NULL;
 }
 
-/* ---- settling ---------------------------------------------------------------------------- */
+/* ---- validation -------------------------------------------------------------------------- */
 
 static bool check_box(const struct heft_model *model, const struct heft_row *row,
                       const struct heft_part *part, struct heft_error *err)
@@ -218,7 +222,7 @@ static bool check_box(const struct heft_model *model, const struct heft_row *row
     return true;
 }
 
-/* A part as a row. Those without elements go. */
+/* Validates a part as if it were a row. Empty parts are removed from the list. */
 static bool check_part(const struct heft_model *model, struct heft_row *row, struct heft_part *part,
                        struct heft_error *err)
 {
@@ -234,7 +238,7 @@ static bool check_part(const struct heft_model *model, struct heft_row *row, str
         return false;
     part->stride = box.stride;
     if (box.bytes > 0)
-        row->parts->list[row->parts->n++] = *part; /* at or before its own place */
+        row->parts->list[row->parts->n++] = *part; /* never after the slot it is copied from */
     return true;
 }
 
@@ -292,7 +296,7 @@ static bool reaches_into(const struct slicer *s, const struct heft_part *part)
     return true;
 }
 
-/* What the slice takes of a part; `room` is for three numbers a dimension. */
+/* Intersection of the slice with a part. `room`: three numbers for each dimension of the row. */
 static struct heft_part cut_part(const struct slicer *s, const struct heft_part *part,
                                  uint64_t *room)
 {
@@ -324,7 +328,7 @@ static struct heft_part cut_part(const struct slicer *s, const struct heft_part 
     return out;
 }
 
-/* The slice's own dimensions. */
+/* Shape of the slice, without dropped dimensions. */
 static bool cut_shape(const struct slicer *s, struct heft_arena *arena, struct heft_row *out,
                       struct heft_error *err)
 {
@@ -370,7 +374,7 @@ static struct heft_parts *cut_parts(const struct slicer *s, struct heft_arena *a
     return parts;
 }
 
-/* Strides that settle would make NULL. */
+/* Sets row-major strides to NULL, as validation does. */
 static void drop_packed(struct heft_row *row)
 {
     uint64_t want = 1;

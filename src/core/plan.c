@@ -1,4 +1,4 @@
-/* plan.c: ops front to back, and the proof that they tile every output. */
+/* plan.c: appends ops to a plan, and checks that they tile every output file. */
 #include "core/plan.h"
 
 #include "core/reader.h"
@@ -21,7 +21,7 @@ bool heft_plan_reserve(struct heft_plan *plan, size_t more, struct heft_error *e
     return heft_grow(&plan->ops, &plan->cap_ops, plan->n_ops, more, sizeof *plan->ops, err);
 }
 
-/* Appends an op where the file's last one ended. */
+/* Appends an op at the end of the file so far. Empty ops are left out. */
 static bool add_op(struct heft_plan *plan, uint32_t file, struct heft_op op, struct heft_error *err)
 {
     struct heft_plan_file *f = &plan->files[file];
@@ -70,7 +70,7 @@ bool heft_plan_made(struct heft_plan *plan, uint32_t file, uint32_t maker, uint6
     return add_op(plan, file, op, err);
 }
 
-/* Longer than a file's header may be it cannot be. */
+/* Names are shorter than any file's header, so 32 bits are enough. */
 static void name_op(struct heft_op *op, struct heft_str name)
 {
     op->name = name.p;
@@ -82,7 +82,7 @@ static uint64_t elements_of(const struct heft_part *part, unsigned rank)
     uint64_t n = 1;
 
     for (unsigned d = 0; d < rank; d++)
-        n *= part->extent[d]; /* below the tensor's */
+        n *= part->extent[d]; /* at most the tensor's elements */
     return n;
 }
 
@@ -93,8 +93,8 @@ static uint64_t next_first(const struct heft_row *row, uint32_t k)
                : row->bytes / heft_dtype_element_bytes((enum heft_dtype)row->dtype);
 }
 
-/* Whether the parts' stored bytes, one after the other, are the row's. A part with as many elements
- * as there are up to the next one's first has just those. */
+/* Whether the stored bytes of the parts, concatenated, are those of the row: each part is
+ * packed, unmodified, and has exactly the elements up to the first one of the next part. */
 static bool is_chain(const struct heft_plan *plan, const struct heft_row *row)
 {
     for (uint32_t k = 0; k < row->parts->n; k++) {
@@ -127,15 +127,15 @@ static bool add_chain(struct heft_plan *plan, uint32_t file, const struct heft_e
     return true;
 }
 
-static bool is_plain(const struct heft_plan *plan, const struct heft_row *row)
+static bool is_copyable(const struct heft_plan *plan, const struct heft_row *row)
 {
     return plan->model->storages[row->storage].coding == HEFT_CODING_RAW && !row->stride &&
            !row->flags && !row->parts;
 }
 
-/* Better now than when half of the bytes are written. */
-static bool is_there(const struct heft_plan *plan, const struct heft_row *row,
-                     struct heft_error *err)
+/* Fails while planning if a storage of the row is missing, before anything is written. */
+static bool check_present(const struct heft_plan *plan, const struct heft_row *row,
+                          struct heft_error *err)
 {
     for (uint32_t k = 0; k < heft_row_pieces(row); k++)
         if (plan->model->storages[heft_row_storage(row, k)].is_missing) {
@@ -173,11 +173,11 @@ bool heft_plan_item(struct heft_plan *plan, uint32_t file, const struct heft_exp
 
     name_op(&op, item->name);
     heft_plan_place(plan, item, plan->files[file].size);
-    if (!is_there(plan, row, err))
+    if (!check_present(plan, row, err))
         return false;
     if (as_stored && row->parts && is_chain(plan, row))
         return add_chain(plan, file, item, err);
-    if (as_stored && is_plain(plan, row)) {
+    if (as_stored && is_copyable(plan, row)) {
         op.kind = HEFT_OP_COPY;
         op.u.copy.storage = row->storage;
         op.u.copy.from = row->offset;

@@ -1,11 +1,11 @@
-/* reader.c: bytes of storages and rows.
+/* reader.c: reads the bytes of storages and rows.
  *
- *     row ─► row-major: one read │ strided: gather.c ─► bytes swapped, parts conjugated, negated
+ *     row ─► row-major: one read │ strided: gather.c ─► swap bytes, conjugate, negate
  *            in parts: gather_parts.c, which does both for each part
- *     storage ─► raw: the source │ deflated: its region of the spool, filled by who comes first
+ *     storage ─► raw: the source │ deflated: its region of the spool, filled by the first reader
  *
- * Who inflates holds a lock, and others who want the same storage wait for it. A lock serves every
- * HEFT_READER_LOCKS-th storage, so that those which follow each other inflate side by side. */
+ * A thread that inflates a storage holds a lock; other readers of that storage wait for it. Storage i
+ * uses lock i modulo HEFT_READER_LOCKS, so neighbouring storages are inflated in parallel. */
 #include "core/reader.h"
 
 #include <stdatomic.h>
@@ -13,8 +13,8 @@
 #include "core/gather.h"
 
 struct heft_inflated {
-    uint64_t at; /* its region, where placed */
-    bool placed; /* under the lock */
+    uint64_t at; /* byte offset of its region in the spool, if placed */
+    bool placed; /* guarded by the lock */
     atomic_bool ready;
 };
 
@@ -32,8 +32,8 @@ static struct heft_stream stream_of(const struct heft_reader *reader, uint32_t s
                                 .check_crc = st->sum == HEFT_SUM_CRC32 && !reader->no_verify};
 }
 
-/* Places and fills the region unless that was done while waiting for the lock. What fails is tried
- * again by the next read, in the same region. */
+/* Allocates and fills the region in the spool, unless another thread did so while this one
+ * waited for the lock. After a failure the next read tries again, in the same region. */
 static bool inflate_locked(struct heft_reader *reader, uint32_t storage, struct heft_error *err)
 {
     struct heft_inflated *const it = &reader->inflated[storage];
@@ -92,8 +92,9 @@ void heft_reader_release(struct heft_reader *reader)
     *reader = (struct heft_reader){0};
 }
 
-/* Which file and which record it is about. */
-static bool blame(const struct heft_reader *reader, uint32_t storage, struct heft_error *err)
+/* Adds the names of the file and the record to an error. */
+static bool blame_storage(const struct heft_reader *reader, uint32_t storage,
+                          struct heft_error *err)
 {
     const struct heft_storage *const st = &reader->model->storages[storage];
 
@@ -133,13 +134,14 @@ bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t 
     if (st->is_missing)
         ok = heft_reader_refuse_missing(reader->model, storage, err);
     else if (!heft_within(off, n, st->len))
-        ok = heft_fail(err, HEFT_MALFORMED, st->off, "%zu bytes wanted at %" PRIu64 " of %" PRIu64,
-                       n, off, st->len);
+        ok = heft_fail(err, HEFT_MALFORMED, st->off,
+                       "a read of %zu bytes at offset %" PRIu64 " of a storage of %" PRIu64, n, off,
+                       st->len);
     else if (st->coding == HEFT_CODING_DEFLATE)
         ok = read_deflated(reader, storage, off, dst, n, err);
     else
         ok = heft_source_read(source, st->off + off, dst, n, err);
-    return ok || blame(reader, storage, err);
+    return ok || blame_storage(reader, storage, err);
 }
 
 bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft_error *err)
@@ -148,20 +150,21 @@ bool heft_reader_check(struct heft_reader *reader, uint32_t storage, struct heft
     const struct heft_stream stream = stream_of(reader, storage);
 
     if (st->sum == HEFT_SUM_OWN)
-        return heft_storage_check(st)(reader->model, st, err) || blame(reader, storage, err);
+        return heft_storage_check(st)(reader->model, st, err) ||
+               blame_storage(reader, storage, err);
     if (st->coding != HEFT_CODING_DEFLATE)
         return true;
-    return heft_stream_check(&stream, err) || blame(reader, storage, err);
+    return heft_stream_check(&stream, err) || blame_storage(reader, storage, err);
 }
 
-/* Whose failure it was: that of taking bytes is told already. */
+/* Remembers whether the consumer failed: its errors already name what they are about. */
 struct taking {
     heft_stream_take_fn *take;
     void *ctx;
     bool failed;
 };
 
-static bool take_some(void *ctx, uint64_t at, const uint8_t *p, size_t n, struct heft_error *err)
+static bool pass_bytes(void *ctx, uint64_t at, const uint8_t *p, size_t n, struct heft_error *err)
 {
     struct taking *t = ctx;
 
@@ -175,8 +178,8 @@ bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
     const struct heft_stream stream = stream_of(reader, storage);
     struct taking taking = {take, ctx, false};
 
-    return heft_stream_read(&stream, take_some, &taking, err) ||
-           (!taking.failed && blame(reader, storage, err));
+    return heft_stream_read(&stream, pass_bytes, &taking, err) ||
+           (!taking.failed && blame_storage(reader, storage, err));
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
@@ -200,8 +203,8 @@ static void swap_words(uint8_t *p, size_t n, unsigned word)
             }
 }
 
-/* Turns the sign of every step-th word from the first-th on. The FNUZ kinds have a NaN where others
- * have minus zero: both keep their bits. */
+/* Flips the sign of every step-th word, starting with word number `first`. FNUZ dtypes encode
+ * NaN where others have minus zero, so that 0 and NaN keep their bits. */
 static void flip_signs(uint8_t *p, size_t n, enum heft_dtype dtype, size_t first, size_t step)
 {
     const size_t word = heft_dtype_info(dtype)->word;
@@ -212,7 +215,7 @@ static void flip_signs(uint8_t *p, size_t n, enum heft_dtype dtype, size_t first
             p[i] ^= 0x80;
 }
 
-/* Two's complement, little-endian: the complement plus a carry that begins as 1. */
+/* Two's complement of little-endian integers: bitwise complement plus 1. */
 static void negate_integers(uint8_t *p, size_t n, unsigned word)
 {
     for (size_t i = 0; i + word <= n; i += word) {
@@ -227,7 +230,8 @@ static void negate_integers(uint8_t *p, size_t n, unsigned word)
     }
 }
 
-/* Types without a sign, and those below a byte, stay as they are. */
+/* Dtypes without a sign, and those whose elements are not whole bytes, keep their bits when
+ * negated. */
 void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size_t n)
 {
     const struct heft_dtype_info *const info = heft_dtype_info(dtype);
@@ -259,8 +263,8 @@ bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row, uin
 
     if (!heft_within(off, n, row->bytes) || off % each != 0 || n % each != 0)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "%zu bytes wanted at %" PRIu64 " of a tensor of %" PRIu64, n, off,
-                         row->bytes);
+                         "a read of %zu bytes at offset %" PRIu64 " of a tensor of %" PRIu64, n,
+                         off, row->bytes);
     if (n == 0)
         return true;
     if (row->parts) /* validated: a plain dtype */

@@ -1,7 +1,7 @@
-/* reader.h: the logical bytes of rows: strides gathered, bytes swapped, conjugated, negated, cast.
- *
- * Deflated storages are inflated once, on first use, side by side into a spool. Safe from many
- * threads. Works in bounded memory: 1 MiB for a gather, 1 MiB for a spool. */
+/* reader.h: logical bytes of rows: strided elements gathered into row-major order, bytes
+ * swapped, complex values conjugated or negated. A deflated storage is inflated once, on first
+ * use, into a temporary file (spool). Thread-safe. Bounded memory: 1 MiB for a gather, 1 MiB for
+ * the spool. */
 #ifndef HEFT_READER_H
 #define HEFT_READER_H
 
@@ -14,10 +14,10 @@ enum { HEFT_READER_LOCKS = 16 };
 struct heft_inflated;
 struct heft_reader {
     const struct heft_model *model;
-    bool no_verify; /* skip the CRC of deflated storages */
-    /* Where a storage is deflated, else empty. */
+    bool no_verify; /* do not compare CRCs of deflated storages */
+    /* Empty unless a storage is deflated. */
     struct heft_spool spool;
-    struct heft_inflated *inflated; /* one a storage */
+    struct heft_inflated *inflated; /* one for each storage */
     struct heft_lock *locks[HEFT_READER_LOCKS];
 };
 
@@ -27,27 +27,29 @@ void heft_reader_release(struct heft_reader *reader);
 /* Unpacked bytes [off, off+n) of a storage. */
 HEFT_CHECKED bool heft_reader_storage(struct heft_reader *reader, uint32_t storage, uint64_t off,
                                       void *dst, size_t n, struct heft_error *err);
-/* Fails because the bytes of that storage, which is_missing, are not there. */
+/* Fills err for a storage with is_missing: HEFT_IO, with the reason. Always returns false. */
 bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage,
                                 struct heft_error *err);
-/* Whether a deflated storage is what the file says, in size and, unless no_verify, in CRC: inflates
- * it to nowhere; or one with a checksum of the format's own. HEFT_MALFORMED, HEFT_MISMATCH where
- * not. Of others it knows nothing: true. */
+/* Verifies a storage by reading all of it: a deflated one by inflating it and comparing size and
+ * (unless no_verify) CRC, one with HEFT_SUM_OWN by the check of its format. HEFT_MALFORMED or
+ * HEFT_MISMATCH on failure. True for other storages, which are not read. */
 HEFT_CHECKED bool heft_reader_check(struct heft_reader *reader, uint32_t storage,
                                     struct heft_error *err);
-/* All bytes of a deflated storage in order, past the spool. */
+/* Passes all bytes of a deflated storage to take(), in order and without the spool. */
 HEFT_CHECKED bool heft_reader_inflate(const struct heft_reader *reader, uint32_t storage,
                                       heft_stream_take_fn *take, void *ctx, struct heft_error *err);
-/* Logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype; off and n are
- * multiples of the element's bytes (of the block's, where the row has strides and elements come in
- * blocks; else such rows may be read at any byte). */
+/* Reads the logical bytes [off, off+n) of a row: row-major, little-endian, in its own dtype. off
+ * and n must be multiples of the block's bytes; rows without strides of a dtype that is not
+ * plain may be read at any byte. */
 HEFT_CHECKED bool heft_reader_row(struct heft_reader *reader, const struct heft_row *row,
                                   uint64_t off, void *dst, size_t n, struct heft_error *err);
-/* Stored elements, n bytes of them, to their values; flags of the row or the part. */
+/* Turns n bytes of stored elements into logical values, in place. flags: HEFT_ROW_… of the row
+ * or the part. */
 void heft_reader_resolve(enum heft_dtype dtype, unsigned flags, uint8_t *p, size_t n);
-/* A slice of a settled row as a row: shape, stride and offset changed, in `arena`. Ranges are
- * [start, stop) a leading dimension, `drop` removes a dimension of extent 1. HEFT_USAGE out of
- * range or for sub-byte dtypes. */
+/* Slice of a validated row as a row; its shape and strides are in `arena`. ranges[d] is [start,
+ * stop) of dimension d; dimensions without a range are taken whole; `drop` removes a dimension
+ * of which one index is taken. HEFT_USAGE if a range exceeds its dimension or cuts a block, and
+ * for dtypes that cannot be sliced. */
 HEFT_CHECKED bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
                                  size_t n_ranges, struct heft_arena *arena, struct heft_row *out,
                                  struct heft_error *err);

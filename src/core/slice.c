@@ -1,8 +1,9 @@
-/* slice.c: a slice of a row is a row: another shape, its strides, a later begin. */
+/* slice.c: slices of rows. A slice is a row of its own, with another shape, offset and strides. */
 #include "core/parts.h"
 #include "core/reader.h"
 
-/* Row-major strides for a row that has none; the products are below its bytes. */
+/* Row-major strides in elements. The products cannot overflow: they are at most the row's
+ * element count. */
 static void packed_strides(const struct heft_row *row, uint64_t *stride)
 {
     uint64_t step = 1;
@@ -13,7 +14,7 @@ static void packed_strides(const struct heft_row *row, uint64_t *stride)
     }
 }
 
-/* What settle leaves: strides only where they differ from those of a packed array. */
+/* Whether strides are those of a packed array. Validation stores these as NULL. */
 static bool is_packed(const uint64_t *shape, const uint64_t *stride, unsigned rank)
 {
     uint64_t want = 1;
@@ -42,7 +43,8 @@ static bool check_range(const struct heft_range *range, unsigned dim, uint64_t e
     return true;
 }
 
-/* A range of the innermost dimension, which may not cut blocks. One index of it always does. */
+/* Checks that a range of the innermost dimension starts and ends at block borders. A single
+ * index, as `drop` takes, never does if a block has several elements. */
 static bool check_blocks(enum heft_dtype dtype, const struct heft_range *range, unsigned dim,
                          struct heft_error *err)
 {
@@ -76,10 +78,10 @@ static bool check_ranges(const struct heft_row *row, const struct heft_range *ra
     return n_ranges < row->rank || check_blocks(dtype, &ranges[row->rank - 1], row->rank - 1, err);
 }
 
-/* Fills shape and stride with the kept dimensions; gives how many, and how far the first element
- * moves. A slice without elements does not move. */
-static unsigned cut(const struct heft_row *row, const struct heft_range *ranges, size_t n_ranges,
-                    uint64_t *shape, uint64_t *stride, uint64_t *moved)
+/* Fills shape and stride with the kept dimensions and returns their number. *moved: elements
+ * from the first element of the row to that of the slice; 0 if the slice is empty. */
+static unsigned cut_dims(const struct heft_row *row, const struct heft_range *ranges,
+                         size_t n_ranges, uint64_t *shape, uint64_t *stride, uint64_t *moved)
 {
     unsigned rank = 0;
     bool empty = false;
@@ -115,7 +117,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
         *out = slice;
         return true;
     }
-    if (!check_ranges(row, ranges, n_ranges, err)) /* the rank is not 0 from here on */
+    if (!check_ranges(row, ranges, n_ranges, err)) /* so the rank is at least 1 */
         return false;
     if (row->parts)
         return heft_parts_slice(row, ranges, n_ranges, arena, out, err);
@@ -123,7 +125,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     if (!shape)
         return false;
     stride = shape + row->rank;
-    slice.rank = (uint8_t)cut(row, ranges, n_ranges, shape, stride, &moved);
+    slice.rank = (uint8_t)cut_dims(row, ranges, n_ranges, shape, stride, &moved);
     slice.shape = shape;
     slice.original_strides = NULL;
     slice.order = NULL;

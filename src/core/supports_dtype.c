@@ -1,4 +1,4 @@
-/* supports_dtype.c: which dtypes a format can be written with, and what to cast the others to. */
+/* supports_dtype.c: dtypes that a format can store, and the dtype to cast the others to. */
 #include "core/cast.h"
 #include "core/registry.h"
 
@@ -8,7 +8,7 @@ bool heft_registry_supports_dtype(const struct heft_format *format, enum heft_dt
                                   : !heft_dtype_varies(dtype) && !heft_dtype_is_scaled(dtype);
 }
 
-/* In which order casts are looked for: of integers those that keep every value, the smallest first. */
+/* Candidates in order of preference. Integers: the smallest that represents every value first. */
 static const enum heft_dtype integers[] = {HEFT_U8,  HEFT_I8,         HEFT_U16, HEFT_I16,
                                            HEFT_U32, HEFT_I32,        HEFT_U64, HEFT_I64,
                                            HEFT_F64, HEFT_DTYPE_COUNT};

@@ -1,11 +1,11 @@
-/* usage.c: how much of the storages tensors and blobs see.
+/* usage.c: bytes of storages that tensors and blobs use.
  *
  *     storage   |------------------------------------|
- *     views        |=====|       |======|                 used: the union of what they see
+ *     views        |=====|       |======|                 used: the union of these ranges
  *                     |======|
  *
- * A view with strides counts from its first element to its last: what lies between may be another
- * view's. Sorted by storage and begin, one pass gives the union. */
+ * A strided view counts from its first to its last element, gaps included. The union of intervals is
+ * computed by sorting them by storage and start, and one pass. */
 #include "core/usage.h"
 
 #include <stdlib.h>
@@ -17,13 +17,14 @@ struct span {
     uint32_t storage;
 };
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* sparse files can say so */
+    return a > UINT64_MAX - b ? UINT64_MAX
+                              : a + b; /* saturated: sizes of sparse files can add up to 2^64 */
 }
 
-/* Elements from the first to the last, of a validated part that is not empty. */
-static uint64_t reach(unsigned rank, const uint64_t *shape, const uint64_t *stride)
+/* Number of elements from the first to the last one of a validated, non-empty part. */
+static uint64_t elements_spanned(unsigned rank, const uint64_t *shape, const uint64_t *stride)
 {
     uint64_t n = 1;
 
@@ -39,11 +40,11 @@ static struct span span_of(const struct heft_row *row, uint32_t k)
 
     if (!part)
         return (struct span){range.begin, range.end, row->storage};
-    return (struct span){part->offset,
-                         part->offset +
-                             heft_dtype_span((enum heft_dtype)row->dtype,
-                                             reach(row->rank, part->extent, part->stride)),
-                         part->storage};
+    return (struct span){
+        part->offset,
+        part->offset + heft_dtype_span((enum heft_dtype)row->dtype,
+                                       elements_spanned(row->rank, part->extent, part->stride)),
+        part->storage};
 }
 
 static struct span span_of_blob(const struct heft_model *model, const struct heft_model_blob *blob)
@@ -51,7 +52,7 @@ static struct span span_of_blob(const struct heft_model *model, const struct hef
     return (struct span){0, model->storages[blob->storage].len, blob->storage};
 }
 
-static int by_place(const void *a, const void *b)
+static int by_storage_and_begin(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
 
@@ -68,7 +69,7 @@ static uint64_t sum_union(const struct span *spans, size_t n)
         if (i == 0 || spans[i].storage != spans[i - 1].storage)
             reached = 0;
         reached = heft_max_u64(reached, spans[i].begin);
-        sum = add(sum, spans[i].end - heft_min_u64(reached, spans[i].end));
+        sum = add_saturated(sum, spans[i].end - heft_min_u64(reached, spans[i].end));
         reached = heft_max_u64(reached, spans[i].end);
     }
     return sum;
@@ -97,12 +98,12 @@ bool heft_model_usage(const struct heft_model *model, uint64_t *stored, uint64_t
     for (size_t i = 0; i < model->n_blobs; i++)
         spans[n++] = span_of_blob(model, &model->blobs[i]);
     if (!model->no_shared_storage || model->n_blobs)
-        qsort(spans, n, sizeof *spans, by_place);
+        qsort(spans, n, sizeof *spans, by_storage_and_begin);
     *used = sum_union(spans, n);
     *stored = 0;
     for (size_t i = 0; i < model->n_storages; i++)
         if (!model->storages[i].is_other)
-            *stored = add(*stored, model->storages[i].len - model->storages[i].front);
+            *stored = add_saturated(*stored, model->storages[i].len - model->storages[i].front);
     heft_free(spans);
     return true;
 }

@@ -1,9 +1,10 @@
-/* validate.c: the customs house: after heft_model_validate every row of a model is true. */
+/* validate.c: validation of an opened model. Readers append untrusted rows, storages and names;
+ * heft_model_validate is the only place that checks them, and all later code relies on it. */
 #include "base/text.h"
 #include "core/model.h"
 #include "core/parts.h"
 
-/* Elements side by side in memory: those of the innermost dimension. */
+/* Extent of the innermost dimension; a scalar counts as one element. */
 static uint64_t innermost_extent(unsigned rank, const uint64_t *shape)
 {
     return rank > 0 ? shape[rank - 1] : 1;
@@ -56,7 +57,7 @@ bool heft_row_check_size(const struct heft_row *row, uint64_t *bytes, uint64_t a
                      "shape times element size is no whole number of bytes below 2^64");
 }
 
-/* What varies in length is all of its storage. */
+/* A row of varying-length elements occupies its whole storage. */
 static bool check_varying(struct heft_row *row, const struct heft_storage *storage,
                           struct heft_error *err)
 {
@@ -71,7 +72,7 @@ static bool check_varying(struct heft_row *row, const struct heft_storage *stora
            heft_fail(err, HEFT_MALFORMED, storage->off, "a part of what varies in length");
 }
 
-/* Row-major means: every dimension longer than 1 has the stride of a packed array. */
+/* Row-major: each dimension of extent 2 or more has the stride of a packed array. */
 static bool is_row_major(const struct heft_row *row)
 {
     uint64_t want = 1;
@@ -86,7 +87,7 @@ static bool is_row_major(const struct heft_row *row)
     return true;
 }
 
-/* Only elements of whole bytes can lie apart from each other, or be changed as they are read. */
+/* Strides need elements of whole bytes; scaled blocks cannot be byte-swapped or negated either. */
 static bool check_view(const struct heft_row *row, uint64_t at, struct heft_error *err)
 {
     const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
@@ -151,9 +152,9 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
     return true;
 }
 
-/* Whether the row is all of its storage, and has shape and dtype of the one before, so that what was
- * found of that one's extent holds for it, too. Mostly it does: equal shapes stand in runs, and the
- * readers let them share one. */
+/* Whether the size of the previous row applies to this one: same shape (by pointer), dtype and
+ * flags, and a storage of exactly that many bytes. True for most rows, because readers share the
+ * array of a repeated shape. */
 static inline bool is_alike(const struct heft_row *row, const struct heft_row *before,
                             const struct heft_storage *storage)
 {
@@ -162,14 +163,14 @@ static inline bool is_alike(const struct heft_row *row, const struct heft_row *b
            !row->stride && row->offset == 0 && storage->len == before->bytes;
 }
 
-/* `before`: the row in front of it, checked; or NULL. */
+/* `before`: the previous row, already checked; or NULL. */
 static inline bool check_row(struct heft_model *model, struct heft_row *row,
                              const struct heft_row *before, struct heft_error *err)
 {
     const struct heft_storage *storage;
 
     if (row->parts && row->parts->n > 0)
-        row->storage = row->parts->list[0].storage; /* for blame */
+        row->storage = row->parts->list[0].storage; /* for error messages */
     if (row->storage >= model->n_storages || (unsigned)row->dtype >= HEFT_DTYPE_COUNT)
         return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "row without storage or dtype");
     storage = &model->storages[row->storage];
@@ -221,7 +222,7 @@ bool heft_model_check_storage(const struct heft_model *model, const struct heft_
     return check_storage(model, storage, err);
 }
 
-/* Adds what the detecting function could not know: which tensor, which file. */
+/* Adds the names of the tensor and the file to an error. */
 static bool blame_row(const struct heft_model *model, const struct heft_row *row,
                       struct heft_error *err)
 {
@@ -231,8 +232,8 @@ static bool blame_row(const struct heft_model *model, const struct heft_row *row
     return false;
 }
 
-/* The number of the file that a row is in. */
-static uint32_t file_of(const struct heft_model *model, const struct heft_row *row)
+/* Number of the file that holds a row. */
+static uint32_t file_number_of(const struct heft_model *model, const struct heft_row *row)
 {
     return model->sources[model->storages[row->storage].source].number;
 }
@@ -250,7 +251,7 @@ static bool check_unique(struct heft_model *model, struct heft_error *err)
         return false;
     if (twice == model->n_rows)
         return true;
-    if (file_of(model, &rows[first]) == file_of(model, &rows[twice]))
+    if (file_number_of(model, &rows[first]) == file_number_of(model, &rows[twice]))
         heft_fail(err, HEFT_MALFORMED, model->storages[rows[twice].storage].off,
                   "a second tensor of this name; names must be unique");
     else
@@ -271,8 +272,8 @@ static bool check_storages(const struct heft_model *model, size_t from, struct h
     return true;
 }
 
-/* Checks each row, with the storage of its number while that is at hand, and sees on the way what
- * most files are like. */
+/* Checks rows and storages in one pass, and records two properties that save work later: names
+ * in ascending order, and one storage for each row. */
 static bool check_rows(struct heft_model *model, struct heft_error *err)
 {
     bool ascend = true, apart = true;
@@ -292,7 +293,7 @@ static bool check_rows(struct heft_model *model, struct heft_error *err)
     return check_storages(model, heft_min_size(model->n_rows, model->n_storages), err);
 }
 
-/* Where a storage is wrong, that is told before anything about rows. */
+/* An invalid storage is reported in preference to an invalid row: it is often the cause. */
 static bool check_all(struct heft_model *model, struct heft_error *err)
 {
     struct heft_error found = {0};
@@ -304,7 +305,7 @@ static bool check_all(struct heft_model *model, struct heft_error *err)
     return false;
 }
 
-static bool tell_named_tie(struct heft_model *model, const struct heft_pair *tie,
+static bool note_taken_tie(struct heft_model *model, const struct heft_pair *tie,
                            struct heft_error *err)
 {
     return heft_model_tell(model, tie->source, err,
@@ -313,8 +314,8 @@ static bool tell_named_tie(struct heft_model *model, const struct heft_pair *tie
                            tie->key.p, tie->value.p);
 }
 
-/* A name of which another file has a tensor is no tied name; its record is no metadata, either: it
- * stays in tie_names, where nobody finds it before the tensor. */
+/* Drops recorded ties whose dropped name is a tensor of another file. Their records stay in
+ * tie_names, so that they do not return as metadata; lookups find the tensor first. */
 static bool validate_ties(struct heft_model *model, struct heft_error *err)
 {
     size_t kept = 0;
@@ -324,7 +325,7 @@ static bool validate_ties(struct heft_model *model, struct heft_error *err)
         const bool is_tie = heft_model_row(model, tie.key) == HEFT_NONE;
 
         if (!heft_strmap_set(&model->tie_names, tie.key, (uint32_t)kept, err) ||
-            (!is_tie && !tell_named_tie(model, &tie, err)))
+            (!is_tie && !note_taken_tie(model, &tie, err)))
             return false;
         if (is_tie)
             model->ties[kept++] = tie;

@@ -1,15 +1,15 @@
 /* windowed_gather.c: the elements of a box that lie in a window of the storage.
  *
  *     dims by stride    [n-1]  indexes ──────────────────────────────────────────►
- *                              before │ some inside │ all inside │ some │ behind
+ *                              before │ some inside │ all inside │ some │ after
  *                                           │             │          │
- *                       [n-2]         the same again   copied    the same again
+ *                       [n-2]            recursion     scattered  recursion
  *                         …
- *                       the dims with few elements in all: a list by place, a range of which is
- *                       inside
+ *                       the innermost dims, up to 256 elements (leaves) in all: a list sorted by
+ *                       storage offset, of which a range lies in the window
  *
- * Where dimensions overlap, an index has elements on both sides of the window; the list keeps the
- * work within a few steps an element even where all extents are 2. */
+ * If dimensions overlap, one index can have elements on both sides of the window. The list of leaves
+ * bounds the work to a few steps an element even if all extents are 2. */
 #include "core/nd_view.h"
 
 enum { LEAVES = 256 };
@@ -20,12 +20,13 @@ struct leaf {
 
 struct sweep {
     uint8_t *dst;
-    const uint8_t *p;    /* the window */
-    uint64_t begin, end; /* where elements begin that lie in it */
-    uint64_t next;       /* the first one found behind */
+    const uint8_t *p; /* bytes of the window */
+    uint64_t begin,
+        end;       /* storage offsets at which elements inside the window start: [begin, end) */
+    uint64_t next; /* smallest start of an element after the window */
     struct heft_nd_view *box;
     uint32_t each;
-    unsigned listed; /* dims whose elements are in the list */
+    unsigned listed; /* number of leading dims whose elements are in the list */
     size_t n_leaves;
     struct leaf leaves[LEAVES];
 };
@@ -52,8 +53,8 @@ static void list_leaves(struct sweep *s)
     } while (heft_walk_next(&walk, dims, 0, s->listed));
 }
 
-/* `before`: how far the window begins behind the first leaf; where it begins in front of it this
- * wraps, and wraps back. */
+/* `before`: offset of the window minus offset of the first leaf, modulo 2^64; the subtraction
+ * below undoes the wrap-around. */
 static inline void copy_each(uint8_t *dst, const uint8_t *src, const struct leaf *leaves, size_t n,
                              uint64_t before, size_t size)
 {
@@ -88,7 +89,8 @@ static void copy_leaves(const struct sweep *s, uint64_t from, uint64_t to, size_
     }
 }
 
-/* How many leaves begin before `bound`, which is relative to the first. */
+/* Binary search: number of leaves that start before `bound`, an offset relative to the first
+ * leaf. */
 static size_t leaves_before(const struct sweep *s, uint64_t bound)
 {
     size_t lo = 0, hi = s->n_leaves;
@@ -104,7 +106,7 @@ static size_t leaves_before(const struct sweep *s, uint64_t bound)
     return lo;
 }
 
-/* The listed dims at one index of the others. */
+/* Copies the leaves inside the window at one index of the outer dims. */
 static void sweep_leaves(struct sweep *s, uint64_t from, uint64_t to)
 {
     const size_t first = from < s->begin ? leaves_before(s, s->begin - from) : 0;
@@ -117,14 +119,14 @@ static void sweep_leaves(struct sweep *s, uint64_t from, uint64_t to)
 
 /* ---- the other dimensions ---------------------------------------------------------------- */
 
-/* One dimension with the dims before it, at an index of those after it. The indexes [i, end) have
- * elements in the window, [in, out) have nothing else. */
+/* Node of the walk: a dimension and all dims inside it, at one index of those outside. Indexes
+ * [i, end) have elements in the window; all elements of [in, out) are inside. */
 struct node {
     uint64_t from, to;
     uint64_t i, in, out, end;
 };
 
-/* How many indexes of the dimension, from `from` on, are below the bound. */
+/* Number of indexes of a dimension that starts at `from` whose offsets are below the bound. */
 static uint64_t indexes_below(const struct heft_dim *d, uint64_t from, uint64_t bound)
 {
     if (bound <= from)
@@ -150,7 +152,7 @@ static void open_node(struct sweep *s, struct node *node, unsigned level, uint64
         s->next = heft_min_u64(s->next, from + node->end * d->from);
 }
 
-/* The indexes that lie inside. */
+/* Scatters the indexes [in, out), all of whose elements are inside the window. */
 static void copy_inside(const struct sweep *s, const struct node *node, unsigned level)
 {
     struct heft_dim *const d = &s->box->dims[level];
