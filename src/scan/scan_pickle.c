@@ -5,8 +5,7 @@
  *     magic │ 1001 │ {…} │ object │ [keys] │ storages   a legacy torch stream: five pickles, and for
  *                                                  each key i64 count, then that many numbers
  *
- * Where a pickle ends is only known when it was run, so bytes are read in windows that grow where a
- * pickle asks for more. A pickle without PROTO looks like many a text: it counts where it names
+ * Where a pickle ends is only known when it was run (heft_pickle_find). A pickle without PROTO looks like many a text: it counts where it names
  * something and ends with STOP, where it calls something or names something dangerous before it breaks
  * off, where only a limit of heft's ends it, or where a name says pickle. */
 #include "scan/scan_parts.h"
@@ -20,23 +19,32 @@
 #define ONE_WINDOW   ((uint64_t)1 << 10)  /* of one among other things: most often it is short */
 #define MOST_IN_ROW  10000
 
-/* The bytes from `from` on that are in memory. */
-struct window {
-    struct heft_arena mem;
-    struct heft_bytes bytes;
-    uint64_t from;
+/* Pickles of a place, one behind the other. */
+struct row {
+    struct heft_scan *s;
+    const struct heft_scan_place *place;
+    struct heft_pickle_window window;
+    struct heft_arena mem; /* of the window */
 };
 
-static bool open_window(struct window *w, const struct heft_scan_place *place, uint64_t at,
-                        uint64_t n, struct heft_error *err)
+/* There may be many places that are quiet. */
+static bool pay_window(void *ctx, uint64_t bytes)
 {
-    w->from = at;
-    if (place->bytes.p) {
-        w->bytes = (struct heft_bytes){place->bytes.p + at, (size_t)n};
-        return true;
-    }
-    heft_arena_release(&w->mem);
-    return heft_source_fetch(place->src, at, n, &w->mem, &w->bytes, err);
+    const struct row *row = ctx;
+
+    return !row->place->quiet || heft_scan_pay(row->s, row->place, bytes);
+}
+
+static void open_row(struct row *row, struct heft_scan *s, const struct heft_scan_place *place)
+{
+    *row = (struct row){.s = s,
+                        .place = place,
+                        .window = {.src = place->src,
+                                   .whole = place->bytes,
+                                   .mem = &row->mem,
+                                   .least = NEXT_WINDOW,
+                                   .pay = pay_window,
+                                   .ctx = row}};
 }
 
 static bool is_real(const struct heft_scan_place *place, const struct heft_pickle *pickle,
@@ -76,87 +84,51 @@ static bool judge_pickle(struct heft_scan *s, const struct heft_scan_place *plac
            (!run->visit || !run->done || run->visit(run->ctx, pickle, err));
 }
 
-/* A pickle that is longer than heft reads is none that breaks off. */
-static void call_it_limit(struct heft_error *why, uint64_t most)
+/* Runs and judges the pickle at `at`; `first` bytes of it are read to begin with. */
+static bool run_pickle(struct row *row, uint64_t at, uint64_t first, struct heft_scan_run *run,
+                       struct heft_error *err)
 {
-    heft_fail(why, HEFT_LIMIT, why->offset,
-              "a pickle of more than %" PRIu64 " bytes: limits.pickle", most);
-}
-
-/* Runs the pickle at `at`, in what the window has of it, and in more where it asks for that. */
-static bool run_in(struct heft_scan *s, const struct heft_scan_place *place, struct window *w,
-                   uint64_t at, struct heft_scan_run *run, struct heft_error *err)
-{
-    struct heft_pickle_limits limits = {.opcodes = s->limits->opcodes,
-                                        .nodes = s->nodes ? s->nodes : 1,
-                                        .text = s->limits->pickle,
-                                        .lenient = true};
-    const uint64_t most = heft_min_u64(place->src->size - at, s->limits->pickle);
+    const struct heft_scan_place *place = row->place;
+    struct heft_scan *s = row->s;
+    const struct heft_pickle_limits limits = {.opcodes = s->limits->opcodes,
+                                              .nodes = s->nodes ? s->nodes : 1,
+                                              .text = s->limits->pickle,
+                                              .lenient = true};
+    const struct heft_pickle_place where = {.off = at,
+                                            .end = place->src->size,
+                                            .base = place->base,
+                                            .first = first,
+                                            .cap = s->limits->pickle};
     struct heft_arena graph = {0};
+    struct heft_error why = {0};
     struct heft_pickle pickle;
-    bool ok;
+    enum heft_pickle_end end;
+    bool ok = true;
 
-    for (;;) {
-        const uint64_t skip = at - w->from;
-        const struct heft_bytes data = {w->bytes.p + skip,
-                                        (size_t)heft_min_u64(w->bytes.n - skip, most)};
-        struct heft_error why = {0};
-        uint64_t wider;
-        bool wants_more;
-
-        limits.at_end = data.n == place->src->size - at;
-        run->done =
-            heft_pickle_run(&pickle, data, heft_scan_offset(place, at), &limits, &graph, &why);
-        if (why.code == HEFT_NOMEM) {
-            *err = why;
-            ok = false;
-            break;
-        }
-        wants_more = !run->done && why.code == HEFT_MALFORMED && !limits.at_end &&
-                     heft_pickle_wants_more(data, place->base == HEFT_NO_OFFSET
-                                                      ? 0
-                                                      : why.offset - heft_scan_offset(place, at));
-        if (wants_more && data.n == most)
-            call_it_limit(&why, most);
-        if (!wants_more || data.n == most) {
-            ok = judge_pickle(s, place, at, &pickle, &why, run, err);
-            break;
-        }
-        heft_arena_release(&graph);
-        wider = heft_min_u64(most, heft_max_u64(4 * data.n, NEXT_WINDOW));
-        ok = true;
-        if (place->quiet && !heft_scan_pay(s, place, wider)) /* there may be many such places */
-            break;
-        ok = open_window(w, place, at, wider, err);
-        if (!ok)
-            break;
+    end = heft_pickle_find(&pickle, &row->window, &where, &limits, &graph, &why);
+    run->done = end == HEFT_PICKLE_STOPPED;
+    if (end == HEFT_PICKLE_UNREAD) {
+        *err = why;
+        ok = false;
+    } else if (end != HEFT_PICKLE_UNPAID) {
+        ok = judge_pickle(s, place, at, &pickle, &why, run, err);
     }
     heft_arena_release(&graph);
     return ok;
 }
 
-/* Sees to it that the window holds something at `at`. */
-static bool reach_position(struct window *w, const struct heft_scan_place *place, uint64_t at,
-                           uint64_t window, struct heft_error *err)
-{
-    if (at >= w->from && at - w->from < w->bytes.n)
-        return true;
-    return open_window(
-        w, place, at,
-        place->bytes.p ? place->src->size - at : heft_min_u64(place->src->size - at, window), err);
-}
-
 bool heft_scan_pickle(struct heft_scan *s, const struct heft_scan_place *place, uint64_t at,
                       struct heft_scan_run *run, struct heft_error *err)
 {
-    struct window w = {0};
+    struct row row;
     bool ok;
 
     *run = (struct heft_scan_run){.visit = run->visit, .ctx = run->ctx};
     if (at >= place->src->size)
         return true;
-    ok = reach_position(&w, place, at, ONE_WINDOW, err) && run_in(s, place, &w, at, run, err);
-    heft_arena_release(&w.mem);
+    open_row(&row, s, place);
+    ok = run_pickle(&row, at, ONE_WINDOW, run, err);
+    heft_arena_release(&row.mem);
     return ok;
 }
 
@@ -321,10 +293,11 @@ static bool too_many(struct heft_scan *s, const struct heft_scan_place *place, u
 }
 
 /* The pickles behind the first, which ended at `at` and was or was not one to everybody. */
-static bool scan_row(struct heft_scan *s, const struct heft_scan_place *place, struct window *w,
-                     uint64_t at, bool told, struct heft_error *err)
+static bool scan_row(struct row *row, uint64_t at, bool told, struct heft_error *err)
 {
+    const struct heft_scan_place *place = row->place;
     const uint64_t first = at;
+    struct heft_scan *s = row->s;
     struct heft_scan_run run = {.done = true};
 
     if (told &&
@@ -336,7 +309,7 @@ static bool scan_row(struct heft_scan *s, const struct heft_scan_place *place, s
         if (i == MOST_IN_ROW)
             return too_many(s, place, at);
         run = (struct heft_scan_run){0};
-        if (!reach_position(w, place, at, NEXT_WINDOW, err) || !run_in(s, place, w, at, &run, err))
+        if (!run_pickle(row, at, NEXT_WINDOW, &run, err))
             return false;
         if (run.real && !told &&
             !heft_scan_tell(s, place, first, HEFT_DANGER, "trick",
@@ -353,18 +326,20 @@ bool heft_scan_pickles(struct heft_scan *s, const struct heft_scan_place *place,
 {
     struct heft_scan_place rest = *place;
     struct heft_scan_run run = {0};
-    struct window w = {0};
+    struct row row;
     bool ok;
 
     if (at >= place->src->size)
         return true;
-    ok = reach_position(&w, place, at, FIRST_WINDOW, err) && run_in(s, place, &w, at, &run, err);
+    open_row(&row, s, place);
+    ok = run_pickle(&row, at, FIRST_WINDOW, &run, err);
     at += run.length;
     rest.named = false; /* what follows may be anything */
+    row.place = &rest;
     if (ok && run.is_magic)
         ok = scan_legacy(s, place, at, err);
     else if (ok && run.done && at < place->src->size)
-        ok = scan_row(s, &rest, &w, at, run.real, err);
-    heft_arena_release(&w.mem);
+        ok = scan_row(&row, at, run.real, err);
+    heft_arena_release(&row.mem);
     return ok;
 }

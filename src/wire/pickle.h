@@ -123,6 +123,31 @@ struct heft_pickle_place {
     uint64_t first;    /* bytes to read first; not 0 */
     uint64_t cap;      /* at most so many: HEFT_LIMIT */
 };
+/* Bytes of a source that are in memory, where pickles are run whose end is not known. */
+struct heft_pickle_window {
+    const struct heft_source *src;
+    struct heft_bytes whole; /* all of src if it is in memory; else empty */
+    struct heft_arena *mem;  /* of the bytes that are read; may be the arena of the nodes */
+    uint64_t least;          /* bytes of a window that is widened; 0: any */
+    bool (*pay)(void *ctx, uint64_t bytes); /* before it is widened; NULL: need not be asked */
+    void *ctx;
+    struct heft_bytes bytes; /* the window: bytes of src, which begin … */
+    uint64_t from;           /* … at this position */
+};
+enum heft_pickle_end {
+    HEFT_PICKLE_STOPPED,  /* it ends with STOP */
+    HEFT_PICKLE_BROKEN,   /* it breaks off: *why says where and how */
+    HEFT_PICKLE_TOO_LONG, /* place->cap: *why says how far it was run */
+    HEFT_PICKLE_UNPAID,   /* pay said no */
+    HEFT_PICKLE_UNREAD    /* reading failed, or memory is short: *why */
+};
+/* Runs the pickle that begins at place->off in what the window has of it, and in wider windows as it
+ * asks for them. `out` holds the nodes, also of one that is broken or too long; out->data is in the
+ * window. limits->at_end is set here. */
+enum heft_pickle_end heft_pickle_find(struct heft_pickle *out, struct heft_pickle_window *w,
+                                      const struct heft_pickle_place *place,
+                                      const struct heft_pickle_limits *limits,
+                                      struct heft_arena *arena, struct heft_error *why);
 /* Runs the pickle that begins at place->off, reading no more of the source than it takes (up to
  * four times that). out->data is the pickle, in the arena, which must be empty before. */
 HEFT_CHECKED bool heft_pickle_read(struct heft_pickle *out, const struct heft_source *src,

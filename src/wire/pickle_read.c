@@ -41,11 +41,75 @@ bool heft_pickle_wants_more(struct heft_bytes data, uint64_t at)
     return is_one_of(data.p[at], LENGTHS);
 }
 
-static bool over_limit(const struct heft_pickle_place *place, struct heft_error *err)
+/* ---- windows ----------------------------------------------------------------------------- */
+
+static bool open_window(struct heft_pickle_window *w, uint64_t at, uint64_t n,
+                        struct heft_error *err)
 {
-    return heft_fail(err, HEFT_LIMIT,
-                     place->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : place->base + place->off,
-                     "a pickle of more than %" PRIu64 " bytes: limits.pickle", place->cap);
+    w->from = at;
+    if (w->whole.p) {
+        w->bytes = (struct heft_bytes){w->whole.p + at, w->whole.n - (size_t)at};
+        return true;
+    }
+    w->bytes = (struct heft_bytes){0};
+    heft_arena_release(w->mem);
+    return heft_source_fetch(w->src, at, n, w->mem, &w->bytes, err);
+}
+
+static bool has_position(const struct heft_pickle_window *w, uint64_t at)
+{
+    return at >= w->from && at - w->from < w->bytes.n;
+}
+
+static enum heft_pickle_end end_too_long(const struct heft_pickle_place *place,
+                                         struct heft_error *why)
+{
+    heft_fail(why, HEFT_LIMIT, why->offset,
+              "a pickle of more than %" PRIu64 " bytes: limits.pickle", place->cap);
+    return HEFT_PICKLE_TOO_LONG;
+}
+
+/* The offset of an error is that of the pickle, plus the position that the machine had reached. */
+static bool is_cut_off(struct heft_bytes data, uint64_t base, const struct heft_error *why)
+{
+    return why->code == HEFT_MALFORMED &&
+           heft_pickle_wants_more(data, base == HEFT_NO_OFFSET ? 0 : why->offset - base);
+}
+
+enum heft_pickle_end heft_pickle_find(struct heft_pickle *out, struct heft_pickle_window *w,
+                                      const struct heft_pickle_place *place,
+                                      const struct heft_pickle_limits *limits,
+                                      struct heft_arena *arena, struct heft_error *why)
+{
+    const uint64_t base = place->base == HEFT_NO_OFFSET ? HEFT_NO_OFFSET : place->base + place->off;
+    const uint64_t room = place->end - place->off, most = heft_min_u64(room, place->cap);
+    struct heft_pickle_limits l = limits ? *limits : (struct heft_pickle_limits){0};
+    uint64_t n = heft_min_u64(most, place->first);
+
+    if (!has_position(w, place->off) && !open_window(w, place->off, n, why))
+        return HEFT_PICKLE_UNREAD;
+    for (;;) {
+        const size_t skip = (size_t)(place->off - w->from);
+        const struct heft_bytes data = {w->bytes.p + skip,
+                                        (size_t)heft_min_u64(w->bytes.n - skip, most)};
+
+        *why = (struct heft_error){0};
+        l.at_end = data.n == room;
+        if (heft_pickle_run(out, data, base, &l, arena, why))
+            return HEFT_PICKLE_STOPPED;
+        if (why->code == HEFT_NOMEM)
+            return HEFT_PICKLE_UNREAD;
+        if (l.at_end || !is_cut_off(data, base, why))
+            return HEFT_PICKLE_BROKEN;
+        if (data.n == most)
+            return end_too_long(place, why);
+        heft_arena_release(arena);
+        n = heft_min_u64(most, heft_max_u64(4 * (uint64_t)data.n, w->least));
+        if (w->pay && !w->pay(w->ctx, n))
+            return HEFT_PICKLE_UNPAID;
+        if (!open_window(w, place->off, n, why))
+            return HEFT_PICKLE_UNREAD;
+    }
 }
 
 bool heft_pickle_read(struct heft_pickle *out, const struct heft_source *src,
@@ -54,31 +118,22 @@ bool heft_pickle_read(struct heft_pickle *out, const struct heft_source *src,
                       struct heft_error *err)
 {
     const bool placed = place->base != HEFT_NO_OFFSET;
-    const uint64_t base = placed ? place->base + place->off : 0;
-    const uint64_t most = heft_min_u64(place->end - place->off, place->cap);
-    uint64_t n = heft_min_u64(most, place->first);
-    struct heft_error why;
-    struct heft_bytes data;
+    struct heft_pickle_window w = {.src = src, .mem = arena};
+    struct heft_pickle_place at = *place;
+    struct heft_error why = {0};
+    enum heft_pickle_end end;
 
-    for (;; n = heft_min_u64(most, 4 * n)) {
-        if (!heft_source_fetch(src, place->off, n, arena, &data, err))
-            return false;
-        why = (struct heft_error){0};
-        if (heft_pickle_run(out, data, base, limits, arena, &why)) {
-            out->data.n = out->length;
-            return true;
-        }
-        if (why.code != HEFT_MALFORMED || !heft_pickle_wants_more(data, why.offset - base))
-            break;
-        if (n == most && most == place->cap && most < place->end - place->off)
-            return over_limit(place, err);
-        if (n == most)
-            break;
-        heft_arena_release(arena);
+    at.base = placed ? place->base : 0;
+    end = heft_pickle_find(out, &w, &at, limits, arena, &why);
+    if (end == HEFT_PICKLE_STOPPED) {
+        out->data.n = out->length;
+        return true;
     }
+    if (end == HEFT_PICKLE_TOO_LONG)
+        why.offset = at.base + at.off;
+    if (!placed && end != HEFT_PICKLE_UNREAD)
+        why.offset = HEFT_NO_OFFSET; /* positions stand in the text */
     *err = why;
-    if (!placed)
-        err->offset = HEFT_NO_OFFSET; /* positions stand in the text */
     return false;
 }
 

@@ -148,30 +148,42 @@ static bool walk_pickle(struct heft_tracer *tr, const struct heft_trace_pickle *
 
 /* ---- files that are no archive ----------------------------------------------------------- */
 
-/* How long the pickle at `off` is: to its STOP, or, where it has none, all that may be read of what
- * is before `end`. */
-static bool measure_pickle(struct heft_tracer *tr, uint64_t off, uint64_t end, uint64_t *length,
-                           bool *magic)
+/* A pickle whose end was not known: to its STOP, or, where it has none, all that may be read of what
+ * is before the end it was given. */
+struct found {
+    struct heft_bytes data;
+    uint64_t off;
+    bool is_magic;
+    struct heft_arena mem;
+};
+
+/* The caller releases out->mem, also after a failure. */
+static bool find_pickle(struct heft_tracer *tr, uint64_t off, uint64_t end, struct found *out)
 {
     const struct heft_pickle_limits limits = pickle_limits(tr);
     const struct heft_pickle_place place = {
         .off = off, .end = end, .first = FIRST_WINDOW, .cap = tr->limits->pickle};
-    struct heft_arena mem = {0};
+    struct heft_pickle_window window = {.src = tr->src, .mem = &out->mem};
+    struct heft_arena nodes = {0};
     struct heft_pickle pickle = {0};
     struct heft_error why = {0};
-    const bool done = heft_pickle_read(&pickle, tr->src, &place, &limits, &mem, &why);
+    const enum heft_pickle_end how =
+        heft_pickle_find(&pickle, &window, &place, &limits, &nodes, &why);
 
-    *length = done ? pickle.length : pickle.data.n;
-    *magic = done && heft_torch_is_magic(&pickle);
-    heft_arena_release(&mem);
-    if (done || (why.code != HEFT_IO && why.code != HEFT_NOMEM))
+    out->off = off;
+    out->data = pickle.data;
+    if (how == HEFT_PICKLE_STOPPED)
+        out->data.n = pickle.length;
+    out->is_magic = how == HEFT_PICKLE_STOPPED && heft_torch_is_magic(&pickle);
+    heft_arena_release(&nodes);
+    if (how != HEFT_PICKLE_UNREAD)
         return true; /* where it is broken, the walk will show */
     *tr->err = why;
     return false;
 }
 
-static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsigned number,
-                    unsigned count)
+static bool walk_found(struct heft_tracer *tr, const struct found *found, unsigned number,
+                       unsigned count)
 {
     static const char *const parts[] = {"magic number", "version of the protocol",
                                         "sizes of the writer's numbers", "the object",
@@ -180,58 +192,60 @@ static bool walk_at(struct heft_tracer *tr, uint64_t off, uint64_t length, unsig
                                              .what = count > 1 ? parts[number - 1] : "",
                                              .number = number,
                                              .count = count,
-                                             .offset = off,
-                                             .bytes = length};
+                                             .offset = found->off,
+                                             .bytes = found->data.n};
     struct heft_arena mem = {0};
-    struct heft_bytes data;
     bool ok;
 
-    tr->base = off;
+    tr->base = found->off;
     if (number == count || number == OBJECT)
-        tr->at = number <= OBJECT ? off : tr->at;
-    ok = heft_source_fetch(tr->src, off, length, &mem, &data, tr->err) &&
-         walk_pickle(tr, &pickle, data, &mem);
+        tr->at = number <= OBJECT ? found->off : tr->at;
+    ok = walk_pickle(tr, &pickle, found->data, &mem);
     heft_arena_release(&mem);
     return ok;
 }
 
 static bool walk_stream(struct heft_tracer *tr)
 {
-    uint64_t at = 0, length;
+    uint64_t at = 0;
     unsigned count = 1;
-    bool magic;
+    bool ok = true;
 
-    for (unsigned i = 1; i <= count && !tr->is_stopped; i++, at += length) {
+    for (unsigned i = 1; ok && i <= count && !tr->is_stopped; i++) {
+        struct found found = {0};
+
         if (at == tr->src->size)
             return heft_fail(tr->err, HEFT_MALFORMED, at, "the file ends before pickle %u of %u", i,
                              count);
-        if (!measure_pickle(tr, at, tr->src->size, &length, &magic))
-            return false;
-        if (i == 1 && magic)
+        ok = find_pickle(tr, at, tr->src->size, &found);
+        if (i == 1 && found.is_magic)
             count = STREAM_PICKLES;
-        if (!walk_at(tr, at, length, i, count))
-            return false;
+        ok = ok && walk_found(tr, &found, i, count);
+        at += found.data.n;
+        heft_arena_release(&found.mem);
     }
-    return true;
+    return ok;
 }
 
 /* ---- tars of torch's first year ----------------------------------------------------------- */
 
 static bool walk_member(struct heft_tracer *tr, const struct heft_tar *tar, const char *name)
 {
-    const struct heft_tar_member *found = NULL;
-    uint64_t length;
-    bool magic;
+    const struct heft_tar_member *member = NULL;
+    struct found found = {0};
+    bool ok;
 
-    for (size_t i = 0; i < tar->count && !found; i++)
+    for (size_t i = 0; i < tar->count && !member; i++)
         if (heft_str_is(tar->members[i].name, name) && !tar->members[i].is_folder)
-            found = &tar->members[i];
-    if (!found)
+            member = &tar->members[i];
+    if (!member)
         return heft_fail(tr->err, tr->options->record ? HEFT_USAGE : HEFT_UNSUPPORTED,
                          HEFT_NO_OFFSET, "the tar has no member %.200s", name);
-    tr->record = found->name.p;
-    return measure_pickle(tr, found->data, found->data + found->size, &length, &magic) &&
-           walk_at(tr, found->data, length, 1, 1);
+    tr->record = member->name.p;
+    ok = find_pickle(tr, member->data, member->data + member->size, &found) &&
+         walk_found(tr, &found, 1, 1);
+    heft_arena_release(&found.mem);
+    return ok;
 }
 
 /* The object; of the other members, which hold several pickles with other bytes between, the first
