@@ -81,7 +81,7 @@ static void other_tensors_are_values(void **state)
     assert_int_equal(child(child(f.model.values, "l"), "0")->kind, HEFT_VALUE_TENSOR);
     assert_string_equal(child(child(f.model.values, "l"), "0")->text, "w");
     assert_int_equal(f.model.n_notes, 2); /* and that checksums are not computed */
-    assert_non_null(strstr(f.model.notes[0].text, "3 tensors of modules in no state dict"));
+    assert_non_null(strstr(f.model.notes[0].text, "3 tensors of modules outside the state dict"));
     close_fixture(&f);
 }
 

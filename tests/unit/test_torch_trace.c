@@ -136,7 +136,7 @@ static void stack_and_memo(void **state)
                                          "5 PUT 7: memo[7] = None\n"
                                          "8 POP: pop None\n"
                                          "9 BINGET 0: push memo[0]: None\n"
-                                         "11 DUP: push the top once more: None\n"
+                                         "11 DUP: push the top again: None\n"
                                          "12 GET 7: push memo[7]: None\n"
                                          "15 STOP: the end; the result is None\n");
     EXPECT("N\x94r\1\1\0\0j\1\1\0\0.", "0 NONE: push None\n"
@@ -213,7 +213,7 @@ static void calls(void **state)
                                "6 EMPTY_DICT: push {}\n"
                                "7 NEWOBJ_EX: callable m.n, arguments (), keywords {} → n()\n"
                                "8 EMPTY_DICT: push {}\n"
-                               "9 BUILD: pop the state {}, it becomes that of n()\n"
+                               "9 BUILD: pop the state {}, set on n()\n"
                                "10 STOP: the end; the result is n()\n");
     EXPECT("N(K\1ios\ngetpid\n.",
            "0 NONE: push None\n"

@@ -104,10 +104,10 @@ def key_lists():
     at = OBJECT + len(obj)
     two = [storage(1, 2), storage(3, 4)]
     sample("l2-key-twice.pt", "malformed", at, "names twice 1", stream(obj, keys("1", "1", "2"), [two[0], *two]))
-    sample("l2-key-unknown.pt", "malformed", at, "names an unknown storage 3", stream(obj, keys("1", "2", "3"), two))
+    sample("l2-key-unknown.pt", "malformed", at, "refers to an unknown storage 3", stream(obj, keys("1", "2", "3"), two))
     sample("l2-key-missing.pt", "malformed", at, "lacks 2", stream(obj, keys("1"), two[:1]))
     sample("l2-keys-empty.pt", "malformed", at, "lacks 1", stream(obj, b"\x80\2].", []))
-    sample("l2-key-integer.pt", "malformed", at, "holds what is no text", stream(obj, keys("1", integer(2)), two))
+    sample("l2-key-integer.pt", "malformed", at, "contains an invalid text", stream(obj, keys("1", integer(2)), two))
     sample("l2-keys-dict.pt", "malformed", at, "no list of storage keys", stream(obj, b"\x80\2}.", two))
     sample("l2-keys-none.pt", "malformed", at, "no list of storage keys", stream(obj, b"\x80\2N.", two))
 

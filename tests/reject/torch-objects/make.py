@@ -85,7 +85,7 @@ def modules():
     sample("s14-parameters-no-dict", "ok", "", PROTO + module(_parameters=b"K\1") + b".")
     sample("s14-buffers-no-dict", "ok", "", PROTO + module(_buffers=b"]" + t + b"a") + b".")
     sample("s14-parameter-no-tensor", "ok", "", PROTO + module(_parameters=b"}" + text("w") + b"K\1s") + b".")
-    sample("s14-outside", "note", "2 tensors of modules in no state dict", PROTO + module(
+    sample("s14-outside", "note", "2 tensors of modules outside the state dict", PROTO + module(
         plain=t, _buffers=b"}" + text("b") + t + b"s", _non_persistent_buffers_set=b"\x8f(" + text("b") + b"\x90") + b".")
     sample("s14-one-name-twice", "malformed", "two paths give this name: a.b and a / b", PROTO + module(
         _parameters=b"}" + text("a.b") + t + b"s", _modules=b"}" + text("a") + module(_parameters=b"}" + text("b") + t + b"s") + b"s") + b".")
@@ -169,7 +169,7 @@ def quantizeds():
     quantized("channel", "ok", "", pack(channel_wise, floats(2), longs(2), integer(0)))
     quantized("channel-lists", "ok", "", pack(channel_wise, b"(" + number(0.5) * 3 + b"l", b"(K\1K\1K\1l", integer(1)))
     for word, scale in {"zero": number(0.0), "negative": number(-1.0), "nan": number(float("nan")), "infinite": number(float("inf"))}.items():
-        quantized(f"scale-{word}", "finding", "its scale is no positive number", pack(tensor_wise, scale, integer(0)))
+        quantized(f"scale-{word}", "finding", "its scale is not a positive number", pack(tensor_wise, scale, integer(0)))
     quantized("axis-past-end", "finding", "its axis is no dimension", pack(channel_wise, floats(2), longs(2), integer(2)))
     quantized("axis-negative", "finding", "its axis is no dimension", pack(channel_wise, floats(2), longs(2), integer(-1)))
     quantized("scales-too-few", "finding", "one scale and zero point for each", pack(channel_wise, floats(3), longs(2), integer(0)))

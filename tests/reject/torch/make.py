@@ -344,7 +344,7 @@ def zip_strangers():
     sample("z19-trailing-bytes.pt", "finding", len(z.out) - 10, "10 bytes", z.bytes())
     z = Zip(*entries(GOOD), Entry("archive/constants.pkl", b"\x80\2)."))
     sample("z25-torchscript.pt", "ok", "*", "", z.bytes())
-    sample("z25-empty-zip.pt", "note", 0, "an empty zip archive", b"PK\5\6" + b"\0" * 18)
+    sample("z25-empty-zip.pt", "note", 0, "the zip archive is empty", b"PK\5\6" + b"\0" * 18)
     sample("z25-empty-file.pt", "malformed", 0, "empty", b"")
 
 
@@ -536,7 +536,7 @@ def geometry():
     bad("size-huge", "a size that is no integer", size=dims(2**64))
     bad("offset-negative", "a storage offset that is no integer", offset=integer(-1))
     bad("offset-none", "a storage offset that is no integer", offset=b"N")
-    bad("size-none", "a shape or stride that is no tuple", size=b"N")
+    bad("size-none", "the shape or stride is not a tuple", size=b"N")
     bad("shape-overflows", "overflow", size=dims(2**62, 2**62), stride=dims(0, 0))
     bad("stride-overflows", "reaches 18446744073709551614 further", size=dims(3), stride=dims(2**63 - 1))
     bad("offset-past-end", "storage 0 has 2 elements", offset=integer(1))

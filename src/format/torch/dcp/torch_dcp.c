@@ -97,11 +97,11 @@ static bool take_chunk(struct reader *r, const struct heft_dcp_item *item, size_
     const struct heft_row *row = &r->model->rows[first_row];
 
     if (r->model->n_rows != first_row + 1 || !heft_str_eq(row->name, e->name))
-        return refuse_chunk(r, e, part, 0, "is no tensor, but some other object");
+        return refuse_chunk(r, e, part, 0, "is not a tensor");
     if (!same_shape(e, part, row))
-        return refuse_chunk(r, e, part, 0, "has another shape in its file");
+        return refuse_chunk(r, e, part, 0, "has another shape in its data file");
     if (row->dtype != e->dtype)
-        return refuse_chunk(r, e, part, 0, "has another dtype in its file");
+        return refuse_chunk(r, e, part, 0, "has another dtype in its data file");
     part->offset = row->offset;
     part->stride = row->stride;
     part->storage = row->storage;
@@ -155,7 +155,7 @@ static bool take_item_once(struct reader *r, const struct heft_dcp_item *item)
     r->states[item->entry] |= ENTRY_MET;
     if (!again)
         return true;
-    return heft_fail(r->err, HEFT_MALFORMED, item->at, "storage_data has a second place for it");
+    return heft_fail(r->err, HEFT_MALFORMED, item->at, "storage_data lists it twice");
 }
 
 static bool read_item(struct reader *r, uint32_t file, const struct heft_dcp_item *item)
@@ -233,7 +233,7 @@ static bool gather_parts(const struct reader *r, struct heft_dcp_entry *e, uint3
             continue;
         }
         if (e->parts[k].storage == HEFT_NONE)
-            return refuse_chunk(r, e, &e->parts[k], e->at, "has no place in storage_data") ||
+            return refuse_chunk(r, e, &e->parts[k], e->at, "is missing from storage_data") ||
                    blame_entry(r, e);
         e->parts[kept++] = e->parts[k];
     }
@@ -271,7 +271,7 @@ static bool add_unread(const struct reader *r, const struct heft_dcp_entry *e, b
 {
     *done = e->dtype == HEFT_DTYPE_COUNT;
     return !*done || heft_model_add_unreadable(r->model, e->name, r->source, e->at,
-                                               "its dtype is none that heft knows", err);
+                                               "its dtype is unknown", err);
 }
 
 /* Adds the tensors in the order of the state dict. Those with unreadable chunks were already noted. */
@@ -304,7 +304,7 @@ static bool add_values(struct reader *r)
         struct heft_value *value = r->values[i];
 
         if (!e->is_tensor && !(r->states[i] & ENTRY_MET)) {
-            heft_fail(r->err, HEFT_MALFORMED, e->at, "has no place in storage_data");
+            heft_fail(r->err, HEFT_MALFORMED, e->at, "is missing from storage_data");
             return blame_entry(r, e);
         }
         if (!value)
@@ -361,7 +361,7 @@ static bool read_metadata(struct reader *r)
 
     if (size > cap)
         return heft_fail(r->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "a pickle of %" PRIu64 " bytes, the limit is %" PRIu64, size, cap);
+                         "the pickle has %" PRIu64 " bytes, the limit is %" PRIu64, size, cap);
     ok = heft_registry_add_sibling_bytes(r->model, r->source, ".distcp", &in.bytes, r->err) &&
          heft_source_fetch(source, 0, size, &graph, &in.data, r->err) &&
          heft_dcp_read(&r->dcp, &in, r->err);
@@ -394,7 +394,7 @@ static const struct heft_file_name names[] = {
 
 const struct heft_format heft_format_torch_dcp = {
     .name = "torch-dcp",
-    .summary = "PyTorch distributed checkpoints: folders of .metadata and .distcp files",
+    .summary = "PyTorch distributed checkpoints: directories with .metadata and .distcp files",
     .names = names,
     .probe = probe_dcp,
     .open = open_dcp,

@@ -81,7 +81,7 @@ static bool find_attribute(const struct reader *r, uint32_t object, const char *
     *out = HEFT_PICKLE_NIL;
     if (!is_kind(r, state, HEFT_PICKLE_DICT) || node_at(r, state)->count > 2 * MOST_ATTRIBUTES)
         return refuse_node(r, object,
-                           "an object of the metadata whose state is no dict of few attributes");
+                           "a metadata object has a state that is not a small dict of attributes");
     iter = heft_pickle_items(&r->pickle, state);
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value))
         if (is_kind(r, key, HEFT_PICKLE_STR) &&
@@ -95,9 +95,8 @@ static bool need_attribute(const struct reader *r, uint32_t object, const char *
 {
     if (!find_attribute(r, object, name, out))
         return false;
-    return is_kind(r, *out, kind) ||
-           heft_fail(r->err, HEFT_MALFORMED, offset_of(r, object),
-                     "the attribute %s of an object is missing or of another type", name);
+    return is_kind(r, *out, kind) || heft_fail(r->err, HEFT_MALFORMED, offset_of(r, object),
+                                               "attribute %s is missing or has another type", name);
 }
 
 static bool wanted_number(const struct reader *r, uint32_t object, const char *name, uint64_t *out)
@@ -135,7 +134,7 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
     uint32_t item;
 
     if (items == HEFT_PICKLE_NIL) {
-        refuse_node(r, node, "sizes or offsets that are no torch.Size");
+        refuse_node(r, node, "sizes or offsets are not a torch.Size");
         return NULL;
     }
     *count = node_at(r, items)->count;
@@ -146,12 +145,12 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
     }
     if (rank != HEFT_NONE && *count != rank) {
         heft_fail(r->err, HEFT_MALFORMED, offset_of(r, node),
-                  "%u sizes or offsets, the tensor has %u dimensions", *count, rank);
+                  "%u sizes or offsets for a tensor of %u dimensions", *count, rank);
         return NULL;
     }
     if (r->numbers < *count + 1) {
         heft_fail(r->err, HEFT_LIMIT, offset_of(r, node),
-                  "the chunks have more offsets and sizes than 16 times limits.tensors");
+                  "the chunks have more offsets and sizes than 16 × limits.tensors");
         return NULL;
     }
     r->numbers -= *count + 1;
@@ -159,7 +158,7 @@ static uint64_t *read_size(struct reader *r, struct heft_arena *mem, uint32_t no
     iter = heft_pickle_items(&r->pickle, items);
     for (to = numbers ? numbers + 1 : NULL; to && heft_pickle_next(&iter, &item); to++) {
         if (!is_kind(r, item, HEFT_PICKLE_INT) || node_at(r, item)->u.integer < 0) {
-            refuse_node(r, node, "a size or an offset that is no integer from 0 to 2^63-1");
+            refuse_node(r, node, "a size or an offset is not an integer from 0 to 2^63-1");
             return NULL;
         }
         *to = (uint64_t)node_at(r, item)->u.integer;
@@ -181,7 +180,7 @@ static bool read_dtype(const struct reader *r, uint32_t object, uint8_t *dtype)
     node = is_kind(r, state, HEFT_PICKLE_TUPLE) ? heft_pickle_item(&r->pickle, state, 0)
                                                 : HEFT_PICKLE_NIL;
     if (!is_kind(r, node, HEFT_PICKLE_GLOBAL))
-        return refuse_node(r, properties, "the properties of a tensor do not begin with a dtype");
+        return refuse_node(r, properties, "the tensor properties do not begin with a dtype");
     known = heft_torch_lookup(heft_pickle_text(&r->pickle, node_at(r, node)->module),
                               heft_pickle_text(&r->pickle, node));
     *dtype = known && known->kind == HEFT_TORCH_DTYPE ? known->dtype : HEFT_DTYPE_COUNT;
@@ -211,7 +210,7 @@ static bool read_chunk(struct reader *r, uint32_t node, uint32_t entry, uint32_t
     uint64_t *start, *extent;
 
     if (!is_object(r, node, "ChunkStorageMetadata"))
-        return refuse_node(r, node, "a chunk that is no ChunkStorageMetadata");
+        return refuse_node(r, node, "a chunk is not a ChunkStorageMetadata");
     if (!find_attribute(r, node, "offsets", &offsets) || !find_attribute(r, node, "sizes", &sizes))
         return false;
     start = read_size(r, &r->model->mem, offsets, e->rank, &count);
@@ -266,7 +265,7 @@ static bool read_kind(struct reader *r, uint32_t value, uint32_t entry)
     if (is_object(r, value, "TensorStorageMetadata"))
         return read_tensor(r, value, entry);
     return is_object(r, value, "BytesStorageMetadata") ||
-           refuse_node(r, value, "neither TensorStorageMetadata nor BytesStorageMetadata");
+           refuse_node(r, value, "not a TensorStorageMetadata or BytesStorageMetadata");
 }
 
 static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
@@ -278,14 +277,14 @@ static bool read_entry(struct reader *r, uint32_t key, uint32_t value)
     char *copy;
 
     if (!is_kind(r, key, HEFT_PICKLE_STR))
-        return refuse_node(r, key, "a name of the state dict that is no text");
+        return refuse_node(r, key, "a name in the state dict is not text");
     name = heft_pickle_text(&r->pickle, key);
     copy = heft_arena_text(&r->model->mem, name, r->err);
     if (!copy || !heft_strmap_add(&r->names, name, index, &before, r->err))
         return false;
     heft_torch_mend(copy, name.n);
     *e = (struct heft_dcp_entry){.name = {copy, name.n}, .at = offset_of(r, key)};
-    if ((before != HEFT_MAP_NONE && !refuse_node(r, key, "a second entry of this name")) ||
+    if ((before != HEFT_MAP_NONE && !refuse_node(r, key, "duplicate name")) ||
         !read_kind(r, value, index))
         return heft_error_about(r->err, "entry", e->name);
     r->out->n_entries++;
@@ -319,9 +318,10 @@ static bool check_file(const struct reader *r, uint32_t node, struct heft_str na
         !heft_str_is(name, "..") && !memchr(name.p, '/', name.n) && !memchr(name.p, '\\', name.n) &&
         !memchr(name.p, ':', name.n) && !memchr(name.p, '\0', name.n))
         return true;
-    return heft_fail(r->err, HEFT_UNSAFE, offset_of(r, node),
-                     "names the file \"%.*s\"; only names of files in the folder are followed",
-                     (int)heft_min_u64(name.n, 200), name.p);
+    return heft_fail(
+        r->err, HEFT_UNSAFE, offset_of(r, node),
+        "refers to the file \"%.*s\"; only plain names of files in the directory are followed",
+        (int)heft_min_u64(name.n, 200), name.p);
 }
 
 /* Refuses chunks that were compressed or transformed when written. */
@@ -339,8 +339,8 @@ static bool refuse_transforms(const struct reader *r, uint32_t info)
     if (is_kind(r, first, HEFT_PICKLE_STR))
         name = heft_pickle_text(&r->pickle, first);
     return heft_fail(r->err, HEFT_UNSUPPORTED, offset_of(r, info),
-                     "stored through the transform \"%.*s\", which heft does not know",
-                     (int)heft_min_u64(name.n, 100), name.p);
+                     "stored with the unknown transform \"%.*s\"", (int)heft_min_u64(name.n, 100),
+                     name.p);
 }
 
 /* Keeps the file name; consecutive items mostly share it. */
@@ -361,7 +361,7 @@ static bool read_place(struct reader *r, uint32_t info, struct heft_dcp_item *it
     uint32_t path;
 
     if (!is_kind(r, info, HEFT_PICKLE_CALL))
-        return refuse_node(r, info, "a value of storage_data that is no _StorageInfo");
+        return refuse_node(r, info, "a value of storage_data is not a _StorageInfo");
     if (!need_attribute(r, info, "relative_path", HEFT_PICKLE_STR, &path) ||
         !wanted_number(r, info, "offset", &item->off) ||
         !wanted_number(r, info, "length", &item->len) || !refuse_transforms(r, info))
@@ -395,7 +395,7 @@ static bool note_orphan(struct reader *r, uint32_t key, struct heft_str name)
     if (r->orphans++ >= MOST_ORPHANS)
         return true;
     return heft_model_note(r->model, HEFT_FINDING, r->in->source, offset_of(r, key), r->err,
-                           "storage_data has a place for a chunk of %.*s that there is not",
+                           "storage_data lists a chunk of %.*s that does not exist",
                            (int)heft_min_u64(name.n, 200), name.p);
 }
 
@@ -406,7 +406,7 @@ static bool read_item(struct reader *r, uint32_t key, uint32_t info)
     uint32_t fqn, offset;
 
     if (!is_object(r, key, "MetadataIndex"))
-        return refuse_node(r, key, "a key of storage_data that is no MetadataIndex");
+        return refuse_node(r, key, "a key of storage_data is not a MetadataIndex");
     if (!need_attribute(r, key, "fqn", HEFT_PICKLE_STR, &fqn) ||
         !find_attribute(r, key, "offset", &offset))
         return false;
@@ -446,7 +446,7 @@ static bool read_root(struct reader *r)
 
     if (!is_object(r, root, "Metadata"))
         return refuse_node(r, root,
-                           "a pickle, but not of a Metadata of torch.distributed.checkpoint");
+                           "the pickle is not a Metadata object of torch.distributed.checkpoint");
     if (!need_attribute(r, root, "state_dict_metadata", HEFT_PICKLE_DICT, &entries) ||
         !find_attribute(r, root, "version", &version) ||
         !need_attribute(r, root, "storage_data", HEFT_PICKLE_DICT, &items))

@@ -34,10 +34,10 @@ static bool refuse_persid(struct heft_torch *t, uint32_t id, struct heft_error *
 
     if (heft_torch_is_text(t, named))
         name = heft_pickle_text(&t->pickle, named);
-    return heft_fail(err, HEFT_UNSUPPORTED, heft_torch_where(t, id),
-                     "persistent id %.*s: a plain pickle has none, what it stands for is not in "
-                     "the file",
-                     (int)heft_min_u64(name.n, 100), name.p);
+    return heft_fail(
+        err, HEFT_UNSUPPORTED, heft_torch_where(t, id),
+        "persistent id %.*s: a plain pickle has none, and its target is not in the file",
+        (int)heft_min_u64(name.n, 100), name.p);
 }
 
 static const struct heft_torch_container container = {.storage = refuse_persid};
@@ -60,9 +60,9 @@ static bool read_object(const struct heft_torch_stream *in, struct heft_torch *t
     if (heft_torch_stream_object(in, 0, t, err))
         return true;
     if (err->code == HEFT_MALFORMED && is_joblib(&t->pickle))
-        return heft_fail(err, HEFT_UNSUPPORTED, err->offset,
-                         "a joblib file: bytes of arrays stand between its opcodes, which heft "
-                         "does not read");
+        return heft_fail(
+            err, HEFT_UNSUPPORTED, err->offset,
+            "this is a joblib file: array bytes between the opcodes are not supported");
     return false;
 }
 
@@ -94,7 +94,7 @@ static bool open_pickle(struct heft_model *model, uint32_t source, struct heft_e
     return ok;
 }
 
-#define NOT_WRITTEN "plain pickles are only read; write torch, which torch.load reads"
+#define NOT_WRITTEN "plain pickles can only be read; write torch, which torch.load reads"
 
 static const struct heft_file_name names[] = {
     {".pkl", .rank = HEFT_FILE_DATA},

@@ -72,10 +72,11 @@ static bool take_part(struct archive *a, const struct heft_tar_member *m, struct
         if (!heft_str_is(m->name, NAMES[i]))
             continue;
         if (m->is_folder)
-            return heft_fail(err, HEFT_MALFORMED, m->header, "tar member %s is a folder", NAMES[i]);
+            return heft_fail(err, HEFT_MALFORMED, m->header, "tar member %s is a directory",
+                             NAMES[i]);
         if (a->parts[i])
             return heft_fail(err, HEFT_MALFORMED, m->header,
-                             "a second member %s: the first one begins at 0x%" PRIx64, NAMES[i],
+                             "duplicate member %s: the first one is at 0x%" PRIx64, NAMES[i],
                              a->parts[i]->header);
         a->parts[i] = m;
     }
@@ -93,8 +94,8 @@ static bool find_parts(struct archive *a, struct heft_error *err)
         found += a->parts[i] != NULL;
     if (found == 0)
         return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "this is a tar archive, but no torch checkpoint (no member storages, "
-                         "tensors or pickle): unpack it first");
+                         "this tar archive is not a torch checkpoint (no member storages, tensors "
+                         "or pickle): unpack it first");
     for (size_t i = STORAGES; i < PARTS; i++)
         if (!a->parts[i])
             return heft_fail(err, HEFT_MALFORMED, a->tar.end, "the tar has no member %s", NAMES[i]);
@@ -152,10 +153,11 @@ static bool next_count(struct member *m, const char *what, int64_t *out, struct 
     if (!next_claimed(m, what, err))
         return false;
     if (!read_integer(&m->pickle, m->pickle.root, out) || *out < 0)
-        return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the %s is no integer from 0 on", what);
+        return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the %s is not a non-negative integer",
+                         what);
     return (uint64_t)*out <= most ||
            heft_fail(err, HEFT_LIMIT, pickle_at(m),
-                     "%s: %" PRId64 ", at most %" PRIu64 " are allowed: limits.tensors", what, *out,
+                     "%s: %" PRId64 ", the limit is %" PRIu64 " (limits.tensors)", what, *out,
                      most);
 }
 
@@ -175,7 +177,7 @@ static bool add_key(struct member *m, int64_t key, uint32_t meaning, struct heft
     if (!heft_strmap_add(&t->keys, *text, meaning, &found, err))
         return false;
     return found == HEFT_MAP_NONE ||
-           heft_fail(err, HEFT_MALFORMED, pickle_at(m), "a second storage or tensor %s", copy);
+           heft_fail(err, HEFT_MALFORMED, pickle_at(m), "duplicate storage or tensor %s", copy);
 }
 
 /* Finds the storage of a key; HEFT_MAP_NONE if there is none. */
@@ -231,11 +233,11 @@ static bool storage_head(struct member *m, struct heft_torch_storage *s, struct 
 
     if (!is_tuple(p, p->root, 3) || !read_integer(p, heft_pickle_item(p, p->root, 0), &key))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "a storage that is not (key, location, class)");
+                         "a storage is not (key, location, class)");
     s->type = class_of(p, heft_pickle_item(p, p->root, 2));
     if (!s->type || (s->type->kind != HEFT_TORCH_STORAGE && s->type->kind != HEFT_TORCH_UNTYPED))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "storage %" PRId64 " of a class that is no storage class", key);
+                         "storage %" PRId64 ": its class is not a storage class", key);
     return add_key(m, key, (uint32_t)m->a->t->n_storages, &s->key, err);
 }
 
@@ -256,12 +258,12 @@ static bool read_storage(struct member *m, struct heft_error *err)
         !heft_mul((uint64_t)s.elements, heft_torch_element_bytes(s.type), &s.bytes) ||
         !heft_within(m->at + 8, s.bytes, size))
         return heft_fail(err, HEFT_MALFORMED, m->in.origin + m->at,
-                         "storage %s of %" PRId64 " elements of %u bytes: member storages has "
-                         "%" PRIu64 " bytes left",
+                         "storage %s needs %" PRId64
+                         " elements of %u bytes, member storages has %" PRIu64 " bytes left",
                          s.key.p, s.elements, heft_torch_element_bytes(s.type), size - m->at - 8);
     head = pickle_at(m) - m->in.origin;
     if (!heft_torch_stream_storage(&m->in, m->at, s.key, &s, err) ||
-        !heft_torch_stream_claim(&m->in, head, m->at + 8 - head, "head of storage ", s.key, err))
+        !heft_torch_stream_claim(&m->in, head, m->at + 8 - head, "header of storage ", s.key, err))
         return false;
     m->at += 8 + s.bytes;
     return add_storage(m->a, &s, HEFT_NONE, err);
@@ -279,22 +281,22 @@ static bool read_view(struct member *m, uint32_t node, struct heft_error *err)
     for (uint32_t i = 0; i < 4; i++)
         if (!is_tuple(p, node, 4) || !read_integer(p, heft_pickle_item(p, node, i), &numbers[i]))
             return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                             "a storage view that is not (key, storage, first element, elements)");
+                             "a storage view is not (key, storage, first element, elements)");
     if (!find_storage(t, numbers[1], &root, err))
         return false;
     if (root == HEFT_MAP_NONE)
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "view %" PRId64 " on the unknown storage %" PRId64, numbers[0],
+                         "view %" PRId64 " refers to the unknown storage %" PRId64, numbers[0],
                          numbers[1]);
     if (m->a->roots[root] != HEFT_NONE)
         return heft_fail(err, HEFT_UNSUPPORTED, pickle_at(m),
-                         "view %" PRId64 " on %" PRId64 ", which is a view: not read", numbers[0],
-                         numbers[1]);
+                         "view %" PRId64 " refers to another view, %" PRId64 ": not supported",
+                         numbers[0], numbers[1]);
     s = t->storages[root];
     if (numbers[2] < 0 || numbers[3] < 0 ||
         !heft_within((uint64_t)numbers[2], (uint64_t)numbers[3], (uint64_t)s.elements))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "view %" PRId64 " of elements %" PRId64 " to +%" PRId64
+                         "view %" PRId64 " covers elements %" PRId64 " to +%" PRId64
                          ", storage %s has %" PRId64,
                          numbers[0], numbers[2], numbers[3], s.key.p, s.elements);
     s.begin = (uint64_t)numbers[2] * heft_torch_element_bytes(s.type);
@@ -312,7 +314,7 @@ static bool read_views(struct member *m, struct heft_error *err)
     if (!next_claimed(m, "storage views", err))
         return false;
     if (m->pickle.nodes[m->pickle.root].kind != HEFT_PICKLE_LIST)
-        return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the storage views are no list");
+        return heft_fail(err, HEFT_MALFORMED, pickle_at(m), "the storage views are not a list");
     iter = heft_pickle_items(&m->pickle, m->pickle.root);
     while (heft_pickle_next(&iter, &node))
         if (!read_view(m, node, err))
@@ -367,12 +369,12 @@ static bool read_numbers(struct member *m, int64_t key, struct tensor *tensor,
     rank = (int32_t)heft_le32(raw);
     if (rank < 0 || rank > MAX_RANK)
         return heft_fail(err, rank < 0 ? HEFT_MALFORMED : HEFT_LIMIT, at,
-                         "tensor %" PRId64 " of %" PRId32 " dimensions, 0 to %d are allowed", key,
+                         "tensor %" PRId64 " has %" PRId32 " dimensions, expected 0 to %d", key,
                          rank, MAX_RANK);
     tensor->rank = (uint8_t)rank;
     if (left < 16 + 16 * (uint64_t)tensor->rank)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "tensor %" PRId64 " of %u dimensions: member tensors has %" PRIu64
+                         "tensor %" PRId64 " has %u dimensions, member tensors has only %" PRIu64
                          " bytes left",
                          key, tensor->rank, left);
     numbers =
@@ -387,7 +389,7 @@ static bool read_numbers(struct member *m, int64_t key, struct tensor *tensor,
     tensor->first = heft_le64(raw + 16 * (size_t)tensor->rank);
     for (size_t i = 0; i < 2 * (size_t)tensor->rank; i++)
         if (numbers[i] > INT64_MAX)
-            return heft_fail(err, HEFT_MALFORMED, at, "tensor %" PRId64 " of a negative %s", key,
+            return heft_fail(err, HEFT_MALFORMED, at, "tensor %" PRId64 " has a negative %s", key,
                              i < tensor->rank ? "size" : "stride");
     return true;
 }
@@ -401,10 +403,10 @@ static bool check_numbers(struct member *m, int64_t key, const struct tensor *te
     bool is_empty;
 
     if (tensor->first > INT64_MAX)
-        return heft_fail(err, HEFT_MALFORMED, at, "tensor %" PRId64 " of a negative offset", key);
+        return heft_fail(err, HEFT_MALFORMED, at, "tensor %" PRId64 " has a negative offset", key);
     if (!find_last_element(tensor, &is_empty, &last))
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "tensor %" PRId64 " of strides that overflow 64 bits", key);
+                         "tensor %" PRId64 " has strides that overflow 64 bits", key);
     return is_empty || last < (uint64_t)s->elements ||
            heft_fail(err, HEFT_MALFORMED, at,
                      "tensor %" PRId64 " begins at element %" PRIu64 " and reaches %" PRIu64
@@ -423,7 +425,8 @@ static bool without_storage(struct member *m, int64_t key, struct tensor *tensor
 
     if (!class || class->kind != HEFT_TORCH_CLASS)
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "tensor %" PRId64 " has neither a storage nor a tensor class", key);
+                         "tensor %" PRId64 " has no storage and its class is not a tensor class",
+                         key);
     tensor->storage = (uint32_t)m->a->t->n_storages;
     return heft_model_add_storage(m->a->model, &none, &s.storage, err) &&
            add_storage(m->a, &s, HEFT_NONE, err);
@@ -445,17 +448,17 @@ static bool tensor_head(struct member *m, struct tensor *tensor, int64_t *key,
 
     if (!is_tuple(p, p->root, 3) || !read_integer(p, heft_pickle_item(p, p->root, 0), key))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "a tensor that is not (key, storage, class)");
+                         "a tensor is not (key, storage, class)");
     if (p->nodes[named].kind == HEFT_PICKLE_NONE)
         return without_storage(m, *key, tensor, err);
     if (!read_integer(p, named, &storage))
         return heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                         "tensor %" PRId64 " whose storage is no key", *key);
+                         "tensor %" PRId64 ": its storage is not a key", *key);
     if (!find_storage(m->a->t, storage, &tensor->storage, err))
         return false;
     return tensor->storage != HEFT_MAP_NONE ||
            heft_fail(err, HEFT_MALFORMED, pickle_at(m),
-                     "tensor %" PRId64 " on the unknown storage %" PRId64, *key, storage);
+                     "tensor %" PRId64 " refers to the unknown storage %" PRId64, *key, storage);
 }
 
 static bool read_tensor(struct member *m, struct heft_error *err)
@@ -607,7 +610,7 @@ static bool claim_members(struct archive *a, const struct heft_torch_stream *in,
             continue;
         if (!heft_torch_stream_claim(in, m->data, m->size, "member ", m->name, err) ||
             !heft_model_note(a->model, HEFT_NOTE, a->source, m->header, err,
-                             "member %.200s belongs to no torch checkpoint", m->name.p))
+                             "member %.200s is not part of a torch checkpoint", m->name.p))
             return false;
     }
     return true;
@@ -684,8 +687,8 @@ static const struct heft_file_name names[] = {
 };
 
 static const struct heft_not_written not_written[] = {
-    {"tar", "archives of torch before 0.1.10 are only read; write torch, today's form, "
-            "or torch-legacy, the one before 1.6"},
+    {"tar",
+     "the tar format can only be read; write torch (since 1.6) or torch-legacy (before 1.6)"},
     {0},
 };
 

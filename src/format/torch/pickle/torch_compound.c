@@ -232,17 +232,15 @@ static bool check_sparse(struct heft_torch_walk *w, const struct heft_torch_fram
     struct shape shape;
 
     if (w->t->model->n_rows - f->rows < layout->rows)
-        return heft_fail(w->err, HEFT_MALFORMED, at,
-                         "a sparse tensor of which a part is no tensor");
+        return heft_fail(w->err, HEFT_MALFORMED, at, "a part of the sparse tensor is not a tensor");
     if (!read_shape(w->t, heft_torch_item(w->t, data, layout->rows), &shape))
-        return heft_fail(w->err, HEFT_MALFORMED, at,
-                         "a sparse tensor whose size is no tuple of "
-                         "at most 64 integers from 0 to 2^63-1");
+        return heft_fail(
+            w->err, HEFT_MALFORMED, at,
+            "the size of the sparse tensor is not a tuple of at most 64 integers from 0 to 2^63-1");
     return (layout->rows == 2 ? fits_coordinates(rows, &shape)
                               : fits_compressed(rows, &shape, layout)) ||
            heft_fail(w->err, HEFT_MALFORMED, at,
-                     "a sparse tensor (%s) whose indices, values and size do not fit each other",
-                     layout->name);
+                     "sparse tensor (%s): indices, values and size do not match", layout->name);
 }
 
 static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_frame *f)
@@ -253,7 +251,7 @@ static bool check_nested(struct heft_torch_walk *w, const struct heft_torch_fram
             rows[2].dtype == HEFT_I64 && rows[1].rank == rows[2].rank &&
             same_sizes(rows[1].shape, rows[2].shape, rows[1].rank)) ||
            heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, f->node),
-                     "a nested tensor whose values, sizes and strides do not fit each other");
+                     "nested tensor: values, sizes and strides do not match");
 }
 
 /* ---- quantized --------------------------------------------------------------------------- */
@@ -275,7 +273,8 @@ static bool check_scale(struct heft_torch_walk *w, const struct heft_torch_frame
     const double number =
         n->kind == HEFT_PICKLE_FLOAT ? n->u.number : (double)n->u.integer; /* either kind */
 
-    return (number > 0 && number <= DBL_MAX) || note_doubt(w, f, "its scale is no positive number");
+    return (number > 0 && number <= DBL_MAX) ||
+           note_doubt(w, f, "its scale is not a positive number");
 }
 
 /* Scales and zero points: one per channel, as tensors or lists. */
@@ -288,7 +287,7 @@ static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_fr
     size_t next = f->rows;
 
     if (axis < 0 || axis >= row->rank)
-        return note_doubt(w, f, "its axis is no dimension of it");
+        return note_doubt(w, f, "its axis is not one of its dimensions");
     for (uint32_t i = 1; i < 3; i++) {
         const uint32_t node = heft_torch_item(w->t, qparams, i);
         const bool is_list = heft_torch_is(w->t, node, HEFT_PICKLE_LIST);
@@ -299,7 +298,7 @@ static bool check_channels(struct heft_torch_walk *w, const struct heft_torch_fr
 
         next += !is_list;
         if (count != row->shape[axis])
-            return note_doubt(w, f, "it has not one scale and zero point for each channel");
+            return note_doubt(w, f, "it needs one scale and one zero point per channel");
     }
     return true;
 }

@@ -32,7 +32,7 @@ bool heft_torch_run_damaged(struct heft_torch *t, struct heft_bytes data,
     if (why.code == HEFT_OK)
         return true;
     t->broken = true;
-    what =
-        heft_arena_printf(&t->scratch, err, "%s breaks off, what it names behind is lost", t->what);
+    what = heft_arena_printf(&t->scratch, err,
+                             "%s is truncated: everything after that point is lost", t->what);
     return what && heft_model_damage(t->model, t->source, what, &why, err);
 }

@@ -14,9 +14,9 @@ bool heft_torch_spend(struct heft_torch_walk *w, uint32_t node, uint64_t values)
 bool heft_torch_spend_name(struct heft_torch_walk *w, uint64_t bytes)
 {
     if (w->name_bytes < bytes)
-        return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "the names of tensors and values take more than 16 MiB and four times "
-                         "the pickle");
+        return heft_fail(
+            w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
+            "the names of tensors and values exceed 16 MiB plus four times the pickle");
     w->name_bytes -= bytes;
     return true;
 }
@@ -38,8 +38,8 @@ static bool may_gather(struct heft_torch_walk *w, uint32_t node, uint64_t more)
     return heft_within(w->n_entries, more,
                        tensors < UINT64_MAX - l->expansion ? tensors + l->expansion : UINT64_MAX) ||
            heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
-                     "containers of more than %" PRIu64
-                     " entries that are no tensors: limits.expansion",
+                     "containers have more than %" PRIu64
+                     " entries that are not tensors: limits.expansion",
                      l->expansion);
 }
 
@@ -84,7 +84,7 @@ static bool add_pairs(struct heft_torch_walk *w, uint32_t list)
     while (heft_pickle_next(&iter, &pair)) {
         if (!heft_torch_is_sequence(w->t, pair) || heft_torch_count(w->t, pair) != 2)
             return heft_fail(w->err, HEFT_MALFORMED, heft_torch_where(w->t, list),
-                             "a dictionary made from a list that holds no pairs");
+                             "a dictionary is made from a list without pairs");
         if (!heft_torch_add_entry(w, heft_torch_item(w->t, pair, 0),
                                   heft_torch_item(w->t, pair, 1)))
             return false;

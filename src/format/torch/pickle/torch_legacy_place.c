@@ -35,7 +35,7 @@ bool heft_torch_legacy_bad_count(const struct heft_torch_legacy *l, uint64_t at,
                                  struct heft_error *err)
 {
     return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
-                     "storage %.*s begins with a count of %" PRId64 ", the pickle says %" PRId64
+                     "storage %.*s has a count of %" PRId64 ", the pickle expects %" PRId64
                      " elements",
                      (int)heft_min_u64(s->key.n, 100), s->key.p, count, s->elements);
 }

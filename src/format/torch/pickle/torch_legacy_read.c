@@ -45,7 +45,7 @@ static bool find_root(struct heft_torch *t, uint32_t id, const struct heft_torch
         return add_storage(t, id, s, HEFT_NONE, err);
     if (l->roots[found] != HEFT_NONE)
         return heft_fail(err, HEFT_UNSUPPORTED, heft_torch_where(t, id),
-                         "storage %.*s is a view on another one: a view on a view is not read",
+                         "storage %.*s is itself a view: a view of a view is not supported",
                          (int)heft_min_u64(s->key.n, 100), s->key.p);
     /* True if two ids may share a storage: the class of an empty storage does not matter. */
     if (s->elements == 0 && t->storages[found].elements == 0 && s->type != t->storages[found].type)
@@ -72,9 +72,9 @@ static bool read_view(const struct heft_torch *t, uint32_t id, uint32_t node,
     if ((!heft_torch_is(t, node, HEFT_PICKLE_TUPLE) && !heft_torch_is(t, node, HEFT_PICKLE_LIST)) ||
         heft_torch_count(t, node) != 3 || !heft_torch_is_text(t, key) ||
         !heft_torch_is(t, first, HEFT_PICKLE_INT) || !heft_torch_is(t, count, HEFT_PICKLE_INT))
-        return bad_view(t, id, "that is not (key, first element, elements)", err);
+        return bad_view(t, id, "is not (key, first element, elements)", err);
     if (heft_torch_node(t, first)->u.integer < 0 || heft_torch_node(t, count)->u.integer < 0)
-        return bad_view(t, id, "of negative numbers", err);
+        return bad_view(t, id, "has negative numbers", err);
     from = (uint64_t)heft_torch_node(t, first)->u.integer;
     *out = *root;
     out->key = heft_pickle_text(&t->pickle, key);
@@ -82,8 +82,8 @@ static bool read_view(const struct heft_torch *t, uint32_t id, uint32_t node,
     if (!heft_within(from, (uint64_t)out->elements, (uint64_t)root->elements))
         return heft_fail(
             err, HEFT_MALFORMED, heft_torch_where(t, id),
-            "storage view of elements %" PRIu64 " to +%" PRId64 ", storage %.*s has %" PRId64, from,
-            out->elements, (int)heft_min_u64(root->key.n, 100), root->key.p, root->elements);
+            "storage view covers elements %" PRIu64 " to +%" PRId64 ", storage %.*s has %" PRId64,
+            from, out->elements, (int)heft_min_u64(root->key.n, 100), root->key.p, root->elements);
     out->begin = from * each; /* no overflow: within root->bytes */
     out->bytes = (uint64_t)out->elements * each;
     return true;
@@ -106,7 +106,7 @@ static bool find_view(struct heft_torch *t, uint32_t id, uint32_t node, struct h
     first = &t->storages[found];
     if ((found != root && l->roots[found] != root) || first->begin != view.begin ||
         first->elements != view.elements || first->type != view.type)
-        return bad_view(t, id, "of another place than the same key named before", err);
+        return bad_view(t, id, "differs from an earlier view with the same key", err);
     t->meanings[id] = found;
     return true;
 }
@@ -129,14 +129,15 @@ static bool take_persid(struct heft_torch *t, uint32_t id, struct heft_error *er
         return heft_torch_count(t, args) == 4
                    ? heft_torch_become_class(t, id, heft_torch_item(t, args, 1), err)
                    : heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                               "persistent id of %u items; (\"module\", class, file, source) has 4",
+                               "persistent id has %u items, expected 4: (\"module\", class, file, "
+                               "source)",
                                heft_torch_count(t, args));
     if (!heft_torch_read_persid(t, id, &s, &is_meta, &view, err))
         return false;
     if (view == HEFT_PICKLE_NIL)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                         "persistent id of 5 items; in a legacy stream (\"storage\", class, key, "
-                         "location, elements, view) has 6");
+                         "persistent id has 5 items, a legacy stream has 6: (\"storage\", class, "
+                         "key, location, elements, view)");
     return find_root(t, id, &s, err) &&
            (heft_torch_is(t, view, HEFT_PICKLE_NONE) || find_view(t, id, view, err));
 }
@@ -149,9 +150,9 @@ static bool read_magic(const struct heft_torch_stream *in, const struct heft_pic
                        uint64_t at, struct heft_error *err)
 {
     return heft_torch_is_magic(pickle) ||
-           heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(in, at),
-                     "the first pickle is not the integer 0x1950a86a20f9469cfc6c that legacy "
-                     "streams begin with");
+           heft_fail(
+               err, HEFT_MALFORMED, heft_torch_stream_at(in, at),
+               "the first pickle is not the magic number 0x1950a86a20f9469cfc6c of legacy streams");
 }
 
 static bool read_version(const struct heft_torch_stream *in, const struct heft_pickle *pickle,
@@ -161,10 +162,10 @@ static bool read_version(const struct heft_torch_stream *in, const struct heft_p
 
     if (root->kind != HEFT_PICKLE_INT)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(in, at),
-                         "the protocol version is no integer, %d is allowed", VERSION);
+                         "the protocol version is not an integer, expected %d", VERSION);
     return root->u.integer == VERSION ||
            heft_fail(err, HEFT_UNSUPPORTED, heft_torch_stream_at(in, at),
-                     "protocol version %" PRId64 ", %d is allowed", root->u.integer, VERSION);
+                     "protocol version %" PRId64 ", expected %d", root->u.integer, VERSION);
 }
 
 /* Reads the system information, which torch ignores: its byte order was never that of the storages. */
@@ -176,7 +177,7 @@ static bool read_system(const struct heft_torch_stream *in, const struct heft_pi
 
     if (heft_pickle_at(pickle, pickle->root)->kind != HEFT_PICKLE_DICT)
         return heft_model_note(in->model, HEFT_NOTE, in->source, in->origin + at, err,
-                               "the third pickle is no dict that describes the system");
+                               "the third pickle is not a dict that describes the system");
     while (heft_pickle_next(&iter, &key) && heft_pickle_next(&iter, &value)) {
         const struct heft_pickle_node *k = heft_pickle_at(pickle, key),
                                       *v = heft_pickle_at(pickle, value);
@@ -184,9 +185,9 @@ static bool read_system(const struct heft_torch_stream *in, const struct heft_pi
         if ((k->kind == HEFT_PICKLE_STR || k->kind == HEFT_PICKLE_PY2STR) &&
             heft_str_is(heft_pickle_text(pickle, key), "little_endian") &&
             v->kind == HEFT_PICKLE_BOOL && v->u.integer == 0 &&
-            !heft_model_note(in->model, HEFT_NOTE, in->source, in->origin + at, err,
-                             "written on a big-endian machine: storages are little-endian all the "
-                             "same"))
+            !heft_model_note(
+                in->model, HEFT_NOTE, in->source, in->origin + at, err,
+                "written on a big-endian machine: its storages are little-endian nevertheless"))
             return false;
     }
     return true;
@@ -267,15 +268,15 @@ static bool take_key(struct heft_torch_legacy *l, const struct heft_pickle *keys
     uint32_t found;
 
     if (kind != HEFT_PICKLE_STR && kind != HEFT_PICKLE_PY2STR)
-        return bad_key(l, at, HEFT_STR("text"), "holds what is no", err);
+        return bad_key(l, at, HEFT_STR("text"), "contains an invalid", err);
     key = heft_pickle_text(keys, node);
     found = heft_strmap_get(&t->keys, key);
     if (found == HEFT_MAP_NONE)
-        return bad_key(l, at, key, "names an unknown storage", err);
+        return bad_key(l, at, key, "refers to an unknown storage", err);
     if (l->roots[found] != HEFT_NONE)
-        return bad_key(l, at, key, "names a view, not a storage:", err);
+        return bad_key(l, at, key, "refers to a view, not a storage:", err);
     if (t->storages[found].used)
-        return bad_key(l, at, key, "names twice", err);
+        return bad_key(l, at, key, "has a duplicate:", err);
     t->storages[found].used = true; /* temporarily: restored by all_keys */
     if (!heft_grow(&l->order, &l->cap_order, l->n_order, 1, sizeof *l->order, err))
         return false;
@@ -309,7 +310,7 @@ static bool read_keys(struct heft_torch_legacy *l, uint64_t *at, struct heft_err
         kind = heft_pickle_at(&keys, keys.root)->kind;
         if (kind != HEFT_PICKLE_LIST && kind != HEFT_PICKLE_TUPLE)
             ok = heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, *at),
-                           "the fifth pickle is no list of storage keys");
+                           "the fifth pickle is not a list of storage keys");
         while (ok && heft_pickle_next(&iter, &node))
             ok = take_key(l, &keys, node, *at, err);
         ok = ok && all_keys(l, *at, err) &&
@@ -353,8 +354,8 @@ static bool cut_off(const struct heft_torch_legacy *l, size_t i, uint64_t at,
                          "storages from %.*s on reach beyond 2^64 bytes",
                          (int)heft_min_u64(key.n, 100), key.p);
     return heft_fail(err, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
-                     "cut off: storages should end at byte %" PRIu64 ", there are %" PRIu64
-                     " (%" PRIu64 " missing, from storage %.*s on)",
+                     "the file is truncated: storages end at byte %" PRIu64
+                     ", the file has %" PRIu64 " (%" PRIu64 " missing, from storage %.*s on)",
                      end, size, end - size, (int)heft_min_u64(key.n, 100), key.p);
 }
 

@@ -80,7 +80,7 @@ bool heft_torch_legacy_lose_all(struct heft_torch_legacy *l, uint64_t *at, struc
 
     *at = l->in->bytes.size;
     heft_fail(&found, HEFT_MALFORMED, HEFT_NO_OFFSET,
-              "the pickle of the object breaks off, and nothing else says where storages are");
+              "the object's pickle is truncated, and nothing else tells where storages are");
     if (!lose_placeless(l, &found, err))
         return false;
     lose_views(l);
@@ -190,10 +190,10 @@ static bool try_sorted(struct heft_torch_legacy *l, const struct heft_pickle *ke
         return true;
     }
     *at = begin;
-    return heft_model_damage(l->in->model, l->in->source,
-                             "the list of storage keys is damaged, storages are taken in the order "
-                             "of their keys",
-                             found, err);
+    return heft_model_damage(
+        l->in->model, l->in->source,
+        "the list of storage keys is damaged: storages are assumed in the order of their keys",
+        found, err);
 }
 
 /* A list truncated at the end of the file: all storages are missing. */
@@ -215,7 +215,7 @@ static bool lose_unordered(const struct heft_torch_legacy *l, const struct heft_
     struct heft_error why = {0};
 
     heft_fail(&why, found->code, found->offset,
-              "the list of storage keys is cut off or damaged, so its place is not known: %s",
+              "the list of storage keys is truncated or damaged, so its position is unknown: %s",
               found->text);
     return lose_placeless(l, &why, err);
 }
@@ -262,7 +262,7 @@ static bool doubt_before(const struct heft_torch_legacy *l, size_t i, uint64_t a
         return true;
     s = storage_at(l, i - 1);
     heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at),
-              "storage %.*s may be cut off: zeros stand where the next one should begin",
+              "storage %.*s may be truncated: there are zeros where the next one should begin",
               shown_length(s->key), s->key.p);
     return lose_storage(l, s, &found, err);
 }
@@ -294,7 +294,7 @@ static bool lose_cut(const struct heft_torch_legacy *l, struct heft_torch_storag
                   "the file ends before storage %.*s", shown_length(s->key), s->key.p);
     else
         heft_fail(&found, HEFT_MALFORMED, heft_torch_stream_at(l->in, at + 8),
-                  "storage %.*s is cut off: the file has %" PRIu64 " of its %" PRIu64 " bytes",
+                  "storage %.*s is truncated: the file has %" PRIu64 " of its %" PRIu64 " bytes",
                   shown_length(s->key), s->key.p, size - at - 8, s->bytes);
     return lose_storage(l, s, &found, err);
 }

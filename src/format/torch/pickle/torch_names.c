@@ -102,7 +102,7 @@ static bool same_name(struct heft_torch_walk *w, size_t row, size_t other, size_
     ok = heft_buf_ok(&a, w->err) && heft_buf_ok(&b, w->err);
     if (ok) {
         heft_fail(w->err, HEFT_MALFORMED, model->storages[model->rows[row].storage].off,
-                  "two paths give this name: %.100s and %.100s", a.p, b.p);
+                  "two paths result in this name: %.100s and %.100s", a.p, b.p);
         heft_error_about(w->err, "tensor", row_name(w, row));
     }
     heft_buf_release(&a);

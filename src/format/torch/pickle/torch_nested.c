@@ -86,7 +86,7 @@ static bool keep_made(struct heft_torch *t, struct heft_torch_made *made,
     if (made->found == HEFT_TORCH_OTHER)
         *made = (struct heft_torch_made){
             .found = HEFT_TORCH_UNREAD,
-            .reason = "built by torch.storage._load_from_bytes from what is no tensor"};
+            .reason = "built by torch.storage._load_from_bytes, but not a tensor"};
     *kept = *made;
     out->made = kept;
     return true;
@@ -116,7 +116,7 @@ static bool read_stream(struct heft_torch *t, uint32_t call, const struct heft_t
 
     if (inner.depth > HEFT_TORCH_STREAMS)
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
-                         "torch streams within pickles nested deeper than %d", HEFT_TORCH_STREAMS);
+                         "torch streams are nested deeper than %d", HEFT_TORCH_STREAMS);
     ok = heft_torch_read_legacy(in, &inner, &end, err) &&
          understand_stream(t, &inner, tensor, out, err) &&
          heft_torch_stream_end(in, end, "the last storage", err);
@@ -138,8 +138,8 @@ static bool add_nested(struct heft_torch *t, uint32_t call, const struct heft_to
 
     if (t->n_nested >= most)
         return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, call),
-                         "more than %" PRIu64 " torch streams within the pickle: an eighth of "
-                         "limits.tensors",
+                         "the pickle contains more than %" PRIu64
+                         " torch streams: an eighth of limits.tensors",
                          most);
     if (!heft_torch_is_zip(raw->bytes) &&
         (!open_stream(t, raw, &in, err) || !read_stream(t, call, &in, tensor, &nested, err)))
@@ -166,7 +166,7 @@ bool heft_torch_read_nested(struct heft_torch *t, uint32_t call, heft_torch_tens
         return false;
     if (!found)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, call),
-                         "torch.storage._load_from_bytes of what are no bytes");
+                         "the argument of torch.storage._load_from_bytes is not bytes");
     index = heft_u32map_get(&t->by_stream, raw.node);
     if (index == HEFT_MAP_NONE) {
         index = (uint32_t)t->n_nested;

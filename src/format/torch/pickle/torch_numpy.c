@@ -98,13 +98,14 @@ static bool read_shape(const struct heft_torch *t, const struct array *a, uint64
     uint32_t item;
 
     if (heft_torch_count(t, a->shape) > heft_min_u64(t->model->limits.rank, MAX_RANK))
-        return heft_fail(err, HEFT_LIMIT, at, "numpy array of %u dimensions, the limit is %" PRIu64,
-                         heft_torch_count(t, a->shape),
-                         heft_min_u64(t->model->limits.rank, MAX_RANK));
+        return heft_fail(
+            err, HEFT_LIMIT, at, "numpy array has %u dimensions, the limit is %" PRIu64,
+            heft_torch_count(t, a->shape), heft_min_u64(t->model->limits.rank, MAX_RANK));
     while (heft_pickle_next(&iter, &item)) {
         if (!heft_torch_is(t, item, HEFT_PICKLE_INT) || heft_torch_node(t, item)->u.integer < 0)
-            return heft_fail(err, HEFT_MALFORMED, at,
-                             "numpy array whose shape holds no integer from 0 to 2^63-1");
+            return heft_fail(
+                err, HEFT_MALFORMED, at,
+                "numpy array: its shape contains something other than integers from 0 to 2^63-1");
         *shape++ = (uint64_t)heft_torch_node(t, item)->u.integer;
     }
     return true;
@@ -187,7 +188,7 @@ bool heft_torch_array(struct heft_torch *t, uint32_t node, struct heft_torch_mad
         return false;
     if (!found)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
-                         "numpy array whose data are no bytes");
+                         "numpy array: its data is not bytes");
     if (!read_shape(t, &a, shape, err))
         return false;
     out->row.dtype = a.type.dtype;
@@ -195,7 +196,7 @@ bool heft_torch_array(struct heft_torch *t, uint32_t node, struct heft_torch_mad
                        &out->row.bytes) ||
         out->row.bytes != raw.bytes.n)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
-                         "numpy array whose shape and dtype %s do not make its %zu bytes",
+                         "numpy array: shape and dtype %s do not match its %zu bytes",
                          heft_dtype_name((enum heft_dtype)a.type.dtype), raw.bytes.n);
     if (a.type.is_big && heft_dtype_info((enum heft_dtype)a.type.dtype)->word > 1)
         out->row.flags = HEFT_ROW_SWAP;
@@ -298,7 +299,7 @@ bool heft_torch_scalar(struct heft_torch *t, uint32_t node, struct heft_value *o
     size = heft_dtype_element_bytes((enum heft_dtype)type.dtype);
     if (!*known || raw.bytes.n != size)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
-                         "numpy scalar of %s whose data are not %u bytes",
+                         "numpy scalar of %s: its data is not %u bytes",
                          heft_dtype_name((enum heft_dtype)type.dtype), size);
     for (unsigned i = 0; i < size; i++)
         bits = bits << 8 | raw.bytes.p[type.is_big ? i : size - 1 - i];

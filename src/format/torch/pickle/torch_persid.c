@@ -22,15 +22,15 @@ bool heft_torch_read_class(const struct heft_torch *t, uint32_t id, uint32_t nod
     struct heft_str module, name;
 
     if (!heft_torch_is(t, node, HEFT_PICKLE_GLOBAL))
-        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose storage class is no class");
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id: its storage class is not a class");
     *type = heft_torch_global_of(t, node);
     if (*type && ((*type)->kind == HEFT_TORCH_STORAGE || (*type)->kind == HEFT_TORCH_UNTYPED))
         return true;
     module = heft_pickle_text(&t->pickle, heft_torch_node(t, node)->module);
     name = heft_pickle_text(&t->pickle, node);
     return heft_fail(err, *type ? HEFT_MALFORMED : HEFT_UNSUPPORTED, at,
-                     "persistent id with %.*s.%.*s for its storage class, which is none that heft "
-                     "knows",
+                     "persistent id: unknown storage class %.*s.%.*s",
                      (int)heft_min_u64(module.n, 100), module.p, (int)heft_min_u64(name.n, 100),
                      name.p);
 }
@@ -41,12 +41,13 @@ static bool read_elements(const struct heft_torch *t, uint32_t id, uint32_t node
     const uint64_t at = heft_torch_where(t, id);
 
     if (!heft_torch_is(t, node, HEFT_PICKLE_INT) || heft_torch_node(t, node)->u.integer < 0)
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id whose number of elements is no integer from 0 to 2^63-1");
+        return heft_fail(
+            err, HEFT_MALFORMED, at,
+            "persistent id: the number of elements is not an integer from 0 to 2^63-1");
     out->elements = heft_torch_node(t, node)->u.integer;
     return heft_mul((uint64_t)out->elements, heft_torch_element_bytes(out->type), &out->bytes) ||
            heft_fail(err, HEFT_MALFORMED, at,
-                     "storage of %" PRId64 " elements: its bytes overflow 64 bits", out->elements);
+                     "storage of %" PRId64 " elements: its size overflows 64 bits", out->elements);
 }
 
 bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id, struct heft_torch_storage *out,
@@ -59,22 +60,21 @@ bool heft_torch_read_persid(const struct heft_torch *t, uint32_t id, struct heft
     bool is_storage;
 
     if (!heft_torch_is(t, args, HEFT_PICKLE_TUPLE))
-        return heft_fail(err, HEFT_MALFORMED, at,
-                         "persistent id that is no tuple (\"storage\", class, key, location, "
-                         "elements)");
+        return heft_fail(
+            err, HEFT_MALFORMED, at,
+            "persistent id is not a tuple (\"storage\", class, key, location, elements)");
     items = heft_torch_items(t, args);
     count = heft_torch_count(t, args);
     is_storage = count > 0 && heft_torch_is_word(t, items[0], HEFT_STR("storage"));
     if (count < 5 || count > 6 || !is_storage)
-        return heft_fail(
-            err, HEFT_MALFORMED, at,
-            "persistent id of %u items%s; (\"storage\", class, key, location, elements) "
-            "is all that torch writes",
-            count, is_storage ? "" : " that does not begin with \"storage\"");
+        return heft_fail(err, HEFT_MALFORMED, at,
+                         "persistent id has %u items%s; torch writes (\"storage\", class, key, "
+                         "location, elements)",
+                         count, is_storage ? "" : " and does not begin with \"storage\"");
     if (!heft_torch_read_class(t, id, items[1], &out->type, err))
         return false;
     if (!heft_torch_is_text(t, items[2]))
-        return heft_fail(err, HEFT_MALFORMED, at, "persistent id whose key is no text");
+        return heft_fail(err, HEFT_MALFORMED, at, "persistent id: its key is not text");
     out->key = heft_pickle_text(&t->pickle, items[2]);
     *is_meta = heft_torch_is_word(t, items[3], HEFT_STR("meta"));
     *more = count == 6 ? items[5] : HEFT_PICKLE_NIL;
@@ -90,8 +90,8 @@ bool heft_torch_same_storage(struct heft_torch *t, uint32_t id, uint32_t index,
     if (first->type == again->type && first->elements == again->elements)
         return true;
     return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                     "storage %.*s is %s of %" PRId64 " elements here, %s of %" PRId64
-                     " elements before",
+                     "storage %.*s has class %s and %" PRId64
+                     " elements here, class %s and %" PRId64 " elements before",
                      (int)heft_min_u64(first->key.n, 100), first->key.p, again->type->name,
                      again->elements, first->type->name, first->elements);
 }
@@ -112,7 +112,7 @@ bool heft_torch_become_class(struct heft_torch *t, uint32_t id, uint32_t class,
 {
     if (!heft_torch_is(t, class, HEFT_PICKLE_GLOBAL))
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                         "persistent id of a class that names no class");
+                         "persistent id does not refer to a class");
     heft_pickle_become(&t->pickle, id, class);
     t->meanings[id] = t->meanings[class];
     return true;

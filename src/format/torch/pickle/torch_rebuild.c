@@ -45,7 +45,7 @@ static bool read_numbers(const struct heft_torch *t, const struct view *v, uint3
     while (heft_pickle_next(&iter, &item)) {
         if (!heft_torch_is(t, item, HEFT_PICKLE_INT) || heft_torch_node(t, item)->u.integer < 0)
             return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
-                             "a %s that is no integer from 0 to 2^63-1", what);
+                             "the %s is not an integer from 0 to 2^63-1", what);
         *out++ = (uint64_t)heft_torch_node(t, item)->u.integer;
     }
     return true;
@@ -80,7 +80,7 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
     if ((!heft_torch_is(t, size, HEFT_PICKLE_TUPLE) && !heft_torch_is(t, size, HEFT_PICKLE_LIST)) ||
         (!heft_torch_is(t, stride, HEFT_PICKLE_TUPLE) &&
          !heft_torch_is(t, stride, HEFT_PICKLE_LIST)))
-        return heft_fail(err, HEFT_MALFORMED, at, "a shape or stride that is no tuple");
+        return heft_fail(err, HEFT_MALFORMED, at, "the shape or stride is not a tuple");
     if (heft_torch_count(t, size) != heft_torch_count(t, stride))
         return heft_fail(err, HEFT_MALFORMED, at, "%u sizes but %u strides",
                          heft_torch_count(t, size), heft_torch_count(t, stride));
@@ -92,7 +92,7 @@ static bool read_dims(const struct heft_torch *t, const struct view *v, struct d
         !read_numbers(t, v, stride, "stride", d->stride, err))
         return false;
     return measure_dims(d) ||
-           heft_fail(err, HEFT_MALFORMED, at, "a shape whose elements overflow 64 bits");
+           heft_fail(err, HEFT_MALFORMED, at, "the number of elements overflows 64 bits");
 }
 
 /* True if the strides are those of a new tensor of this shape. Other strides are kept, even if they mean the same (dimensions of extent 1, empty tensors). */
@@ -137,7 +137,7 @@ static bool check_range(const struct heft_torch *t, const struct view *v, const 
     if (!heft_torch_is(t, v->offset, HEFT_PICKLE_INT) ||
         heft_torch_node(t, v->offset)->u.integer < 0)
         return heft_fail(err, HEFT_MALFORMED, at,
-                         "a storage offset that is no integer from 0 to 2^63-1");
+                         "the storage offset is not an integer from 0 to 2^63-1");
     offset = (uint64_t)heft_torch_node(t, v->offset)->u.integer;
     if (d->is_empty) { /* an empty tensor may be anywhere: torch does not check */
         row->offset = s->begin + (offset <= s->bytes / each ? offset * each : 0);
@@ -230,11 +230,11 @@ static bool choose_dtype(struct heft_torch *t, const struct view *v,
         type = heft_torch_global_of(t, v->dtype);
         if (!type || type->kind != HEFT_TORCH_DTYPE)
             return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
-                             "a dtype argument that is no torch dtype");
+                             "the dtype argument is not a torch dtype");
     }
     if (v->is_quantized && type->dtype != HEFT_DTYPE_COUNT)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, v->call),
-                         "a quantized tensor on a storage of type torch.%s", type->name);
+                         "quantized tensor with a storage of type torch.%s", type->name);
     out->row.dtype = type->kind == HEFT_TORCH_UNTYPED ? HEFT_U8
                      : v->is_quantized                ? integers_of(type)
                      : is_float4(type)                ? HEFT_F4

@@ -220,6 +220,6 @@ bool heft_torch_stream_end(const struct heft_torch_stream *in, uint64_t end, con
         !ends_as_zip(&in->bytes, n, &is_zip, err))
         return false;
     return !is_zip || heft_model_note(in->model, HEFT_FINDING, in->source, in->origin + end, err,
-                                      "those bytes end as a zip archive: torch reads what stands "
-                                      "in front, other readers would open the archive");
+                                      "these bytes end like a zip archive: torch reads the part "
+                                      "before it, other readers would open the archive");
 }

@@ -158,7 +158,7 @@ static bool decode_latin1(struct heft_torch *t, uint32_t node, struct heft_str t
         }
         if ((c != 0xC2 && c != 0xC3) || i + 1 == text.n)
             return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
-                             "bytes written as latin-1 text hold a character above U+00FF");
+                             "bytes written as Latin-1 text contain a character above U+00FF");
         bytes[n++] = (uint8_t)((c & 3) << 6 | ((uint8_t)text.p[++i] & 0x3F));
     }
     bytes[n] = 0;

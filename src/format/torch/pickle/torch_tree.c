@@ -394,7 +394,7 @@ static bool name_entry(struct heft_torch_walk *w, struct heft_torch_frame *f,
         return false;
     if (w->path.n > w->t->model->limits.name)
         return heft_fail(w->err, HEFT_LIMIT, HEFT_NO_OFFSET,
-                         "a name of %zu bytes, the limit is %" PRIu64, w->path.n,
+                         "the name has %zu bytes, the limit is %" PRIu64, w->path.n,
                          w->t->model->limits.name);
     w->has_dot = w->has_dot || memchr(w->path.p + *segment, '.', w->path.n - *segment);
     return true;
@@ -478,8 +478,8 @@ static bool note_tensors(struct heft_torch_walk *w)
 
     if (w->n_recast &&
         !heft_model_note(model, HEFT_NOTE, w->t->source, HEFT_NO_OFFSET, w->err,
-                         "%" PRIu64 " tensor%s stored in another dtype than declared (which is "
-                         "the value NAME.dtype)",
+                         "%" PRIu64
+                         " tensor%s stored in another dtype than declared (the value NAME.dtype)",
                          w->n_recast, w->n_recast == 1 ? " is" : "s are"))
         return false;
     return w->n_doubts <= HEFT_TORCH_MOST_NOTES ||

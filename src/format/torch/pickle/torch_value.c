@@ -299,8 +299,7 @@ static bool plain_key(struct heft_torch *t, uint32_t node, size_t ordinal, bool 
     if (n->kind == HEFT_PICKLE_BYTEARRAY || n->kind == HEFT_PICKLE_LIST ||
         n->kind == HEFT_PICKLE_DICT || n->kind == HEFT_PICKLE_SET)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, node),
-                         "a dictionary key that Python could not hash: a list, dict, set or "
-                         "bytearray");
+                         "a dictionary key is not hashable: a list, dict, set or bytearray");
     if (!heft_torch_leaf(t, node, &value, &is_leaf, err))
         return false;
     if (!is_leaf || value.kind == HEFT_VALUE_GLOBAL) {
@@ -355,7 +354,7 @@ bool heft_torch_key(struct heft_torch *t, uint32_t node, size_t ordinal, struct 
         if (is_tuple(t, node)) {
             if (depth == TUPLE_DEPTH)
                 return heft_fail(err, HEFT_LIMIT, heft_torch_where(t, node),
-                                 "a key of tuples nested deeper than %d", TUPLE_DEPTH);
+                                 "a key has tuples nested deeper than %d", TUPLE_DEPTH);
             open[depth] = heft_pickle_items(&t->pickle, node);
             counts[depth++] = 0;
             heft_buf_char(out, '(');

@@ -119,7 +119,7 @@ static bool find_places(struct heft_tracer *tr, const char *path)
 
     if (c && strcmp(heft_format(c), "pickle") != 0 && strncmp(heft_format(c), "torch", 5) != 0)
         ok = heft_fail(tr->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                       "a %s file has no pickle to walk through", heft_format(c));
+                       "a %s file has no pickle to trace", heft_format(c));
     for (size_t i = 0; c && ok && i < provenance.n_storages; i++) {
         const struct heft_provenance_storage *s = &provenance.storages[i];
         const struct heft_storage *storage = &c->model.storages[s->storage];

@@ -185,8 +185,8 @@ static bool find_pickle(struct heft_tracer *tr, uint64_t off, uint64_t end, stru
 static bool walk_found(struct heft_tracer *tr, const struct found *found, unsigned number,
                        unsigned count)
 {
-    static const char *const parts[] = {"magic number", "version of the protocol",
-                                        "sizes of the writer's numbers", "the object",
+    static const char *const parts[] = {"magic number", "protocol version",
+                                        "type sizes of the writer", "the object",
                                         "keys of the storages"};
     const struct heft_trace_pickle pickle = {.record = tr->record,
                                              .what = count > 1 ? parts[number - 1] : "",
@@ -409,6 +409,6 @@ bool heft_torch_trace(struct heft_tracer *tr)
         return false;
     return !is_ranged(tr) || tr->shown || tr->is_stopped ||
            heft_fail(tr->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "no opcode has a byte at %" PRIu64 " to %" PRIu64 " of its pickle",
+                     "no opcode lies at bytes %" PRIu64 " to %" PRIu64 " of its pickle",
                      tr->options->from, tr->options->to);
 }

@@ -57,7 +57,7 @@ static bool say_push(struct heft_tracer *tr)
 
 static bool say_dup(struct heft_tracer *tr)
 {
-    say_word(tr, "push the top once more: ");
+    say_word(tr, "push the top again: ");
     say_value(tr, top_node(tr, 0));
     return true;
 }
@@ -230,7 +230,7 @@ static bool say_build(struct heft_tracer *tr)
 {
     say_word(tr, "pop the state ");
     say_value(tr, tr->step->stack[tr->step->depth]);
-    say_word(tr, ", it becomes that of ");
+    say_word(tr, ", set on ");
     heft_trace_brief(tr, effect_of(tr), top_node(tr, 0));
     return true;
 }

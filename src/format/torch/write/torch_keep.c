@@ -18,7 +18,7 @@ static bool put_in_turn(struct heft_torch_out *out, struct heft_error *err)
     for (size_t i = 0; sorted && i < out->n_pieces; i++) {
         if (out->turn[i] == HEFT_NONE)
             return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                             "a storage of the pickle is in none of its values");
+                             "a storage of the pickle is not used by any value");
         sorted[out->turn[i]] = out->pieces[i];
     }
     for (size_t i = 0; sorted && i < out->n_items; i++)
@@ -34,7 +34,7 @@ static bool find_top(struct heft_keep *k, const struct heft_torch *t, struct hef
         k->has_top = true;
     }
     return k->has_top ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no container stands at \"%s\"", k->root);
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "there is no container at \"%s\"", k->root);
 }
 
 static bool take_graph(struct heft_torch *t, struct heft_error *err)
@@ -92,7 +92,7 @@ static bool read_again(struct heft_keep *k, struct heft_error *err)
          heft_registry_open_source(&again, index, from->format->name, err) &&
          same_rows(model, &again, err) &&
          (k->was_asked || heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                                    "its reader hands out no tree of values"));
+                                    "its reader does not provide the tree of values"));
     heft_model_release(&again);
     return ok;
 }
@@ -114,13 +114,12 @@ static bool note_names(struct heft_plan *plan, struct heft_buf *names, size_t n,
 /* Notes storages within nested streams: torch creates them before it has read their keys, which follow the pickle. */
 static bool note_nested(struct heft_plan *plan, size_t n, struct heft_error *err)
 {
-    return n == 0 || heft_plan_note(
-                         plan,
-                         heft_arena_printf(plan->mem, err,
-                                           "torch does not load nested tensors from the form "
-                                           "before 1.6: %zu of them; today's form, torch, has them",
-                                           n),
-                         err);
+    return n == 0 || heft_plan_note(plan,
+                                    heft_arena_printf(plan->mem, err,
+                                                      "torch cannot load nested tensors (%zu) from "
+                                                      "the format before 1.6; write torch instead",
+                                                      n),
+                                    err);
 }
 
 static bool has_renames(const struct heft_plan_request *request)
@@ -165,10 +164,11 @@ bool heft_keep_plan(struct heft_torch_out *out, enum heft_torch_style style, str
     k.selector = heft_selector_new(NULL, request->rules, request->n_rules, err);
     ok = k.selector && map_rows(&k, err) && read_again(&k, err) &&
          note_names(out->plan, &k.whole, k.n_whole,
-                    "taken whole, as a list or object is, although a part of it is not selected",
+                    "kept whole, because a list or object cannot be divided, although a part is "
+                    "not selected",
                     err) &&
-         note_names(out->plan, &k.uncast, k.n_uncast,
-                    "not cast, as arrays of numpy stay what they are", err) &&
+         note_names(out->plan, &k.uncast, k.n_uncast, "not cast: numpy arrays are copied unchanged",
+                    err) &&
          note_nested(out->plan, k.n_nested, err);
     release_keep(&k);
     return ok;

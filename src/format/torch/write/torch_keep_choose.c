@@ -88,10 +88,11 @@ bool heft_keep_open(struct heft_torch_walk *w)
 
 static bool cannot_move(struct heft_torch_walk *w, struct heft_str from, struct heft_str to)
 {
-    return heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                     "a rename would move \"%.*s\" to \"%.*s\", in another container: torch files "
-                     "keep their nesting; rename within it, or take a part with option root",
-                     (int)heft_min_u64(from.n, 200), from.p, (int)heft_min_u64(to.n, 200), to.p);
+    return heft_fail(
+        w->err, HEFT_USAGE, HEFT_NO_OFFSET,
+        "renaming \"%.*s\" to \"%.*s\" would move it to another container: torch files keep their "
+        "nesting; rename within the container, or select a part with option root",
+        (int)heft_min_u64(from.n, 200), from.p, (int)heft_min_u64(to.n, 200), to.p);
 }
 
 /* Records that entry `at` of frame `f`, called `name`, is renamed to `to` (full paths). */
@@ -264,8 +265,7 @@ static bool refuse_part(struct heft_torch_walk *w, const struct heft_torch_frame
     const struct heft_str path = path_below(w, f->path);
 
     heft_fail(w->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "%s: a list, a tensor of several parts or an object is taken whole or not at all",
-              why);
+              "%s: a list, a tensor of several parts or an object can only be kept whole", why);
     return heft_error_about(w->err, "value", path.n ? path : HEFT_STR("(root)"));
 }
 
@@ -295,7 +295,7 @@ static bool check_keys(struct heft_torch_walk *w, const struct pairs *p, const u
 
         if (is_new && !heft_torch_is_text(w->t, key)) {
             ok = heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                           "a key that is no text cannot be renamed to %.*s",
+                           "a key that is not text cannot be renamed to %.*s",
                            (int)heft_min_u64(k->keys[what[i] - HEFT_RENAME_PAIR].n, 100),
                            k->keys[what[i] - HEFT_RENAME_PAIR].p);
             continue;
@@ -305,7 +305,7 @@ static bool check_keys(struct heft_torch_walk *w, const struct pairs *p, const u
         text = is_new ? k->keys[what[i] - HEFT_RENAME_PAIR] : heft_pickle_text(&w->t->pickle, key);
         ok = heft_strmap_add(&seen, text, i, &other, w->err) &&
              (other == HEFT_MAP_NONE ||
-              heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET, "two keys would both be called %.*s",
+              heft_fail(w->err, HEFT_USAGE, HEFT_NO_OFFSET, "two keys would have the name %.*s",
                         (int)heft_min_u64(text.n, 200), text.p));
     }
     heft_strmap_release(&seen);
@@ -350,9 +350,7 @@ static bool keep_change(struct heft_torch_walk *w, const struct heft_torch_frame
     }
     if (known != HEFT_MAP_NONE)
         return same_change(k, known, change.what, p->n) ||
-               refuse_part(w, f,
-                           "the same object stands at two paths, of which different parts "
-                           "would be taken");
+               refuse_part(w, f, "the same object is at two paths with different selections");
     if (!change.what)
         return heft_u32map_set(&k->changed, p->node, HEFT_KEEP_UNCHANGED, w->err);
     if (!check_keys(w, p, change.what) ||
@@ -402,7 +400,7 @@ bool heft_keep_close(struct heft_torch_walk *w)
     if (tally.taken && p.n && !keep_change(w, f, &p, &tally))
         return false;
     if (!p.n && mixed && tally.left_tensor)
-        return refuse_part(w, f, "a part of it is selected, another is not");
+        return refuse_part(w, f, "only a part of it is selected");
     if (!p.n && tally.renamed)
         return refuse_part(w, f, "an item of it would be renamed");
     if (!p.n && mixed && !note_whole(w, f))

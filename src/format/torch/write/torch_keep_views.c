@@ -149,11 +149,12 @@ static bool map_items(struct search *s)
         if (known == HEFT_MAP_NONE && !heft_u32map_set(&k->item_of, node, i, s->err))
             return false;
         if (known != HEFT_MAP_NONE && exports->items[known].as != exports->items[i].as)
-            return heft_fail(s->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                             "%.200s and %.200s are one tensor, and would be cast to %s and %s",
-                             name_of(k->out, known).p, name_of(k->out, i).p,
-                             heft_dtype_name((enum heft_dtype)exports->items[known].as),
-                             heft_dtype_name((enum heft_dtype)exports->items[i].as));
+            return heft_fail(
+                s->err, HEFT_USAGE, HEFT_NO_OFFSET,
+                "%.200s and %.200s are the same tensor and cannot be cast to both %s and %s",
+                name_of(k->out, known).p, name_of(k->out, i).p,
+                heft_dtype_name((enum heft_dtype)exports->items[known].as),
+                heft_dtype_name((enum heft_dtype)exports->items[i].as));
     }
     return true;
 }
@@ -196,7 +197,7 @@ static bool read_view(struct search *s, uint32_t node, struct heft_torch_made *m
     if (made->found == HEFT_TORCH_ROW)
         return true;
     return heft_fail(s->err, HEFT_UNSUPPORTED, heft_torch_where(s->t, node),
-                     "a tensor among the values cannot be read: %s; leave out what holds it",
+                     "a tensor among the values cannot be read: %s; exclude its container",
                      made->found == HEFT_TORCH_UNREAD ? made->reason : "of an unknown kind");
 }
 
@@ -213,11 +214,11 @@ static bool refuse_dtype(const struct search *s, const struct heft_export_item *
     to = heft_registry_instead(format, as);
     if (to == HEFT_DTYPE_COUNT)
         heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                  "%s has no %s, nor anything that it could be cast to", format->name,
-                  heft_dtype_name(as));
+                  "%s has no %s and no dtype to cast it to", format->name, heft_dtype_name(as));
     else
-        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%s has no %s; cast '%s=%s' would do",
-                  format->name, heft_dtype_name(as), item->name.p, heft_dtype_name(to));
+        heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                  "%s has no %s; cast '%s=%s' converts it", format->name, heft_dtype_name(as),
+                  item->name.p, heft_dtype_name(to));
     return heft_error_about(s->err, "tensor", item->name);
 }
 
@@ -279,7 +280,7 @@ static bool add_view(struct search *s, uint32_t key, struct heft_keep_view view)
 static bool cannot_cast(struct search *s, const struct heft_export_item *item, const char *what)
 {
     heft_fail(s->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "it is %s, of which a torch file cannot have a cast copy", what);
+              "it is %s, and a torch file cannot hold a cast copy of that", what);
     return heft_error_about(s->err, "tensor", item->name);
 }
 

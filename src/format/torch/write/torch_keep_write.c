@@ -276,7 +276,7 @@ static bool put_value(struct writer *w, uint32_t node)
         return put_view(w, node, view);
     if (w->open[node] && ++w->n_again > MOST_AGAIN)
         return heft_fail(w->err, HEFT_LIMIT, heft_torch_where(w->t, node),
-                         "more than %u values are met within themselves", MOST_AGAIN);
+                         "more than %u values contain themselves", MOST_AGAIN);
     if (!heft_grow(&w->levels, &w->cap_levels, w->n_levels, 1, sizeof level, w->err))
         return false;
     w->open[node] = 1;

@@ -237,7 +237,7 @@ static bool end_record(struct archive *a)
     heft_plan_sum_end(a->plan);
     r->size = a->plan->files[a->file].size - a->payload;
     return (r->size >= MAX32) == (a->wanted >= MAX32) ||
-           heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "a pickle of 4 GiB or more");
+           heft_fail(a->err, HEFT_LIMIT, HEFT_NO_OFFSET, "the pickle has 4 GiB or more");
 }
 
 static bool add_small(struct archive *a, const char *name, struct heft_str bytes)
@@ -399,14 +399,13 @@ static bool choose_root(struct archive *a)
     }
     a->dir->root = (struct heft_str){begin, dot ? (size_t)(dot - begin) : strlen(begin)};
     if (a->dir->root.n == 0)
-        return heft_fail(a->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "the name %s has nothing before its last dot, which a torch archive is "
-                         "called by",
-                         path);
+        return heft_fail(
+            a->err, HEFT_USAGE, HEFT_NO_OFFSET,
+            "the name %s has nothing before its last dot: a torch archive takes its root from that",
+            path);
     if (a->dir->root.n > MAX_ROOT)
         return heft_fail(a->err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "a file name of %zu bytes, at most %d are allowed", a->dir->root.n,
-                         MAX_ROOT);
+                         "the file name has %zu bytes, the limit is %d", a->dir->root.n, MAX_ROOT);
     a->dir->root.p = heft_arena_text(a->plan->mem, a->dir->root, a->err);
     return a->dir->root.p != NULL;
 }

@@ -47,7 +47,7 @@ static bool check_pairs(const struct heft_export_item *item, struct heft_error *
     if (item->as != HEFT_F4 || (row->rank > 0 && row->shape[row->rank - 1] % 2 == 0))
         return true;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "torch has F4 in pairs only, and its last dimension is odd; cast '%s=F32' would do",
+              "torch stores F4 in pairs, and its last dimension is odd; cast '%s=F32' converts it",
               item->from.p);
     return heft_error_about(err, "tensor", item->name);
 }
@@ -171,12 +171,13 @@ static bool note_apart(struct grouping *g, struct heft_error *err)
     if (g->n_apart > NAMES_SHOWN)
         heft_buf_printf(&g->apart, " and %zu more", g->n_apart - NAMES_SHOWN);
     return heft_buf_take(&g->apart, plan->mem, &names, err) &&
-           heft_plan_note(plan,
-                          heft_arena_printf(plan->mem, err,
-                                            "a storage is not shared as before, for another dtype "
-                                            "or because it was conjugated: %s",
-                                            names.p + 2),
-                          err);
+           heft_plan_note(
+               plan,
+               heft_arena_printf(
+                   plan->mem, err,
+                   "a storage is no longer shared, because of another dtype or conjugation: %s",
+                   names.p + 2),
+               err);
 }
 
 bool heft_torch_out_group(struct heft_torch_out *out, struct heft_error *err)

@@ -91,8 +91,8 @@ static bool refuse_deepspeed(const struct heft_folder *folder, struct heft_error
     if (!heft_folder_has(folder, "latest"))
         return false;
     heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-              "the folder looks like DeepSpeed's (it has a file \"latest\"), which "
-              "heft does not put together; it reads the .pt files one by one");
+              "the directory looks like DeepSpeed's (it has a file \"latest\"), whose parts heft "
+              "does not join; open the .pt files one by one");
     return true;
 }
 

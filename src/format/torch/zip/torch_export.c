@@ -93,14 +93,13 @@ static bool next_key(struct reader *r, bool *more)
     const enum heft_json_token token = next_token(r);
 
     *more = token == HEFT_JSON_KEY;
-    return *more || token == HEFT_JSON_OBJECT_END || refuse_config(r, "a key is needed");
+    return *more || token == HEFT_JSON_OBJECT_END || refuse_config(r, "expected a key");
 }
 
 static bool read_number(struct reader *r, uint64_t *out)
 {
-    return want_token(r, HEFT_JSON_NUMBER, "a number is needed") &&
-           (heft_json_u64(&r->json, out) ||
-            refuse_config(r, "a number from 0 to 2^64-1 is needed"));
+    return want_token(r, HEFT_JSON_NUMBER, "expected a number") &&
+           (heft_json_u64(&r->json, out) || refuse_config(r, "expected a number from 0 to 2^64-1"));
 }
 
 static bool read_truth(struct reader *r, bool *out)
@@ -108,7 +107,7 @@ static bool read_truth(struct reader *r, bool *out)
     const enum heft_json_token token = next_token(r);
 
     *out = token == HEFT_JSON_TRUE;
-    return *out || token == HEFT_JSON_FALSE || refuse_config(r, "true or false is needed");
+    return *out || token == HEFT_JSON_FALSE || refuse_config(r, "expected true or false");
 }
 
 /* Reads the rest of {"as_int": 3}. Weights cannot have sizes that depend on an input. */
@@ -116,9 +115,9 @@ static bool read_int(struct reader *r, uint64_t *out)
 {
     bool more;
 
-    return want_token(r, HEFT_JSON_KEY, "as_int is needed") &&
+    return want_token(r, HEFT_JSON_KEY, "expected as_int") &&
            (heft_str_is(r->json.text, "as_int") ||
-            refuse_config(r, "a size or stride that is not as_int")) &&
+            refuse_config(r, "a size or stride is not as_int")) &&
            read_number(r, out) && next_key(r, &more) &&
            (!more || refuse_config(r, "as_int and more"));
 }
@@ -127,7 +126,7 @@ static bool read_ints(struct reader *r, uint64_t *out, size_t *n)
 {
     enum heft_json_token token;
 
-    if (!want_token(r, HEFT_JSON_ARRAY, "an array is needed"))
+    if (!want_token(r, HEFT_JSON_ARRAY, "expected an array"))
         return false;
     *n = 0;
     while ((token = next_token(r)) == HEFT_JSON_OBJECT) {
@@ -136,7 +135,7 @@ static bool read_ints(struct reader *r, uint64_t *out, size_t *n)
         if (!read_int(r, &out[(*n)++]))
             return false;
     }
-    return token == HEFT_JSON_ARRAY_END || refuse_config(r, "an object is needed");
+    return token == HEFT_JSON_ARRAY_END || refuse_config(r, "expected an object");
 }
 
 static bool read_meta_field(struct reader *r, struct payload *p)
@@ -152,7 +151,7 @@ static bool read_meta_field(struct reader *r, struct payload *p)
     if (!heft_str_is(key, "storage_offset"))
         return heft_json_skip(&r->json);
     p->has_offset = true;
-    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") && read_int(r, &p->offset);
+    return want_token(r, HEFT_JSON_OBJECT, "expected an object") && read_int(r, &p->offset);
 }
 
 /* Calls member() for each member of the open object. */
@@ -174,13 +173,13 @@ static bool read_meta(struct reader *r, struct payload *p)
 
     p->has_meta = token == HEFT_JSON_OBJECT;
     if (!p->has_meta)
-        return token == HEFT_JSON_NULL || refuse_config(r, "tensor_meta that is no object");
+        return token == HEFT_JSON_NULL || refuse_config(r, "tensor_meta is not an object");
     return each_member(r, p, read_meta_field);
 }
 
 static bool read_path(struct reader *r, struct payload *p)
 {
-    if (!want_token(r, HEFT_JSON_STRING, "a text is needed"))
+    if (!want_token(r, HEFT_JSON_STRING, "expected a string"))
         return false;
     p->has_path = true;
     p->path.n = r->json.text.n;
@@ -202,7 +201,7 @@ static bool read_payload_field(struct reader *r, struct payload *p)
 static bool read_payload(struct reader *r, struct payload *p)
 {
     *p = (struct payload){0};
-    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") &&
+    return want_token(r, HEFT_JSON_OBJECT, "expected an object") &&
            each_member(r, p, read_payload_field);
 }
 
@@ -218,8 +217,8 @@ static bool find_record(struct reader *r, const struct payload *p, uint32_t *ent
     ok = heft_buf_ok(&name, r->err);
     *entry = ok ? heft_torch_record(r->z, (struct heft_str){name.p, name.n}) : HEFT_NONE;
     heft_buf_release(&name);
-    return ok && (*entry != HEFT_NONE ||
-                  refuse_config(r, "a path_name that is no record of the archive"));
+    return ok &&
+           (*entry != HEFT_NONE || refuse_config(r, "path_name is not a record of the archive"));
 }
 
 static bool set_dtype(struct reader *r, const struct payload *p, struct heft_row *row)
@@ -229,9 +228,8 @@ static bool set_dtype(struct reader *r, const struct payload *p, struct heft_row
             row->dtype = dtypes[i].dtype;
             return true;
         }
-    return heft_fail(r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "%.100s: dtype %" PRIu64 ", which is none that heft knows", r->config->name.p,
-                     p->dtype);
+    return heft_fail(r->err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET, "%.100s: unknown dtype %" PRIu64 "",
+                     r->config->name.p, p->dtype);
 }
 
 static bool set_geometry(struct reader *r, const struct payload *p, struct heft_row *row)
@@ -252,7 +250,7 @@ static bool set_geometry(struct reader *r, const struct payload *p, struct heft_
     row->stride = kept + n;
     return heft_mul(p->offset, heft_dtype_element_bytes((enum heft_dtype)row->dtype),
                     &row->offset) ||
-           refuse_config(r, "a storage offset that overflows 64 bits");
+           refuse_config(r, "the storage offset overflows 64 bits");
 }
 
 static bool add_row(struct reader *r, struct heft_str name, const struct payload *p)
@@ -261,8 +259,7 @@ static bool add_row(struct reader *r, struct heft_str name, const struct payload
     uint32_t entry;
 
     if (p->n_size != p->n_stride || !p->has_offset || !p->has_path)
-        return refuse_config(r,
-                             "path_name, storage_offset, and as many sizes as strides are needed");
+        return refuse_config(r, "expected path_name, storage_offset, and as many sizes as strides");
     if (!find_record(r, p, &entry) || !set_dtype(r, p, &row) || !set_geometry(r, p, &row) ||
         !heft_torch_store_record(r->z, entry, &row.storage, r->err))
         return false;
@@ -277,13 +274,13 @@ static bool add_pickled(struct reader *r, struct heft_str name, const struct pay
     uint32_t entry;
 
     if (!p->has_path)
-        return refuse_config(r, "an entry without path_name");
+        return refuse_config(r, "the entry has no path_name");
     if (!find_record(r, p, &entry))
         return false;
     if (r->z->marks[entry] == HEFT_TORCH_LOOSE)
         r->z->marks[entry] = HEFT_TORCH_CODE;
     return heft_model_add_unreadable(r->z->model, name, r->z->source, r->z->zip.entries[entry].data,
-                                     "pickled apart, as torch.export does with classes of its own",
+                                     "pickled separately, as torch.export does for custom classes",
                                      r->err);
 }
 
@@ -307,14 +304,14 @@ static bool read_member(struct reader *r, struct payload *p)
 {
     if (!heft_str_is(r->json.text, "config"))
         return heft_json_skip(&r->json);
-    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") && each_member(r, p, add_payload);
+    return want_token(r, HEFT_JSON_OBJECT, "expected an object") && each_member(r, p, add_payload);
 }
 
 static bool read_document(struct reader *r)
 {
     struct payload p = {0};
 
-    return want_token(r, HEFT_JSON_OBJECT, "an object is needed") &&
+    return want_token(r, HEFT_JSON_OBJECT, "expected an object") &&
            each_member(r, &p, read_member) &&
            want_token(r, HEFT_JSON_END, "more than one document");
 }
@@ -347,7 +344,8 @@ static bool read_config(struct heft_torch_zip *z, uint32_t index, struct heft_st
                              r.config->crc != 0, &r.mem, &text, err);
 
     if (ok && heft_utf8_check(text) < text.n)
-        ok = heft_fail(err, HEFT_MALFORMED, r.config->data, "%.100s is no UTF-8", r.config->name.p);
+        ok =
+            heft_fail(err, HEFT_MALFORMED, r.config->data, "%.100s is not UTF-8", r.config->name.p);
     if (ok) {
         z->marks[index] = HEFT_TORCH_PARSED;
         heft_json_begin(&r.json, text, is_stored ? r.config->data : 0, &r.mem, err);
@@ -395,7 +393,7 @@ static bool need_record(struct heft_torch_zip *z, const char *name, struct heft_
 {
     return heft_torch_record(z, heft_str_of(name)) != HEFT_NONE ||
            heft_model_note(z->model, HEFT_FINDING, z->source, z->zip.directory, err,
-                           "no record %s, which torch.export.load needs", name);
+                           "record %s is missing: torch.export.load needs it", name);
 }
 
 static bool need_programs(struct heft_torch_zip *z, struct heft_error *err)
@@ -442,7 +440,7 @@ static bool read_export(struct heft_torch_zip *z, struct heft_error *err)
 
     if (models == 0)
         return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                         "a torch.export archive without a record data/weights/…%s", weights_end);
+                         "the torch.export archive has no record data/weights/…%s", weights_end);
     if (!heft_torch_read_records(z, err) ||
         !read_configs(z, WEIGHTS, weights_end, "", models > 1, err) ||
         !read_configs(z, CONSTANTS, constants_end, "constants.", models > 1, err) ||

@@ -34,11 +34,11 @@ static bool fetch_small(struct heft_torch_zip *z, const char *name,
     *entry = &z->zip.entries[found];
     if ((*entry)->fault == HEFT_ZIP_LOST || (*entry)->fault == HEFT_ZIP_OPEN)
         return heft_fail(err, HEFT_MALFORMED, (*entry)->header, "record %s is %s", name,
-                         (*entry)->fault == HEFT_ZIP_OPEN ? "cut off" : "damaged");
+                         (*entry)->fault == HEFT_ZIP_OPEN ? "truncated" : "damaged");
     if ((*entry)->size > SMALL_RECORD)
         return heft_fail(err, HEFT_MALFORMED, (*entry)->data,
-                         "record %s has %" PRIu64 " bytes, at most %d make sense", name,
-                         (*entry)->size, SMALL_RECORD);
+                         "record %s has %" PRIu64 " bytes, the limit is %d", name, (*entry)->size,
+                         SMALL_RECORD);
     if (!heft_zip_fetch(&z->model->sources[z->source].source, *entry, SMALL_RECORD,
                         (*entry)->crc != 0, &z->scratch, &bytes, err))
         return false;
@@ -64,7 +64,7 @@ static bool leading_number(struct heft_str text, uint64_t *out, struct heft_str 
 static bool bad_record(const struct heft_zip_entry *entry, const char *name, struct heft_str text,
                        const char *allowed, struct heft_error *err)
 {
-    return heft_fail(err, HEFT_MALFORMED, entry->data, "record %s says \"%.*s\", %s", name,
+    return heft_fail(err, HEFT_MALFORMED, entry->data, "record %s contains \"%.*s\", %s", name,
                      (int)heft_min_u64(text.n, 40), text.p, allowed);
 }
 
@@ -79,12 +79,12 @@ static bool read_version(struct heft_torch_zip *z, struct heft_error *err)
         return false;
     if (!entry)
         return heft_fail(err, HEFT_MALFORMED, z->zip.directory,
-                         "the archive has no record version, which torch needs");
+                         "record version is missing: torch needs it");
     if (!leading_number(text, &version, &rest) || version == 0)
-        return bad_record(entry, "version", text, "a number from 1 to 10 is allowed", err);
+        return bad_record(entry, "version", text, "expected a number from 1 to 10", err);
     if (version > 10)
         return heft_fail(err, HEFT_UNSUPPORTED, entry->data,
-                         "record version says \"%.*s\"; versions 1 to 10 are known",
+                         "record version contains \"%.*s\", expected 1 to 10",
                          (int)heft_min_u64(text.n, 40), text.p);
     z->version = version;
     return rest.n == 0 || heft_str_is(rest, "\n") ||
@@ -104,7 +104,7 @@ static bool read_byteorder(struct heft_torch_zip *z, struct heft_error *err)
     z->has_byteorder = true;
     z->is_big = heft_str_is(text, "big");
     return z->is_big || heft_str_is(text, "little") ||
-           bad_record(entry, "byteorder", text, "\"little\" and \"big\" are allowed", err);
+           bad_record(entry, "byteorder", text, "expected \"little\" or \"big\"", err);
 }
 
 static bool read_number(struct heft_torch_zip *z, const char *name, uint64_t most,
@@ -127,13 +127,13 @@ static bool read_number(struct heft_torch_zip *z, const char *name, uint64_t mos
 
 static bool read_format(struct heft_torch_zip *z, struct heft_error *err)
 {
-    return read_number(z, ".format_version", UINT32_MAX, "a number from 1 on is allowed",
-                       &z->format, err);
+    return read_number(z, ".format_version", UINT32_MAX, "expected a positive number", &z->format,
+                       err);
 }
 
 static bool read_alignment(struct heft_torch_zip *z, struct heft_error *err)
 {
-    return read_number(z, ".storage_alignment", MOST_ALIGN, "1 to 2^30 are allowed", &z->alignment,
+    return read_number(z, ".storage_alignment", MOST_ALIGN, "expected 1 to 2^30", &z->alignment,
                        err);
 }
 
@@ -149,7 +149,7 @@ static const struct {
     bool (*read)(struct heft_torch_zip *z, struct heft_error *err);
     const char *if_damaged; /* the assumption made then; NULL if nothing depends on it */
 } SMALL[] = {
-    {read_version, NULL}, {read_byteorder, "taken for little-endian"},
+    {read_version, NULL}, {read_byteorder, "assumed little-endian"},
     {read_format, NULL},  {read_alignment, NULL},
     {read_id, NULL},
 };
@@ -191,14 +191,14 @@ static bool note_outside(struct heft_torch_zip *z, struct heft_error *err)
 
         if (z->marks[i] != HEFT_TORCH_OUTSIDE || n++ >= MOST_NOTES)
             continue;
-        if (!heft_model_note(z->model, HEFT_FINDING, z->source, entry->header, err,
-                             "record %.200s is outside of the root %.100s/: torch refuses such an "
-                             "archive",
-                             entry->name.p, z->root.p))
+        if (!heft_model_note(
+                z->model, HEFT_FINDING, z->source, entry->header, err,
+                "record %.200s is outside the root %.100s/: torch refuses such an archive",
+                entry->name.p, z->root.p))
             return false;
     }
     return n <= MOST_NOTES || heft_model_note(z->model, HEFT_FINDING, z->source, HEFT_NO_OFFSET,
-                                              err, "%zu records in all are outside of the root", n);
+                                              err, "%zu records in all are outside the root", n);
 }
 
 static bool is_in_storage_folder(struct heft_str name)
@@ -219,12 +219,12 @@ static bool note_unused(struct heft_torch_zip *z, struct heft_error *err)
             !is_in_storage_folder(heft_torch_inner_name(z, entry)) || n++ >= MOST_NOTES)
             continue;
         if (!heft_model_note(z->model, HEFT_NOTE, z->source, entry->data, err,
-                             "storage %.200s of %" PRIu64 " bytes, unused by any tensor",
+                             "storage %.200s (%" PRIu64 " bytes) is not used by any tensor",
                              heft_torch_inner_name(z, entry).p, entry->size))
             return false;
     }
     return n <= MOST_NOTES || heft_model_note(z->model, HEFT_NOTE, z->source, HEFT_NO_OFFSET, err,
-                                              "%zu storages in all are unused by any tensor", n);
+                                              "%zu storages in all are not used by any tensor", n);
 }
 
 static bool note_crc(struct heft_torch_zip *z, struct heft_error *err)
@@ -250,8 +250,8 @@ static bool note_layout(struct heft_torch_zip *z, struct heft_error *err)
         entry = &z->zip.entries[index == HEFT_NONE ? 0 : index];
         if (index == HEFT_NONE)
             return heft_model_note(z->model, HEFT_NOTE, z->source, z->zip.directory, err,
-                                   "no record data/%zu: .format_version promises storages numbered "
-                                   "in the order of their use",
+                                   "record data/%zu is missing: .format_version promises storages "
+                                   "numbered in the order of use",
                                    i);
         want = last ? heft_torch_computed_offset(z, last->end, entry->name.n, entry->size)
                     : entry->data;

@@ -57,7 +57,7 @@ static bool close_open(const struct heft_source *src, struct heft_zip_entry *ent
         }
     }
     return heft_fail(err, HEFT_MALFORMED, entry->data + bytes,
-                     "record %.200s may be cut off: no data descriptor ends it here",
+                     "record %.200s may be truncated: its data descriptor is missing here",
                      entry->name.p);
 }
 
@@ -66,16 +66,16 @@ bool heft_torch_close_record(struct heft_torch_zip *z, struct heft_zip_entry *en
 {
     if (entry->fault == HEFT_ZIP_LOST)
         return heft_fail(err, HEFT_MALFORMED, entry->header,
-                         "record %.200s: its local header is damaged, and its bytes were not found",
+                         "record %.200s: its local header is damaged and its bytes were not found",
                          entry->name.p);
     if (entry->fault != HEFT_ZIP_OPEN)
         return true;
     if (entry->method != HEFT_ZIP_STORED)
-        return heft_fail(err, HEFT_MALFORMED, entry->data, "record %.200s is deflated and cut off",
-                         entry->name.p);
+        return heft_fail(err, HEFT_MALFORMED, entry->data,
+                         "record %.200s is deflated and truncated", entry->name.p);
     if (entry->packed < bytes)
         return heft_fail(err, HEFT_MALFORMED, entry->data,
-                         "record %.200s is cut off: the file has %" PRIu64 " of its %" PRIu64
+                         "record %.200s is truncated: the file has %" PRIu64 " of its %" PRIu64
                          " bytes",
                          entry->name.p, entry->packed, bytes);
     return close_open(&z->model->sources[z->source].source, entry, bytes, err);
@@ -101,8 +101,8 @@ bool heft_torch_fetch_damaged(struct heft_torch_zip *z, const struct heft_zip_en
     if (entry->crc == 0 || crc == entry->crc)
         return true;
     heft_fail(&found, HEFT_MISMATCH, entry->data,
-              "its CRC-32 is %08" PRIx32 ", the file says %08" PRIx32
-              ": names, shapes and places of tensors may be wrong",
+              "its CRC-32 is %08" PRIx32 ", expected %08" PRIx32
+              ": names, shapes and offsets of tensors may be wrong",
               crc, entry->crc);
     return heft_model_damage(z->model, z->source, what, &found, err);
 }

@@ -212,8 +212,8 @@ static bool add_extra(struct script *s, const struct heft_zip_entry *entry, cons
 static bool note_large(struct script *s, const struct heft_zip_entry *entry)
 {
     return heft_model_note(s->z->model, HEFT_NOTE, s->z->source, entry->data, s->err,
-                           "extra file %.200s of %" PRIu64
-                           " bytes is no value: those have 16 MiB in all",
+                           "extra file %.200s (%" PRIu64
+                           " bytes) is not shown as a value: the limit is 16 MiB in all",
                            entry->name.p, entry->size);
 }
 
@@ -307,7 +307,7 @@ static bool open_script(struct heft_model *model, uint32_t source, struct heft_e
 
     if (ok && !heft_torch_is_script(&z))
         ok = heft_fail(err, HEFT_MALFORMED, 0,
-                       "no record %.100s/constants.pkl, which every TorchScript archive has",
+                       "record %.100s/constants.pkl is missing: every TorchScript archive has it",
                        z.root.p);
     ok = ok && heft_torch_read_records(&z, err) && heft_torch_read_script(&z, err) &&
          heft_torch_claim_zip(&z, err);
@@ -322,7 +322,7 @@ static const struct heft_file_name names[] = {
 
 const struct heft_format heft_format_torchscript = {
     .name = "torchscript",
-    .summary = "TorchScript archives of torch.jit.save, also for mobile (.ptl)",
+    .summary = "TorchScript archives of torch.jit.save, including mobile (.ptl)",
     .names = names,
     .probe = probe_script,
     .open = open_script,

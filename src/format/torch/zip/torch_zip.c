@@ -28,10 +28,10 @@ static bool refuse_other(const struct heft_torch_zip *z, struct heft_error *err)
     for (size_t k = 0; k < HEFT_COUNT(DIALECTS); k++)
         for (size_t i = 0; i < z->zip.count; i++)
             if (heft_str_ends(z->zip.entries[i].name, DIALECTS[k].suffix))
-                return heft_fail(err, HEFT_UNSUPPORTED, 0, "this is %s, which heft does not read",
-                                 DIALECTS[k].what);
+                return heft_fail(err, HEFT_UNSUPPORTED, 0,
+                                 "this is %s, which heft does not support", DIALECTS[k].what);
     return heft_fail(err, HEFT_UNSUPPORTED, 0,
-                     "this is a zip archive, but no PyTorch checkpoint (no data.pkl)");
+                     "this zip archive is not a PyTorch checkpoint (no data.pkl)");
 }
 
 /* The text before the first slash of the first record: what torch takes for the root. */
@@ -53,7 +53,7 @@ static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
 
         if (heft_str_is(entry->name, "data.pkl"))
             return heft_fail(err, HEFT_MALFORMED, entry->header,
-                             "data.pkl stands in no folder: torch needs ARCHIVE/data.pkl");
+                             "data.pkl is not in a directory: torch needs ARCHIVE/data.pkl");
         if (!heft_str_ends(entry->name, "/data.pkl"))
             continue;
         root = entry->name.n - strlen("/data.pkl");
@@ -66,10 +66,10 @@ static bool find_pickle(struct heft_torch_zip *z, struct heft_error *err)
     if (n == 0)
         return refuse_other(z, err);
     return n == 1 || heft_str_eq(z->root, first_root(z)) ||
-           heft_fail(err, HEFT_MALFORMED, z->pkl->header,
-                     "%zu records are called data.pkl, and none is in the folder of the first "
-                     "record",
-                     n);
+           heft_fail(
+               err, HEFT_MALFORMED, z->pkl->header,
+               "%zu records are named data.pkl, and none is in the directory of the first record",
+               n);
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
@@ -243,7 +243,8 @@ static bool open_directory(struct heft_torch_zip *z, struct heft_torch_kept *kep
     const bool ok = read_directory(z, kept, err);
 
     heft_model_drop_tail(z->model, z->source); /* before more memory is allocated */
-    return ok && (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "an empty zip archive"));
+    return ok &&
+           (z->zip.count > 0 || heft_fail(err, HEFT_MALFORMED, 0, "the zip archive is empty"));
 }
 
 static bool keep_root(struct heft_torch_zip *z, struct heft_error *err)
@@ -304,7 +305,7 @@ bool heft_torch_open_root(struct heft_torch_zip *z, struct heft_model *model, ui
     z->root = first_root(z);
     if (z->root.n == 0)
         return heft_fail(err, HEFT_MALFORMED, z->zip.entries[0].header,
-                         "the first record stands in no folder");
+                         "the first record is not in a directory");
     return map_records(z, err) && keep_root(z, err);
 }
 

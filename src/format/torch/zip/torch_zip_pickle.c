@@ -30,10 +30,11 @@ static bool take_record(struct heft_torch *t, uint32_t index, struct heft_torch_
     if (entry->fault != HEFT_ZIP_SOUND && !heft_torch_close_record(z, entry, s->bytes, err))
         return false;
     if (entry->size != s->bytes)
-        return heft_fail(
-            err, HEFT_MALFORMED, entry->data,
-            "record %.200s has %" PRIu64 " bytes, the pickle says %" PRId64 " elements of %u bytes",
-            entry->name.p, entry->size, s->elements, heft_torch_element_bytes(s->type));
+        return heft_fail(err, HEFT_MALFORMED, entry->data,
+                         "record %.200s has %" PRIu64 " bytes, the pickle expects %" PRId64
+                         " elements of %u bytes",
+                         entry->name.p, entry->size, s->elements,
+                         heft_torch_element_bytes(s->type));
     z->by_entry[index] = (uint32_t)t->n_storages;
     z->n_taken++;
     return heft_torch_store_record(z, index, &s->storage, err);
@@ -62,8 +63,8 @@ static bool zip_storage(struct heft_torch *t, uint32_t id, struct heft_error *er
         return false;
     if (more != HEFT_PICKLE_NIL)
         return heft_fail(err, HEFT_MALFORMED, heft_torch_where(t, id),
-                         "persistent id of 6 items; (\"storage\", class, key, location, elements) "
-                         "is all a torch zip may have");
+                         "persistent id has 6 items, a torch zip has 5: (\"storage\", class, key, "
+                         "location, elements)");
     if (is_meta)
         return add_meta(t, id, &s, err);
     if (!heft_torch_find_entry(z, s.key, &entry, err))
