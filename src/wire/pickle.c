@@ -220,12 +220,9 @@ bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes)
 
 bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes)
 {
-    while (!m->stopped) {
+    while (!m->stopped)
         if (!heft_pickle_step_once(m, opcodes))
             return false;
-        if (!m->stopped)
-            heft_pickle_quick(m, opcodes);
-    }
     return true;
 }
 

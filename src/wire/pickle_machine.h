@@ -2,7 +2,6 @@
  *
  *   pickle.c         the loop: opcode, argument, frame rule, errors; the public door
  *   pickle_ops.c     the table of opcodes, and those that move values, marks, memo and containers
- *   pickle_quick.c   the commonest opcodes once more, in a loop of their own
  *   pickle_calls.c   globals, calls, persistent ids
  *   pickle_values.c  numbers and strings with binary arguments
  *   pickle_text.c    numbers and strings written as lines (protocol 0)
@@ -102,17 +101,13 @@ HEFT_CHECKED bool heft_pickle_begin(struct heft_pickle_machine *m, struct heft_p
                                     const struct heft_pickle_limits *limits,
                                     struct heft_arena *arena, struct heft_error *err);
 HEFT_CHECKED bool heft_pickle_step_once(struct heft_pickle_machine *m, uint64_t *opcodes);
-/* All of them, faster. */
+/* Runs opcodes until STOP. */
 HEFT_CHECKED bool heft_pickle_loop(struct heft_pickle_machine *m, uint64_t *opcodes);
 /* The graph so far. */
 void heft_pickle_hand_over(const struct heft_pickle_machine *m, struct heft_pickle *out);
 void heft_pickle_end(struct heft_pickle_machine *m, struct heft_pickle *out);
 /* pickle.c. An opcode leaves its frame: readers disagree about it. False where that is an error. */
 HEFT_CHECKED bool heft_pickle_bend(struct heft_pickle_machine *m);
-
-/* pickle_quick.c. Runs opcodes from m->at on, and stops before the first that is not common or not
- * plain. Adds how many to *opcodes. */
-void heft_pickle_quick(struct heft_pickle_machine *m, uint64_t *opcodes);
 
 /* pickle_nodes.c. Room to begin with; after it, nodes, items and stack are never null. */
 HEFT_CHECKED bool heft_pickle_reserve(struct heft_pickle_machine *m);

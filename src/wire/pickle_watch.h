@@ -1,5 +1,5 @@
 /* pickle_watch.h: a run of the pickle machine that shows every step: the same opcodes and the same
- * errors as heft_pickle_run, without its quick loop. For walks that explain a pickle.
+ * errors as heft_pickle_run. For walks that explain a pickle.
  *
  * What a step shows is the machine's own state, to be read and not kept: it holds until the watcher
  * returns. In the words of Python's unpickler:
