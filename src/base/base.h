@@ -17,6 +17,7 @@
 #define HEFT_LOWEST_BIT(x)     ((unsigned)__builtin_ctzll(x))
 #define HEFT_HIGHEST_BIT(x)    (63 - (unsigned)__builtin_clzll(x))
 #define HEFT_INLINE            static inline __attribute__((always_inline))
+#define HEFT_NOINLINE          __attribute__((noinline)) /* keeps the caller's stack frame small */
 #define HEFT_COUNT_ONES(x)     ((unsigned)__builtin_popcountll(x))
 #else
 #define HEFT_CHECKED
@@ -27,7 +28,8 @@
 #define HEFT_LOWEST_BIT(x)  heft_count_zeros(x)
 #define HEFT_HIGHEST_BIT(x) heft_log2(x)
 #define HEFT_INLINE         static inline
-#define HEFT_COUNT_ONES(x)  heft_count_ones(x)
+#define HEFT_NOINLINE
+#define HEFT_COUNT_ONES(x) heft_count_ones(x)
 static inline unsigned heft_count_zeros(uint64_t x)
 {
     unsigned n = 0;

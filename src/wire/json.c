@@ -22,6 +22,7 @@
 #include "wire/json.h"
 
 #include "base/endian.h"
+#include "base/hex.h"
 #include "base/text.h"
 
 enum expect { FAILED, VALUE, FIRST_ITEM, FIRST_KEY, AFTER_ITEM, AFTER_MEMBER, DONE };
@@ -38,6 +39,7 @@ void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t ba
                                .arena = arena,
                                .err = err,
                                .expect = VALUE,
+                               .after = DONE,
                                .deepest = HEFT_JSON_DEPTH};
 }
 
@@ -201,16 +203,19 @@ static enum heft_json_token open_container(struct heft_json *json, bool object)
         json->in_object[top >> 3] &= (uint8_t)~bit;
     json->depth++;
     json->at++;
+    json->after = object ? AFTER_MEMBER : AFTER_ITEM;
     json->expect = object ? FIRST_KEY : FIRST_ITEM;
     return object ? HEFT_JSON_OBJECT : HEFT_JSON_ARRAY;
 }
 
-static enum heft_json_token close_container(struct heft_json *json, enum heft_json_token token)
+static inline enum heft_json_token close_container(struct heft_json *json,
+                                                   enum heft_json_token token)
 {
     json->where = json->base + json->at;
     json->at++;
     json->depth--;
-    json->expect = after_value(json);
+    json->after = after_value(json);
+    json->expect = json->after;
     return token;
 }
 
@@ -257,14 +262,9 @@ static bool hex4(struct heft_json *json, size_t at, uint32_t *out)
     uint32_t value = 0;
 
     for (size_t i = at; i < at + 4; i++) {
-        const uint8_t c = i < json->data.n ? json->data.p[i] : 0;
-        uint32_t digit;
+        const unsigned digit = heft_hex_digit(i < json->data.n ? json->data.p[i] : 0);
 
-        if (c >= '0' && c <= '9')
-            digit = c - (uint32_t)'0';
-        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-            digit = (c | 0x20U) - (uint32_t)'a' + 10;
-        else
+        if (digit == HEFT_NO_HEX)
             return wrong(json, i, "a hexadecimal digit") != HEFT_JSON_ERROR;
         value = value << 4 | digit;
     }
@@ -393,57 +393,82 @@ static bool slow_string(struct heft_json *json, size_t begin, size_t at)
     return true;
 }
 
-/* The string that begins at `begin`, of whatever kind. */
-static bool any_string(struct heft_json *json, size_t begin)
-{
-    const uint8_t *p = json->data.p;
-    uint64_t seen = 0;
-    const size_t at = begin + plain_run(p + begin, json->data.n - begin, &seen);
-
-    if (at >= json->data.n || p[at] != '"')
-        return slow_string(json, begin, at);
-    if ((seen & EACH_BYTE(0x80)) && json->src && !check_utf8(json, begin, at))
-        return false;
-    json->text = (struct heft_str){(const char *)p + begin, at - begin};
-    json->at = at + 1;
-    return true;
-}
-
-/* Some high bit of a byte is set where one is a backslash, a control character or beyond ASCII. A
- * borrow can mark bytes wrongly, but none where there is none to mark. */
-static inline uint64_t odd_bytes(uint64_t word)
-{
-    return word | (word - EACH_BYTE(0x20)) | ((word ^ EACH_BYTE('\\')) - EACH_BYTE(1));
-}
-
-/* How many bytes stand before the quote that ends a string of eight bytes or more with nothing odd
- * in it. 0: it may be any other. */
-static inline size_t usual_string(const uint8_t *p, size_t n)
-{
-    const uint8_t *const quote = memchr(p, '"', n);
-    const size_t run = quote ? (size_t)(quote - p) : 0;
-    uint64_t odd;
-
-    if (run < 8)
-        return 0;
-    odd = odd_bytes(heft_le64(quote - 8));
-    for (size_t at = 0; at + 8 < run; at += 8)
-        odd |= odd_bytes(heft_le64(p + at));
-    return odd & EACH_BYTE(0x80) ? 0 : run;
-}
-
-/* The string whose opening quote is the next byte. */
-static inline bool string(struct heft_json *json)
+/* The string whose opening quote is the next byte, of whatever kind. */
+static bool any_string(struct heft_json *json)
 {
     const size_t begin = json->at + 1;
     const uint8_t *const p = json->data.p + begin;
-    const size_t run = usual_string(p, json->data.n - begin);
+    uint64_t seen = 0;
+    const size_t run = plain_run(p, json->data.n - begin, &seen);
 
-    if (run == 0)
-        return any_string(json, begin);
+    if (begin + run >= json->data.n || p[run] != '"')
+        return slow_string(json, begin, begin + run);
+    if ((seen & EACH_BYTE(0x80)) && json->src && !check_utf8(json, begin, begin + run))
+        return false;
     json->text = (struct heft_str){(const char *)p, run};
     json->at = begin + run + 1;
     return true;
+}
+
+/* How many bytes stand before the first quote, backslash, control character or byte beyond ASCII;
+ * n if none of the whole words has one. Borrows as in marks_below. */
+static inline size_t ascii_run(const uint8_t *p, size_t n)
+{
+    for (size_t at = 0; n - at >= 8; at += 8) {
+        const uint64_t word = heft_le64(p + at);
+        const uint64_t odd = word | (word - EACH_BYTE(0x20)) |
+                             ((word ^ EACH_BYTE('\\')) - EACH_BYTE(1)) |
+                             ((word ^ EACH_BYTE('"')) - EACH_BYTE(1));
+
+        if (odd & EACH_BYTE(0x80))
+            return at + heft_lowest_bit(odd & EACH_BYTE(0x80)) / 8;
+    }
+    return n;
+}
+
+/* ---- the unusual ----
+ *
+ * The functions named any_… read what the short ones of the same name leave to them. They are called
+ * last, so that a usual token needs no stack frame, and end with `retry`. */
+
+static enum heft_json_token next_token(struct heft_json *json);
+
+/* A token that is cut by the window's end is read again from its begin, after a refill. The recursion
+ * is shallow: the window doubles at every second level. */
+static enum heft_json_token retry(struct heft_json *json, enum heft_json_token token)
+{
+    if (!json->cut)
+        return token;
+    json->at = json->begun;
+    json->expect = json->begun_as;
+    return refill(json) ? next_token(json) : give_up(json);
+}
+
+static HEFT_NOINLINE enum heft_json_token unexpected(struct heft_json *json, const char *expected)
+{
+    return retry(json, wrong(json, json->at, expected));
+}
+
+static HEFT_NOINLINE enum heft_json_token any_string_value(struct heft_json *json)
+{
+    if (!any_string(json))
+        return retry(json, HEFT_JSON_ERROR);
+    json->expect = json->after;
+    return HEFT_JSON_STRING;
+}
+
+static HEFT_NOINLINE enum heft_json_token string(struct heft_json *json)
+{
+    const size_t begin = json->at + 1, n = json->data.n - begin;
+    const uint8_t *const p = json->data.p + begin;
+    const size_t run = ascii_run(p, n);
+
+    if (HEFT_UNLIKELY(run == n || p[run] != '"'))
+        return any_string_value(json);
+    json->text = (struct heft_str){(const char *)p, run};
+    json->at = begin + run + 1;
+    json->expect = json->after;
+    return HEFT_JSON_STRING;
 }
 
 /* ---- numbers ---- */
@@ -457,17 +482,14 @@ static inline bool is_digit(uint8_t c)
 static size_t skip_digits(const struct heft_json *json, size_t at, uint64_t *value, bool *fits)
 {
     const struct heft_bytes data = json->data;
-    uint64_t v = 0;
 
     *fits = true;
-    for (; at < data.n && is_digit(data.p[at]); at++) {
-        const uint64_t digit = (uint64_t)data.p[at] - '0';
-
-        if (v >= UINT64_MAX / 10 && (v > UINT64_MAX / 10 || digit > UINT64_MAX % 10))
-            *fits = false;
-        v = v * 10 + digit;
-    }
-    *value = *fits ? v : UINT64_MAX;
+    *value = 0;
+    for (; at < data.n && is_digit(data.p[at]); at++)
+        *fits = *fits && heft_mul(*value, 10, value) &&
+                heft_add(*value, (uint64_t)(data.p[at] - '0'), value);
+    if (!*fits)
+        *value = UINT64_MAX;
     return at;
 }
 
@@ -532,63 +554,84 @@ static enum heft_json_token literal(struct heft_json *json, const char *word,
             return wrong(json, at, word);
     }
     json->at += strlen(word);
-    json->expect = after_value(json);
+    json->expect = json->after;
     return token;
 }
 
-/* The number whose first byte is the next one. */
-static enum heft_json_token number(struct heft_json *json)
+/* The fraction at *at, if there is one. */
+static bool fraction(struct heft_json *json, size_t *at)
+{
+    const size_t begin = *at + 1;
+    uint64_t value;
+    bool fits;
+
+    if (*at >= json->data.n || json->data.p[*at] != '.')
+        return true;
+    *at = skip_digits(json, begin, &value, &fits);
+    return *at > begin || wrong(json, begin, "a digit") != HEFT_JSON_ERROR;
+}
+
+/* The number whose first byte is the next one, of whatever kind. */
+static enum heft_json_token general_number(struct heft_json *json)
 {
     const struct heft_bytes data = json->data;
-    const size_t begin = json->at;
-    const bool minus = data.p[begin] == '-';
-    size_t at = begin + minus, end;
-    uint64_t fraction;
+    const size_t begin = json->at, first = begin + (data.p[begin] == '-');
+    size_t at = first + 1, end, whole;
     int64_t power;
-    bool fits, plain;
+    bool fits = true;
 
-    end = at + 1;
-    if (at < data.n && data.p[at] != '0')
-        end = skip_digits(json, at, &json->integer, &fits);
-    else
-        json->integer = 0, fits = true; /* a zero stands alone */
-    if (end == at && data.p[at] == 'I' && is_let_pass(json))
+    json->integer = 0; /* a zero stands alone */
+    if (first >= data.n || data.p[first] != '0')
+        at = skip_digits(json, first, &json->integer, &fits);
+    if (at == first && first < data.n && data.p[first] == 'I' && is_let_pass(json))
         return literal(json, "-Infinity", HEFT_JSON_NUMBER);
-    if (end == at || at >= data.n)
-        return wrong(json, at, "a digit");
-    plain = fits && !minus;
-    at = end;
-    if (at < data.n && data.p[at] == '.') {
-        plain = false;
-        end = skip_digits(json, at + 1, &fraction, &fits);
-        if (end == at + 1)
-            return wrong(json, end, "a digit");
-        at = end;
-    }
-    if (!exponent(json, at, &end, &power))
+    if (at == first)
+        return wrong(json, first, "a digit");
+    whole = at;
+    if (!fraction(json, &at) || !exponent(json, at, &end, &power))
         return HEFT_JSON_ERROR;
-    if (HEFT_UNLIKELY(end == data.n && json->left > 0))
+    if (end == data.n && json->left > 0)
         return wrong(json, end, "the end of a number");
-    json->is_integer = plain && end == at;
+    json->is_integer = fits && first == begin && end == whole;
     if (!json->is_integer && !fits_double(data.p + begin, end - begin, power) && !is_let_pass(json))
         return failed(json, HEFT_MALFORMED, begin, "number out of range");
     json->text = (struct heft_str){(const char *)data.p + begin, end - begin};
     json->at = end;
+    json->expect = json->after;
     return HEFT_JSON_NUMBER;
 }
 
-bool heft_json_u64(const struct heft_json *json, uint64_t *out)
+static HEFT_NOINLINE enum heft_json_token any_number(struct heft_json *json)
 {
-    if (!json->is_integer)
-        return false;
-    *out = json->integer;
-    return true;
+    return retry(json, general_number(json));
+}
+
+#define SURE_DIGITS 19 /* so many digits are a number below 2^64 */
+
+/* A whole number that begins with that digit and has no more than SURE_DIGITS is read here. */
+static HEFT_NOINLINE enum heft_json_token number(struct heft_json *json, int digit)
+{
+    const uint8_t *const begin = json->data.p + json->at, *p = begin;
+    const uint8_t *const end = json->data.p + json->data.n;
+    uint64_t v = (uint64_t)(digit - '0');
+
+    while (++p < end && is_digit(*p))
+        v = v * 10 + (uint64_t)(*p - '0');
+    if (HEFT_UNLIKELY(p - begin > SURE_DIGITS || p == end || *p == '.' || (*p | 0x20) == 'e' ||
+                      (digit == '0' && p - begin > 1)))
+        return any_number(json);
+    json->integer = v;
+    json->is_integer = true;
+    json->text = (struct heft_str){(const char *)begin, (size_t)(p - begin)};
+    json->at += json->text.n;
+    json->expect = json->after;
+    return HEFT_JSON_NUMBER;
 }
 
 /* ---- the machine ---- */
 
-/* The next byte that is not white space, or -1 at the end. */
-static inline int peek(struct heft_json *json)
+/* Skips white space: the byte after it, or -1 at the end. */
+static int skip_space(struct heft_json *json)
 {
     const uint8_t *p = json->data.p;
     size_t at = json->at;
@@ -599,152 +642,126 @@ static inline int peek(struct heft_json *json)
     return at < json->data.n ? p[at] : -1;
 }
 
-/* A value begins with c. */
-static inline enum heft_json_token value(struct heft_json *json, int c)
+/* The next byte that is not white space, or -1 at the end. */
+static inline int peek(struct heft_json *json)
 {
-    enum heft_json_token token;
+    const size_t at = json->at;
 
-    json->where = json->base + json->at;
-    switch (c) {
-    case '{':
-        return open_container(json, true);
-    case '[':
-        return open_container(json, false);
-    case '"':
-        token = string(json) ? HEFT_JSON_STRING : HEFT_JSON_ERROR;
-        break;
-    case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
-        token = number(json);
-        break;
-    case 't':
-        return literal(json, "true", HEFT_JSON_TRUE);
-    case 'f':
-        return literal(json, "false", HEFT_JSON_FALSE);
-    case 'n':
-        return literal(json, "null", HEFT_JSON_NULL);
-    case 'N':
-    case 'I':
-        if (is_let_pass(json))
-            return literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
-        return wrong(json, json->at, "a value");
-    default:
-        return wrong(json, json->at, "a value");
-    }
-    if (token != HEFT_JSON_ERROR)
-        json->expect = after_value(json);
-    return token;
+    if (HEFT_LIKELY(at < json->data.n && json->data.p[at] > ' '))
+        return json->data.p[at];
+    return skip_space(json);
 }
 
-/* A key begins with c; its colon is taken along. */
-static inline enum heft_json_token key(struct heft_json *json, int c)
+static enum heft_json_token word(struct heft_json *json, int c)
+{
+    if (c == 't')
+        return literal(json, "true", HEFT_JSON_TRUE);
+    if (c == 'f')
+        return literal(json, "false", HEFT_JSON_FALSE);
+    if (c == 'n')
+        return literal(json, "null", HEFT_JSON_NULL);
+    if ((c == 'N' || c == 'I') && is_let_pass(json))
+        return literal(json, c == 'N' ? "NaN" : "Infinity", HEFT_JSON_NUMBER);
+    return wrong(json, json->at, "a value");
+}
+
+/* A negative number or a literal that begins with c. */
+static HEFT_NOINLINE enum heft_json_token any_value(struct heft_json *json, int c)
+{
+    return c == '-' ? any_number(json) : retry(json, word(json, c));
+}
+
+/* The value that begins with c. */
+static inline enum heft_json_token value(struct heft_json *json, int c)
 {
     json->where = json->base + json->at;
-    if (c != '"')
-        return wrong(json, json->at, "a key");
-    if (!string(json))
-        return HEFT_JSON_ERROR;
+    if (c >= '0' && c <= '9')
+        return number(json, c);
+    if (c == '"')
+        return string(json);
+    if (c == '{' || c == '[')
+        return open_container(json, c == '{');
+    return any_value(json, c);
+}
+
+static HEFT_NOINLINE enum heft_json_token any_key(struct heft_json *json)
+{
+    if (!any_string(json))
+        return retry(json, HEFT_JSON_ERROR);
     if (peek(json) != ':')
-        return wrong(json, json->at, "':'");
+        return unexpected(json, "':'");
     json->at++;
     json->expect = VALUE;
     return HEFT_JSON_KEY;
 }
 
-/* The token that begins with c. */
-static inline enum heft_json_token next_token(struct heft_json *json, int c)
+/* A key begins with c; its colon is taken along. */
+static HEFT_NOINLINE enum heft_json_token key(struct heft_json *json, int c)
 {
-    switch (json->expect) {
-    case VALUE:
-        return value(json, c);
-    case FIRST_ITEM:
-        return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : value(json, c);
-    case AFTER_ITEM:
-        if (c == ']')
-            return close_container(json, HEFT_JSON_ARRAY_END);
-        if (c != ',')
-            return wrong(json, json->at, "',' or ']'");
-        json->at++;
-        return value(json, peek(json));
-    case FIRST_KEY:
-        if (c == '}')
-            return close_container(json, HEFT_JSON_OBJECT_END);
-        return c == '"' ? key(json, c) : wrong(json, json->at, "a key or '}'");
+    const size_t begin = json->at + 1, n = json->data.n - begin;
+    const uint8_t *const p = json->data.p + begin;
+    size_t run;
+
+    json->where = json->base + json->at;
+    if (HEFT_UNLIKELY(c != '"'))
+        return unexpected(json, json->expect == FIRST_KEY ? "a key or '}'" : "a key");
+    run = ascii_run(p, n);
+    if (HEFT_UNLIKELY(n - run < 2 || p[run] != '"' || p[run + 1] != ':'))
+        return any_key(json);
+    json->text = (struct heft_str){(const char *)p, run};
+    json->at = begin + run + 2;
+    json->expect = VALUE;
+    return HEFT_JSON_KEY;
+}
+
+/* What follows the value that is the whole text. */
+static HEFT_NOINLINE enum heft_json_token after_all(struct heft_json *json, int c)
+{
+    if (json->expect == FAILED)
+        return HEFT_JSON_ERROR;
+    json->where = json->base + json->at;
+    return c < 0 && json->left == 0 ? HEFT_JSON_END : unexpected(json, "the end of the text");
+}
+
+/* The token that begins at the next byte that is not white space. */
+static enum heft_json_token next_token(struct heft_json *json)
+{
+    const uint8_t expect = json->expect;
+    int c = peek(json);
+
+    json->begun = json->at; /* after the white space, which alone never enlarges the window */
+    json->begun_as = expect;
+    switch (expect) {
     case AFTER_MEMBER:
         if (c == '}')
             return close_container(json, HEFT_JSON_OBJECT_END);
         if (c != ',')
-            return wrong(json, json->at, "',' or '}'");
+            return unexpected(json, "',' or '}'");
         json->at++;
         return key(json, peek(json));
-    case DONE:
-        json->where = json->base + json->at;
-        return c < 0 && json->left == 0 ? HEFT_JSON_END
-                                        : wrong(json, json->at, "the end of the text");
+    case FIRST_KEY:
+        return c == '}' ? close_container(json, HEFT_JSON_OBJECT_END) : key(json, c);
+    case AFTER_ITEM:
+        if (c == ']')
+            return close_container(json, HEFT_JSON_ARRAY_END);
+        if (c != ',')
+            return unexpected(json, "',' or ']'");
+        json->at++;
+        return value(json, peek(json));
+    case FIRST_ITEM:
+        return c == ']' ? close_container(json, HEFT_JSON_ARRAY_END) : value(json, c);
+    case VALUE:
+        return value(json, c);
     default:
-        return HEFT_JSON_ERROR;
+        return after_all(json, c);
     }
-}
-
-/* A further member's key as most writers put it, ,"some.name": and all of it in the window. False,
- * with nothing read, where it is anything else. */
-static inline bool usual_key(struct heft_json *json)
-{
-    const size_t n = json->data.n - json->at;
-    const uint8_t *const p = json->data.p + json->at;
-    size_t run;
-
-    if (json->expect != AFTER_MEMBER || n < json->low || n < 4 || p[0] != ',' || p[1] != '"')
-        return false;
-    run = usual_string(p + 2, n - 2);
-    if (run == 0 || n - run < 4 || p[run + 3] != ':')
-        return false;
-    json->where = json->base + json->at + 1;
-    json->text = (struct heft_str){(const char *)p + 2, run};
-    json->at += run + 4;
-    json->expect = VALUE;
-    return true;
 }
 
 enum heft_json_token heft_json_next(struct heft_json *json)
 {
-    enum heft_json_token token;
-
-    if (usual_key(json))
-        return HEFT_JSON_KEY;
-    do {
-        uint8_t expect;
-        size_t at;
-        int c;
-
-        if (HEFT_UNLIKELY(json->data.n - json->at < json->low || json->cut) && !refill(json))
-            return give_up(json);
-        c = peek(json); /* in front of `at`: white space alone never enlarges the window */
-        at = json->at;
-        expect = json->expect;
-        token = next_token(json, c);
-        if (HEFT_UNLIKELY(json->cut)) {
-            json->at = at;
-            json->expect = expect;
-        }
-    } while (HEFT_UNLIKELY(json->cut));
-    return token;
-}
-
-void heft_json_passed(struct heft_json *json, size_t n)
-{
-    json->where = json->base + json->at;
-    json->at += n;
-    json->expect = after_value(json);
+    if (HEFT_UNLIKELY(json->data.n - json->at < json->low) && !refill(json))
+        return give_up(json);
+    return next_token(json);
 }
 
 bool heft_json_skip(struct heft_json *json)

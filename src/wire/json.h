@@ -48,16 +48,19 @@ struct heft_json {
     bool in_place;  /* strings with escapes are decoded where they stand */
     bool as_python; /* what is skipped only has to be what json.loads takes */
     bool wholly;    /* and so has what is not skipped */
-    uint8_t expect; /* what may come next */
+    uint8_t expect; /* what may come next … */
+    uint8_t after;  /* … and after the next value */
     uint32_t depth, deepest;
     uint8_t in_object[(HEFT_JSON_DEEPEST + 7) / 8];
     char *spare; /* room in the arena for decoded strings */
     size_t spare_n;
     const struct heft_source *src; /* what the window shows a part of; NULL: data is all there is */
     uint8_t *window;
-    size_t cap, low; /* of the window; refilled where fewer than `low` bytes are left in it */
-    uint64_t left;   /* bytes of the text behind data */
-    bool cut;        /* the token reaches beyond the window */
+    size_t cap, low;  /* of the window; refilled where fewer than `low` bytes are left in it */
+    uint64_t left;    /* bytes of the text behind data */
+    bool cut;         /* the token reaches beyond the window */
+    uint8_t begun_as; /* `expect` … */
+    size_t begun; /* … and `at` where the last token began: a cut one is read again from there */
 };
 
 void heft_json_begin(struct heft_json *json, struct heft_bytes data, uint64_t base,
@@ -89,13 +92,17 @@ static inline void heft_json_in_place(struct heft_json *json)
     json->in_place = true;
 }
 enum heft_json_token heft_json_next(struct heft_json *json);
-/* The caller has read the value that comes next by himself: the n bytes at data.p + at. */
-void heft_json_passed(struct heft_json *json, size_t n);
 /* Skips the value that begins with the next token, whole. */
 HEFT_CHECKED bool heft_json_skip(struct heft_json *json);
 /* The last NUMBER as an unsigned integer: digits only, no sign, fraction, exponent or leading zero,
  * < 2^64. */
-bool heft_json_u64(const struct heft_json *json, uint64_t *out);
+static inline bool heft_json_u64(const struct heft_json *json, uint64_t *out)
+{
+    if (!json->is_integer)
+        return false;
+    *out = json->integer;
+    return true;
+}
 /* "a string", "a number" …: for errors. */
 const char *heft_json_token_name(enum heft_json_token token);
 /* "dtype is a number, must be a string": fills err, where the token itself was no error, and returns

@@ -573,23 +573,6 @@ static void a_window_checks_that_strings_are_utf8(void **state)
     heft_json_close(&json);
 }
 
-static void a_value_can_be_read_by_the_caller(void **state)
-{
-    struct run run;
-
-    (void)state;
-    begin(&run, "{\"a\":[1,2],\"b\":3}", 17);
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT);
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
-    assert_int_equal(run.json.data.p[run.json.at], '[');
-    heft_json_passed(&run.json, 5);
-    assert_int_equal(run.json.where, BASE + 5);
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_KEY);
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_NUMBER);
-    assert_int_equal(heft_json_next(&run.json), HEFT_JSON_OBJECT_END);
-    end(&run);
-}
-
 static void lack_of_memory_is_reported_once(void **state)
 {
     struct run run;
@@ -627,7 +610,6 @@ int main(void)
         cmocka_unit_test(a_window_of_any_size_shows_the_whole_text),
         cmocka_unit_test(a_window_drops_what_has_been_read),
         cmocka_unit_test(a_window_checks_that_strings_are_utf8),
-        cmocka_unit_test(a_value_can_be_read_by_the_caller),
         cmocka_unit_test(lack_of_memory_is_reported_once),
     };
 

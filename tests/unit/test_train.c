@@ -159,7 +159,7 @@ static size_t read_vector(struct heft_str line, struct heft_arena *mem, struct h
     struct heft_json j;
     enum heft_json_token token;
     size_t n = 0;
-    uint64_t id;
+    uint64_t id = 0;
 
     heft_json_begin(&j, (struct heft_bytes){(const uint8_t *)line.p, line.n}, 0, mem, &err);
     while ((token = heft_json_next(&j)) != HEFT_JSON_END) {

@@ -12,75 +12,47 @@
  * tensor in order of offset. It is stricter in one thing: nothing may be said twice. The header is
  * read through a window and never held whole: tensors become rows and storages of the model as they
  * come, and are checked, and put in order, when all of them are there. */
-#include "base/digits.h"
 #include "base/endian.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "core/registry.h"
 #include "core/tie_records.h"
 #include "format/safetensors/safetensors_parts.h"
 #include "wire/json.h"
 
-#define MIN_ENTRY     51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
-#define WINDOW        ((size_t)64 << 10) /* of the header: stays in the nearer caches */
-#define LONGEST_FRONT 128 /* bytes of an entry up to its offsets that are remembered */
-#define MANY_TEXTS    ((uint64_t)8 << 20) /* bytes of a header, half of which may be names */
-
-/* Where the tensors before have come to: the next must begin at `next`. */
-struct progress {
-    uint64_t next, begun; /* end and begin of the last one that is not empty */
-};
+#define WINDOW     ((size_t)64 << 10) /* bytes of the header in memory at a time: fits the L2 cache */
+#define MIN_ENTRY  51                 /* "":{"dtype":"U8","shape":[],"data_offsets":[0,0]}, */
+#define MANY_TEXTS ((uint64_t)8 << 20) /* bytes of a header, of which names may be half */
 
 struct reader {
     struct heft_model *model;
     struct heft_error *err;
     uint32_t source;
     uint64_t header_n, data_n; /* bytes of the header and of the byte buffer */
-    size_t first;              /* our first row of the model … */
-    size_t first_storage;      /* … with our first storage; each has its own */
-    size_t first_metadata;
     struct heft_json json;
-    struct heft_buf key; /* of the metadata entry whose value is being read */
-    size_t n;            /* tensors */
-    uint64_t last_begin;
-    struct heft_error ignored; /* of checks that are made once more */
-    struct progress at;        /* of the checks */
-    size_t checked; /* tensors, from the first, that were found right when they were read */
-    struct heft_strmap names;    /* → number of the tensor; filled only where it is needed */
-    struct heft_strmap metadata; /* keys */
+    size_t first;          /* this file's first row in the model, … */
+    size_t first_storage;  /* … its first storage: each tensor has its own, … */
+    size_t first_metadata; /* … and its first metadata entry */
+    size_t n;              /* tensors */
+    uint32_t *where;       /* of each tensor's name: bytes in the header; on the heap */
+    size_t cap_where;
+    struct heft_buf key;         /* of the metadata entry whose value is being read */
+    struct heft_strmap names;    /* → index of the tensor; filled only where it is needed */
+    struct heft_strmap metadata; /* keys, to find duplicates */
     struct heft_arena scratch;
-    bool in_order; /* tensors come by begin */
     bool has_metadata;
-
-    /* Most files have few dtypes and shapes, in runs: those of the last tensor, and the text that
-     * gave them. */
-    struct heft_str dtype_name;
-    uint8_t dtype, rank;
-    const uint64_t *shape;
-    uint8_t front[LONGEST_FRONT];
-    size_t front_n; /* 0: none is known */
-
-    /* The last shape and dtype that were multiplied: NULL if none. */
-    const uint64_t *sized_shape;
-    uint8_t sized_dtype;
-    uint64_t size; /* bytes */
-
-    /* What all tensors have in common. */
-    struct heft_storage storage;
-    struct heft_row row;
 };
 
-/* A tensor as the header has it. */
+/* A tensor as the header describes it. */
 struct entry {
-    uint64_t begin, end; /* in the byte buffer */
-    uint32_t where;      /* of the name, in the header */
-    uint8_t rank;
-    bool is_last; /* dtype and shape are those of the tensor before, and not in here */
-    uint64_t shape[UINT8_MAX];
+    uint64_t begin, end; /* data_offsets: bytes in the byte buffer */
+    uint32_t where;      /* of the name: bytes in the header */
+    struct heft_row row;
 };
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* The last number as it must be: whole and not negative. */
+/* The number just read as an unsigned integer. */
 static bool take_u64(struct reader *r, const char *what, uint64_t *out)
 {
     const struct heft_str text = r->json.text;
@@ -91,17 +63,21 @@ static bool take_u64(struct reader *r, const char *what, uint64_t *out)
                      (int)(text.n < 40 ? text.n : 40), text.p);
 }
 
-/* The dtype of that name becomes the last one. */
-static bool find_dtype(struct reader *r, struct heft_str name)
+/* The row of the tensor before, which is mostly of the same dtype and shape; NULL for the first. */
+static const struct heft_row *last_row(const struct reader *r)
 {
-    if (heft_str_eq(name, r->dtype_name))
-        return true;
-    for (unsigned dtype = 0; dtype < DTYPE_COUNT; dtype++) {
-        const struct heft_str known = heft_str_of(heft_dtype_name((enum heft_dtype)dtype));
+    return r->n > 0 ? &r->model->rows[r->first + r->n - 1] : NULL;
+}
 
-        if (heft_str_eq(name, known)) {
-            r->dtype = (uint8_t)dtype;
-            r->dtype_name = known;
+static bool find_dtype(const struct reader *r, struct heft_str name, uint8_t *out)
+{
+    const unsigned likely = last_row(r) ? last_row(r)->dtype : 0;
+
+    for (unsigned i = 0; i < DTYPE_COUNT; i++) {
+        const unsigned dtype = (likely + i) % DTYPE_COUNT;
+
+        if (heft_str_is(name, heft_dtype_name((enum heft_dtype)dtype))) {
+            *out = (uint8_t)dtype;
             return true;
         }
     }
@@ -113,14 +89,12 @@ static bool read_dtype(struct reader *r, struct entry *entry)
     const enum heft_json_token token = heft_json_next(&r->json);
     const struct heft_str text = r->json.text;
 
-    (void)entry; /* the reader knows the last one */
     if (token != HEFT_JSON_STRING)
         return heft_json_refuse(&r->json, token, "dtype", "a string");
-    if (!find_dtype(r, text))
-        return heft_fail(r->err, HEFT_MALFORMED, r->json.where,
-                         "dtype \"%.*s\" is none of the format's", (int)(text.n < 40 ? text.n : 40),
-                         text.p);
-    return true;
+    return find_dtype(r, text, &entry->row.dtype) ||
+           heft_fail(r->err, HEFT_MALFORMED, r->json.where,
+                     "dtype \"%.*s\" is none of the format's", (int)(text.n < 40 ? text.n : 40),
+                     text.p);
 }
 
 static uint64_t most_dimensions(const struct reader *r)
@@ -128,23 +102,44 @@ static uint64_t most_dimensions(const struct reader *r)
     return heft_min_u64(r->model->limits.rank, UINT8_MAX);
 }
 
+/* The extents become the row's shape. Equal shapes that follow each other share one copy. */
+static bool keep_shape(struct reader *r, struct heft_row *row, const uint64_t *extents)
+{
+    const struct heft_row *const last = last_row(r);
+    const size_t n = row->rank * sizeof *extents;
+    uint64_t *copy;
+
+    if (last && last->rank == row->rank && memcmp(last->shape, extents, n) == 0) {
+        row->shape = last->shape;
+        return true;
+    }
+    copy = heft_arena_u64(&r->model->mem, row->rank, r->err);
+    if (!copy)
+        return false;
+    memcpy(copy, extents, n);
+    row->shape = copy;
+    return true;
+}
+
 static bool read_shape(struct reader *r, struct entry *entry)
 {
     enum heft_json_token token = heft_json_next(&r->json);
+    uint64_t extents[UINT8_MAX];
 
     if (token != HEFT_JSON_ARRAY)
         return heft_json_refuse(&r->json, token, "shape", "an array");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_NUMBER) {
-        if (entry->rank == most_dimensions(r))
+        if (entry->row.rank == most_dimensions(r))
             return heft_fail(r->err, HEFT_LIMIT, r->json.where,
                              "more than %" PRIu64 " dimensions, which is the limit",
                              most_dimensions(r));
-        if (!take_u64(r, "dimension", &entry->shape[entry->rank]))
+        if (!take_u64(r, "dimension", &extents[entry->row.rank]))
             return false;
-        entry->rank++;
+        entry->row.rank++;
     }
-    return token == HEFT_JSON_ARRAY_END ||
-           heft_json_refuse(&r->json, token, "dimension", "a number");
+    if (token != HEFT_JSON_ARRAY_END)
+        return heft_json_refuse(&r->json, token, "dimension", "a number");
+    return keep_shape(r, &entry->row, extents);
 }
 
 static bool read_offsets(struct reader *r, struct entry *entry)
@@ -167,15 +162,33 @@ static bool read_offsets(struct reader *r, struct entry *entry)
                             "the end of the array");
 }
 
-static const struct field {
-    struct heft_str name;
-    bool (*read)(struct reader *r, struct entry *entry);
-} fields[] = {
-    {{"dtype", 5}, read_dtype},
-    {{"shape", 5}, read_shape},
-    {{"data_offsets", 12}, read_offsets},
-};
+enum field { DTYPE, SHAPE, OFFSETS, UNKNOWN };
+static const char *const field_names[UNKNOWN] = {"dtype", "shape", "data_offsets"};
 
+static enum field find_field(struct heft_str key)
+{
+    if (heft_str_is(key, "dtype"))
+        return DTYPE;
+    if (heft_str_is(key, "shape"))
+        return SHAPE;
+    return heft_str_is(key, "data_offsets") ? OFFSETS : UNKNOWN;
+}
+
+static bool read_field(struct reader *r, enum field field, struct entry *entry)
+{
+    switch (field) {
+    case DTYPE:
+        return read_dtype(r, entry);
+    case SHAPE:
+        return read_shape(r, entry);
+    case OFFSETS:
+        return read_offsets(r, entry);
+    default:
+        return heft_json_skip(&r->json);
+    }
+}
+
+/* The object that describes a tensor: each field once, unknown ones are skipped. */
 static bool read_fields(struct reader *r, struct entry *entry)
 {
     enum heft_json_token token = heft_json_next(&r->json);
@@ -184,265 +197,54 @@ static bool read_fields(struct reader *r, struct entry *entry)
     if (token != HEFT_JSON_OBJECT)
         return heft_json_refuse(&r->json, token, "entry", "an object");
     while ((token = heft_json_next(&r->json)) == HEFT_JSON_KEY) {
-        size_t i = 0;
+        const enum field field = find_field(r->json.text);
 
-        while (i < HEFT_COUNT(fields) && !heft_str_eq(r->json.text, fields[i].name))
-            i++;
-        if (seen >> i & 1)
+        if (field != UNKNOWN && (seen >> field & 1))
             return heft_fail(r->err, HEFT_MALFORMED, r->json.where, "%s is given twice",
-                             fields[i].name.p);
-        if (i < HEFT_COUNT(fields))
-            seen |= 1U << i;
-        if (i < HEFT_COUNT(fields) ? !fields[i].read(r, entry) : !heft_json_skip(&r->json))
+                             field_names[field]);
+        seen |= 1U << field;
+        if (!read_field(r, field, entry))
             return false;
     }
-    for (size_t i = 0; token != HEFT_JSON_ERROR && i < HEFT_COUNT(fields); i++)
+    for (unsigned i = 0; token != HEFT_JSON_ERROR && i < UNKNOWN; i++)
         if (!(seen >> i & 1))
             return heft_fail(r->err, HEFT_MALFORMED, PREFIX + (uint64_t)entry->where,
-                             "entry has no %s", fields[i].name.p);
+                             "entry has no %s", field_names[i]);
     return token != HEFT_JSON_ERROR;
 }
 
-/* ---- entries as they are written ------------------------------------------------------------ */
-
-static inline bool passes(const uint8_t **p, const char *text, size_t n)
+/* The tensor becomes a storage of its own and a row. Offsets are checked later (check_tensors); until
+ * then `off` and `len` may have wrapped around 2^64. */
+static bool add_tensor(struct reader *r, struct entry *entry)
 {
-    if (memcmp(*p, text, n) != 0)
+    const uint64_t len = entry->end - entry->begin;
+    const struct heft_storage storage = {.off = PREFIX + r->header_n + entry->begin,
+                                         .packed = len,
+                                         .len = len,
+                                         .source = r->source,
+                                         .coding = HEFT_CODING_RAW};
+
+    if (!heft_grow(&r->where, &r->cap_where, r->n, 1, sizeof *r->where, r->err))
         return false;
-    *p += n;
-    return true;
-}
-
-/* Digits that are surely a number of JSON, and below 2^64: no more than 19. */
-static inline bool passes_u64(const uint8_t **p, uint64_t *out)
-{
-    const uint8_t *const begin = *p;
-    const uint8_t *at = begin;
-    uint64_t n = 0;
-    unsigned digit;
-
-    for (; (digit = *at - (unsigned)'0') < 10; at++)
-        n = n * 10 + digit;
-    *p = at;
-    *out = n;
-    return at != begin && at - begin < 20 && (*begin != '0' || at - begin == 1);
-}
-
-/* The same of what is likely to be long. */
-static inline bool passes_offset(const uint8_t **p, uint64_t *out)
-{
-    const unsigned n = heft_few_digits(*p, out);
-
-    *p += n;
-    return n > 0 || passes_u64(p, out);
-}
-
-/* What stands in front of the offsets. */
-static bool read_front(struct reader *r, struct entry *entry, const uint8_t **p)
-{
-    struct heft_str dtype;
-    unsigned rank = 0;
-
-    if (!passes(p, "{\"dtype\":\"", 10))
-        return false;
-    dtype = (struct heft_str){(const char *)*p, 0};
-    while (dtype.n < 16 && (*p)[dtype.n] >= '0')
-        dtype.n++;
-    *p += dtype.n;
-    if (!passes(p, "\",\"shape\":[", 11) || !find_dtype(r, dtype))
-        return false;
-    while (**p != ']') {
-        if (rank == most_dimensions(r) || (rank > 0 && !passes(p, ",", 1)) ||
-            !passes_u64(p, &entry->shape[rank++]))
-            return false;
-    }
-    entry->rank = (uint8_t)rank;
-    return passes(p, "],\"data_offsets\":[", 18);
-}
-
-/* The front that the tensor before had, too: its dtype and shape are the last ones. */
-static bool is_last_front(const struct reader *r, const uint8_t *p)
-{
-    return r->front_n > 0 && r->json.data.n - r->json.at >= r->front_n &&
-           memcmp(p, r->front, r->front_n) == 0;
-}
-
-/* The value as every known writer puts it, with nothing else in it:
- *
- *     {"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}
- *     |------------------ front ----------------|
- *
- * It is a third of the work of going token by token. False where it is anything else, and nothing
- * has been read: read_fields judges it then. There is no end to look out for: the zeros behind the
- * window fit nowhere. */
-static bool read_compact(struct reader *r, struct entry *entry)
-{
-    const uint8_t *const begin = r->json.data.p + r->json.at, *p = begin;
-    size_t front_n;
-
-    entry->is_last = is_last_front(r, p);
-    if (entry->is_last)
-        p += r->front_n;
-    else if (!read_front(r, entry, &p))
-        return false;
-    front_n = (size_t)(p - begin);
-    if (!passes_offset(&p, &entry->begin) || !passes(&p, ",", 1) ||
-        !passes_offset(&p, &entry->end) || !passes(&p, "]}", 2))
-        return false;
-    if (!entry->is_last && front_n <= LONGEST_FRONT) {
-        memcpy(r->front, begin, front_n);
-        r->front_n = front_n;
-    } else if (!entry->is_last) {
-        r->front_n = 0;
-    }
-    heft_json_passed(&r->json, (size_t)(p - begin));
-    return true;
-}
-
-/* ---- a tensor's check ------------------------------------------------------------------------- */
-
-/* Where a tensor's name is: in the header, as an array of its own would take 4 KiB pages. */
-static uint64_t where_of(const struct reader *r, size_t i)
-{
-    return PREFIX + (uint64_t)r->model->storages[r->first_storage + i].crc;
-}
-
-/* dtype × shape, which must be whole bytes. The reference counts bits in 64 bits, and multiplies
- * from left to right: a zero does not excuse an overflow before it. */
-static bool find_size(struct reader *r, const struct heft_row *row, uint64_t where)
-{
-    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
-    bool fits = true;
-    uint64_t n = 1;
-
-    r->sized_shape = NULL;
-    for (unsigned i = 0; i < row->rank; i++)
-        fits = fits && heft_mul(n, row->shape[i], &n);
-    if (fits && n % heft_dtype_block_elements(dtype) != 0)
-        return heft_fail(r->err, HEFT_MALFORMED, where,
-                         "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
-                         heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
-    if (!fits || !heft_dtype_bytes(dtype, n, &r->size) || r->size > UINT64_MAX / 8)
-        return heft_fail(r->err, HEFT_MALFORMED, where, "size in bits is more than 64 bits");
-    r->sized_shape = row->shape;
-    r->sized_dtype = row->dtype;
-    return true;
-}
-
-/* … and as many as the offsets have. */
-static inline bool check_size(struct reader *r, const struct heft_row *row, uint64_t len,
-                              uint64_t where)
-{
-    if ((row->shape != r->sized_shape || row->dtype != r->sized_dtype) && !find_size(r, row, where))
-        return false;
-    return r->size == len ||
-           heft_fail(r->err, HEFT_MALFORMED, where,
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, r->size,
-                     len);
-}
-
-/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
- * stand wherever one begins, also behind that one in the header: sorted by begin and end, as the
- * reference sorts, it comes first. */
-static bool check_tensor(struct reader *r, size_t i, struct progress *at)
-{
-    const struct heft_row *row = &r->model->rows[r->first + i];
-    struct heft_storage *storage = &r->model->storages[r->first_storage + i];
-    const uint64_t begin = storage->off, end = storage->len;
-    const uint64_t where = where_of(r, i);
-
-    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
-        heft_fail(r->err, HEFT_MALFORMED, where,
-                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
-                  ", where the tensor before ends",
-                  begin, end, at->next);
-        return heft_error_about(r->err, "tensor", row->name);
-    }
-    if (!check_size(r, row, end - begin, where))
-        return heft_error_about(r->err, "tensor", row->name);
-    if (end > begin)
-        at->begun = begin;
-    at->next = heft_max_u64(at->next, end);
-    storage->packed = storage->len = end - begin;
-    storage->off += PREFIX + r->header_n; /* wraps only where check_tensors will say no */
-    return true;
-}
-
-/* ---- tensors -------------------------------------------------------------------------------- */
-
-/* The shape where it will stay: the last one if it is the same. */
-static bool keep_shape(struct reader *r, const struct entry *entry)
-{
-    const size_t n = entry->rank * sizeof *entry->shape;
-    uint64_t *copy;
-
-    if (r->shape && r->rank == entry->rank && memcmp(r->shape, entry->shape, n) == 0)
-        return true;
-    copy = heft_arena_u64(&r->model->mem, entry->rank, r->err);
-    if (!copy)
-        return false;
-    memcpy(copy, entry->shape, n);
-    r->rank = entry->rank;
-    r->shape = copy;
-    return true;
-}
-
-/* Tensors are judged when all of the header was read, and in order of offset. Mostly they come in
- * that order and are right, and then it is enough to look at each when it is read; of what is found
- * here nothing is said. */
-static void check_early(struct reader *r)
-{
-    struct heft_error *const err = r->err;
-
-    if (!r->in_order || r->checked + 1 != r->n)
-        return;
-    r->err = &r->ignored;
-    r->checked += check_tensor(r, r->checked, &r->at);
-    r->err = err;
-}
-
-/* Until check_tensor has seen it, the storage holds the offsets as the header has them: `off` is
- * the begin, `len` the end. There is no checksum: in its place, see where_of. */
-static bool add_tensor(struct reader *r, struct heft_str name, const struct entry *entry)
-{
-    if (!entry->is_last && !keep_shape(r, entry))
-        return false;
-    r->storage.crc = entry->where;
-    r->storage.off = entry->begin;
-    r->storage.len = entry->end;
-    r->row.name = name;
-    r->row.shape = r->shape;
-    r->row.rank = r->rank;
-    r->row.dtype = r->dtype;
-    r->in_order = r->in_order && r->last_begin <= entry->begin;
-    r->last_begin = entry->begin;
-    r->n++;
-    if (!heft_model_add_storage(r->model, &r->storage, &r->row.storage, r->err) ||
-        !heft_model_add_row(r->model, &r->row, r->err))
-        return false;
-    check_early(r);
-    return true;
+    r->where[r->n++] = entry->where;
+    return heft_model_add_storage(r->model, &storage, &entry->row.storage, r->err) &&
+           heft_model_add_row(r->model, &entry->row, r->err);
 }
 
 /* The entry of the tensor whose name is the last key. */
 static bool read_tensor(struct reader *r)
 {
-    struct heft_str name = r->json.text;
-    struct entry entry;
+    struct entry entry = {.where = (uint32_t)(r->json.where - PREFIX), .row.name = r->json.text};
 
-    entry.where = (uint32_t)(r->json.where - PREFIX);
-    name.p = heft_arena_text(&r->model->mem, name, r->err);
-    if (!name.p)
+    entry.row.name.p = heft_arena_text(&r->model->mem, entry.row.name, r->err);
+    if (!entry.row.name.p)
         return false;
-    if (!read_compact(r, &entry)) {
-        entry.rank = 0;
-        entry.is_last = false;
-        r->front_n = 0;
-        if (!read_fields(r, &entry))
-            return heft_error_about(r->err, "tensor", name);
-    }
-    return add_tensor(r, name, &entry);
+    if (!read_fields(r, &entry))
+        return heft_error_about(r->err, "tensor", entry.row.name);
+    return add_tensor(r, &entry);
 }
+
+/* ---- metadata ------------------------------------------------------------------------------- */
 
 static bool read_metadata_pair(struct reader *r)
 {
@@ -496,7 +298,7 @@ static bool read_metadata(struct reader *r)
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
-/* Room for as many tensors as the header can hold: pages that stay untouched cost nothing, and
+/* Room for as many tensors as the header can describe: pages that stay untouched cost nothing, and
  * nothing is copied while the arrays grow. */
 static bool make_room(struct reader *r)
 {
@@ -581,14 +383,66 @@ static bool read_header(struct reader *r)
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
-static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
+/* File offset of the name of tensor i. */
+static uint64_t where_of(const struct reader *r, size_t i)
 {
-    const struct heft_storage *storages = ctx;
-
-    return storages[a].off > storages[b].off;
+    return PREFIX + (uint64_t)r->where[i];
 }
 
-/* A file that ends before its last tensor, and is to be salvaged: settling finds what is whole. */
+/* Checks that dtype × shape is whole bytes, and as many as data_offsets have. The reference counts
+ * bits in 64 bits, and multiplies from left to right: a zero does not excuse an overflow before it. */
+static bool check_size(struct reader *r, const struct heft_row *row, uint64_t len, uint64_t where)
+{
+    const enum heft_dtype dtype = (enum heft_dtype)row->dtype;
+    bool fits = true;
+    uint64_t n = 1, size = 0;
+
+    for (unsigned i = 0; i < row->rank; i++)
+        fits = fits && heft_mul(n, row->shape[i], &n);
+    if (fits && n % heft_dtype_block_elements(dtype) != 0)
+        return heft_fail(r->err, HEFT_MALFORMED, where,
+                         "element count %" PRIu64 " is not a multiple of %u, a block of %s", n,
+                         heft_dtype_block_elements(dtype), heft_dtype_name(dtype));
+    if (!fits || !heft_dtype_bytes(dtype, n, &size) || size > UINT64_MAX / 8)
+        return heft_fail(r->err, HEFT_MALFORMED, where, "size in bits is more than 64 bits");
+    return size == len ||
+           heft_fail(r->err, HEFT_MALFORMED, where,
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, size, len);
+}
+
+/* Where the tensors checked so far end. */
+struct progress {
+    uint64_t next;  /* the next tensor must start here */
+    uint64_t begun; /* begin of the last one that is not empty */
+};
+
+/* Tensors must follow one another from the first byte of the buffer to the last. An empty one may
+ * begin where the tensor before it does: sorted by begin and end, as the reference sorts, it would
+ * come first. */
+static bool check_tensor(struct reader *r, size_t i, struct progress *at)
+{
+    const struct heft_row *row = &r->model->rows[r->first + i];
+    const struct heft_storage *storage = &r->model->storages[r->first_storage + i];
+    const uint64_t begin = storage->off - PREFIX - r->header_n, end = begin + storage->len;
+    const uint64_t where = where_of(r, i);
+
+    if (end < begin || (begin != at->next && (begin != end || begin != at->begun))) {
+        heft_fail(r->err, HEFT_MALFORMED, where,
+                  "data_offsets [%" PRIu64 ", %" PRIu64 "] do not continue at %" PRIu64
+                  ", where the tensor before ends",
+                  begin, end, at->next);
+        return heft_error_about(r->err, "tensor", row->name);
+    }
+    if (!check_size(r, row, end - begin, where))
+        return heft_error_about(r->err, "tensor", row->name);
+    if (end > begin)
+        at->begun = begin;
+    at->next = heft_max_u64(at->next, end);
+    return true;
+}
+
+/* For salvage, tells the model that a truncated file should have more bytes: validation finds out
+ * which tensors are whole. */
 static bool is_cut(struct reader *r, uint64_t end)
 {
     uint64_t bytes;
@@ -599,27 +453,13 @@ static bool is_cut(struct reader *r, uint64_t end)
     return true;
 }
 
-/* What was found right early becomes again what the header has. */
-static void uncheck(struct reader *r)
-{
-    for (size_t i = 0; i < r->checked; i++) {
-        struct heft_storage *const storage = &r->model->storages[r->first_storage + i];
-
-        storage->off -= PREFIX + r->header_n;
-        storage->len += storage->off;
-    }
-    r->checked = 0;
-    r->at = (struct progress){0, 0};
-}
-
 static bool check_tensors(struct reader *r, const uint32_t *order)
 {
-    struct progress at;
+    struct progress at = {0, 0};
 
-    for (size_t i = r->checked; i < r->n; i++)
-        if (!check_tensor(r, order ? order[i] : i, &r->at))
+    for (size_t i = 0; i < r->n; i++)
+        if (!check_tensor(r, order[i], &at))
             return false;
-    at = r->at;
     if (at.next > r->data_n && !is_cut(r, at.next))
         return heft_fail(r->err, HEFT_MALFORMED, PREFIX + r->header_n + r->data_n,
                          "file ends %" PRIu64 " bytes before its last tensor", at.next - r->data_n);
@@ -629,8 +469,10 @@ static bool check_tensors(struct reader *r, const uint32_t *order)
                      r->data_n - at.next);
 }
 
-/* Fills the table of names, and finds the name that comes twice. Settling finds it too, but can
- * only say where its data is. */
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* Fills the table of names, and reports a duplicate. Validation of the model finds duplicates, too,
+ * but knows only the offset of the data. */
 static bool index_names(struct reader *r)
 {
     const struct heft_row *rows = r->model->rows + r->first;
@@ -656,8 +498,8 @@ static bool is_tensor(const void *ctx, struct heft_str name)
     return heft_strmap_get(&r->names, name) != HEFT_MAP_NONE;
 }
 
-/* Metadata entries that record a tied name: dropped (no tensor here) → kept (a tensor here). Most
- * files have format=pt only, and need no table of names. */
+/* Turns metadata entries "dropped name" → "kept name" of shared tensors into ties. Most files have
+ * the entry format=pt only, and need no table of names. */
 static bool add_ties(struct reader *r)
 {
     const struct heft_tie_names names = {is_tensor, r};
@@ -668,8 +510,19 @@ static bool add_ties(struct reader *r)
         may_record = may_record || !heft_tie_is_reserved(model->metadata[i].key);
     if (!may_record)
         return true;
-    return (r->names.count > 0 || index_names(r)) &&
+    return index_names(r) &&
            heft_ties_read(model, r->first_metadata, model->n_metadata, &names, r->err);
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+static bool begins_after(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct reader *r = ctx;
+    const struct heft_storage *const storages = r->model->storages + r->first_storage;
+    const uint64_t data = PREFIX + r->header_n; /* subtracted, as `off` may have wrapped around */
+
+    return storages[a].off - data > storages[b].off - data;
 }
 
 /* Rows and storages into that order, in place, a cycle of moves at a time; `order` is used up. */
@@ -683,6 +536,8 @@ static void put_in_order(struct reader *r, uint32_t *order)
         const struct heft_storage storage = storages[i];
         uint32_t at = i;
 
+        if (order[i] == i)
+            continue;
         while (order[at] != i) {
             const uint32_t from = order[at];
 
@@ -701,25 +556,18 @@ static void put_in_order(struct reader *r, uint32_t *order)
 
 static bool check_all(struct reader *r)
 {
-    uint32_t *order = NULL;
+    uint32_t *const order = heft_sort_indices(r->n, begins_after, r, &r->scratch, r->err);
 
-    if (!r->in_order || r->checked < r->n)
-        uncheck(r);
-    if (!r->in_order) {
-        order = heft_safetensors_sort(r->n, begins_after, r->model->storages + r->first_storage,
-                                      &r->scratch, r->err);
-        if (!order)
-            return false;
-    }
+    if (!order)
+        return false;
     if (!check_tensors(r, order)) {
         if (r->err->code == HEFT_MALFORMED)
-            index_names(r); /* a name that comes twice explains more than its offsets do */
+            index_names(r); /* a duplicate name explains more than its offsets do */
         return false;
     }
     if (!add_ties(r))
         return false;
-    if (order)
-        put_in_order(r, order);
+    put_in_order(r, order);
     return heft_safetensors_read_boxes(r->model, r->source, r->first, r->first_metadata, r->err) &&
            heft_model_claim(r->model, r->source, 0, PREFIX, "header length", r->err) &&
            heft_model_claim(r->model, r->source, PREFIX, r->header_n, "header", r->err);
@@ -732,15 +580,12 @@ static bool open_file(struct heft_model *model, uint32_t source, struct heft_err
                        .source = source,
                        .first = model->n_rows,
                        .first_storage = model->n_storages,
-                       .first_metadata = model->n_metadata,
-                       .in_order = true,
-                       .dtype_name = HEFT_STR("BOOL"),
-                       .dtype = HEFT_BOOL,
-                       .storage = {.source = source, .coding = HEFT_CODING_RAW}};
+                       .first_metadata = model->n_metadata};
     const bool ok = read_header(&r) && check_all(&r);
 
     if (ok && !model->format)
         model->format = "safetensors";
+    heft_free(r.where);
     heft_buf_release(&r.key);
     heft_strmap_release(&r.names);
     heft_strmap_release(&r.metadata);

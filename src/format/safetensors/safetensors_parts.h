@@ -10,11 +10,6 @@
 #define METADATA    "__metadata__"
 #define DTYPE_COUNT (HEFT_U64 + 1)
 
-/* True where item a must come after item b. */
-typedef bool heft_after_fn(const void *ctx, uint32_t a, uint32_t b);
-/* The numbers 0 … n-1 in order, stable, in `mem`; runs that are in order cost little. */
-uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
-                                struct heft_arena *mem, struct heft_error *err);
 /* safetensors_boxes.c: offsets of tensors that are parts of larger ones, where the metadata from
  * `first_metadata` on has them; that metadata goes. And the parts of all files together: heft_format's
  * join. */

@@ -2,52 +2,9 @@
  * (the layout is drawn in safetensors.c). Equal inputs give equal files: where the reference leaves
  * the order to chance, names are sorted. */
 #include "base/endian.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "format/safetensors/safetensors_parts.h"
-
-/* ---- sorting -------------------------------------------------------------------------------- */
-
-/* Merges two neighbouring runs; runs that are in order already are only copied. */
-static void merge(const uint32_t *from, uint32_t *to, size_t mid, size_t end, heft_after_fn *after,
-                  const void *ctx)
-{
-    size_t left = 0, right = mid;
-
-    if (mid == end || !after(ctx, from[mid - 1], from[mid])) {
-        memcpy(to, from, end * sizeof *to);
-        return;
-    }
-    for (size_t i = 0; i < end; i++) {
-        const bool take_right = left == mid || (right < end && after(ctx, from[left], from[right]));
-
-        to[i] = take_right ? from[right++] : from[left++];
-    }
-}
-
-uint32_t *heft_safetensors_sort(size_t n, heft_after_fn *after, const void *ctx,
-                                struct heft_arena *mem, struct heft_error *err)
-{
-    uint32_t *a = heft_arena_zero(mem, n, sizeof *a, err);
-    uint32_t *b = a ? heft_arena_zero(mem, n, sizeof *b, err) : NULL;
-
-    if (!b)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        a[i] = (uint32_t)i;
-    for (size_t width = 1; width < n; width *= 2) {
-        uint32_t *const done = b;
-
-        for (size_t at = 0; at < n; at += 2 * width) {
-            const size_t left = n - at;
-
-            merge(a + at, b + at, left < width ? left : width, left < 2 * width ? left : 2 * width,
-                  after, ctx);
-        }
-        b = a;
-        a = done;
-    }
-    return a;
-}
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
@@ -83,8 +40,7 @@ static bool put_metadata(struct heft_buf *buf, const struct heft_export_list *ex
 {
     const struct heft_str format = HEFT_STR("format"), pt = HEFT_STR("pt");
     const size_t n = exports->n_shards > 1 ? 0 : exports->n_metadata;
-    const uint32_t *order =
-        heft_safetensors_sort(n, pair_after, exports->metadata, exports->mem, err);
+    const uint32_t *order = heft_sort_indices(n, pair_after, exports->metadata, exports->mem, err);
     bool done = false;
 
     if (!order)
@@ -168,7 +124,7 @@ bool heft_safetensors_plan(struct heft_plan *plan, uint32_t file,
                            const struct heft_export_list *exports, struct heft_error *err)
 {
     const uint32_t *order =
-        heft_safetensors_sort(exports->n_items, item_after, exports->items, exports->mem, err);
+        heft_sort_indices(exports->n_items, item_after, exports->items, exports->mem, err);
     struct heft_buf buf = {0};
     struct heft_str header;
     bool ok = order && put_header(&buf, exports, order, err) &&

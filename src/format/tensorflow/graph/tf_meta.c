@@ -1,4 +1,5 @@
 /* tf_meta.c: the parts of a MetaGraphDef other than the graph: saver, collections, signatures, assets. */
+#include "base/sort.h"
 #include "format/tensorflow/graph/tf_graph.h"
 
 enum { KEY = 1, VALUE = 2 };
@@ -341,44 +342,39 @@ static bool assets_of(struct heft_tf_graph *g, const struct heft_tf_collection *
 
 /* ---- order ---- */
 
-/* One pass of a merge: runs of n_run items of `from` become runs of twice that in `to`. */
-static void merge_runs(const char *from, char *to, size_t n, size_t n_run, size_t each)
+/* An array of `each` bytes an item; every item begins with its name. */
+struct named_items {
+    const char *p;
+    size_t each;
+};
+
+static bool name_after(const void *ctx, uint32_t a, uint32_t b)
 {
-    for (size_t begin = 0; begin < n; begin += 2 * n_run) {
-        const size_t mid = heft_min_size(begin + n_run, n);
-        const size_t end = heft_min_size(begin + 2 * n_run, n);
-        size_t a = begin, b = mid;
+    const struct named_items *const items = ctx;
+    const struct heft_str *const x = (const void *)(items->p + a * items->each);
+    const struct heft_str *const y = (const void *)(items->p + b * items->each);
 
-        for (size_t at = begin; at < end; at++) {
-            const struct heft_str *const x = (const void *)(from + a * each);
-            const struct heft_str *const y = (const void *)(from + b * each);
-            const bool first = a < mid && (b == end || heft_str_cmp(*x, *y) <= 0);
-
-            memcpy(to + at * each, from + (first ? a++ : b++) * each, each);
-        }
-    }
+    return heft_str_cmp(*x, *y) > 0;
 }
 
-/* Sorts items by the name they begin with. Stable: of a map's entries the last one of a name
- * counts. */
+/* Stable: the last of a map's entries with the same key counts. */
 static bool sort_by_name(void *items, size_t n, size_t each, struct heft_error *err)
 {
-    char *const copy = heft_alloc(n * each, err);
-    char *from = items, *to = copy;
+    const struct named_items named = {items, each};
+    struct heft_arena mem = {0};
+    const uint32_t *order;
+    char *copy;
 
-    if (!copy)
-        return false;
-    for (size_t run = 1; run < n; run *= 2) {
-        char *const swap = from;
-
-        merge_runs(from, to, n, run, each);
-        from = to;
-        to = swap;
-    }
-    if (n && from == copy)
+    if (n < 2)
+        return true;
+    order = heft_sort_indices(n, name_after, &named, &mem, err);
+    copy = order ? heft_arena_alloc(&mem, n * each, err) : NULL;
+    for (size_t i = 0; copy && i < n; i++)
+        memcpy(copy + i * each, named.p + order[i] * each, each);
+    if (copy)
         memcpy(items, copy, n * each);
-    heft_free(copy);
-    return true;
+    heft_arena_release(&mem);
+    return copy != NULL;
 }
 
 /* Whether item i of sorted ones is followed by one of its name. */
