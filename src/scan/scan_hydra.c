@@ -11,6 +11,7 @@
  * of the others, what is no danger is not told. */
 #include "scan/scan_parts.h"
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "scan/scan_names.h"
 
@@ -199,10 +200,8 @@ static bool is_escaped_key(const struct targets *t, size_t at, size_t *end)
 
         if (!heft_within(from, digits ? 2 + digits : 1, t->text.n))
             return false;
-        for (size_t k = 0; k < digits; k++) {
-            const uint8_t c = t->text.p[from + 2 + k];
-            point = point << 4 | (uint32_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-        }
+        for (size_t k = 0; k < digits; k++)
+            point = point << 4 | heft_hex_digit(t->text.p[from + 2 + k]);
         if ((digits ? point : t->text.p[from]) != (uint8_t)key[i])
             return false;
         from += digits ? 2 + digits : 1;

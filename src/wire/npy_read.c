@@ -10,6 +10,7 @@
  * White space and comments stand between all of these, as Python has it, and brackets around any of
  * them: ('<f4') is '<f4'. What Python takes beside this and nothing writes is refused: \N{NAME}. */
 #include "base/endian.h"
+#include "base/hex.h"
 #include "base/text.h"
 #include "wire/npy.h"
 
@@ -81,24 +82,14 @@ static void keep(struct reader *r, uint32_t character)
     r->length++;
 }
 
-static unsigned digit_of(char c, unsigned radix)
-{
-    const unsigned d = is_digit(c)            ? (unsigned)(c - '0')
-                       : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                       : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                              : 16;
-
-    return d < radix ? d : 16;
-}
-
 /* Up to `most` digits; how many there were. */
 static unsigned take_digits(struct reader *r, unsigned radix, unsigned most, uint32_t *value)
 {
     unsigned n = 0;
 
     *value = 0;
-    while (n < most && r->at < r->n && digit_of(peek(r), radix) < radix) {
-        *value = *value * radix + digit_of(peek(r), radix);
+    while (n < most && r->at < r->n && heft_hex_digit((uint8_t)peek(r)) < radix) {
+        *value = *value * radix + heft_hex_digit((uint8_t)peek(r));
         r->at++;
         n++;
     }
@@ -114,7 +105,7 @@ static bool take_escape(struct reader *r)
     const unsigned wide = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     uint32_t value;
 
-    if (digit_of(c, 8) < 8) {
+    if (heft_hex_digit((uint8_t)c) < 8) {
         take_digits(r, 8, 3, &value);
         keep(r, value);
         return true;
@@ -195,7 +186,7 @@ static bool take_radix(struct reader *r, unsigned *radix)
     r->at += 2;
     if (peek(r) == '_')
         r->at++;
-    return digit_of(peek(r), *radix) < *radix;
+    return heft_hex_digit((uint8_t)peek(r)) < *radix;
 }
 
 /* A number beyond 64 bits becomes the largest. */
@@ -207,12 +198,12 @@ static enum token take_number(struct reader *r)
     r->number = 0;
     if (!take_radix(r, &radix))
         return BAD;
-    while (digit_of(peek(r), radix) < radix) {
+    while (heft_hex_digit((uint8_t)peek(r)) < radix) {
         if (!heft_mul(r->number, radix, &r->number) ||
-            !heft_add(r->number, digit_of(peek(r), radix), &r->number))
+            !heft_add(r->number, heft_hex_digit((uint8_t)peek(r)), &r->number))
             r->number = UINT64_MAX;
         r->at++;
-        if (peek(r) == '_' && r->n - r->at > 1 && digit_of((char)r->p[r->at + 1], radix) < radix)
+        if (peek(r) == '_' && r->n - r->at > 1 && heft_hex_digit(r->p[r->at + 1]) < radix)
             r->at++;
     }
     if (radix == 10 && r->p[begin] == '0' && r->number > 0)

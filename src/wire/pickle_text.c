@@ -9,6 +9,7 @@
  *
  * Grammar is checked before anything is converted: no spaces, no underscores, no octal. A lenient run
  * takes what CPython takes (pickle_lenient.c). */
+#include "base/hex.h"
 #include "base/text.h"
 #include "wire/decimal.h"
 #include "wire/pickle_machine.h"
@@ -16,18 +17,6 @@
 static bool is_digit(uint8_t c)
 {
     return c >= '0' && c <= '9';
-}
-
-/* Value of a hexadecimal digit, or 16. */
-static unsigned hex_digit(uint8_t c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10U;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10U;
-    return 16;
 }
 
 static bool bad_line(struct heft_pickle_machine *m, struct heft_bytes line, const char *what)
@@ -74,7 +63,7 @@ static void big_parse(struct big *big, struct heft_bytes digits, unsigned base)
 
         for (size_t k = 0; k < group && i < digits.n; k++, i++) {
             factor *= base;
-            value = value * base + hex_digit(digits.p[i]);
+            value = value * base + heft_hex_digit(digits.p[i]);
         }
         big_mul_add(big, factor, value);
     }
@@ -117,7 +106,7 @@ static bool split_integer(struct heft_bytes *line, bool *negative, unsigned *bas
     if (d.n == 0 || (*base == 10 && d.n > 1 && d.p[0] == '0'))
         return false;
     for (size_t i = 0; i < d.n; i++)
-        if (hex_digit(d.p[i]) >= *base)
+        if (heft_hex_digit(d.p[i]) >= *base)
             return false;
     *line = d;
     return true;
@@ -143,7 +132,7 @@ static bool new_integer(struct heft_pickle_machine *m, struct heft_bytes line)
         int64_t value = 0;
 
         for (size_t i = 0; i < digits.n; i++)
-            value = value * base + hex_digit(digits.p[i]);
+            value = value * base + heft_hex_digit(digits.p[i]);
         return heft_pickle_new_int(m, negative ? -value : value);
     }
     big_parse(&big, digits, base);
@@ -293,9 +282,9 @@ static bool take_hex(struct heft_bytes text, size_t *at, unsigned n, uint32_t *v
 {
     *value = 0;
     for (unsigned i = 0; i < n; i++) {
-        const unsigned digit = *at < text.n ? hex_digit(text.p[*at]) : 16;
+        const unsigned digit = *at < text.n ? heft_hex_digit(text.p[*at]) : HEFT_NO_HEX;
 
-        if (digit == 16)
+        if (digit == HEFT_NO_HEX)
             return false;
         *value = *value << 4 | digit;
         ++*at;

@@ -11,6 +11,8 @@
  * they are short, or by whoever asks for them. */
 #include "wire/proto_parts.h"
 
+#include "base/hex.h"
+#include "base/text.h"
 #include "wire/decimal.h"
 
 static bool is_digit(uint8_t c)
@@ -32,18 +34,6 @@ static bool is_space(uint8_t c)
 static bool is_quote(uint8_t c)
 {
     return c == '"' || c == '\'';
-}
-
-/* The value of a digit, or 99. */
-static unsigned digit(uint8_t c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10U;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10U;
-    return 99;
 }
 
 /* ---- what stands next ---- */
@@ -126,34 +116,9 @@ static unsigned digits(const uint8_t *p, size_t n, unsigned base, unsigned most,
     unsigned i = 0;
 
     *value = 0;
-    while (i < most && i < n && digit(p[i]) < base)
-        *value = *value * base + digit(p[i++]);
+    while (i < most && i < n && heft_hex_digit(p[i]) < base)
+        *value = *value * base + heft_hex_digit(p[i++]);
     return i;
-}
-
-/* A code point as UTF-8: how many bytes. */
-static size_t put_utf8(uint32_t c, uint8_t out[4])
-{
-    if (c < 0x80) {
-        out[0] = (uint8_t)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (uint8_t)(0xc0 | c >> 6);
-        out[1] = (uint8_t)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (uint8_t)(0xe0 | c >> 12);
-        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (uint8_t)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (uint8_t)(0xf0 | c >> 18);
-    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (uint8_t)(0x80 | (c & 0x3f));
-    return 4;
 }
 
 /* \u0041 or \U00000041, p at the letter. A pair of surrogates makes one character. */
@@ -166,12 +131,12 @@ static size_t code_point(const uint8_t *p, size_t n, uint8_t out[4], size_t *out
         return 0;
     if (c >= 0xd800 && c < 0xdc00 && n >= want + 7U && p[want + 1] == '\\' && p[want + 2] == 'u' &&
         digits(p + want + 3, n - want - 3, 16, 4, &low) == 4 && low >= 0xdc00 && low < 0xe000) {
-        *out_n = put_utf8(0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00), out);
+        *out_n = heft_utf8_put((char *)out, 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00));
         return want + 7U;
     }
     if (c >= 0xd800 && c < 0xe000)
         return 0;
-    *out_n = put_utf8(c, out);
+    *out_n = heft_utf8_put((char *)out, c);
     return want + 1U;
 }
 
@@ -358,8 +323,8 @@ static bool unsigned_of(struct heft_bytes word, uint64_t most, uint64_t *out)
         i = 1;
     }
     for (; i < word.n; i++) {
-        if (digit(word.p[i]) >= base || !heft_mul(value, base, &value) ||
-            !heft_add(value, digit(word.p[i]), &value))
+        if (heft_hex_digit(word.p[i]) >= base || !heft_mul(value, base, &value) ||
+            !heft_add(value, heft_hex_digit(word.p[i]), &value))
             return false;
     }
     *out = value;

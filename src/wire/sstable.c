@@ -6,6 +6,7 @@
 
 #include "base/checksum.h"
 #include "base/cursor.h"
+#include "base/varint.h"
 #include "wire/sstable_parts.h"
 
 #define HANDLES (HEFT_SSTABLE_FOOTER - 8) /* bytes for both */
@@ -35,20 +36,12 @@ static bool show(struct heft_sstable *t, enum heft_sstable_kind kind,
 
 static bool take_varint(struct heft_cur *cur, uint64_t *out)
 {
-    uint64_t v = 0;
+    const unsigned n = heft_varint_get(cur->p + cur->at, heft_cur_left(cur), out);
 
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        const uint8_t byte = heft_cur_u8(cur);
-
-        if (!heft_cur_ok(cur) || (shift == 63 && byte > 1))
-            return false;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = v;
-            return true;
-        }
-    }
-    return false;
+    if (n == 0 || n > HEFT_VARINT_MOST)
+        return false;
+    cur->at += n;
+    return true;
 }
 
 static bool take_handle(struct heft_cur *cur, struct heft_sstable_range *out)

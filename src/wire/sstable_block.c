@@ -7,6 +7,7 @@
 
 #include "base/checksum.h"
 #include "base/endian.h"
+#include "base/varint.h"
 #include "io/module.h"
 #include "wire/snappy_module.h"
 
@@ -148,21 +149,17 @@ void heft_sstable_unload(struct heft_sstable_block *block)
 
 /* ---- walking ----------------------------------------------------------------------------- */
 
-/* A number of at most 32 bits; false where it is longer or cut off. */
+/* A number of at most 32 bits, in five bytes; false if it is longer or cut off. */
 static bool take_varint(const struct heft_sstable_block *block, size_t *at, uint32_t *out)
 {
     uint64_t v = 0;
+    const unsigned n = heft_varint_get(block->bytes + *at, block->n - *at, &v);
 
-    for (unsigned shift = 0; shift < 35 && *at < block->n; shift += 7) {
-        const uint8_t byte = block->bytes[(*at)++];
-
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte & 0x80)
-            continue;
-        *out = (uint32_t)v;
-        return v <= UINT32_MAX;
-    }
-    return false;
+    if (n == 0 || n > 5 || v > UINT32_MAX)
+        return false;
+    *at += n;
+    *out = (uint32_t)v;
+    return true;
 }
 
 uint64_t heft_sstable_where(const struct heft_sstable_block *block, size_t at)

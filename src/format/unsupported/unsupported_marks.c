@@ -4,6 +4,7 @@
 
 #include "base/endian.h"
 #include "base/text.h"
+#include "base/varint.h"
 
 /* ---- protobuf ---------------------------------------------------------------------------- */
 
@@ -15,15 +16,13 @@ struct field {
 
 static bool read_varint(struct heft_bytes head, size_t *at, uint64_t *out)
 {
-    *out = 0;
-    for (unsigned shift = 0; shift < 63 && *at < head.n; shift += 7) {
-        const uint8_t byte = head.p[(*at)++];
+    const size_t left = *at < head.n ? head.n - *at : 0; /* `at` may lie behind the head */
+    const unsigned n = left ? heft_varint_get(head.p + *at, left, out) : 0;
 
-        *out |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return true;
-    }
-    return false;
+    if (n == 0 || n > HEFT_VARINT_MOST)
+        return false;
+    *at += n;
+    return true;
 }
 
 /* The field at `at`, all of which lies before `end`. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "wire/json.h"
 
 #define READ    ((size_t)256 << 10)
@@ -31,14 +32,11 @@ static int32_t unit_at(const uint8_t *p, size_t n)
     if (n < 6 || p[0] != '\\' || p[1] != 'u')
         return -1;
     for (int i = 2; i < 6; i++) {
-        const uint8_t c = p[i] | 0x20;
-        const int32_t digit = c >= '0' && c <= '9'   ? c - '0'
-                              : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                                     : -1;
+        const unsigned digit = heft_hex_digit(p[i]);
 
-        if (digit < 0)
+        if (digit == HEFT_NO_HEX)
             return -1;
-        v = v << 4 | digit;
+        v = v << 4 | (int32_t)digit;
     }
     return v;
 }
