@@ -15,48 +15,20 @@
 
 #include "base/endian.h"
 #include "base/text.h"
+#include "base/varint.h"
 
 #define MOST_FIELD 32 /* a tag and a number, or a tag and a length, are shorter */
 
-/* ---- varints ---- */
+/* ---- refusals ---- */
 
-/* The varint at p, n bytes long: how many bytes it has; 0: it is cut off, MAX_VARINT + 1: too large.
- */
-#define MAX_VARINT 10
-static unsigned long_varint(const uint8_t *p, size_t n, uint64_t *out)
-{
-    uint64_t value = 0;
-
-    for (unsigned i = 0; i < MAX_VARINT; i++) {
-        if (i == n)
-            return 0;
-        if (i == MAX_VARINT - 1 && p[i] > 1)
-            break;
-        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-        if (p[i] < 0x80) {
-            *out = value;
-            return i + 1;
-        }
-    }
-    return MAX_VARINT + 1;
-}
-
-static inline unsigned varint(const uint8_t *p, size_t n, uint64_t *out)
-{
-    if (n == 0 || p[0] >= 0x80)
-        return long_varint(p, n, out);
-    *out = p[0];
-    return 1;
-}
-
-static bool bad_varint(unsigned used, uint64_t where, struct heft_error *err)
+static HEFT_NOINLINE bool bad_varint(unsigned used, uint64_t where, struct heft_error *err)
 {
     return heft_fail(err, HEFT_MALFORMED, where,
                      used ? "protobuf: a varint of more than 64 bits"
                           : "protobuf: a varint is cut off by the end of its message");
 }
 
-static bool bad_tag(uint64_t tag, uint64_t where, struct heft_error *err)
+static HEFT_NOINLINE bool bad_tag(uint64_t tag, uint64_t where, struct heft_error *err)
 {
     if (tag > UINT32_MAX || tag < 8)
         return heft_fail(err, HEFT_MALFORMED, where,
@@ -82,9 +54,9 @@ static bool refuse_varint(struct heft_cur *cur, unsigned used, struct heft_error
 
 static inline bool take_varint(struct heft_cur *cur, uint64_t *out, struct heft_error *err)
 {
-    const unsigned used = varint(cur->p + cur->at, heft_cur_left(cur), out);
+    const unsigned used = heft_varint_get(cur->p + cur->at, heft_cur_left(cur), out);
 
-    if (used == 0 || used > MAX_VARINT)
+    if (used == 0 || used > HEFT_VARINT_MOST)
         return refuse_varint(cur, used, err);
     cur->at += used;
     return true;
@@ -275,14 +247,12 @@ void heft_proto_close(struct heft_proto *p)
     p->window = NULL;
 }
 
-/* As many bytes in the window as are wanted, or as there are. */
-static bool fill(struct heft_proto *p, size_t wanted)
+/* Reads the window anew from here on. */
+static HEFT_NOINLINE bool refill(struct heft_proto *p)
 {
     const uint64_t here = heft_proto_here(p);
     const size_t n = (size_t)heft_min_u64(p->end - here, HEFT_PROTO_WINDOW);
 
-    if (HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end)
-        return true;
     p->base = here;
     p->at = p->n = 0;
     if (!heft_source_read(p->doc->src, here, p->window, n, p->err))
@@ -291,8 +261,14 @@ static bool fill(struct heft_proto *p, size_t wanted)
     return true;
 }
 
+/* As many bytes in the window as are wanted, or as there are. */
+static inline bool fill(struct heft_proto *p, size_t wanted)
+{
+    return HEFT_LIKELY(p->n - p->at >= wanted) || p->base + p->n == p->end || refill(p);
+}
+
 /* Passes over n bytes that are there. */
-static void pass(struct heft_proto *p, uint64_t n)
+static inline void pass(struct heft_proto *p, uint64_t n)
 {
     if (n <= p->n - p->at) {
         p->at += (size_t)n;
@@ -302,18 +278,18 @@ static void pass(struct heft_proto *p, uint64_t n)
     p->at = p->n = 0;
 }
 
-static uint64_t level_end(const struct heft_proto *p)
+static inline uint64_t level_end(const struct heft_proto *p)
 {
     return p->levels[p->depth].end;
 }
 
 /* A varint that ends before `end`; the window has been filled. */
-static bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
+static inline bool number(struct heft_proto *p, uint64_t end, uint64_t *out)
 {
     const size_t left = (size_t)heft_min_u64(end - heft_proto_here(p), p->n - p->at);
-    const unsigned used = varint(p->data + p->at, left, out);
+    const unsigned used = heft_varint_get(p->data + p->at, left, out);
 
-    if (used == 0 || used > MAX_VARINT)
+    if (HEFT_UNLIKELY(used == 0 || used > HEFT_VARINT_MOST))
         return bad_varint(used, heft_proto_here(p), p->err);
     p->at += used;
     return true;
@@ -332,39 +308,34 @@ static bool fixed(struct heft_proto *p, uint64_t end, unsigned n, uint64_t *out)
     return true;
 }
 
-static bool length(struct heft_proto *p, uint64_t *out)
+static HEFT_NOINLINE bool bad_length(struct heft_proto *p, uint64_t where, uint64_t n)
 {
-    const uint64_t where = heft_proto_here(p);
-
-    if (!number(p, level_end(p), out))
-        return false;
-    if (*out <= level_end(p) - heft_proto_here(p))
-        return true;
     return heft_fail(p->err, HEFT_MALFORMED, where,
-                     "protobuf: a value of %" PRIu64 " bytes where %" PRIu64 " are left of %s",
-                     *out, level_end(p) - heft_proto_here(p), p->message->name);
+                     "protobuf: a value of %" PRIu64 " bytes where %" PRIu64 " are left of %s", n,
+                     level_end(p) - heft_proto_here(p), p->message->name);
 }
 
-static unsigned wire_of(enum heft_proto_type type)
+static inline bool length(struct heft_proto *p, uint64_t *out)
 {
-    switch (type) {
-    case HEFT_PROTO_DOUBLE:
-    case HEFT_PROTO_FIXED64:
-        return HEFT_PROTO_I64;
-    case HEFT_PROTO_FLOAT:
-    case HEFT_PROTO_FIXED32:
-        return HEFT_PROTO_I32;
-    case HEFT_PROTO_STRING:
-    case HEFT_PROTO_BYTES:
-    case HEFT_PROTO_SUB:
-        return HEFT_PROTO_LEN;
-    default:
-        return HEFT_PROTO_VARINT;
-    }
+    const uint64_t where = heft_proto_here(p), end = level_end(p);
+
+    return number(p, end, out) &&
+           (HEFT_LIKELY(*out <= end - heft_proto_here(p)) || bad_length(p, where, *out));
 }
 
-static const struct heft_proto_field *find_field(const struct heft_proto_message *message,
-                                                 uint64_t number)
+/* The wire type of each field type. */
+static const uint8_t wires[] = {
+    [HEFT_PROTO_DOUBLE] = HEFT_PROTO_I64,    [HEFT_PROTO_FLOAT] = HEFT_PROTO_I32,
+    [HEFT_PROTO_INT32] = HEFT_PROTO_VARINT,  [HEFT_PROTO_INT64] = HEFT_PROTO_VARINT,
+    [HEFT_PROTO_UINT32] = HEFT_PROTO_VARINT, [HEFT_PROTO_UINT64] = HEFT_PROTO_VARINT,
+    [HEFT_PROTO_SINT64] = HEFT_PROTO_VARINT, [HEFT_PROTO_FIXED32] = HEFT_PROTO_I32,
+    [HEFT_PROTO_FIXED64] = HEFT_PROTO_I64,   [HEFT_PROTO_BOOL] = HEFT_PROTO_VARINT,
+    [HEFT_PROTO_ENUM] = HEFT_PROTO_VARINT,   [HEFT_PROTO_STRING] = HEFT_PROTO_LEN,
+    [HEFT_PROTO_BYTES] = HEFT_PROTO_LEN,     [HEFT_PROTO_SUB] = HEFT_PROTO_LEN,
+};
+
+static inline const struct heft_proto_field *find_field(const struct heft_proto_message *message,
+                                                        uint64_t number)
 {
     const struct heft_proto_field *const fields = message->fields;
 
@@ -410,9 +381,9 @@ static void interpret(struct heft_proto *p, enum heft_proto_type type, uint64_t 
 }
 
 /* A number: its bytes begin here, and must lie before `end`. */
-static enum heft_proto_event value(struct heft_proto *p, uint64_t end)
+static HEFT_NOINLINE enum heft_proto_event value(struct heft_proto *p, uint64_t end)
 {
-    const unsigned wire = wire_of(p->field->type);
+    const unsigned wire = wires[p->field->type];
     uint64_t bits = 0;
     bool ok;
 
@@ -428,19 +399,39 @@ static enum heft_proto_event value(struct heft_proto *p, uint64_t end)
     return HEFT_PROTO_VALUE;
 }
 
+static HEFT_NOINLINE enum heft_proto_event too_deep(struct heft_proto *p)
+{
+    heft_fail(p->err, HEFT_LIMIT, p->where, "protobuf: nested deeper than %d messages",
+              HEFT_PROTO_DEPTH);
+    return heft_proto_give_up(p);
+}
+
 enum heft_proto_event heft_proto_enter(struct heft_proto *p, const struct heft_proto_field *field,
                                        const struct heft_proto_level *level)
 {
-    if (p->depth == HEFT_PROTO_DEPTH) {
-        heft_fail(p->err, HEFT_LIMIT, p->where, "protobuf: nested deeper than %d messages",
-                  HEFT_PROTO_DEPTH);
-        return heft_proto_give_up(p);
-    }
+    if (p->depth == HEFT_PROTO_DEPTH)
+        return too_deep(p);
     p->level = p->depth++;
     p->levels[p->depth] = *level;
     p->levels[p->depth].begin = p->off;
     p->field = field;
     p->message = field->sub;
+    return HEFT_PROTO_ENTER;
+}
+
+/* The same of the binary form: the content begins here and has p->len bytes. */
+static inline enum heft_proto_event enter(struct heft_proto *p)
+{
+    struct heft_proto_level *level;
+
+    if (HEFT_UNLIKELY(p->depth == HEFT_PROTO_DEPTH))
+        return too_deep(p);
+    p->level = p->depth++;
+    level = &p->levels[p->depth];
+    level->message = p->message = p->field->sub;
+    level->field = p->field;
+    level->begin = p->off;
+    level->end = p->off + p->len;
     return HEFT_PROTO_ENTER;
 }
 
@@ -462,15 +453,11 @@ enum heft_proto_event heft_proto_finish(struct heft_proto *p)
 }
 
 /* Bytes behind their length: a string, a message, or a run of numbers. */
-static enum heft_proto_event bytes(struct heft_proto *p)
+static inline enum heft_proto_event bytes(struct heft_proto *p)
 {
-    const struct heft_proto_field *const field = p->field;
-
     p->off = heft_proto_here(p);
-    if (field->type == HEFT_PROTO_SUB)
-        return heft_proto_enter(p, field,
-                                &(struct heft_proto_level){
-                                    .message = field->sub, .field = field, .end = p->off + p->len});
+    if (p->field->type == HEFT_PROTO_SUB)
+        return enter(p);
     p->u64 = p->len;
     p->text = (struct heft_str){NULL, 0};
     if (p->len <= HEFT_PROTO_HELD) {
@@ -497,23 +484,24 @@ static bool pass_value(struct heft_proto *p, unsigned wire)
     return true;
 }
 
-static bool read_tag(struct heft_proto *p, uint64_t *tag)
+/* Into p->tag: a local variable whose address is taken would cost a stack protector. */
+static inline bool read_tag(struct heft_proto *p)
 {
     const uint64_t where = heft_proto_here(p);
 
-    if (!fill(p, MOST_FIELD) || !number(p, level_end(p), tag))
+    if (!fill(p, MOST_FIELD) || !number(p, level_end(p), &p->tag))
         return false;
-    return is_tag(*tag) || bad_tag(*tag, where, p->err);
+    return HEFT_LIKELY(is_tag(p->tag)) || bad_tag(p->tag, where, p->err);
 }
 
-static enum heft_proto_event unknown(struct heft_proto *p, uint64_t tag)
+static HEFT_NOINLINE enum heft_proto_event unknown(struct heft_proto *p)
 {
     struct groups groups;
 
     groups.n = 0;
     for (;;) {
-        if (!note_group(&groups, (uint32_t)tag >> 3, tag & 7, p->where, p->err) ||
-            !pass_value(p, tag & 7))
+        if (!note_group(&groups, (uint32_t)p->tag >> 3, p->tag & 7, p->where, p->err) ||
+            !pass_value(p, p->tag & 7))
             return heft_proto_give_up(p);
         if (groups.n == 0)
             break;
@@ -522,7 +510,7 @@ static enum heft_proto_event unknown(struct heft_proto *p, uint64_t tag)
                       p->message->name);
             return heft_proto_give_up(p);
         }
-        if (!read_tag(p, &tag))
+        if (!read_tag(p))
             return heft_proto_give_up(p);
     }
     p->field = NULL;
@@ -531,55 +519,62 @@ static enum heft_proto_event unknown(struct heft_proto *p, uint64_t tag)
     return HEFT_PROTO_UNKNOWN;
 }
 
-/* The field that begins here; true in *done: an event, else a run of numbers has begun. */
-static enum heft_proto_event field(struct heft_proto *p)
+/* The next number of a packed run; END, of no message, behind its last one. */
+static HEFT_NOINLINE enum heft_proto_event packed_value(struct heft_proto *p)
 {
-    uint64_t tag;
-    unsigned wire, wanted;
+    if (heft_proto_here(p) == p->packed) {
+        p->packed = 0;
+        return HEFT_PROTO_END;
+    }
+    return fill(p, MOST_FIELD) ? value(p, p->packed) : heft_proto_give_up(p);
+}
 
+/* A field whose wire type is not its type's: a packed run, or of another type than the table says. */
+static HEFT_NOINLINE enum heft_proto_event odd_field(struct heft_proto *p)
+{
+    if ((p->tag & 7) != HEFT_PROTO_LEN || !p->field->repeated)
+        return unknown(p);
+    if (!length(p, &p->len))
+        return heft_proto_give_up(p);
+    p->packed = heft_proto_here(p) + p->len;
+    return packed_value(p);
+}
+
+/* The field that begins here; END where it is a packed run without numbers. */
+static inline enum heft_proto_event field(struct heft_proto *p)
+{
     p->level = p->depth;
     p->message = p->levels[p->depth].message;
     p->where = heft_proto_here(p);
-    if (!read_tag(p, &tag))
+    if (!read_tag(p))
         return heft_proto_give_up(p);
-    wire = tag & 7;
-    p->field = find_field(p->message, tag >> 3);
-    if (!p->field)
-        return unknown(p, tag);
-    wanted = wire_of(p->field->type);
-    if (wire == wanted && wire != HEFT_PROTO_LEN)
+    p->field = find_field(p->message, p->tag >> 3);
+    if (HEFT_UNLIKELY(!p->field))
+        return unknown(p);
+    if (HEFT_UNLIKELY((p->tag & 7) != wires[p->field->type]))
+        return odd_field(p);
+    if ((p->tag & 7) != HEFT_PROTO_LEN)
         return value(p, level_end(p));
-    if (wire != HEFT_PROTO_LEN || (wanted != wire && !p->field->repeated))
-        return unknown(p, tag);
-    if (!length(p, &p->len))
-        return heft_proto_give_up(p);
-    if (wanted == wire)
-        return bytes(p);
-    p->packed = heft_proto_here(p) + p->len;
-    return HEFT_PROTO_END;
+    return HEFT_LIKELY(length(p, &p->len)) ? bytes(p) : heft_proto_give_up(p);
 }
 
 static enum heft_proto_event binary_next(struct heft_proto *p)
 {
-    enum heft_proto_event event;
+    enum heft_proto_event event = HEFT_PROTO_END;
 
-    do {
-        if (p->packed && heft_proto_here(p) < p->packed) {
-            if (!fill(p, MOST_FIELD))
-                return heft_proto_give_up(p);
-            return value(p, p->packed);
-        }
-        p->packed = 0;
+    if (HEFT_UNLIKELY(p->packed))
+        event = packed_value(p);
+    while (event == HEFT_PROTO_END) {
         if (heft_proto_here(p) == level_end(p))
             return p->depth ? heft_proto_leave(p, heft_proto_here(p)) : heft_proto_finish(p);
         event = field(p);
-    } while (event == HEFT_PROTO_END);
+    }
     return event;
 }
 
 enum heft_proto_event heft_proto_next(struct heft_proto *p)
 {
-    if (p->failed)
+    if (HEFT_UNLIKELY(p->failed))
         return HEFT_PROTO_ERROR;
     return p->doc->is_text ? heft_proto_text_next(p) : binary_next(p);
 }
@@ -594,36 +589,18 @@ bool heft_proto_skip(struct heft_proto *p)
     return true;
 }
 
-bool heft_proto_ahead(struct heft_proto *p, struct heft_bytes *out, uint64_t *where)
-{
-    *out = (struct heft_bytes){NULL, 0};
-    *where = heft_proto_here(p);
-    if (p->doc->is_text || p->packed || p->failed)
-        return !p->failed;
-    if (!fill(p, HEFT_PROTO_AHEAD)) {
-        p->failed = true;
-        return false;
-    }
-    *out = (struct heft_bytes){
-        p->data + p->at, (size_t)heft_min_u64(level_end(p) - heft_proto_here(p), p->n - p->at)};
-    return true;
-}
-
-void heft_proto_advance(struct heft_proto *p, size_t n)
-{
-    p->at += n;
-}
-
 uint32_t heft_proto_pull(struct heft_proto *p)
 {
-    enum heft_proto_event event;
+    enum heft_proto_event event = heft_proto_next(p);
 
-    while ((event = heft_proto_next(p)) == HEFT_PROTO_UNKNOWN)
+    while (HEFT_UNLIKELY(event == HEFT_PROTO_UNKNOWN)) {
         p->unknown++;
+        event = heft_proto_next(p);
+    }
     p->entered = event == HEFT_PROTO_ENTER;
-    if (event == HEFT_PROTO_EXPANDED)
-        return HEFT_PROTO_ANY;
-    return event == HEFT_PROTO_ENTER || event == HEFT_PROTO_VALUE ? p->field->number : 0;
+    if (HEFT_LIKELY(event == HEFT_PROTO_VALUE || event == HEFT_PROTO_ENTER))
+        return p->field->number;
+    return event == HEFT_PROTO_EXPANDED ? HEFT_PROTO_ANY : 0;
 }
 
 bool heft_proto_pass(struct heft_proto *p)

@@ -137,6 +137,7 @@ struct heft_proto {
     const uint8_t *data;
     size_t n, at;
     uint8_t *window; /* owned; NULL where the document lies in memory */
+    uint64_t tag;    /* binary: of the last field */
     uint64_t packed; /* binary: where the run of numbers ends that is being read; 0: none */
     struct heft_buf decoded;
     uint32_t depth;
@@ -165,13 +166,6 @@ enum heft_proto_event heft_proto_next(struct heft_proto *p);
 /* After ENTER: passes over the message, sets `len`; no LEAVE comes. Its bytes are not read in the
  * binary form, and only looked through for its end in the text form. */
 HEFT_CHECKED bool heft_proto_skip(struct heft_proto *p);
-/* Between two fields of the binary form: those bytes of the open message, from `where` on, that are in
- * the window; HEFT_PROTO_AHEAD of them at least, where there are as many. Empty at the message's end
- * and in the text form. For whoever knows how a field usually looks, and takes whole fields from
- * there: heft_proto_advance passes over the first n bytes of them. */
-#define HEFT_PROTO_AHEAD 8192
-HEFT_CHECKED bool heft_proto_ahead(struct heft_proto *p, struct heft_bytes *out, uint64_t *where);
-void heft_proto_advance(struct heft_proto *p, size_t n);
 /* For readers that are written message by message: the number of the next field of the message that
  * is open; HEFT_PROTO_ANY of EXPANDED; 0 where the message has ended, or p->failed. Unknown fields
  * are counted in p->unknown and passed over. Where p->entered, the field is a message, and the

@@ -386,96 +386,6 @@ static void skipping(void **state)
 
 /* ---- small messages ---- */
 
-/* ---- looking ahead ---- */
-
-enum { FIELDS = 3000, FIELD = 63 }; /* b2 01, a length, 60 bytes: more than a window */
-
-/* Takes fields as long as whole ones are in view; how many. */
-static size_t take_ahead(struct heft_proto *p, struct heft_bytes whole)
-{
-    struct heft_bytes ahead;
-    uint64_t where, left;
-    size_t n = 0;
-
-    for (;;) {
-        assert_true(heft_proto_ahead(p, &ahead, &where));
-        left = p->levels[p->depth].end - where;
-        assert_true(ahead.n <= left && ahead.n >= heft_min_u64(left, HEFT_PROTO_AHEAD));
-        if (ahead.n < FIELD)
-            return n;
-        assert_memory_equal(ahead.p, whole.p + where, ahead.n);
-        heft_proto_advance(p, ahead.n / FIELD * FIELD);
-        n += ahead.n / FIELD;
-    }
-}
-
-static void looking_ahead(void **state)
-{
-    struct heft_buf doc = {0};
-    struct heft_error err = {0};
-    struct heft_source source;
-    struct heft_proto_doc opened;
-    struct heft_proto p;
-
-    (void)state;
-    heft_buf_put(&doc, "\x6a\xc8\xc4\x0b", 4); /* m, 3000 × 63 bytes */
-    for (unsigned i = 0; i < FIELDS; i++)
-        heft_buf_printf(&doc, "\xb2\x01\x3c%060u", i);
-    heft_buf_put(&doc, "\x18\x07", 2); /* i = 7 */
-    heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)doc.p, doc.n}, "test");
-    assert_true(heft_proto_doc_open(&opened, &source, false, &err));
-    assert_true(heft_proto_open(&p, &opened, 0, doc.n, &all, &err));
-    assert_int_equal(heft_proto_pull(&p), 13);
-    assert_int_equal(heft_proto_pull(&p), 22);
-    assert_int_equal(take_ahead(&p, (struct heft_bytes){(const uint8_t *)doc.p, doc.n}),
-                     FIELDS - 1);
-    assert_int_equal(heft_proto_pull(&p), 0);
-    assert_int_equal(heft_proto_pull(&p), 3);
-    assert_int_equal(p.u64, 7);
-    heft_proto_close(&p);
-    heft_proto_doc_close(&opened);
-    heft_buf_release(&doc);
-}
-
-static bool broken_read(const struct heft_source *src, uint64_t off, void *dst, size_t n,
-                        struct heft_error *err)
-{
-    (void)src;
-    (void)dst;
-    (void)n;
-    return heft_fail(err, HEFT_IO, off, "broken");
-}
-
-/* Nothing is ahead in the text form, and where it cannot be read. */
-static void nothing_ahead(void **state)
-{
-    static const struct heft_source_ops ops = {.read = broken_read};
-    const struct heft_source broken = {.ops = &ops, .size = 100, .fd = -1, .label = "broken"};
-    static const char text[] = "i: 7";
-    struct heft_error err = {0};
-    struct heft_source source;
-    struct heft_proto_doc doc;
-    struct heft_bytes ahead;
-    struct heft_proto p;
-    uint64_t where;
-
-    (void)state;
-    heft_source_open_memory(&source, (struct heft_bytes){(const uint8_t *)text, 4}, "test");
-    assert_true(heft_proto_doc_open(&doc, &source, true, &err));
-    assert_true(heft_proto_open(&p, &doc, 0, 4, &all, &err));
-    assert_true(heft_proto_ahead(&p, &ahead, &where) && ahead.n == 0);
-    assert_int_equal(heft_proto_pull(&p), 3);
-    heft_proto_close(&p);
-    heft_proto_doc_close(&doc);
-    assert_true(heft_proto_doc_open(&doc, &broken, false, &err));
-    assert_true(heft_proto_open(&p, &doc, 0, 100, &all, &err));
-    assert_false(heft_proto_ahead(&p, &ahead, &where));
-    assert_true(err.code == HEFT_IO && heft_proto_pull(&p) == 0 && p.failed);
-    assert_false(heft_proto_ahead(&p, &ahead, &where));
-    heft_proto_close(&p);
-    heft_proto_doc_close(&doc);
-}
-
 static void items(void **state)
 {
     struct heft_error err = {0};
@@ -554,8 +464,7 @@ int main(void)
         cmocka_unit_test(refused_text),   cmocka_unit_test(depth),
         cmocka_unit_test(long_strings),   cmocka_unit_test(skipping),
         cmocka_unit_test(items),          cmocka_unit_test(judging_text),
-        cmocka_unit_test(no_memory),      cmocka_unit_test(looking_ahead),
-        cmocka_unit_test(nothing_ahead),
+        cmocka_unit_test(no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,6 @@
 
 #include <cmocka.h>
 
-#include "tf_node_quick.h"
-
 #define GOLDEN HEFT_TESTS "/golden/saved-model/"
 
 static const struct heft_open_options with_constants = {.constants = true};
@@ -137,66 +135,6 @@ static void collections(void **state)
     assert_int_equal(bytes[0], bytes[1]);
 }
 
-/* ---- nodes of the usual form ---- */
-
-/* In a block of its own, so that a byte too many is seen. */
-static bool quick_agrees_on(const uint8_t *node, size_t n)
-{
-    uint8_t *const copy = malloc(n ? n : 1);
-    enum quick_verdict verdict;
-
-    assert_non_null(copy);
-    memcpy(copy, node, n);
-    verdict = quick_against_general((struct heft_bytes){copy, n});
-    free(copy);
-    assert_int_not_equal(verdict, QUICK_DIFFERS);
-    return verdict == QUICK_AGREES;
-}
-
-/* Cut off everywhere, and with each bit flipped. */
-static unsigned damage(uint8_t *node, size_t n)
-{
-    unsigned taken = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        assert_false(quick_agrees_on(node, i));
-        for (unsigned bit = 0; bit < 8; bit++) {
-            node[i] ^= (uint8_t)(1U << bit);
-            taken += quick_agrees_on(node, n);
-            node[i] ^= (uint8_t)(1U << bit);
-        }
-    }
-    return taken;
-}
-
-static void quick_and_general(void **state)
-{
-    static uint8_t usual[] = "\x0a\x2d\x0a\x01"
-                             "a\x12\x02Op\x1a\x01"
-                             "b\x22\x03/d0\x2a\x08\x0a\x01Z\x12\x03\x30\x81\x00"
-                             "\x2a\x03\x0a\x01U\x32\x03\x0a\x01n\x3a\x02\x08\x01"
-                             "\x0a\x01z\x12\x01P";
-    static uint8_t calls[] = "\x0a\x15\x0a\x01"
-                             "a\x12\x02Op\x2a\x0c\x0a\x01"
-                             "f\x12\x07\x52\x05\x0a\x03"
-                             "fun";
-    static const uint8_t nameless[] = "\x0a\x04\x12\x02Op", opless[] = "\x0a\x03\x0a\x01x";
-    static const uint8_t unknown[] = "\x0a\x09\x0a\x01"
-                                     "a\x12\x02Op\x40\x01";
-    static const uint8_t reversed[] = "\x0a\x11\x0a\x01"
-                                      "a\x12\x02Op\x2a\x08\x12\x03\x30\x81\x00\x0a\x01T";
-
-    (void)state;
-    assert_true(quick_agrees_on(usual, sizeof usual - 1));
-    assert_true(damage(usual, sizeof usual - 1) > 100);
-    assert_false(quick_agrees_on(calls, sizeof calls - 1));
-    damage(calls, sizeof calls - 1);
-    assert_false(quick_agrees_on(nameless, sizeof nameless - 1));
-    assert_false(quick_agrees_on(opless, sizeof opless - 1));
-    assert_false(quick_agrees_on(unknown, sizeof unknown - 1));
-    assert_false(quick_agrees_on(reversed, sizeof reversed - 1));
-}
-
 /* ---- lack of memory ---- */
 
 static void opening_without_memory(void **state)
@@ -228,7 +166,6 @@ int main(void)
         cmocka_unit_test(restoring),
         cmocka_unit_test(variables),
         cmocka_unit_test(collections),
-        cmocka_unit_test(quick_and_general),
         cmocka_unit_test(opening_without_memory),
     };
 

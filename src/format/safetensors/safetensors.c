@@ -407,7 +407,8 @@ static bool check_size(struct reader *r, const struct heft_row *row, uint64_t le
         return heft_fail(r->err, HEFT_MALFORMED, where, "size in bits is more than 64 bits");
     return size == len ||
            heft_fail(r->err, HEFT_MALFORMED, where,
-                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, size, len);
+                     "dtype and shape need %" PRIu64 " bytes, data_offsets have %" PRIu64, size,
+                     len);
 }
 
 /* Where the tensors checked so far end. */

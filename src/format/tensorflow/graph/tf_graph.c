@@ -24,12 +24,10 @@ enum {
 enum { MOST_VERSIONS = 1000 };
 enum { INFO_VERSION = 1, INFO_TAGS = 4, INFO_TENSORFLOW, INFO_GIT };
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2 };
-enum { GRAPH_NODE_TAG = GRAPH_NODE << 3 | HEFT_PROTO_LEN };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_ATTR = 5 };
 enum { KEY = 1, VALUE = 2 };
 enum { ATTR_FUNC = 10, FUNC_NAME = 1 };
 enum { LIBRARY_FUNCTION = 1, FUNCTION_SIGNATURE = 1, FUNCTION_NODE = 3, OP_NAME = 1 };
-enum { FUNCTION_NODE_TAG = FUNCTION_NODE << 3 | HEFT_PROTO_LEN };
 
 /* ---- what it is made of ---- */
 
@@ -172,11 +170,10 @@ static bool read_node(struct heft_tf_graph *g, struct heft_proto *p,
     return true;
 }
 
-/* The nodes of a graph, or of all functions: fields `tag` of the message that is open. */
+/* The nodes of a graph, or of all functions. */
 struct nodes {
     struct heft_tf_node_entry **list;
     size_t *cap, *n;
-    uint8_t tag;
 };
 
 static bool make_room(struct nodes *nodes, uint64_t where, struct heft_error *err)
@@ -194,60 +191,6 @@ static bool add_node(struct heft_tf_graph *g, struct heft_proto *p, struct nodes
     return heft_tf_graph_weigh(g, p->where, p->err);
 }
 
-static bool keep_text(struct heft_tf_graph *g, struct heft_str text, struct heft_str *out,
-                      struct heft_error *err)
-{
-    char *const kept = heft_arena_text(&g->texts, text, err);
-
-    *out = (struct heft_str){kept, text.n};
-    return kept != NULL;
-}
-
-static bool add_quick(struct heft_tf_graph *g, struct nodes *nodes,
-                      const struct heft_tf_quick_node *quick, uint64_t where,
-                      struct heft_error *err)
-{
-    struct heft_tf_node_entry *node;
-    struct heft_str op;
-
-    if (!make_room(nodes, where, err))
-        return false;
-    node = *nodes->list + *nodes->n;
-    *node =
-        (struct heft_tf_node_entry){.func = HEFT_TF_NONE, .at = {where + quick->begin, quick->n}};
-    if (!keep_text(g, quick->name, &node->name, err))
-        return false;
-    if (!find_word(g, quick->op, &node->op) &&
-        (!keep_text(g, quick->op, &op, err) || !add_word(g, op, where, &node->op, err)))
-        return false;
-    ++*nodes->n;
-    return true;
-}
-
-/* As many nodes of the usual form as follow here; the general reader goes on behind them. */
-static bool add_usual(struct heft_tf_graph *g, struct heft_proto *p, struct nodes *nodes)
-{
-    struct heft_tf_quick_node quick;
-    struct heft_bytes ahead;
-    uint64_t where;
-    size_t at, n;
-
-    do {
-        if (!heft_proto_ahead(p, &ahead, &where))
-            return false;
-        for (at = 0; at < ahead.n; at += n) {
-            n = heft_tf_node_quick((struct heft_bytes){ahead.p + at, ahead.n - at}, nodes->tag,
-                                   &quick);
-            if (n == 0)
-                break;
-            if (!add_quick(g, nodes, &quick, where + at, p->err))
-                return false;
-        }
-        heft_proto_advance(p, at);
-    } while (at && heft_tf_graph_weigh(g, where, p->err));
-    return at == 0;
-}
-
 /* ---- functions ---- */
 
 static bool read_name_of_op(struct heft_tf_graph *g, struct heft_proto *p, struct heft_str *name)
@@ -263,16 +206,16 @@ static bool read_name_of_op(struct heft_tf_graph *g, struct heft_proto *p, struc
 static bool read_function(struct heft_tf_graph *g, struct heft_proto *p)
 {
     const uint64_t where = p->where;
-    struct nodes nodes = {&g->inner, &g->cap_inner, &g->n_inner, FUNCTION_NODE_TAG};
+    struct nodes nodes = {&g->inner, &g->cap_inner, &g->n_inner};
     struct heft_tf_function f = {.first = (uint32_t)g->n_inner};
     uint32_t number;
     bool ok = true;
 
     while (ok && (number = heft_proto_pull(p))) {
         if (number == FUNCTION_SIGNATURE)
-            ok = read_name_of_op(g, p, &f.name) && add_usual(g, p, &nodes);
+            ok = read_name_of_op(g, p, &f.name);
         else if (number == FUNCTION_NODE)
-            ok = add_node(g, p, &nodes) && add_usual(g, p, &nodes);
+            ok = add_node(g, p, &nodes);
         else
             ok = heft_proto_pass(p);
     }
@@ -300,14 +243,14 @@ static bool read_library(struct heft_tf_graph *g, struct heft_proto *p)
 
 static bool read_graph_def(struct heft_tf_graph *g, struct heft_proto *p)
 {
-    struct nodes nodes = {&g->nodes, &g->cap_nodes, &g->n_nodes, GRAPH_NODE_TAG};
+    struct nodes nodes = {&g->nodes, &g->cap_nodes, &g->n_nodes};
     uint32_t number;
     bool ok = true;
 
     while (ok && (number = heft_proto_pull(p))) {
         ok = heft_tf_part(g->parts, p->where, graph_parts[number], p->err);
         if (ok && number == GRAPH_NODE)
-            ok = add_node(g, p, &nodes) && add_usual(g, p, &nodes);
+            ok = add_node(g, p, &nodes);
         else if (ok)
             ok = number == GRAPH_LIBRARY ? read_library(g, p) : heft_proto_pass(p);
     }

@@ -229,14 +229,6 @@ HEFT_CHECKED bool heft_tf_collection_each(const struct heft_tf_graph *graph,
 
 /* ---- for the readers of tf_*.c ---- */
 
-/* A field `tag` that is a NodeDef, in the usual form (tf_node_quick.c). Texts are borrowed. */
-struct heft_tf_quick_node {
-    struct heft_str name, op;
-    size_t begin, n; /* where its content is in the bytes */
-};
-/* How many of the bytes it takes; 0: the general reader has to look at it. */
-size_t heft_tf_node_quick(struct heft_bytes bytes, uint8_t tag, struct heft_tf_quick_node *out);
-
 /* Copies the text that was pulled into the arena. At most 64 KiB. */
 HEFT_CHECKED bool heft_tf_text(struct heft_proto *p, struct heft_arena *mem, struct heft_str *out);
 /* Reads the TensorShapeProto that was entered. */
