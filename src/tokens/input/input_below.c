@@ -5,6 +5,57 @@
 #include "base/map.h"
 #include "io/os.h"
 
+/* ---- entries of a directory ----------------------------------------------------------------- */
+
+struct listing {
+    const char *folder;
+    heft_path_fn *each;
+    void *ctx;
+    struct heft_buf path;
+    struct heft_error *err;
+    bool ok;
+};
+
+bool heft_entry_path(struct heft_buf *path, const char *folder, struct heft_str name,
+                     struct heft_error *err)
+{
+    const size_t n = strlen(folder);
+
+    path->n = 0;
+    heft_buf_put(path, folder, n);
+    if (n > 0 && folder[n - 1] != '/')
+        heft_buf_char(path, '/');
+    heft_buf_str(path, name);
+    heft_buf_char(path, '\0');
+    return heft_buf_ok(path, err);
+}
+
+static bool tell_entry(void *ctx, const char *name)
+{
+    struct listing *l = ctx;
+
+    l->ok = heft_entry_path(&l->path, l->folder, heft_str_of(name), l->err) &&
+            l->each(l->ctx, l->path.p, l->err);
+    return l->ok;
+}
+
+bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *is_closed,
+                      struct heft_error *err)
+{
+    struct listing l = {.folder = folder, .each = each, .ctx = ctx, .err = err, .ok = true};
+    const int failed = heft_os->list_dir(folder[0] ? folder : ".", tell_entry, &l);
+
+    *is_closed = failed && l.ok;
+    if (*is_closed) {
+        heft_fail_errno(err, "folder cannot be read");
+        l.ok = heft_error_file(err, folder);
+    }
+    heft_buf_release(&l.path);
+    return l.ok;
+}
+
+/* ---- directories below one ------------------------------------------------------------------ */
+
 struct below {
     struct heft_arena mem; /* paths, and keys of `seen` */
     struct heft_strmap seen;

@@ -1,8 +1,18 @@
-/* input_below.h: a folder and the folders below it. */
+/* input_below.h: entries of a directory, and the directories below one. */
 #ifndef HEFT_INPUT_BELOW_H
 #define HEFT_INPUT_BELOW_H
 
-#include "tokens/input/input_pattern.h"
+#include "base/mem.h"
+
+/* `path` lives until the callback returns. */
+typedef bool heft_path_fn(void *ctx, const char *path, struct heft_error *err);
+
+/* Every entry of a directory, as FOLDER/NAME. *is_closed: the directory could not be read. */
+HEFT_CHECKED bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx,
+                                   bool *is_closed, struct heft_error *err);
+/* FOLDER/NAME, as Python's os.path.join, with a NUL at the end. */
+HEFT_CHECKED bool heft_entry_path(struct heft_buf *path, const char *folder, struct heft_str name,
+                                  struct heft_error *err);
 
 /* Tells the folder and each one below it, before its sub-folders and in the order of the system, but for
  * names with a dot in front; links to folders are followed, and no folder is told twice. What is no

@@ -111,67 +111,6 @@ bool heft_name_matches(const char *pattern, size_t n, const char *name)
     return at == n;
 }
 
-/* ---- folders -------------------------------------------------------------------------------- */
-
-struct listing {
-    const char *folder;
-    const char *pattern; /* NULL: all */
-    size_t pattern_n;
-    heft_path_fn *each;
-    void *ctx;
-    struct heft_buf path;
-    struct heft_error *err;
-    bool ok;
-};
-
-/* As os.path.join does, with a NUL. */
-static bool join(struct heft_buf *path, const char *folder, struct heft_str name,
-                 struct heft_error *err)
-{
-    const size_t n = strlen(folder);
-
-    path->n = 0;
-    heft_buf_put(path, folder, n);
-    if (n > 0 && folder[n - 1] != '/')
-        heft_buf_char(path, '/');
-    heft_buf_str(path, name);
-    heft_buf_char(path, '\0');
-    return heft_buf_ok(path, err);
-}
-
-static bool tell_entry(void *ctx, const char *name)
-{
-    struct listing *l = ctx;
-
-    if (l->pattern && (!heft_name_matches(l->pattern, l->pattern_n, name) ||
-                       (name[0] == '.' && l->pattern[0] != '.')))
-        return true;
-    l->ok =
-        join(&l->path, l->folder, heft_str_of(name), l->err) && l->each(l->ctx, l->path.p, l->err);
-    return l->ok;
-}
-
-static bool list(struct listing *l, bool *is_closed)
-{
-    const int failed = heft_os->list_dir(l->folder[0] ? l->folder : ".", tell_entry, l);
-
-    *is_closed = failed && l->ok;
-    if (*is_closed) {
-        heft_fail_errno(l->err, "folder cannot be read");
-        l->ok = heft_error_file(l->err, l->folder);
-    }
-    heft_buf_release(&l->path);
-    return l->ok;
-}
-
-bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *is_closed,
-                      struct heft_error *err)
-{
-    struct listing l = {.folder = folder, .each = each, .ctx = ctx, .err = err, .ok = true};
-
-    return list(&l, is_closed);
-}
-
 /* ---- parts ---------------------------------------------------------------------------------- */
 
 /* Paths that the parts so far match. */
@@ -198,14 +137,31 @@ static bool keep_name(void *ctx, const char *path, struct heft_error *err)
     return true;
 }
 
+/* Entries of a directory that a part of a pattern matches. */
+struct matching {
+    struct heft_str part;
+    heft_path_fn *each;
+    void *ctx;
+};
+
+static bool tell_match(void *ctx, const char *path, struct heft_error *err)
+{
+    const struct matching *m = ctx;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const bool is_hidden = name[0] == '.' && m->part.p[0] != '.';
+
+    return is_hidden || !heft_name_matches(m->part.p, m->part.n, name) ||
+           m->each(m->ctx, path, err);
+}
+
 static bool tell_magic(const char *folder, struct heft_str part, heft_path_fn *each, void *ctx,
                        struct heft_error *err)
 {
     struct heft_error said = {0};
-    struct listing l = {folder, part.p, part.n, each, ctx, {0}, &said, true};
+    struct matching m = {part, each, ctx};
     bool is_closed;
 
-    if (list(&l, &is_closed) || is_closed)
+    if (heft_folder_each(folder, tell_match, &m, &is_closed, &said) || is_closed)
         return true;
     *err = said;
     return false;
@@ -216,7 +172,7 @@ static bool tell_plain(const char *folder, struct heft_str part, heft_path_fn *e
 {
     struct heft_os_stat st;
     struct heft_buf path = {0};
-    const bool ok = join(&path, folder, part, err) &&
+    const bool ok = heft_entry_path(&path, folder, part, err) &&
                     (heft_os->stat_link(path.p, &st) != 0 || each(ctx, path.p, err));
 
     heft_buf_release(&path);
@@ -289,7 +245,7 @@ static bool tell_folder(void *ctx, const char *path, struct heft_error *err)
 
     if (heft_os->stat_path(path, &st) != 0 || !st.is_dir)
         return true;
-    ok = join(&with, path, heft_str_of(""), err) && to->each(to->ctx, with.p, err);
+    ok = heft_entry_path(&with, path, heft_str_of(""), err) && to->each(to->ctx, with.p, err);
     heft_buf_release(&with);
     return ok;
 }

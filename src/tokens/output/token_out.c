@@ -39,53 +39,6 @@ const char *heft_token_extension_of(const char *path)
     return dot;
 }
 
-/* ---- bytes of a file ------------------------------------------------------------------------ */
-
-static bool write_at(struct heft_token_file *f, uint64_t at, const void *p, size_t n,
-                     struct heft_error *err)
-{
-    const struct heft_token_out_how *how = f->how;
-
-    if (!how->written)
-        return heft_sink_write(f->sink, f->index, at, p, n, err);
-    return how->written(how->written_ctx, p, n) ||
-           heft_fail(err, HEFT_CANCELLED, HEFT_NO_OFFSET, "interrupted");
-}
-
-static bool flush(struct heft_token_file *f, struct heft_error *err)
-{
-    const size_t n = f->n_buffer;
-
-    f->n_buffer = 0;
-    return n == 0 || write_at(f, f->at - n, f->buffer, n, err);
-}
-
-bool heft_token_put(struct heft_token_file *f, const void *p, size_t n, struct heft_error *err)
-{
-    if (n > HEFT_TOKEN_BUFFER - f->n_buffer && !flush(f, err))
-        return false;
-    if (n > HEFT_TOKEN_BUFFER) {
-        f->at += n;
-        return write_at(f, f->at - n, p, n, err);
-    }
-    memcpy(f->buffer + f->n_buffer, p, n);
-    f->n_buffer += n;
-    f->at += n;
-    return true;
-}
-
-bool heft_token_patch(struct heft_token_file *f, uint64_t at, const void *p, size_t n,
-                      struct heft_error *err)
-{
-    const uint64_t written = f->at - f->n_buffer;
-
-    if (at >= written && n <= f->at - at) {
-        memcpy(f->buffer + (at - written), p, n);
-        return true;
-    }
-    return flush(f, err) && write_at(f, at, p, n, err);
-}
-
 /* ---- names ---------------------------------------------------------------------------------- */
 
 static bool is_folder(const struct heft_token_out *out)
@@ -100,12 +53,6 @@ static void split_name(struct heft_token_out *out)
 
     out->stem = (struct heft_str){path, (size_t)(dot - path)};
     out->extension = heft_str_of(is_folder(out) ? heft_token_extension(out->how.format) : dot);
-}
-
-const char *heft_token_out_between(const struct heft_token_out *out,
-                                   const struct heft_token_track *track)
-{
-    return *track->suffix && out->stem.n > heft_path_folder(out->how.path) ? "_" : "";
 }
 
 /* NAME.ext, NAME_train.ext, NAME_000000.ext, NAME_train_000000.ext; in a folder tokens.ext,
@@ -156,7 +103,7 @@ static bool end_file(struct heft_token_out *out, struct heft_token_track *track,
     if (!f->is_open)
         return true;
     f->is_open = false;
-    if (!out->how.format->end(f, err) || !flush(f, err))
+    if (!out->how.format->end(f, err) || !heft_token_flush(f, err))
         return false;
     heft_row_store_release(&f->rows);
     return true;
@@ -330,7 +277,7 @@ const char *heft_token_out_path(const struct heft_token_out *out, size_t i)
 bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err)
 {
     for (int i = 0; i < 2; i++)
-        if (out->tracks[i].file.is_open && !flush(&out->tracks[i].file, err))
+        if (out->tracks[i].file.is_open && !heft_token_flush(&out->tracks[i].file, err))
             return false;
     return true;
 }

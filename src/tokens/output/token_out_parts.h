@@ -1,4 +1,4 @@
-/* token_out_parts.h: what token_out.c and token_save.c share. */
+/* token_out_parts.h: what the files of an output share. */
 #ifndef HEFT_TOKEN_OUT_PARTS_H
 #define HEFT_TOKEN_OUT_PARTS_H
 
@@ -23,14 +23,18 @@ struct heft_token_out {
     struct heft_job spare; /* for ids that come from elsewhere */
 };
 
-/* What waits in buffers goes to the files. */
+/* token_file.c: writes what waits in the buffer. */
+HEFT_CHECKED bool heft_token_flush(struct heft_token_file *f, struct heft_error *err);
+/* The same for all open files. */
 HEFT_CHECKED bool heft_token_out_flush(struct heft_token_out *out, struct heft_error *err);
 
-/* Between the beginning of a track's names and its suffix: "_" or nothing. */
+/* ---- token_sets.c ------------------------------------------------------------------------ */
+
+/* Separator between the stem of a track's file names and its suffix: "_" or "". */
 const char *heft_token_out_between(const struct heft_token_out *out,
                                    const struct heft_token_track *track);
 
-/* token_sets.c: files of that row of names which `out` did not write (before it writes: all):
+/* Files of that row of names which `out` did not write (before it writes: all):
  * refused, or with `overwrite` retired. */
 HEFT_CHECKED bool heft_token_out_stale(struct heft_token_out *out, struct heft_error *err);
 

@@ -8,6 +8,12 @@
 
 #define DIGITS 6 /* at least */
 
+const char *heft_token_out_between(const struct heft_token_out *out,
+                                   const struct heft_token_track *track)
+{
+    return *track->suffix && out->stem.n > heft_path_folder(out->how.path) ? "_" : "";
+}
+
 static bool take_front(struct heft_str *s, struct heft_str front)
 {
     if (!heft_str_starts(*s, front))

@@ -4,6 +4,7 @@
  *
  *     train_count.c   words of a text into a table of counts
  *     train_spill.c   tables that grow too large, in a temporary file
+ *     train_gather.c  the tables of all threads become one
  *     train_read.c    inputs, in spans that threads count apart
  *     train_cells.c   the different words become cells
  *     train_pairs.c   pairs of neighbours, the most frequent first
