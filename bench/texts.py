@@ -121,7 +121,7 @@ HARD_TEXTS = {
     "dashes": repeated(b"-"), "random letters": drawn(LETTERS),
     "random digits": drawn("0123456789"), "random punctuation": drawn("!#$%&()*+,-./:;<=>?@[]^_{|}~"),
     "random Cyrillic": drawn("абвгдежзийклмнопрстуфхцчшщъыьэюя"),
-    "letters and dashes": letters_and_dashes,
+    "letters and dashes": letters_and_dashes, "DNA": drawn("ACGT"),
 }
 
 

@@ -244,6 +244,25 @@ static void test_very_long(void **unused)
     }
 }
 
+/* Bytes that no merge has, those of code 0 among them. */
+static void test_no_merges(void **unused)
+{
+    static uint8_t word[3 * HEFT_LONG_WHOLE];
+    static uint32_t ids[MOST];
+    struct setting s;
+
+    (void)unused;
+    assert_true(set_up(&s, random_vocab(2, 3)));
+    for (unsigned byte = 0; byte < 256; byte += 255) {
+        memset(word, (int)byte, sizeof word);
+        assert_int_equal(encode_in_pieces(&s.l, word, sizeof word, 5000, ids), sizeof word);
+        assert_non_null(s.l.live);
+        for (size_t i = 0; i < sizeof word; i++)
+            assert_int_equal(ids[i], s.v->byte_ids[byte]);
+    }
+    tear_down(&s);
+}
+
 /* ---- several threads --------------------------------------------------------------------- */
 
 #define WORDS  8
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_random_vocabularies),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_very_long),
+        cmocka_unit_test(test_no_merges),
         cmocka_unit_test(test_joints),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_no_memory),

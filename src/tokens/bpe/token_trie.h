@@ -36,7 +36,6 @@ struct heft_trie {
     uint32_t *next;                /* of an item; 0: none */
     uint32_t n_nodes, n_items;
     size_t cap_nodes, cap_items;
-    void *block; /* in which starts and nodes are */
 };
 struct heft_trie_match {
     uint32_t code;
