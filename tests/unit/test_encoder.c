@@ -321,8 +321,8 @@ static void test_blanks(void **unused)
     (void)unused;
     check_blanks(v);
     v->n_ids = 70000; /* of which the tables know nothing */
-    v->closed = NULL;
-    v->is_closed = false;
+    v->self_encoding = NULL;
+    v->is_self_encoding = false;
     check_blanks(v);
     heft_vocab_close(v);
 }

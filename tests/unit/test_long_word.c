@@ -84,8 +84,8 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
 {
     if (!v)
         return NULL;
-    v->closed = NULL; /* was found of the other order */
-    v->is_closed = false;
+    v->self_encoding = NULL; /* was found of the other order */
+    v->is_self_encoding = false;
     for (uint32_t i = v->n_merges; i > 1; i--) {
         const uint32_t other = any(i);
         const struct heft_merge merge = v->merges[i - 1];
@@ -108,7 +108,7 @@ static struct heft_vocab *shuffled(struct heft_vocab *v)
 struct setting {
     struct heft_vocab *v;
     struct heft_pairs pairs;
-    struct heft_joints joints;
+    struct heft_byte_adjacency adjacency;
     struct heft_merger merger;
     struct heft_long l;
 };
@@ -120,11 +120,11 @@ static bool set_up(struct setting *s, struct heft_vocab *v)
     *s = (struct setting){.v = v};
     if (!v)
         return false;
-    heft_joints_init(&s->joints, v);
+    heft_byte_adjacency_init(&s->adjacency, v);
     assert_true(heft_pairs_init(&s->pairs, v, &err));
     if (any(2)) /* as on a processor that has nothing better */
         s->pairs.kernel = &heft_kernel_plain;
-    heft_long_init(&s->l, &s->pairs, &s->joints, &s->merger);
+    heft_long_init(&s->l, &s->pairs, &s->adjacency, &s->merger);
     return true;
 }
 
@@ -156,7 +156,7 @@ static size_t encode_in_pieces(struct heft_long *l, const uint8_t *word, size_t 
         k = k < n - at ? k : n - at;
         assert_true(heft_long_feed(l, word + at, k, &err));
         count = take(l, ids, count);
-        assert_true(l->n <= 2 * HEFT_LONG_WHOLE || !l->live);
+        assert_true(l->n <= 2 * HEFT_LONG_WHOLE || !l->canonical);
     }
     assert_true(heft_long_end(l, &err));
     return take(l, ids, count);
@@ -203,7 +203,7 @@ static void test_random_vocabularies(void **unused)
         if (!set_up(&s, random_vocab(letters, letters + 1 + any(TOKENS - 5))))
             continue;
         check_words(&s, letters, 100, 60);
-        linear += s.l.live != NULL;
+        linear += s.l.canonical != NULL;
         tear_down(&s);
     }
     assert_true(linear > 1000);
@@ -222,8 +222,8 @@ static void test_any_order(void **unused)
         if (!set_up(&s, shuffled(random_vocab(letters, letters + 1 + any(10)))))
             continue;
         check_words(&s, letters, 100, 40);
-        linear += s.l.live != NULL;
-        others += s.l.live == NULL;
+        linear += s.l.canonical != NULL;
+        others += s.l.canonical == NULL;
         tear_down(&s);
     }
     assert_true(linear > 100 && others > 100);
@@ -256,7 +256,7 @@ static void test_no_merges(void **unused)
     for (unsigned byte = 0; byte < 256; byte += 255) {
         memset(word, (int)byte, sizeof word);
         assert_int_equal(encode_in_pieces(&s.l, word, sizeof word, 5000, ids), sizeof word);
-        assert_non_null(s.l.live);
+        assert_non_null(s.l.canonical);
         for (size_t i = 0; i < sizeof word; i++)
             assert_int_equal(ids[i], s.v->byte_ids[byte]);
     }
@@ -284,7 +284,7 @@ static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_e
     bool ok = true;
 
     (void)worker;
-    heft_long_init(&l, &crowd->s.pairs, &crowd->s.joints, &merger);
+    heft_long_init(&l, &crowd->s.pairs, &crowd->s.adjacency, &merger);
     for (size_t i = 0; i < WORDS && ok; i++) {
         const size_t k = (i + index) % WORDS;
 
@@ -293,7 +293,7 @@ static bool encode_all(void *ctx, unsigned worker, uint64_t index, struct heft_e
                memcmp(l.ids, crowd->wanted[k], l.n_ids * sizeof *l.ids) == 0) ||
               heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "word %zu", k));
     }
-    crowd->linear += l.live != NULL;
+    crowd->linear += l.canonical != NULL;
     heft_long_release(&l);
     heft_merger_release(&merger);
     return ok;
@@ -322,7 +322,7 @@ static void test_threads(void **unused)
     assert_true(crowd.linear > 1000);
 }
 
-static void test_joints(void **unused)
+static void test_byte_adjacency(void **unused)
 {
     struct setting s;
 
@@ -332,7 +332,7 @@ static void test_joints(void **unused)
         for (unsigned right = 0; right < 256; right++) {
             const uint32_t rank = heft_vocab_pair(s.v, s.v->byte_ids[left], s.v->byte_ids[right]);
 
-            assert_int_equal(heft_can_join(&s.joints, (uint8_t)left, (uint8_t)right),
+            assert_int_equal(heft_bytes_adjoin(&s.adjacency, (uint8_t)left, (uint8_t)right),
                              rank != HEFT_NO_RANK);
         }
     tear_down(&s);
@@ -364,12 +364,9 @@ static void test_no_memory(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_vocabularies),
-        cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_very_long),
-        cmocka_unit_test(test_no_merges),
-        cmocka_unit_test(test_joints),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_random_vocabularies), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_very_long),           cmocka_unit_test(test_no_merges),
+        cmocka_unit_test(test_byte_adjacency),      cmocka_unit_test(test_threads),
         cmocka_unit_test(test_no_memory),
     };
 

@@ -501,7 +501,7 @@ static void test_builtin(void **unused)
         assert_non_null(strstr(err.text, "scripts/samples vocab"));
         return;
     }
-    assert_true(v->is_closed);
+    assert_true(v->is_self_encoding);
     assert_int_equal(heft_vocab_size(v), 50257);
     assert_int_equal(heft_vocab_end(v), 50256);
     for (uint32_t id = 0; id < 13; id++) {

@@ -422,7 +422,7 @@ static bool init(struct heft_encoder *e, const struct heft_vocab *v,
     e->giant = NO_GIANT;
     /* A word that may be taken whole is not cut. */
     e->scan =
-        (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->joints};
+        (struct heft_scan){&e->classes, heft_scan_kernel(), v->wholes.count ? NULL : v->adjacency};
     return heft_words_init(&e->words, v, bytes, width, err) &&
            heft_grow(&e->text, &e->cap_text, 0, ROOM, 1, err) &&
            heft_classes_init(&e->classes,

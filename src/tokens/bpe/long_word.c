@@ -1,7 +1,7 @@
 /* long_word.c: the path through a word, and what of it is final. */
 #include "tokens/bpe/long_word.h"
 
-#define NONE      HEFT_LIVE_NONE
+#define NONE      HEFT_CANONICAL_NONE
 #define WINDOW    (HEFT_LONG_WHOLE + 1) /* bytes before it is looked what is final … */
 #define TOKENS    32                    /* … or so many of the longest token */
 #define MOST      ((size_t)4 << 20)     /* bytes of which nothing is final */
@@ -15,17 +15,18 @@ static bool is_dead(const struct heft_long *l, size_t at)
 }
 
 /* Between a token and the text from where it ends. */
-static uint32_t border_at(const struct heft_long *l, uint32_t code, size_t end)
+static uint32_t boundary_at(const struct heft_long *l, uint32_t code, size_t end)
 {
-    return code == NONE ? HEFT_LIVE_ALWAYS
-                        : heft_live_border(l->live, code, l->text + end, l->n - end);
+    return code == NONE
+               ? HEFT_CANONICAL_ALWAYS
+               : heft_canonical_boundary_rank(l->canonical, code, l->text + end, l->n - end);
 }
 
 /* A way from the beginning: tokens that fit. */
 struct path {
     uint32_t *codes;
-    size_t n, at;          /* tokens, and where the last one ends */
-    uint32_t last, border; /* token, and what is between it and the text */
+    size_t n, at;            /* tokens, and where the last one ends */
+    uint32_t last, boundary; /* token, and what is between it and the text */
 };
 
 /* A shorter token than the path's last one, or than those before it where that is a byte. */
@@ -39,11 +40,11 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
                              "contradict each other");
         l->dead[p->at / 64] |= UINT64_C(1) << p->at % 64;
         next->code = p->codes[--p->n];
-        p->at -= l->live->tokens[next->code].length;
-    } while ((next->code = heft_live_shorten(l->live, next->code)) == NONE);
-    next->length = l->live->tokens[next->code].length;
+        p->at -= l->canonical->tokens[next->code].length;
+    } while ((next->code = heft_canonical_shorten(l->canonical, next->code)) == NONE);
+    next->length = l->canonical->tokens[next->code].length;
     p->last = p->n ? p->codes[p->n - 1] : l->before;
-    p->border = border_at(l, p->last, p->at);
+    p->boundary = boundary_at(l, p->last, p->at);
     return true;
 }
 
@@ -52,49 +53,52 @@ static bool go_back(struct heft_long *l, struct path *p, struct heft_trie_match 
 HEFT_INLINE bool go_on(struct heft_long *l, struct path *p, size_t stop, bool is_far, bool counts,
                        struct heft_error *err)
 {
-    struct heft_live *const live = l->live;
+    struct heft_canonical *const canonical = l->canonical;
     const uint8_t *const text = l->text;
     const size_t n = l->n;
     uint32_t *codes = p->codes + p->n;
-    uint32_t last = p->last, border = p->border;
+    uint32_t last = p->last, boundary = p->boundary;
     size_t at = p->at;
 
     while (at < stop) {
         struct heft_trie_match next =
-            heft_trie_longest(&live->trie, text + at, is_far ? SIZE_MAX : n - at, counts);
+            heft_trie_longest(&canonical->trie, text + at, is_far ? SIZE_MAX : n - at, counts);
         uint32_t behind;
         size_t end;
 
         for (;;) {
             end = at + next.length;
-            behind = heft_live_border(live, next.code, text + end, is_far ? SIZE_MAX : n - end);
-            if (heft_live_goes_on(live, behind, text + end, is_far ? SIZE_MAX : n - end) &&
-                !is_dead(l, end) && (last == NONE || heft_live_fits(live, last, border, next.code)))
+            behind = heft_canonical_boundary_rank(canonical, next.code, text + end,
+                                                  is_far ? SIZE_MAX : n - end);
+            if (heft_canonical_may_follow(canonical, behind, text + end,
+                                          is_far ? SIZE_MAX : n - end) &&
+                !is_dead(l, end) &&
+                (last == NONE || heft_canonical_compatible(canonical, last, boundary, next.code)))
                 break;
-            next.code = heft_live_shorten(live, next.code);
+            next.code = heft_canonical_shorten(canonical, next.code);
             if (HEFT_LIKELY(next.code != NONE)) {
-                next.length = live->tokens[next.code].length;
+                next.length = canonical->tokens[next.code].length;
                 continue;
             }
-            *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+            *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, boundary};
             if (!go_back(l, p, &next, err))
                 return false;
             codes = p->codes + p->n;
             at = p->at;
             last = p->last;
-            border = p->border;
+            boundary = p->boundary;
         }
         *codes++ = last = next.code;
-        border = behind;
+        boundary = behind;
         at = end;
     }
-    *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, border};
+    *p = (struct path){p->codes, (size_t)(codes - p->codes), at, last, boundary};
     return true;
 }
 
 HEFT_INLINE bool go_to_end(struct heft_long *l, struct path *p, bool counts, struct heft_error *err)
 {
-    const size_t most = l->live->longest + 2; /* bytes that are asked for at a place */
+    const size_t most = l->canonical->longest + 2; /* bytes that are asked for at a place */
 
     return go_on(l, p, l->n > most ? l->n - most : 0, true, counts, err) &&
            go_on(l, p, l->n, false, counts, err);
@@ -113,7 +117,7 @@ static bool go_plain(struct heft_long *l, struct path *p, struct heft_error *err
 /* The encoding of the text, behind l->before, as codes in l->room. */
 static bool find_path(struct heft_long *l, size_t *count, struct heft_error *err)
 {
-    struct path p = {.codes = l->room, .last = l->before, .border = border_at(l, l->before, 0)};
+    struct path p = {.codes = l->room, .last = l->before, .boundary = boundary_at(l, l->before, 0)};
     const bool ok = l->pairs->kernel->counts ? go_counting(l, &p, err) : go_plain(l, &p, err);
 
     *count = p.n;
@@ -128,22 +132,22 @@ static bool reach_on(struct heft_long *l, size_t from, size_t at)
 {
     const uint8_t *const text = l->text + at;
     const size_t n = l->n - at;
-    const uint32_t last = l->reached[at - from], border = border_at(l, last, at);
+    const uint32_t last = l->reached[at - from], boundary = boundary_at(l, last, at);
     struct heft_trie_place *place;
 
-    if (last != NONE && heft_live_fits(l->live, last, border, text[0]))
+    if (last != NONE && heft_canonical_compatible(l->canonical, last, boundary, text[0]))
         l->reached[at - from + 1] = text[0];
     if (n == 1)
         return true;
-    place = heft_trie_start(&l->live->trie, text);
+    place = heft_trie_start(&l->canonical->trie, text);
     for (size_t i = 2; place; i++) {
         const uint32_t code = place->token >> 8;
 
-        if (last != NONE && code && heft_live_fits(l->live, last, border, code))
+        if (last != NONE && code && heft_canonical_compatible(l->canonical, last, boundary, code))
             l->reached[at - from + i] = code;
         if (i == n)
             return place->more != 0;
-        place = heft_trie_step(&l->live->trie, place, text[i], i, false);
+        place = heft_trie_step(&l->canonical->trie, place, text[i], i, false);
     }
     return false;
 }
@@ -165,11 +169,11 @@ static bool is_final(struct heft_long *l, size_t from, uint32_t before)
  * on more of it. */
 static size_t final_part(struct heft_long *l, size_t count)
 {
-    size_t tail = 2 * (size_t)l->live->longest, place = l->n;
+    size_t tail = 2 * (size_t)l->canonical->longest, place = l->n;
 
     for (; count > 0 && tail < l->n; tail *= 4) {
         while (count > 0 && place + tail > l->n)
-            place -= l->live->tokens[l->room[--count]].length;
+            place -= l->canonical->tokens[l->room[--count]].length;
         if (count > 0 && is_final(l, place, l->room[count - 1]))
             return count;
     }
@@ -185,8 +189,8 @@ static void hand_over(struct heft_long *l, size_t count)
 
     l->before = count ? l->room[count - 1] : l->before;
     for (size_t i = 0; i < count; i++) {
-        bytes += l->live->tokens[l->room[i]].length;
-        l->room[i] = l->live->tokens[l->room[i]].id;
+        bytes += l->canonical->tokens[l->room[i]].length;
+        l->room[i] = l->canonical->tokens[l->room[i]].id;
     }
     l->ids = l->room;
     l->n_ids = count;
@@ -209,7 +213,7 @@ static bool encode(struct heft_long *l, size_t *count, struct heft_error *err)
 /* Where nothing is final it is tried again when there is twice as much. */
 static bool feed_linear(struct heft_long *l, struct heft_error *err)
 {
-    const size_t least = TOKENS * (size_t)l->live->longest;
+    const size_t least = TOKENS * (size_t)l->canonical->longest;
     size_t count;
 
     if (l->n < l->wanted || l->n < least)
@@ -254,7 +258,7 @@ static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
 
     if (l->n < WINDOW)
         return true;
-    while (end > known && heft_can_join(l->joints, l->text[end - 2], l->text[end - 1]))
+    while (end > known && heft_bytes_adjoin(l->adjacency, l->text[end - 2], l->text[end - 1]))
         end--;
     if (end > known)
         return hand_over_heap(l, end - 1, err);
@@ -268,9 +272,9 @@ static bool feed_heap(struct heft_long *l, size_t from, struct heft_error *err)
 /* ---- the door ---------------------------------------------------------------------------- */
 
 void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
-                    const struct heft_joints *joints, struct heft_merger *merger)
+                    const struct heft_byte_adjacency *adjacency, struct heft_merger *merger)
 {
-    *l = (struct heft_long){.pairs = pairs, .joints = joints, .merger = merger};
+    *l = (struct heft_long){.pairs = pairs, .adjacency = adjacency, .merger = merger};
     heft_long_begin(l);
 }
 
@@ -296,12 +300,12 @@ bool heft_long_feed(struct heft_long *l, const uint8_t *bytes, size_t n, struct 
 
     l->n_ids = 0;
     if (!l->is_ready)
-        l->is_ready = heft_live_of(l->pairs, &l->live, err);
+        l->is_ready = heft_canonical_of(l->pairs, &l->canonical, err);
     if (!l->is_ready || !heft_grow(&l->text, &l->cap_text, l->n, n, 1, err))
         return false;
     memcpy(l->text + l->n, bytes, n);
     l->n += n;
-    return l->live ? feed_linear(l, err) : feed_heap(l, from, err);
+    return l->canonical ? feed_linear(l, err) : feed_heap(l, from, err);
 }
 
 bool heft_long_whole(struct heft_long *l, const uint8_t *word, size_t n, struct heft_error *err)
@@ -313,5 +317,5 @@ bool heft_long_whole(struct heft_long *l, const uint8_t *word, size_t n, struct 
 bool heft_long_end(struct heft_long *l, struct heft_error *err)
 {
     l->n_ids = 0;
-    return l->n == 0 || (l->live ? end_linear(l, err) : hand_over_heap(l, l->n, err));
+    return l->n == 0 || (l->canonical ? end_linear(l, err) : hand_over_heap(l, l->n, err));
 }

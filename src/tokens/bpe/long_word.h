@@ -1,6 +1,6 @@
 /* long_word.h: encodes words of any length, as they come, in linear time and bounded memory.
  *
- * BPE by backtracking over non-overlapping tokens (van Antwerpen and Neubeck; live.h has the tables):
+ * BPE by backtracking over non-overlapping tokens (van Antwerpen and Neubeck; canonical_tokens.h has the tables):
  *
  *     text      u n b e l i e v …
  *     path      un|bel|iev…       at each place the longest token that fits the one before it; a
@@ -18,19 +18,19 @@
 #ifndef HEFT_LONG_WORD_H
 #define HEFT_LONG_WORD_H
 
-#include "tokens/bpe/joints.h"
-#include "tokens/bpe/live.h"
+#include "tokens/bpe/byte_adjacency.h"
+#include "tokens/bpe/canonical_tokens.h"
 #include "tokens/bpe/merge.h"
 
 #define HEFT_LONG_WHOLE 16384 /* bytes of which the ids come at once */
 
 struct heft_long {
     const struct heft_pairs *pairs;
-    const struct heft_joints *joints;
+    const struct heft_byte_adjacency *adjacency;
     struct heft_merger *merger;
     /* What is known of the vocabulary, asked for when the first long word comes. */
     bool is_ready;
-    struct heft_live *live; /* NULL: it has none */
+    struct heft_canonical *canonical; /* NULL: it has none */
     /* The word. */
     uint8_t *text;
     uint32_t before; /* the token before text[0] */
@@ -47,7 +47,7 @@ struct heft_long {
 };
 
 void heft_long_init(struct heft_long *l, const struct heft_pairs *pairs,
-                    const struct heft_joints *joints, struct heft_merger *merger);
+                    const struct heft_byte_adjacency *adjacency, struct heft_merger *merger);
 void heft_long_release(struct heft_long *l);
 /* Forgets a word that was begun. */
 void heft_long_begin(struct heft_long *l);

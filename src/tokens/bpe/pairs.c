@@ -22,8 +22,8 @@ bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v, struc
         pairs->bits++;
     pairs->filter = heft_calloc((size_t)1 << (pairs->bits - 6), sizeof *pairs->filter, err);
     pairs->of_bytes = heft_alloc(256 * 256 * sizeof *pairs->of_bytes, err);
-    pairs->lives = heft_lives_new(err);
-    if (!pairs->filter || !pairs->of_bytes || !pairs->lives)
+    pairs->canonical = heft_canonical_lazy_new(err);
+    if (!pairs->filter || !pairs->of_bytes || !pairs->canonical)
         return false;
     memset(pairs->of_bytes, 0xFF, 256 * 256 * sizeof *pairs->of_bytes);
     pairs->is_counted = v->n_merges > 0;
@@ -44,6 +44,6 @@ void heft_pairs_release(struct heft_pairs *pairs)
 {
     heft_free(pairs->filter);
     heft_free(pairs->of_bytes);
-    heft_lives_free(pairs->lives);
+    heft_canonical_lazy_free(pairs->canonical);
     *pairs = (struct heft_pairs){0};
 }

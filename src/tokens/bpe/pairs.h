@@ -7,10 +7,10 @@
 #include "tokens/bpe/kernels.h"
 #include "tokens/bpe/vocab.h"
 
-struct heft_lives;
-/* Tables of a vocabulary, made when they are asked for (live.c). */
-HEFT_CHECKED struct heft_lives *heft_lives_new(struct heft_error *err);
-void heft_lives_free(struct heft_lives *lives);
+struct heft_canonical_lazy;
+/* Tables of a vocabulary, made when they are asked for (canonical_tokens.c). */
+HEFT_CHECKED struct heft_canonical_lazy *heft_canonical_lazy_new(struct heft_error *err);
+void heft_canonical_lazy_free(struct heft_canonical_lazy *canonical);
 
 struct heft_pairs {
     const struct heft_vocab *v;
@@ -20,7 +20,7 @@ struct heft_pairs {
     unsigned bits;      /* log2 of how many */
     uint32_t first_made;
     bool is_counted; /* merges make ids that count up, from the first one's on */
-    struct heft_lives *lives;
+    struct heft_canonical_lazy *canonical;
 };
 
 HEFT_CHECKED bool heft_pairs_init(struct heft_pairs *pairs, const struct heft_vocab *v,

@@ -2,7 +2,7 @@
 #include "tokens/bpe/vocab.h"
 
 #include "io/pages.h"
-#include "tokens/bpe/joints.h"
+#include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/pairs.h"
 
 #define AHEAD 16  /* merges whose slots are on their way */
@@ -68,7 +68,7 @@ bool heft_vocab_room(struct heft_vocab *v, size_t ids, size_t merges, size_t byt
     return heft_pages_reserve(&v->mem,
                               ids * sizeof *v->tokens + merges * sizeof *v->merges +
                                   (sizeof *v->slots << slot_bits(merges)) + sizeof *v->pairs +
-                                  sizeof *v->joints + bytes + SPARE,
+                                  sizeof *v->adjacency + bytes + SPARE,
                               err);
 }
 
@@ -93,10 +93,10 @@ bool heft_vocab_pairs(struct heft_vocab *v, struct heft_vocab_spare spare, struc
         }
     }
     v->pairs = heft_arena_zero(&v->mem, 1, sizeof *v->pairs, err);
-    v->joints = heft_arena_alloc(&v->mem, sizeof *v->joints, err);
-    if (!v->joints || !v->pairs || !heft_pairs_init(v->pairs, v, err))
+    v->adjacency = heft_arena_alloc(&v->mem, sizeof *v->adjacency, err);
+    if (!v->adjacency || !v->pairs || !heft_pairs_init(v->pairs, v, err))
         return false;
-    heft_joints_init(v->joints, v);
+    heft_byte_adjacency_init(v->adjacency, v);
     return true;
 }
 

@@ -38,7 +38,7 @@ enum heft_vocab_remark {
 };
 
 struct heft_pairs;
-struct heft_joints;
+struct heft_byte_adjacency;
 struct heft_vocab {
     struct heft_arena mem;
     uint32_t byte_ids[256];
@@ -50,12 +50,12 @@ struct heft_vocab {
     uint64_t *slots; /* pair << HEFT_ID_BITS | rank, small for the cache; NO_SLOT: free */
     unsigned slot_bits;
     struct heft_pairs *pairs; /* what encoders ask first, the same for all of them */
-    struct heft_joints *joints;
+    struct heft_byte_adjacency *adjacency;
     uint32_t longest; /* bytes of the longest token */
-    /* Tokens of which it is known that they encode to themselves, a bit each; NULL where is_closed
+    /* Tokens of which it is known that they encode to themselves, a bit each; NULL where is_self_encoding
      * says all there is. */
-    uint64_t *closed;
-    bool is_closed; /* all that merges make is known to encode to itself */
+    uint64_t *self_encoding;
+    bool is_self_encoding; /* all that merges make is known to encode to itself */
     /* Words that are tokens though merging does not lead there, where the vocabulary wants such
      * words taken whole: bytes → id. */
     struct heft_strmap wholes;
@@ -92,9 +92,10 @@ static inline unsigned heft_vocab_width(const struct heft_vocab *v)
 {
     return v->text_ids <= 65536 ? 1 : 2;
 }
-static inline bool heft_vocab_is_closed(const struct heft_vocab *v, uint32_t id)
+static inline bool heft_vocab_is_self_encoding(const struct heft_vocab *v, uint32_t id)
 {
-    return v->closed ? v->closed[id / 64] >> id % 64 & 1 : v->is_closed && id != v->end;
+    return v->self_encoding ? v->self_encoding[id / 64] >> id % 64 & 1
+                            : v->is_self_encoding && id != v->end;
 }
 static inline uint64_t heft_pair_of(uint32_t left, uint32_t right)
 {

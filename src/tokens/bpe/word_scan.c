@@ -49,7 +49,7 @@ static void put(uint64_t *mask, uint64_t *next, uint64_t bits, unsigned i)
 struct place {
     const struct heft_classes *classes;
     const uint8_t *text;
-    const struct heft_joints *joints;
+    const struct heft_byte_adjacency *adjacency;
     uint8_t before; /* the byte before text[0] */
     size_t left;    /* bytes of the text from text[0] on */
 };
@@ -59,7 +59,7 @@ static bool is_joint_free(const struct place *at, unsigned i)
 {
     const uint8_t before = i ? at->text[i - 1] : at->before;
 
-    return at->joints && !heft_can_join(at->joints, before, at->text[i]);
+    return at->adjacency && !heft_bytes_adjoin(at->adjacency, before, at->text[i]);
 }
 
 /* The characters beyond ASCII of a block, by their class: their bits in it, and in the next one. */
@@ -190,7 +190,8 @@ static size_t scan_end(const struct heft_scan *scan, const uint8_t *text, size_t
                        struct carry *c, uint32_t *starts)
 {
     uint8_t copy[2 * HEFT_SCAN_BLOCK];
-    const struct place place = {scan->classes, copy, scan->joints, at ? text[at - 1] : 0, n - at};
+    const struct place place = {scan->classes, copy, scan->adjacency, at ? text[at - 1] : 0,
+                                n - at};
     uint64_t begin;
 
     memset(copy, ' ', sizeof copy);
@@ -210,7 +211,7 @@ size_t heft_scan_words(const struct heft_scan *scan, const uint8_t *text, size_t
 
     carry.begin = 1;
     for (size_t i = at; i < end; i += HEFT_SCAN_BLOCK) {
-        const struct place place = {scan->classes, text + i, scan->joints, i ? text[i - 1] : 0,
+        const struct place place = {scan->classes, text + i, scan->adjacency, i ? text[i - 1] : 0,
                                     n - i};
 
         if (n - i > HEFT_SCAN_BLOCK + AHEAD)

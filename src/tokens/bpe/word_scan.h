@@ -11,7 +11,7 @@
 #define HEFT_WORD_SCAN_H
 
 #include "tokens/unicode/classes.h"
-#include "tokens/bpe/joints.h"
+#include "tokens/bpe/byte_adjacency.h"
 #include "tokens/bpe/kernels.h"
 
 #define HEFT_SCAN_WINDOW 16384 /* bytes looked at in one go, a multiple of the block */
@@ -20,7 +20,7 @@
 struct heft_scan {
     const struct heft_classes *classes;
     const struct heft_kernel *kernel;
-    const struct heft_joints *joints; /* NULL: words are not cut further */
+    const struct heft_byte_adjacency *adjacency; /* NULL: words are not cut further */
 };
 
 /* With joints, words are also cut before letters of 3 bytes and more that cannot have merged with

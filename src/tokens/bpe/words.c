@@ -414,7 +414,7 @@ static size_t single_tail(const struct heft_words *w, const uint8_t *word, size_
 {
     const uint8_t byte = word[n - 1];
 
-    if (heft_can_join(w->v->joints, byte, byte) || w->v->wholes.count)
+    if (heft_bytes_adjoin(w->v->adjacency, byte, byte) || w->v->wholes.count)
         return 0;
     return same_at_end(word, n) - 1;
 }
@@ -514,7 +514,7 @@ static void seed(struct heft_words *w)
     for (uint32_t id = (uint32_t)heft_min_u64(w->v->n_ids, room); id-- > 0;) {
         struct heft_str token;
 
-        if (!heft_vocab_is_closed(w->v, id) || w->v->tokens[id].n > HEFT_WORD_KEY)
+        if (!heft_vocab_is_self_encoding(w->v, id) || w->v->tokens[id].n > HEFT_WORD_KEY)
             continue;
         token = w->v->tokens[id];
         memcpy(word, token.p, token.n);
@@ -557,7 +557,7 @@ bool heft_words_init(struct heft_words *w, const struct heft_vocab *v, size_t ca
     w->most_long_bits = bits_below(bytes / 8, LONG_PLACES * sizeof *w->longs);
     w->long_bits = (unsigned)heft_min_u64(FIRST_LONGS, w->most_long_bits);
     w->store_cap = bytes / 4;
-    heft_long_init(&w->longer, v->pairs, v->joints, &w->merger);
+    heft_long_init(&w->longer, v->pairs, v->adjacency, &w->merger);
     w->store = heft_alloc(w->store_cap, err);
     w->ids = heft_alloc(HEFT_LONG_WHOLE * sizeof *w->ids, err);
     w->lines = heft_pages_zero(sizeof *w->lines << w->line_bits, &w->lines_block, err);

@@ -39,14 +39,14 @@ static bool tell_entry(void *ctx, const char *name)
     return l->ok;
 }
 
-bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *is_closed,
+bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx, bool *is_unreadable,
                       struct heft_error *err)
 {
     struct listing l = {.folder = folder, .each = each, .ctx = ctx, .err = err, .ok = true};
     const int failed = heft_os->list_dir(folder[0] ? folder : ".", tell_entry, &l);
 
-    *is_closed = failed && l.ok;
-    if (*is_closed) {
+    *is_unreadable = failed && l.ok;
+    if (*is_unreadable) {
         heft_fail_errno(err, "folder cannot be read");
         l.ok = heft_error_file(err, folder);
     }
@@ -120,12 +120,12 @@ static bool visit(struct below *b, heft_path_fn *each, void *ctx, struct heft_er
 {
     const char *path = b->stack[--b->n];
     const size_t before = b->n;
-    bool is_new, is_closed;
+    bool is_new, is_unreadable;
 
     if (!see(b, path, &is_new, err))
         return false;
     if (is_new &&
-        (!each(ctx, path, err) || !heft_folder_each(path, push_folder, b, &is_closed, err)))
+        (!each(ctx, path, err) || !heft_folder_each(path, push_folder, b, &is_unreadable, err)))
         return false;
     turn_around(b->stack + before, b->n - before);
     return true;

@@ -7,9 +7,9 @@
 /* `path` lives until the callback returns. */
 typedef bool heft_path_fn(void *ctx, const char *path, struct heft_error *err);
 
-/* Every entry of a directory, as FOLDER/NAME. *is_closed: the directory could not be read. */
+/* Every entry of a directory, as FOLDER/NAME. *is_unreadable: the directory could not be read. */
 HEFT_CHECKED bool heft_folder_each(const char *folder, heft_path_fn *each, void *ctx,
-                                   bool *is_closed, struct heft_error *err);
+                                   bool *is_unreadable, struct heft_error *err);
 /* FOLDER/NAME, as Python's os.path.join, with a NUL at the end. */
 HEFT_CHECKED bool heft_entry_path(struct heft_buf *path, const char *folder, struct heft_str name,
                                   struct heft_error *err);

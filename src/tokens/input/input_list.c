@@ -200,10 +200,10 @@ static bool take_entry(void *ctx, const char *path, struct heft_error *err)
  * output. */
 static bool visit(struct adding *a, char *folder, struct heft_error *err)
 {
-    bool is_closed;
+    bool is_unreadable;
 
     folder[strlen(folder) - 1] = '\0';
-    return heft_folder_each(folder, take_entry, a, &is_closed, err) && stack_entries(a, err);
+    return heft_folder_each(folder, take_entry, a, &is_unreadable, err) && stack_entries(a, err);
 }
 
 static bool is_folder(const char *path)

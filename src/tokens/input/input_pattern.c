@@ -159,9 +159,9 @@ static bool tell_magic(const char *folder, struct heft_str part, heft_path_fn *e
 {
     struct heft_error said = {0};
     struct matching m = {part, each, ctx};
-    bool is_closed;
+    bool is_unreadable;
 
-    if (heft_folder_each(folder, tell_match, &m, &is_closed, &said) || is_closed)
+    if (heft_folder_each(folder, tell_match, &m, &is_unreadable, &said) || is_unreadable)
         return true;
     *err = said;
     return false;
@@ -198,9 +198,9 @@ static bool tell_file(void *ctx, const char *path, struct heft_error *err)
 
 static bool tell_files(void *ctx, const char *folder, struct heft_error *err)
 {
-    bool is_closed;
+    bool is_unreadable;
 
-    return heft_folder_each(folder, tell_file, ctx, &is_closed, err);
+    return heft_folder_each(folder, tell_file, ctx, &is_unreadable, err);
 }
 
 static bool is_below(struct heft_str part)

@@ -10,7 +10,7 @@
 
 #include "io/journal.h"
 #include "io/ordered_pipeline.h"
-#include "tokens/bpe/cut.h"
+#include "tokens/bpe/safe_split.h"
 #include "tokens/input/input_list.h"
 #include "tokens/input/input_text.h"
 #include "tokens/output/token_out.h"

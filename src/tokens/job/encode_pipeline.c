@@ -150,7 +150,7 @@ static size_t cut_of(const struct heft_encode_pipeline *l, bool *is_open)
     *is_open = most <= begin && !is_broken(job);
     if (most <= begin)
         return begin;
-    cut = heft_cut_before(&l->classes, job->text + begin, job->n - begin, most - begin);
+    cut = heft_safe_split_before(&l->classes, job->text + begin, job->n - begin, most - begin);
     if (cut > 0 || (begin > 0 && is_broken(job)))
         return begin + cut;
     *is_open = true;

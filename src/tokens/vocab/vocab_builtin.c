@@ -36,6 +36,7 @@ bool heft_vocab_builtin(struct heft_vocab *v, struct heft_error *err)
     for (uint32_t i = 0; i < v->n_merges; i++)
         v->merges[i] =
             (struct heft_merge){heft_builtin_merges[i][0], heft_builtin_merges[i][1], 256 + i};
-    v->is_closed = true; /* GPT-2's own, and nothing else (scripts/builtin-vocab): so measured */
+    v->is_self_encoding =
+        true; /* GPT-2's own, and nothing else (scripts/builtin-vocab): so measured */
     return heft_vocab_pairs(v, (struct heft_vocab_spare){0}, err);
 }

@@ -9,7 +9,7 @@
  * are those that GPT-2's has: bytes in the order of the alphabet, then merges by rank, then
  * <|endoftext|>. */
 #include "base/text.h"
-#include "tokens/bpe/closed.h"
+#include "tokens/bpe/self_encoding.h"
 #include "tokens/vocab/vocab_parts.h"
 
 bool heft_vocab_fail(struct heft_vocab_reading *r, uint64_t offset, const char *what)
@@ -27,7 +27,7 @@ bool heft_vocab_check_text(struct heft_vocab_reading *r, struct heft_bytes text)
 bool heft_vocab_validate(struct heft_vocab_reading *r)
 {
     return heft_vocab_pairs(r->v, heft_vocab_ids_spare(&r->ids), r->err) &&
-           heft_closed_find(r->v, r->err);
+           heft_self_encoding_find(r->v, r->err);
 }
 
 uint8_t *heft_vocab_bytes(struct heft_vocab_reading *r, size_t n)

@@ -1,10 +1,10 @@
-/* live.c: merges → live tokens, one rank after the other, and the trie of them. */
-#include "tokens/bpe/live.h"
+/* canonical_tokens.c: merges → live tokens, one rank after the other, and the trie of them. */
+#include "tokens/bpe/canonical_tokens.h"
 
 #include "io/pool.h"
 
-#define NONE       HEFT_LIVE_NONE
-#define BYTES      HEFT_LIVE_BYTES
+#define NONE       HEFT_CANONICAL_NONE
+#define BYTES      HEFT_CANONICAL_BYTES
 #define MOST_TRIE  ((size_t)4 << 20) /* bytes of all tokens together */
 #define MOST_NODES ((size_t)1 << 20)
 #define KEPT_BITS  15
@@ -12,7 +12,7 @@
 /* ---- which may be neighbours ------------------------------------------------------------- */
 
 /* The code of what two merge into; NONE: they do not. */
-static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
+static uint32_t merged(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
     const uint32_t rank = heft_pairs_find(l->pairs, l->tokens[left].id, l->tokens[right].id);
 
@@ -20,9 +20,9 @@ static uint32_t merged(const struct heft_live *l, uint32_t left, uint32_t right)
 }
 
 /* Takes the two tokens apart, the younger merge first, and asks each time whether the parts at the
- * border would have merged before that (below `limit`). Of two equal merges the left one is older.
+ * boundary would have merged before that (below `limit`). Of two equal merges the left one is older.
  * What two bytes do is asked elsewhere. */
-static bool is_kept(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t limit)
+static bool is_kept(const struct heft_canonical *l, uint32_t left, uint32_t right, uint32_t limit)
 {
     while (left >= BYTES || right >= BYTES) {
         if (merged(l, left, right) < limit)
@@ -38,7 +38,7 @@ static bool is_kept(const struct heft_live *l, uint32_t left, uint32_t right, ui
     return true;
 }
 
-bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
+bool heft_canonical_check_parts(const struct heft_canonical *l, uint32_t left, uint32_t right)
 {
     const uint64_t key = ((uint64_t)left << 32 | right) << 1; /* codes have 25 bits */
     _Atomic uint64_t *kept = &l->kept[key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KEPT_BITS)];
@@ -51,9 +51,9 @@ bool heft_live_asks(const struct heft_live *l, uint32_t left, uint32_t right)
     return known & 1;
 }
 
-uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
+uint32_t heft_canonical_shorten(struct heft_canonical *l, uint32_t code)
 {
-    const struct heft_live_token *token = &l->tokens[code];
+    const struct heft_canonical_token *token = &l->tokens[code];
     const uint8_t *const bytes = (const uint8_t *)l->pairs->v->tokens[token->id].p;
 
     return code < BYTES ? NONE
@@ -63,15 +63,15 @@ uint32_t heft_live_shorten(struct heft_live *l, uint32_t code)
 /* ---- which tokens are live --------------------------------------------------------------- */
 
 struct filling {
-    struct heft_live *live;
+    struct heft_canonical *canonical;
     uint32_t *codes; /* by id */
 };
 
 /* A token brings as many nodes as its right part has bytes, at most: its left part is there. */
-static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
+static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_usable,
                     struct heft_error *err)
 {
-    struct heft_live *const l = f->live;
+    struct heft_canonical *const l = f->canonical;
     const struct heft_vocab *v = l->pairs->v;
     size_t bytes = 0, nodes = 0;
 
@@ -79,14 +79,14 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
         bytes += v->tokens[v->merges[rank].id].n;
         nodes += v->tokens[v->merges[rank].right].n;
     }
-    *is_live = bytes <= MOST_TRIE && nodes <= MOST_NODES;
-    if (!*is_live)
+    *is_usable = bytes <= MOST_TRIE && nodes <= MOST_NODES;
+    if (!*is_usable)
         return true;
     f->codes = heft_alloc(v->n_ids * sizeof *f->codes, err);
     l->tokens = heft_calloc(BYTES + (size_t)v->n_merges, sizeof *l->tokens, err);
-    l->joins = heft_alloc((size_t)BYTES * BYTES * sizeof *l->joins, err);
+    l->first_merges = heft_alloc((size_t)BYTES * BYTES * sizeof *l->first_merges, err);
     l->kept = heft_calloc((size_t)1 << KEPT_BITS, sizeof *l->kept, err);
-    if (!f->codes || !l->tokens || !l->joins || !l->kept)
+    if (!f->codes || !l->tokens || !l->first_merges || !l->kept)
         return false;
     return heft_trie_init(&l->trie, v->tokens, lock, v->n_merges, nodes, err);
 }
@@ -95,22 +95,24 @@ static bool reserve(struct filling *f, struct heft_lock *lock, bool *is_live,
 
 /* Whether two parts come together, all merges before that having been: no other merges the two. What
  * encodes to itself does so by one of the merges to it: of further ones add_merge makes nothing. */
-static bool is_made(const struct heft_live *l, uint32_t left, uint32_t right, uint32_t code)
+static bool is_made(const struct heft_canonical *l, uint32_t left, uint32_t right, uint32_t code)
 {
     const struct heft_vocab *const v = l->pairs->v;
 
-    if (heft_vocab_is_closed(v, v->merges[code - BYTES].id) || (left < BYTES && right < BYTES))
+    if (heft_vocab_is_self_encoding(v, v->merges[code - BYTES].id) ||
+        (left < BYTES && right < BYTES))
         return true;
-    return heft_live_meets(l, heft_live_border(l, left, &l->tokens[right].first, 1), right) &&
+    return heft_canonical_bytes_stay(
+               l, heft_canonical_boundary_rank(l, left, &l->tokens[right].first, 1), right) &&
            is_kept(l, left, right, code);
 }
 
-static struct heft_live_token joined(const struct heft_live *l, uint32_t left, uint32_t right,
-                                     uint32_t code)
+static struct heft_canonical_token joined(const struct heft_canonical *l, uint32_t left,
+                                          uint32_t right, uint32_t code)
 {
-    const struct heft_live_token *a = &l->tokens[left], *b = &l->tokens[right];
+    const struct heft_canonical_token *a = &l->tokens[left], *b = &l->tokens[right];
 
-    return (struct heft_live_token){
+    return (struct heft_canonical_token){
         .left = left,
         .right = right,
         .id = l->pairs->v->merges[code - BYTES].id,
@@ -126,7 +128,7 @@ static struct heft_live_token joined(const struct heft_live *l, uint32_t left, u
  * known does not settle it. */
 static bool add_merge(struct filling *f, uint32_t rank)
 {
-    struct heft_live *const l = f->live;
+    struct heft_canonical *const l = f->canonical;
     const struct heft_merge *merge = &l->pairs->v->merges[rank];
     const uint32_t left = f->codes[merge->left], right = f->codes[merge->right];
     const uint32_t code = BYTES + rank;
@@ -138,7 +140,7 @@ static bool add_merge(struct filling *f, uint32_t rank)
     if (left >= WANTED || right >= WANTED)
         return true;
     if (left < BYTES) {
-        uint32_t *join = &l->joins[(uint32_t)l->tokens[right].first << 8 | left];
+        uint32_t *join = &l->first_merges[(uint32_t)l->tokens[right].first << 8 | left];
         *join = code < *join ? code : *join;
     }
     if (!is_made(l, left, right, code))
@@ -155,94 +157,96 @@ static bool add_merge(struct filling *f, uint32_t rank)
 
 static bool add_bytes(struct filling *f)
 {
-    const uint32_t *const ids = f->live->pairs->v->byte_ids;
-    bool is_live = true;
+    const uint32_t *const ids = f->canonical->pairs->v->byte_ids;
+    bool is_usable = true;
 
     for (uint32_t byte = 0; byte < BYTES; byte++) {
         const uint8_t b = (uint8_t)byte;
 
-        is_live = is_live && f->codes[ids[byte]] == NONE;
+        is_usable = is_usable && f->codes[ids[byte]] == NONE;
         f->codes[ids[byte]] = byte;
-        f->live->tokens[byte] =
-            (struct heft_live_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
+        f->canonical->tokens[byte] =
+            (struct heft_canonical_token){byte, byte, ids[byte], NONE, NONE, 1, b, b};
     }
     for (uint32_t i = 0; i < BYTES * BYTES; i++)
-        f->live->joins[i] = NONE;
-    f->live->longest = 1;
-    return is_live;
+        f->canonical->first_merges[i] = NONE;
+    f->canonical->longest = 1;
+    return is_usable;
 }
 
 static bool fill(struct filling *f)
 {
-    const struct heft_vocab *v = f->live->pairs->v;
-    bool is_live;
+    const struct heft_vocab *v = f->canonical->pairs->v;
+    bool is_usable;
 
     for (uint32_t id = 0; id < v->n_ids; id++)
         f->codes[id] = NONE;
-    is_live = add_bytes(f);
-    for (uint32_t rank = 0; rank < v->n_merges && is_live; rank++)
-        is_live = add_merge(f, rank);
-    return is_live;
+    is_usable = add_bytes(f);
+    for (uint32_t rank = 0; rank < v->n_merges && is_usable; rank++)
+        is_usable = add_merge(f, rank);
+    return is_usable;
 }
 
 /* ---- the door ---------------------------------------------------------------------------- */
 
-struct heft_lives {
+struct heft_canonical_lazy {
     struct heft_lock *lock;
-    bool is_made, is_live;
-    struct heft_live live;
+    bool is_made, is_usable;
+    struct heft_canonical canonical;
 };
 
-struct heft_lives *heft_lives_new(struct heft_error *err)
+struct heft_canonical_lazy *heft_canonical_lazy_new(struct heft_error *err)
 {
-    struct heft_lives *lives = heft_calloc(1, sizeof *lives, err);
+    struct heft_canonical_lazy *lazy = heft_calloc(1, sizeof *lazy, err);
 
-    if (lives && (lives->lock = heft_lock_new(err)) != NULL)
-        return lives;
-    heft_lives_free(lives);
+    if (lazy && (lazy->lock = heft_lock_new(err)) != NULL)
+        return lazy;
+    heft_canonical_lazy_free(lazy);
     return NULL;
 }
 
-static void release(struct heft_live *l)
+static void release(struct heft_canonical *l)
 {
     heft_trie_release(&l->trie);
     heft_free(l->tokens);
-    heft_free(l->joins);
+    heft_free(l->first_merges);
     heft_free(l->kept);
-    *l = (struct heft_live){0};
+    *l = (struct heft_canonical){0};
 }
 
-void heft_lives_free(struct heft_lives *lives)
+void heft_canonical_lazy_free(struct heft_canonical_lazy *lazy)
 {
-    if (!lives)
+    if (!lazy)
         return;
-    release(&lives->live);
-    heft_lock_free(lives->lock);
-    heft_free(lives);
+    release(&lazy->canonical);
+    heft_lock_free(lazy->lock);
+    heft_free(lazy);
 }
 
-static bool make(struct heft_lives *lives, const struct heft_pairs *pairs, struct heft_error *err)
+static bool make(struct heft_canonical_lazy *lazy, const struct heft_pairs *pairs,
+                 struct heft_error *err)
 {
-    struct filling f = {.live = &lives->live};
+    struct filling f = {.canonical = &lazy->canonical};
     bool ok;
 
-    lives->live = (struct heft_live){.pairs = pairs};
-    ok = reserve(&f, lives->lock, &lives->is_live, err);
-    lives->is_live = ok && lives->is_live && fill(&f);
+    lazy->canonical = (struct heft_canonical){.pairs = pairs};
+    ok = reserve(&f, lazy->lock, &lazy->is_usable, err);
+    lazy->is_usable = ok && lazy->is_usable && fill(&f);
     heft_free(f.codes);
-    if (!lives->is_live)
-        release(&lives->live);
+    if (!lazy->is_usable)
+        release(&lazy->canonical);
     return ok;
 }
 
-bool heft_live_of(const struct heft_pairs *pairs, struct heft_live **live, struct heft_error *err)
+bool heft_canonical_of(const struct heft_pairs *pairs, struct heft_canonical **canonical,
+                       struct heft_error *err)
 {
-    struct heft_lives *const lives = pairs->lives;
+    struct heft_canonical_lazy *const lazy = pairs->canonical;
     bool ok;
 
-    heft_lock_take(lives->lock);
-    ok = lives->is_made = lives->is_made || make(lives, pairs, err);
-    *live = lives->is_live ? &lives->live : NULL;
-    heft_lock_drop(lives->lock);
+    heft_lock_take(lazy->lock);
+    ok = lazy->is_made = lazy->is_made || make(lazy, pairs, err);
+    *canonical = lazy->is_usable ? &lazy->canonical : NULL;
+    heft_lock_drop(lazy->lock);
     return ok;
 }

@@ -1,4 +1,4 @@
-/* closed.c: a token of two parts that encode to themselves does so if no merge across their border
+/* self_encoding.c: a token of two parts that encode to themselves does so if no merge across their border
  * comes before those inside of them:
  *
  *     left            right
@@ -7,7 +7,7 @@
  * The parts at the border are taken apart, the younger merge first. A pair that stands there may only
  * merge later than the last that was taken apart, in which one of the two was used up. Of two equal
  * merges the left one is older. */
-#include "tokens/bpe/closed.h"
+#include "tokens/bpe/self_encoding.h"
 
 /* Of so many merges, the first: it takes 40 ns each, and a third of GPT-2's make most words. To merge
  * the others when they are met takes no longer than to find out here. */
@@ -51,8 +51,8 @@ static bool begin(struct finding *f, struct heft_vocab *v, struct heft_error *er
 {
     f->v = v;
     f->made = heft_alloc(v->n_ids * sizeof *f->made, err);
-    v->closed = heft_arena_zero(&v->mem, v->n_ids / 64 + 1, sizeof *v->closed, err);
-    if (!f->made || !v->closed)
+    v->self_encoding = heft_arena_zero(&v->mem, v->n_ids / 64 + 1, sizeof *v->self_encoding, err);
+    if (!f->made || !v->self_encoding)
         return false;
     memset(f->made, 0xFF, v->n_ids * sizeof *f->made);
     for (unsigned byte = 0; byte < 256; byte++)
@@ -65,7 +65,7 @@ static void find(struct finding *f, struct heft_vocab *v)
 {
     const uint32_t most = (uint32_t)heft_min_u64(v->n_merges, MOST);
 
-    v->is_closed = most == v->n_merges;
+    v->is_self_encoding = most == v->n_merges;
     for (uint32_t rank = 0; rank < most; rank++) {
         const struct heft_merge *const m = &v->merges[rank];
 
@@ -73,13 +73,13 @@ static void find(struct finding *f, struct heft_vocab *v)
             f->made[m->right] != NOT_MADE && stay(f, m->left, m->right))
             f->made[m->id] = rank + 1;
         else
-            v->is_closed = false;
+            v->is_self_encoding = false;
     }
     for (uint32_t id = 0; id < v->n_ids; id++)
-        v->closed[id / 64] |= (uint64_t)(f->made[id] != NOT_MADE) << id % 64;
+        v->self_encoding[id / 64] |= (uint64_t)(f->made[id] != NOT_MADE) << id % 64;
 }
 
-bool heft_closed_find(struct heft_vocab *v, struct heft_error *err)
+bool heft_self_encoding_find(struct heft_vocab *v, struct heft_error *err)
 {
     struct finding f = {0};
     const bool ok = begin(&f, v, err);

@@ -1,5 +1,5 @@
-/* test_cut.c: a text that is cut has the words of the whole: every short text, and long ones. */
-#include "tokens/bpe/cut.h"
+/* test_safe_split.c: a text that is cut has the words of the whole: every short text, and long ones. */
+#include "tokens/bpe/safe_split.h"
 #include "tokens/bpe/pattern.h"
 
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static size_t check_text(const uint8_t *text, size_t n)
     size_t cuts = 0;
 
     for (size_t at = 0, last = 0; at <= n + 2; at++) {
-        const size_t cut = heft_cut_before(&classes, text, n, at);
+        const size_t cut = heft_safe_split_before(&classes, text, n, at);
 
         assert_true(cut <= at && (cut < n || n == 0));
         if (cut == last)
@@ -107,8 +107,8 @@ static void test_places(void **unused)
     (void)unused;
     assert_true(heft_classes_init(&classes, NULL, &err));
     for (size_t i = 0; i < HEFT_COUNT(cases); i++)
-        assert_int_equal(heft_cut_before(&classes, (const uint8_t *)cases[i].text,
-                                         strlen(cases[i].text), cases[i].at),
+        assert_int_equal(heft_safe_split_before(&classes, (const uint8_t *)cases[i].text,
+                                                strlen(cases[i].text), cases[i].at),
                          cases[i].cut);
 }
 

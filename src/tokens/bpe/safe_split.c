@@ -1,5 +1,5 @@
-/* cut.c: places of a text at which it may be cut. */
-#include "tokens/bpe/cut.h"
+/* safe_split.c: places of a text at which it may be cut. */
+#include "tokens/bpe/safe_split.h"
 
 #include "tokens/unicode/utf8.h"
 
@@ -32,7 +32,8 @@ static bool is_cut(const struct heft_classes *classes, const uint8_t *text, size
            class_at(classes, text + begin_of_character(text, left - 1)) != HEFT_CLASS_SPACE;
 }
 
-size_t heft_cut_before(const struct heft_classes *classes, const uint8_t *text, size_t n, size_t at)
+size_t heft_safe_split_before(const struct heft_classes *classes, const uint8_t *text, size_t n,
+                              size_t at)
 {
     size_t right = n ? begin_of_character(text, heft_min_size(at, n - 1)) : 0;
 
