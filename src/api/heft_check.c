@@ -183,7 +183,7 @@ static bool report_layout(const struct verifier *v, struct heft_error *err)
         end = s->file == file ? end : 0;
         file = s->file;
         if (s->overlaps) {
-            snprintf(text, sizeof text, "tensor data overlaps what ends at 0x%" PRIx64, end);
+            snprintf(text, sizeof text, "tensor data overlaps bytes up to 0x%" PRIx64, end);
             report(v, HEFT_FINDING, path_of(&v->c->model, v->c->file_sources[file]), s->offset,
                    text);
         }

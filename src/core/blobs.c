@@ -1,4 +1,4 @@
-/* blobs.c: bytes with a name that are no tensor: kept whole, never looked into. */
+/* blobs.c: named byte strings that are not tensors; copied whole, never interpreted. */
 #include "base/text.h"
 #include "core/model.h"
 
@@ -34,7 +34,7 @@ static bool check_blob(const struct heft_model *model, const struct heft_model_b
                      "the name is not valid UTF-8");
 }
 
-/* Adds what the detecting function could not know: which blob, which file. */
+/* Adds the names of the blob and the file to an error. */
 static bool blame_blob(const struct heft_model *model, const struct heft_model_blob *blob,
                        struct heft_error *err)
 {

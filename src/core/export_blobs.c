@@ -1,9 +1,9 @@
-/* export_blobs.c: blobs that go along where the target keeps them: selected and renamed as tensors
- * are. */
+/* export_blobs.c: exports blobs if the target format stores them; selected and renamed like
+ * tensors. */
 #include "core/export_list.h"
 #include "core/select.h"
 
-/* Those that are selected, under their names below root. */
+/* Takes the selected blobs, under their names below the root. */
 static bool select_blobs(struct heft_export_list *exports,
                          const struct heft_convert_options *options, struct heft_error *err)
 {

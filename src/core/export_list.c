@@ -1,4 +1,4 @@
-/* export_list.c: rows on their way out: selected, renamed, cast; assigned to shards. */
+/* export_list.c: the list of tensors to write: selected, renamed, cast, assigned to shards. */
 #include "core/export_list.h"
 
 #include <stdlib.h>
@@ -136,7 +136,7 @@ bool heft_export_add_metadata(struct heft_export_list *exports, const struct hef
     return true;
 }
 
-/* Adds it, or replaces the one that is there. */
+/* Adds an entry of the metadata, or replaces its value. */
 static bool set_metadata(struct heft_export_list *exports, const char *key, const char *value,
                          struct heft_error *err)
 {
@@ -157,13 +157,14 @@ static bool is_utf8(const char *text)
     return heft_utf8_check(bytes) == bytes.n;
 }
 
-/* What every target states anew: the format mark, the hub's total, recorded ties. */
+/* Whether an entry of the metadata is written anew by each target: the format mark, the hub's
+ * total_size, recorded ties. */
 static bool is_bookkeeping(const struct heft_model *model, struct heft_str key)
 {
     return heft_tie_is_reserved(key) || heft_strmap_get(&model->tie_names, key) != HEFT_MAP_NONE;
 }
 
-/* The source's own metadata, then the user's. */
+/* Collects the metadata of the source, then the user's. */
 static bool collect_metadata(struct heft_export_list *exports,
                              const struct heft_convert_options *options, struct heft_error *err)
 {
@@ -207,7 +208,7 @@ static bool take_rows(struct heft_export_list *exports, const struct heft_conver
     return true;
 }
 
-/* The dictionary that is taken, and what it has beside its items. */
+/* Sets the attributes of the exported dictionary: OrderedDict or not, _metadata. */
 static void describe_root(struct heft_export_list *exports, const char *root)
 {
     const struct heft_value *value = heft_value_below(exports->model->values, root ? root : "");
@@ -249,10 +250,11 @@ void heft_export_release(struct heft_export_list *exports)
 
 /* ---- shards ------------------------------------------------------------------------------ */
 
-#define EMPTY_STORAGE (UINT64_MAX - 1) /* to the hub all empty storages are the same one */
+#define EMPTY_STORAGE (UINT64_MAX - 1) /* the hub treats all empty storages as one */
 
-/* What the hub takes for an item's storage. After untying, a storage that is left with several
- * names is one it refuses, and each of them is written by itself. */
+/* Storage number of an item for the hub's split; UINT64_MAX: a storage of its own. After
+ * untying, names that still share a storage are written separately, because the hub refuses
+ * them. */
 static uint64_t storage_id(const struct heft_export_list *exports,
                            const struct heft_export_item *item)
 {
@@ -293,8 +295,7 @@ static const size_t *shard_begins(const struct heft_export_list *exports, struct
     return begins;
 }
 
-/* A file that holds all of them keeps the source's order, as whoever saves a dictionary does; the
- * hub moves tied names behind the others. */
+/* Keeps the source's order, for a single file. The hub's split would move tied names to the end. */
 static void keep_order(const struct split_arrays *a, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -307,7 +308,7 @@ static void sort_by_shard(struct heft_export_list *exports, const struct split_a
         a->sorted[i] = exports->items[a->order[i]];
         a->sorted[i].shard = a->shards[a->order[i]];
         a->sorted[i].number =
-            (uint32_t)i + 1; /* fewer than rows and ties, which are numbered by u32 */
+            (uint32_t)i + 1; /* fits: there are at most as many as rows and ties, numbered by u32 */
     }
     memcpy(exports->items, a->sorted, exports->n_items * sizeof *exports->items);
 }

@@ -1,4 +1,4 @@
-/* export_ties.c: ties that a file's metadata records, as items again.
+/* export_ties.c: restores tied names that the metadata of a safetensors file records.
  *
  *     safetensors   rows: embed.weight            metadata: {"lm_head.weight": "embed.weight"}
  *     items         embed.weight ─┬─ row 0
@@ -6,7 +6,7 @@
 #include "core/export_list.h"
 #include "core/select.h"
 
-/* The item of a tie, if it is selected; not renamed yet. */
+/* Adds the item of a recorded tie if it is selected. Renaming follows. */
 static bool take_tie(struct heft_export_list *exports, const struct heft_pair *tie,
                      const struct heft_selector *selector,
                      const struct heft_convert_options *options, struct heft_error *err)
@@ -15,7 +15,7 @@ static bool take_tie(struct heft_export_list *exports, const struct heft_pair *t
     struct heft_export_item *item = &exports->items[exports->n_items];
 
     if (row == HEFT_NONE || heft_model_row(exports->model, tie->key) != HEFT_NONE)
-        return true; /* no tie: nothing to share, or a tensor of its own */
+        return true; /* not a tie: the kept tensor is missing, or the name is a tensor itself */
     if (!heft_selector_takes(selector, tie->key))
         return true;
     *item = (struct heft_export_item){.row = &exports->model->rows[row], .is_apart = true};
@@ -25,7 +25,7 @@ static bool take_tie(struct heft_export_list *exports, const struct heft_pair *t
     return heft_export_choose_dtype(item, item->name, options, err);
 }
 
-/* All ties that are selected, in order. */
+/* Adds the items of all selected ties, in order. */
 static bool take_ties(struct heft_export_list *exports, const struct heft_convert_options *options,
                       struct heft_error *err)
 {
@@ -39,7 +39,7 @@ static bool take_ties(struct heft_export_list *exports, const struct heft_conver
     return ok;
 }
 
-/* The items in an array with room for all ties. */
+/* Moves the items to an array with space for all ties. */
 static bool make_room(struct heft_export_list *exports, struct heft_error *err)
 {
     struct heft_export_item *items = heft_arena_zero(

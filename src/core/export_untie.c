@@ -1,12 +1,12 @@
-/* export_untie.c: of tied names one stays.
+/* export_untie.c: removes tied names: one name of each shared view stays.
  *
  *     storage   |----------------|     row-major bytes of all of it: complete
  *     embed     |================|     kept: the first complete name
  *     lm_head   |================|     the same view: dropped, recorded as lm_head: embed
  *     rows      |=======|              another view: written with its own bytes
  *
- * That is what huggingface_hub does, with one exception: the hub drops `rows`, too, and records it
- * in the same way, so that its shape and its place are lost. */
+ * As huggingface_hub does, with one exception: the hub also drops `rows` and records it in the same way,
+ * which loses its shape and offset. */
 #include "core/export_list.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "core/tie_records.h"
 
 struct alias {
-    uint64_t start, stop; /* in the storage */
+    uint64_t start, stop; /* byte range in the storage */
     struct heft_str name;
     uint32_t item;
     bool complete;
@@ -24,8 +24,9 @@ struct alias {
 struct untier {
     struct heft_export_list *exports;
     const struct heft_convert_options *options;
-    uint32_t *head, *next; /* items of a storage, in order; HEFT_NONE ends */
-    struct alias *aliases; /* room for all */
+    uint32_t *head,
+        *next; /* linked list of the items of each storage, in order; HEFT_NONE ends it */
+    struct alias *aliases; /* space for all items */
     bool *dropped;
 };
 
@@ -34,7 +35,7 @@ static int by_name(const void *a, const void *b)
     return heft_str_cmp(((const struct alias *)a)->name, ((const struct alias *)b)->name);
 }
 
-static int by_area(const void *a, const void *b)
+static int by_range(const void *a, const void *b)
 {
     const struct alias *x = a, *y = b;
 
@@ -45,8 +46,8 @@ static int by_area(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* Whether torch could flatten the row to one dimension without copying (view(-1)), and the last
- * element's distance from the first, in elements. */
+/* Whether torch could flatten the row without copying (view(-1)). *last: distance from the first
+ * to the last element, in elements. */
 static bool flat_extent(const struct heft_row *row, uint64_t *last)
 {
     uint64_t count = 1, step = 0;
@@ -65,16 +66,17 @@ static bool flat_extent(const struct heft_row *row, uint64_t *last)
     return true;
 }
 
-/* The hub takes any tensor of as many bytes as its storage for complete; one that repeats elements
- * (expanded) is not, and to keep it in place of the storage would lose data. */
+/* Whether a row covers its storage. The hub only compares byte counts; an expanded row, which
+ * repeats elements, may have as many bytes, but keeping it instead of the storage would lose
+ * data. */
 static bool is_complete(const struct heft_row *row, const struct heft_storage *storage)
 {
     return row->offset == 0 && !row->stride && row->bytes == storage->len;
 }
 
-/* Items of one storage as areas, from the first element to the end of the last. False where one of
- * them cannot be flattened: the hub fails on such a group. An empty tensor has no address to the
- * hub: it starts and ends at 0, before all others. */
+/* Collects the byte ranges of the items of one storage. False if one of them cannot be
+ * flattened: the hub fails on such a group. Like the hub, gives an empty tensor the range [0,
+ * 0). */
 static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
 {
     bool plain = true;
@@ -96,7 +98,7 @@ static bool gather_group(struct untier *u, uint32_t storage, size_t *n)
     return plain;
 }
 
-/* The same elements in the same order; of dimensions of extent 1 the stride says nothing. */
+/* Whether two rows of equal shape have the same strides, ignoring dimensions of extent 1. */
 static bool same_strides(const struct heft_row *a, const struct heft_row *b)
 {
     if ((a->stride != NULL) != (b->stride != NULL))
@@ -118,9 +120,9 @@ static bool same_view(const struct heft_export_item *x, const struct heft_export
            (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0 && same_strides(a, b));
 }
 
-/* Drops the name if it is one of the kept one's view. */
-static bool drop(struct untier *u, const struct alias *alias, const struct alias *kept,
-                 struct heft_error *err)
+/* Drops a name if it is the same view as the kept one, and records the tie. */
+static bool drop_alias(struct untier *u, const struct alias *alias, const struct alias *kept,
+                       struct heft_error *err)
 {
     struct heft_export_list *exports = u->exports;
     const struct heft_pair record = {.key = alias->name, .value = kept->name};
@@ -138,8 +140,8 @@ static bool drop(struct untier *u, const struct alias *alias, const struct alias
     return true;
 }
 
-/* How much a name is wanted: the first --keep-tied that matches it counts most, then what the source
- * itself kept of a recorded tie. */
+/* Priority of a name: the position of the first --keep-tied rule that matches it, then names
+ * that the source kept in a recorded tie. */
 static size_t rank_of(const struct untier *u, const struct alias *alias)
 {
     const struct heft_convert_options *options = u->options;
@@ -152,7 +154,7 @@ static size_t rank_of(const struct untier *u, const struct alias *alias)
     return options->n_rules + item->is_apart;
 }
 
-/* Which of the names that are the view of run[first] stays. */
+/* Index of the name to keep among those that are the same view as run[first]. */
 static size_t choose_kept(const struct untier *u, const struct alias *run, size_t n, size_t first)
 {
     size_t best = first;
@@ -164,8 +166,8 @@ static size_t choose_kept(const struct untier *u, const struct alias *run, size_
     return best;
 }
 
-/* One run of overlapping names: of the first complete one's view one name is kept. A run without a
- * complete name is what the hub refuses: there every name keeps its own bytes. */
+/* Unties one run of overlapping names: keeps one name of the view of the first complete one. The
+ * hub refuses a run without a complete name; here every name keeps its own bytes. */
 static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft_error *err)
 {
     size_t first = 0, kept;
@@ -177,19 +179,20 @@ static bool untie_run(struct untier *u, struct alias *run, size_t n, struct heft
         return true;
     kept = choose_kept(u, run, n, first);
     for (size_t i = 0; i < n; i++)
-        if (i != kept && !drop(u, &run[i], &run[kept], err))
+        if (i != kept && !drop_alias(u, &run[i], &run[kept], err))
             return false;
     return true;
 }
 
-/* Runs as the hub cuts them: `last_stop` is overwritten, not the maximum. */
+/* Divides a group into runs like the hub, which overwrites `last_stop` instead of taking the
+ * maximum. */
 static bool untie_group(struct untier *u, uint32_t storage, struct heft_error *err)
 {
     size_t n, begin = 0;
 
     if (!gather_group(u, storage, &n) || n < 2)
         return true;
-    qsort(u->aliases, n, sizeof *u->aliases, by_area);
+    qsort(u->aliases, n, sizeof *u->aliases, by_range);
     for (size_t i = 1; i <= n; i++) {
         if (i < n && u->aliases[i].start < u->aliases[i - 1].stop)
             continue;
@@ -216,7 +219,7 @@ static bool untier_init(struct untier *u, struct heft_export_list *exports,
     for (uint32_t i = (uint32_t)n; i-- > 0;) {
         const struct heft_row *const row = exports->items[i].row;
 
-        if (row->parts) /* its storages are its own */
+        if (row->parts) /* parts never share a storage with other rows */
             continue;
         u->next[i] = u->head[row->storage];
         u->head[row->storage] = i;
@@ -224,13 +227,14 @@ static bool untier_init(struct untier *u, struct heft_export_list *exports,
     return true;
 }
 
-/* What is shared by chance stays, a copy for each name. */
+/* Whether several names on a storage are ties. A pooled storage is shared only because bytes are
+ * equal: each name is written. */
 static bool has_ties(const struct heft_storage *storage)
 {
     return storage->len > 0 && !storage->is_pooled;
 }
 
-/* Storages in the order in which the items first name them. */
+/* Unties all storages, in the order of their first items. */
 static bool untie_all(struct untier *u, struct heft_error *err)
 {
     struct heft_export_list *exports = u->exports;
@@ -258,7 +262,7 @@ static bool has_item(const struct heft_strmap *items, struct heft_str name)
     return heft_strmap_get(items, name) != HEFT_MAP_NONE;
 }
 
-/* Whether the user's own metadata would be read as the record of a tie. */
+/* Whether an entry of the user's own metadata would be read as a recorded tie. */
 static bool looks_tied(const struct heft_export_list *exports,
                        const struct heft_convert_options *options, bool *yes,
                        struct heft_error *err)
@@ -285,9 +289,10 @@ static bool has_metadata_rule(const struct heft_convert_options *options)
     return false;
 }
 
-/* Lists the ties where the records alone would be read otherwise. */
-static bool vouch(struct heft_export_list *exports, const struct heft_convert_options *options,
-                  struct heft_error *err)
+/* Adds the entry heft.ties with the dropped names if the records alone would be read
+ * differently. */
+static bool list_ties(struct heft_export_list *exports, const struct heft_convert_options *options,
+                      struct heft_error *err)
 {
     struct heft_pair all = {.key = HEFT_STR(HEFT_TIES_KEY)};
     struct heft_buf lines = {0};
@@ -318,7 +323,7 @@ bool heft_export_untie(struct heft_export_list *exports, const struct heft_conve
     struct heft_arena scratch = {0};
     struct untier u = {.options = options};
     const bool ok = untier_init(&u, exports, &scratch, err) && untie_all(&u, err) &&
-                    vouch(exports, options, err);
+                    list_ties(exports, options, err);
 
     heft_arena_release(&scratch);
     return ok;

@@ -4,9 +4,9 @@
  *             ├─ sort by (source, offset) ─ walk ─ segments without holes
  *     storages┘
  *
- * A storage that lies inside a claim (an array inside the pickle) is part of it and gets no line.
- * Storages that overlap each have a line, and the later one says so. Where a claim overlaps anything
- * there is no map: nobody knows what those bytes are. */
+ * A storage inside a claim (an array inside the pickle) is part of the claim and has no segment of its
+ * own. Overlapping storages have a segment each; the later one says that it overlaps. A claim that
+ * overlaps anything else is an error: the meaning of those bytes is ambiguous. */
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@
 
 struct extent {
     uint64_t off, len;
-    uint32_t source, which; /* a claim; from n_claims on, a storage */
+    uint32_t source, which; /* which: index of a claim, or n_claims + index of a storage */
 };
 
 struct layout {
@@ -22,17 +22,17 @@ struct layout {
     struct heft_arena *arena;
     struct heft_segment *segments;
     size_t count;
-    struct use *uses;    /* of storages by rows and parts, in order */
-    uint32_t *first_use; /* of a storage; HEFT_NONE: none */
+    struct use *uses;    /* uses of storages by rows, parts and blobs, in order */
+    uint32_t *first_use; /* for each storage, index of its first use; HEFT_NONE: unused */
 };
 
 struct use {
-    uint32_t row, part, next; /* row: from n_rows on, of a blob */
+    uint32_t row, part, next; /* row: index of a row, or n_rows + index of a blob */
 };
 
 #define NAMES_SHOWN 4
 
-static int by_place(const void *a, const void *b)
+static int by_source_and_offset(const void *a, const void *b)
 {
     const struct extent *x = a, *y = b;
 
@@ -41,11 +41,11 @@ static int by_place(const void *a, const void *b)
     if (x->off != y->off)
         return x->off < y->off ? -1 : 1;
     if (x->len != y->len)
-        return x->len > y->len ? -1 : 1; /* what contains comes first */
+        return x->len > y->len ? -1 : 1; /* an enclosing extent comes first */
     return (x->which > y->which) - (x->which < y->which);
 }
 
-/* What its file has of a storage: of one that the file ends in, the beginning. */
+/* Bytes of a storage that exist: fewer than its size if the file is cut off inside it. */
 static uint64_t bytes_there(const struct heft_model *model, const struct heft_storage *s)
 {
     const struct heft_model_source *const file = &model->sources[s->source];
@@ -57,8 +57,8 @@ static uint64_t bytes_there(const struct heft_model *model, const struct heft_st
                : heft_min_u64(s->packed, file->source.size - s->off);
 }
 
-static struct extent *collect(const struct heft_model *model, struct heft_arena *arena, size_t *n,
-                              struct heft_error *err)
+static struct extent *collect_extents(const struct heft_model *model, struct heft_arena *arena,
+                                      size_t *n, struct heft_error *err)
 {
     struct extent *all =
         heft_arena_zero(arena, model->n_claims + model->n_storages + 1, sizeof *all, err);
@@ -77,12 +77,12 @@ static struct extent *collect(const struct heft_model *model, struct heft_arena 
         if (there && !s->is_within && model->sources[s->source].is_file)
             all[used++] = (struct extent){s->off, there, s->source, (uint32_t)model->n_claims + i};
     }
-    qsort(all, used, sizeof *all, by_place);
+    qsort(all, used, sizeof *all, by_source_and_offset);
     *n = used;
     return all;
 }
 
-/* In front of those that the storage has already. */
+/* Prepends a use to the list of a storage. */
 static void add_use(struct layout *layout, uint32_t storage, uint32_t row, uint32_t part, size_t *n)
 {
     layout->uses[--*n] = (struct use){row, part, layout->first_use[storage]};
@@ -110,7 +110,7 @@ static bool link_rows(struct layout *layout, struct heft_error *err)
     return true;
 }
 
-/* "layer.weight", of a part "layer.weight[0:2,4:8]" */
+/* Appends "layer.weight"; for a part, "layer.weight[0:2,4:8]". */
 static void name_use(const struct heft_model *model, const struct use *use, struct heft_buf *text)
 {
     const struct heft_row *row;
@@ -133,7 +133,7 @@ static void name_use(const struct heft_model *model, const struct use *use, stru
         heft_buf_char(text, ']');
 }
 
-/* "local header of archive/data/0" */
+/* Text of a claim: "local header of archive/data/0". */
 static const char *describe_claim(struct layout *layout, const struct heft_claim *claim,
                                   struct heft_error *err)
 {
@@ -147,7 +147,7 @@ static const char *describe_claim(struct layout *layout, const struct heft_claim
     return heft_buf_take(&text, layout->arena, &out, err) ? out.p : NULL;
 }
 
-/* What a storage without a label is: by whoever looks into it first. */
+/* Kind of a storage without a label, after its first user: tensor or blob. */
 static const char *kind_of(const struct layout *layout, uint32_t storage)
 {
     const uint32_t use = layout->first_use[storage];
@@ -158,7 +158,7 @@ static const char *kind_of(const struct layout *layout, uint32_t storage)
                : layout->model->blobs[layout->uses[use].row - n].kind;
 }
 
-/* "storage data/0: layer.weight, layer.tied" */
+/* Text of a storage: "storage data/0: layer.weight, layer.tied". */
 static const char *describe_storage(struct layout *layout, uint32_t storage, struct heft_error *err)
 {
     const struct heft_model *model = layout->model;
@@ -201,7 +201,7 @@ static void add_segment(struct layout *layout, uint32_t source, uint64_t off, ui
                                                               false};
 }
 
-/* What nobody claims: in files whose writers pad, zeros are no secret. */
+/* Adds a gap: unclaimed bytes. Zeros count as padding if the writer of the file is known to pad. */
 static bool add_gap(struct layout *layout, uint32_t source, uint64_t off, uint64_t len,
                     struct heft_error *err)
 {
@@ -214,7 +214,7 @@ static bool add_gap(struct layout *layout, uint32_t source, uint64_t off, uint64
     return true;
 }
 
-/* NULL: a storage's. */
+/* Claim of an extent; NULL if it is a storage. */
 static const struct heft_claim *claim_of(const struct heft_model *model, const struct extent *e)
 {
     return e->which < model->n_claims ? &model->claims[e->which] : NULL;
@@ -225,12 +225,12 @@ static bool overlaps(const struct heft_model *model, const struct extent *e, uin
 {
     const struct heft_claim *claim = claim_of(model, e);
 
-    heft_fail(err, HEFT_MALFORMED, e->off, "%s%s overlaps what ends at 0x%" PRIx64,
+    heft_fail(err, HEFT_MALFORMED, e->off, "%s%s overlaps bytes up to 0x%" PRIx64,
               claim ? claim->what : "tensor data", claim ? claim->of.p : "", end);
     return heft_error_file(err, model->sources[e->source].path);
 }
 
-/* Segments of one source from its sorted extents. */
+/* Makes the segments of one source from its sorted extents. */
 static bool walk_source(struct layout *layout, uint32_t source, const struct extent *all, size_t n,
                         struct heft_error *err)
 {
@@ -256,7 +256,7 @@ static bool walk_source(struct layout *layout, uint32_t source, const struct ext
             return false;
         add_segment(layout, source, e->off, e->len, what);
         layout->segments[layout->count - 1].overlaps = e->off < at;
-        at = heft_max_u64(at, e->off + e->len); /* inside the source: settled */
+        at = heft_max_u64(at, e->off + e->len); /* inside the source: validated */
         in_claim = claim != NULL;
     }
     return at >= layout->model->sources[source].source.size ||
@@ -277,7 +277,8 @@ static bool claims_inside(const struct heft_model *model, struct heft_error *err
     return true;
 }
 
-/* Segments that the extents make at most: each one, gaps before them, and one behind each source. */
+/* Upper bound of the number of segments: the extents, the gaps before them, and a gap at the end
+ * of each source. */
 static size_t count_segments(const struct heft_model *model, const struct extent *all, size_t n)
 {
     size_t count = n + model->n_sources;
@@ -287,7 +288,7 @@ static size_t count_segments(const struct heft_model *model, const struct extent
         if (i && all[i].source != all[i - 1].source)
             at = 0;
         count += all[i].off > at;
-        at = heft_max_u64(at, all[i].off + all[i].len); /* inside the source: settled */
+        at = heft_max_u64(at, all[i].off + all[i].len); /* inside the source: validated */
     }
     return count;
 }
@@ -299,7 +300,7 @@ bool heft_model_map(const struct heft_model *model, struct heft_arena *arena,
     size_t n = 0, first = 0, end;
     struct extent *all;
 
-    if (!claims_inside(model, err) || !(all = collect(model, arena, &n, err)) ||
+    if (!claims_inside(model, err) || !(all = collect_extents(model, arena, &n, err)) ||
         !link_rows(&layout, err))
         return false;
     layout.segments =

@@ -1,5 +1,5 @@
-/* note_casts.c: what a conversion says of values that its casts could not hold: how many, what they
- * became, and of which tensors, up to a number. */
+/* note_casts.c: notes of a conversion about values beyond the range of a cast: how many, what
+ * they became, and in which tensors, up to TENSORS_SHOWN. */
 #include "core/convert.h"
 
 #define TENSORS_SHOWN 8
@@ -26,7 +26,7 @@ static const char *plural(uint64_t n, const char *one, const char *many)
     return n == 1 ? one : many;
 }
 
-/* "3 finite values and 1 infinity" */
+/* Text of counts: "3 finite values and 1 infinity". */
 static const char *count_text(struct heft_conversion *c, const struct heft_cast_losses *losses,
                               struct heft_error *err)
 {
@@ -79,7 +79,7 @@ bool heft_conversion_note_casts(struct heft_conversion *c, struct heft_error *er
     return true;
 }
 
-/* Room to count in, where something is cast. */
+/* Allocates the counters, if anything is cast. */
 bool heft_conversion_count_losses(struct heft_conversion *c, struct heft_error *err)
 {
     const struct heft_plan *plan = &c->plan;

@@ -1,4 +1,4 @@
-/* note_ties.c: what a conversion says of tied names: both names of each, up to a number. */
+/* note_ties.c: notes of a conversion about tied names: both names of each, up to TIES_SHOWN. */
 #include "core/convert.h"
 
 #define TIES_SHOWN 8
@@ -18,7 +18,8 @@ static void add_tie(struct list *list, struct heft_str dropped, struct heft_str 
     heft_buf_str(&list->text, kept);
 }
 
-/* "2 tied names dropped: a = b, c = b"; nothing where there are none. The list is used up. */
+/* Adds the note "2 tied names dropped: a = b, c = b", if the list is not empty. Releases the
+ * list. */
 static bool note_list(struct heft_conversion *c, struct list *list, const char *one,
                       const char *many, struct heft_error *err)
 {
@@ -49,7 +50,8 @@ static bool note_dropped(struct heft_conversion *c, bool is_recorded, struct hef
                      "tied names dropped, their keys in the metadata are taken", err);
 }
 
-/* Such a record has no shape: it is that of the tensor that stayed. */
+/* Notes ties that were restored from metadata. The record has no shape: the restored tensor has
+ * that of the kept one. */
 static bool note_returned(struct heft_conversion *c, struct heft_error *err)
 {
     struct list list = {0};
@@ -61,7 +63,7 @@ static bool note_returned(struct heft_conversion *c, struct heft_error *err)
                      "tied names come back, as the metadata records them", err);
 }
 
-/* Where metadata stays, so do these. */
+/* Notes entries that may record a tie; they are kept if the metadata is. */
 static bool note_doubts(struct heft_conversion *c, struct heft_error *err)
 {
     struct list list = {0};

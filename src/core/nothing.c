@@ -1,5 +1,5 @@
-/* nothing.c: conversions that would write no tensor. A file without tensors looks like a result: it is
- * refused, unless that is what the user wants. */
+/* nothing.c: refuses conversions that would write no tensor, unless the user allows that. A file
+ * without tensors would look like a result. */
 #include "core/convert.h"
 
 static bool lacks_wanted(const struct heft_model *model)
@@ -10,7 +10,7 @@ static bool lacks_wanted(const struct heft_model *model)
     return false;
 }
 
-/* What the source has instead. */
+/* Refuses a source without tensors, saying what it has instead. */
 static bool refuse_source(const struct heft_model *model, struct heft_error *err)
 {
     if (lacks_wanted(model))
@@ -32,7 +32,7 @@ static bool refuse_source(const struct heft_model *model, struct heft_error *err
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor to write: the source has none");
 }
 
-/* Salvaging: what is lost may have been tensors. */
+/* Whether salvaging lost something that may have been tensors. */
 static bool is_damaged(const struct heft_model *model)
 {
     bool is = false;
@@ -54,7 +54,7 @@ bool heft_conversion_refuse_nothing(const struct heft_conversion *c,
     if (c->model->n_rows == 0 && is_damaged(c->model))
         return true;
     if (c->model->n_rows == 0 && c->format->keeps_tree && c->model->has_tree)
-        return true; /* values are all that there is, and they are kept */
+        return true; /* the source has only values, and the target keeps them */
     if (c->model->n_rows == 0)
         return refuse_source(c->model, err);
     return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is selected, of %zu",

@@ -1,5 +1,5 @@
-/* os_regex.c: the C library's regular expressions. A search behind an earlier match must see what
- * stands in front of it (\b, ^), which REG_STARTEND of glibc, the BSDs and macOS gives. */
+/* os_regex.c: regular expressions of the C library. A search after an earlier match must see the
+ * text before it (for \b and ^): REG_STARTEND of glibc, the BSDs and macOS does that. */
 #include "core/regexes.h"
 
 #include "base/text.h"
@@ -16,7 +16,8 @@ static const char *begin_search(struct heft_regex *regex, struct heft_str text, 
     return text.p;
 }
 #else
-/* Without it \b behind an earlier match is judged as at the front of a text. */
+/* Without REG_STARTEND, a search after an earlier match treats its start as the start of the
+ * text. */
 static const char *begin_search(struct heft_regex *regex, struct heft_str text, size_t from,
                                 size_t *shift, int *flags)
 {
@@ -27,10 +28,10 @@ static const char *begin_search(struct heft_regex *regex, struct heft_str text, 
 }
 #endif
 
-static bool search(struct heft_regex *regex, const char *begin, size_t n, regmatch_t *found,
-                   int flags)
+static bool search_text(struct heft_regex *regex, const char *begin, size_t n, regmatch_t *found,
+                        int flags)
 {
-    const locale_t before = uselocale(regex->locale); /* of this thread */
+    const locale_t before = uselocale(regex->locale); /* the locale of this thread */
     const bool is_found = regexec(&regex->compiled, begin, n, found, flags) == 0;
 
     uselocale(before);
@@ -43,7 +44,7 @@ bool heft_regex_matches(struct heft_regex *regex, struct heft_str text)
     int flags;
     const char *begin = begin_search(regex, text, 0, &shift, &flags);
 
-    return search(regex, begin, 0, regex->found, flags);
+    return search_text(regex, begin, 0, regex->found, flags);
 }
 
 bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from)
@@ -55,7 +56,7 @@ bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from
 
     begin = begin_search(regex, text, from, &shift, &flags);
     all[0] = regex->found[0];
-    if (!search(regex, begin, HEFT_COUNT(all), all, flags))
+    if (!search_text(regex, begin, HEFT_COUNT(all), all, flags))
         return false;
     for (unsigned i = 0; i <= regex->groups && i < HEFT_GROUPS; i++) {
         regex->found[i] = all[regex->place[i]];
@@ -67,7 +68,8 @@ bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from
     return true;
 }
 
-/* \1 … \9 and \g<1> … \g<9>; \ before a sign stands for the sign. */
+/* Checks a replacement: \1 … \9 and \g<1> … \g<9> are groups, \ before a punctuation character
+ * is that character. */
 static bool check_replacement(const struct heft_regex *regex, const char *to,
                               struct heft_error *err)
 {
@@ -89,8 +91,8 @@ static bool check_replacement(const struct heft_regex *regex, const char *to,
     return true;
 }
 
-static bool compile(struct heft_regex *out, const char *pattern, const char *posix,
-                    struct heft_error *err)
+static bool compile_pattern(struct heft_regex *out, const char *pattern, const char *posix,
+                            struct heft_error *err)
 {
     char why[128];
     locale_t before;
@@ -119,7 +121,7 @@ bool heft_regex_compile(struct heft_regex *out, const char *pattern, const char 
     ok = heft_regex_translate(out, pattern, &posix, err);
     if (ok) {
         heft_buf_char(&posix, '\0');
-        ok = heft_buf_ok(&posix, err) && compile(out, pattern, posix.p, err);
+        ok = heft_buf_ok(&posix, err) && compile_pattern(out, pattern, posix.p, err);
     }
     heft_buf_release(&posix);
     return ok && (!replacement || check_replacement(out, replacement, err));

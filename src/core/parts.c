@@ -124,11 +124,11 @@ static bool refuse_element(const struct heft_model *model, const struct heft_row
         text = (struct heft_str){name.p, name.n};
         if (found == 0)
             heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
-                      "none of its %" PRIu32 " parts holds element %.*s", row->parts->n,
-                      (int)text.n, text.p);
+                      "element %.*s is in none of its %" PRIu32 " parts", (int)text.n, text.p,
+                      row->parts->n);
         else
             heft_fail(err, HEFT_MALFORMED, model->storages[last->storage].off,
-                      "%" PRIu32 " of its parts hold element %.*s", found, (int)text.n, text.p);
+                      "element %.*s is in %" PRIu32 " of its parts", (int)text.n, text.p, found);
     }
     heft_buf_release(&name);
     return false;
@@ -216,9 +216,9 @@ static bool check_box(const struct heft_model *model, const struct heft_row *row
     for (unsigned d = 0; d < row->rank; d++)
         if (!heft_within(part->start[d], part->extent[d], row->shape[d]))
             return heft_fail(err, HEFT_MALFORMED, model->storages[part->storage].off,
-                             "a part has indexes %" PRIu64 "+%" PRIu64
-                             " of dimension %u, which has %" PRIu64,
-                             part->start[d], part->extent[d], d, row->shape[d]);
+                             "a part has %" PRIu64 " indexes from %" PRIu64
+                             " of dimension %u, whose extent is %" PRIu64,
+                             part->extent[d], part->start[d], d, row->shape[d]);
     return true;
 }
 
@@ -265,7 +265,7 @@ bool heft_parts_validate(struct heft_model *model, struct heft_row *row, struct 
         return true;
     }
     if (row->parts->n == 0)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "none of its elements is in a part");
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "no part holds any of its elements");
     if (!heft_parts_tile(model, row, err))
         return false;
     put_in_order(row);

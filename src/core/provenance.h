@@ -1,5 +1,5 @@
-/* provenance.h: which part of a pickle made each row, for walks that explain a file. Kept only where
- * model->provenance is set before opening: the torch readers then fill it as they go. */
+/* provenance.h: the part of a pickle that each row comes from, for programs that explain a file.
+ * Recorded by the torch readers if model->provenance is set before opening. */
 #ifndef HEFT_PROVENANCE_H
 #define HEFT_PROVENANCE_H
 
@@ -7,20 +7,21 @@
 
 struct heft_model;
 
-/* A persistent id that rows look into: ("storage", type, key, location, elements). */
+/* A persistent id that rows refer to: ("storage", type, key, location, elements). */
 struct heft_provenance_storage {
     const char *type; /* "FloatStorage" */
     struct heft_str key, location;
     int64_t elements;
-    uint32_t storage; /* of the model */
+    uint32_t storage; /* index in the model */
 };
 
 struct heft_provenance_row {
-    uint64_t pickle_at; /* where its pickle, or the record that holds it, begins in the file */
-    uint32_t row;       /* of the model */
-    uint32_t storage;   /* of the provenance; HEFT_NONE: it has no persistent id */
-    uint32_t key_at;    /* position of the opcode that made its key; HEFT_NONE: it has none */
-    uint32_t made_at;   /* position of the opcode that made it */
+    uint64_t
+        pickle_at;    /* byte offset of its pickle, or of the record with the pickle, in the file */
+    uint32_t row;     /* index in the model */
+    uint32_t storage; /* index in the provenance's storages; HEFT_NONE: no persistent id */
+    uint32_t key_at;  /* position of the opcode that pushed its key; HEFT_NONE: no key */
+    uint32_t made_at; /* position of the opcode that built it */
 };
 
 struct heft_provenance {
@@ -29,7 +30,7 @@ struct heft_provenance {
     size_t n_storages, cap_storages, n_rows, cap_rows;
 };
 
-/* Texts are in the model's arena; this frees the rest. */
+/* Frees the arrays; texts belong to the model's arena. */
 void heft_provenance_release(struct heft_provenance *provenance);
 
 #endif

@@ -112,12 +112,12 @@ bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage
 
     if (model->sources[st->source].is_pointer)
         heft_fail(err, HEFT_IO, st->off,
-                  "%" PRIu64 " bytes should begin here; the file is a Git LFS pointer: fetch it "
+                  "%" PRIu64 " bytes should start here; the file is a Git LFS pointer: fetch it "
                   "with git lfs pull",
                   st->len);
     else
         heft_fail(err, HEFT_IO, st->off,
-                  "%" PRIu64 " bytes should begin here; the file has %" PRIu64 "%s", st->len,
+                  "%" PRIu64 " bytes should start here; the file has %" PRIu64 "%s", st->len,
                   source->size, source->size ? "" : ", or is missing");
     return heft_error_file(err, source->label);
 }

@@ -1,17 +1,17 @@
-/* regex_text.c: a regular expression as people write it → POSIX extended.
+/* regex_text.c: translates regular expressions in the usual syntax to POSIX extended syntax.
  *
  *     \d \w \s \D \W \S       the ASCII characters of Python's, also within brackets
- *     \b \B \A \Z             borders of words; begin and end
+ *     \b \B \A \Z             word borders; start and end of the text
  *     \n \t \r \f \v          the control characters
- *     \. \- \/ …              a sign stands for itself
- *     (?:…)                   a group that is not counted
- *     \1 … \9                 what a group before it matched
+ *     \. \- \/ …              the punctuation character itself
+ *     (?:…)                   a non-capturing group
+ *     \1 … \9                 back-reference to an earlier group
  *     [[:alpha:]]             POSIX's classes
- *     {                       itself, where no number follows
+ *     {                       itself, unless an interval follows
  *
- * What POSIX would take for something else is refused: (?=…), *?, *+, (?P<name>…), * with nothing
- * before it. A bracket is rewritten as the list of its characters, since in POSIX a backslash within
- * brackets is a backslash. */
+ * Syntax that means something else in POSIX is refused: (?=…), *?, *+, (?P<name>…), * without an atom
+ * before it. A bracket expression is rewritten as the list of its characters, because POSIX takes a
+ * backslash within brackets literally. */
 #include "core/regexes.h"
 
 #include "base/text.h"
@@ -29,12 +29,12 @@ struct translator {
     const char *pattern, *at;
     struct heft_buf *out;
     struct heft_error *err;
-    unsigned place;  /* groups of the translation so far */
-    bool has_atom;   /* something stands before that can be repeated */
-    bool has_repeat; /* and it is repeated already */
+    unsigned place;  /* groups opened so far in the translation, (?:…) included */
+    bool has_atom;   /* an atom precedes, which a repeat can follow */
+    bool has_repeat; /* the atom has a repeat already */
 };
 
-static bool refuse(const struct translator *t, const char *why)
+static bool refuse_pattern(const struct translator *t, const char *why)
 {
     return heft_fail(t->err, HEFT_USAGE, HEFT_NO_OFFSET, "regular expression \"%s\": %s",
                      t->pattern, why);
@@ -42,7 +42,7 @@ static bool refuse(const struct translator *t, const char *why)
 
 /* ---- classes ----------------------------------------------------------------------------- */
 
-/* The characters of \d, \w, \s; NULL for others. */
+/* Members of the class \d, \w or \s; NULL for other letters. */
 static const char *class_of(char letter)
 {
     switch (letter) {
@@ -60,7 +60,7 @@ static const char *class_of(char letter)
     }
 }
 
-/* The character that \n and the like stand for; 0 for others. */
+/* Control character of \n, \t, \r, \f, \v; 0 for other letters. */
 static char control_of(char letter)
 {
     static const char letters[] = "ntrfv", controls[] = "\n\t\r\f\v";
@@ -87,7 +87,7 @@ static void add_all(struct set *set, const char *characters)
         set->has[(uint8_t)*characters] = true;
 }
 
-/* [:alpha:] at t->at, behind its bracket. */
+/* Adds the class [:alpha:] at t->at, after its opening bracket. */
 static bool add_posix_class(struct translator *t, struct set *set)
 {
     static const struct {
@@ -110,10 +110,11 @@ static bool add_posix_class(struct translator *t, struct set *set)
             t->at += strlen(classes[i].name);
             return true;
         }
-    return refuse(t, "no such class within brackets");
+    return refuse_pattern(t, "unknown class within brackets");
 }
 
-/* One character within brackets, or a class, which cannot end a range (*c is 0 then). */
+/* Reads one member of a bracket expression: a character, or a class (*c is 0), which cannot
+ * bound a range. */
 static bool take_member(struct translator *t, struct set *set, char *c)
 {
     *c = *t->at++;
@@ -125,7 +126,7 @@ static bool take_member(struct translator *t, struct set *set, char *c)
         const char letter = *t->at++;
 
         if (letter == '\0')
-            return refuse(t, "a bracket is not closed");
+            return refuse_pattern(t, "a bracket expression is not closed");
         if (class_of(letter) && letter >= 'a') {
             add_all(set, class_of(letter));
             *c = '\0';
@@ -133,10 +134,11 @@ static bool take_member(struct translator *t, struct set *set, char *c)
         }
         *c = control_of(letter) ? control_of(letter) : letter;
         if ((is_letter(letter) && !control_of(letter)) || (letter >= '0' && letter <= '9'))
-            return refuse(t, "within brackets \\ takes d, w, s, n, t, r, f, v or a sign");
+            return refuse_pattern(
+                t, "within brackets, \\ must be followed by d, w, s, n, t, r, f, v or punctuation");
     }
     if ((uint8_t)*c >= 128)
-        return refuse(t, "within brackets only ASCII characters can be told apart");
+        return refuse_pattern(t, "only ASCII characters are supported within brackets");
     return true;
 }
 
@@ -155,14 +157,14 @@ static bool add_members(struct translator *t, struct set *set)
     if (!take_member(t, set, &last))
         return false;
     if (!first || !last || first > last)
-        return refuse(t, "a range within brackets begins and ends with a character, in order");
+        return refuse_pattern(t, "a range within brackets needs two characters in ascending order");
     for (char c = first; c < last; c++)
         set->has[(uint8_t)c] = true;
     set->has[(uint8_t)last] = true;
     return true;
 }
 
-/* `]` first, `[` and `^` not first, `-` last, as POSIX wants them. */
+/* Writes a set as POSIX requires: `]` first, `[` and `^` not first, `-` last. */
 static void put_set(struct heft_buf *out, const struct set *set)
 {
     const size_t begin = out->n + 1 + set->inverted;
@@ -189,7 +191,7 @@ static bool is_only(const struct set *set, char wanted)
     return !set->inverted;
 }
 
-/* A set, its bracket taken. */
+/* Translates a bracket expression after its opening bracket. */
 static bool translate_set(struct translator *t)
 {
     struct set set = {.inverted = *t->at == '^'};
@@ -198,7 +200,7 @@ static bool translate_set(struct translator *t)
     t->at += set.inverted;
     for (; *t->at != ']' || first; first = false)
         if (*t->at == '\0')
-            return refuse(t, "a bracket is not closed");
+            return refuse_pattern(t, "a bracket expression is not closed");
         else if (!add_members(t, &set))
             return false;
     t->at++;
@@ -216,15 +218,15 @@ static bool translate_back_reference(struct translator *t, char digit)
     const unsigned group = (unsigned)(digit - '0');
 
     if (group == 0 || group > t->regex->groups)
-        return refuse(t, "\\N refers to a group that does not stand before it");
+        return refuse_pattern(t, "\\N refers to a group that is not before it");
     if (t->regex->place[group] > 9)
-        return refuse(t, "\\N refers to a group behind nine others, (?:…) among them");
+        return refuse_pattern(t, "\\N refers to a group after nine others, (?:…) included");
     heft_buf_char(t->out, '\\');
     heft_buf_char(t->out, (char)('0' + t->regex->place[group]));
     return true;
 }
 
-/* \b, \B, \A, \Z: nothing that could be repeated. */
+/* Translates the anchors \b, \B, \A, \Z, which cannot be repeated. */
 static bool translate_border(struct translator *t, char letter)
 {
     heft_buf_text(t->out, letter == 'A'   ? "^"
@@ -242,7 +244,7 @@ static bool translate_escape(struct translator *t)
 
     t->has_atom = true;
     if (c == '\0')
-        return refuse(t, "nothing stands behind the last \\");
+        return refuse_pattern(t, "\\ at the end of the expression");
     if (c >= '0' && c <= '9')
         return translate_back_reference(t, c);
     if (strchr("bBAZ", c))
@@ -253,7 +255,8 @@ static bool translate_escape(struct translator *t)
         return true;
     }
     if (is_letter(c) && !control_of(c))
-        return refuse(t, "\\ takes d, w, s, b, A, Z, n, t, r, f, v, a digit or a sign");
+        return refuse_pattern(
+            t, "\\ must be followed by d, w, s, b, A, Z, n, t, r, f, v, a digit or punctuation");
     if (strchr(".[\\()*+?{|^$", c))
         heft_buf_char(t->out, '\\');
     heft_buf_char(t->out, control_of(c) ? control_of(c) : c);
@@ -267,10 +270,10 @@ static bool open_group(struct translator *t)
     const bool counted = *t->at != '?';
 
     if (!counted && t->at[1] != ':')
-        return refuse(t, "(?…) is only known as (?:…); without look-ahead, flags and names");
+        return refuse_pattern(t, "(?…) is supported as (?:…) only; no look-ahead, flags or names");
     t->at += counted ? 0 : 2;
     if (++t->place > MAX_PLACE)
-        return refuse(t, "more than 39 groups");
+        return refuse_pattern(t, "more than 39 groups");
     if (counted && ++t->regex->groups < HEFT_GROUPS)
         t->regex->place[t->regex->groups] = (uint8_t)t->place;
     heft_buf_char(t->out, '(');
@@ -278,7 +281,8 @@ static bool open_group(struct translator *t)
     return true;
 }
 
-/* Whether {m}, {m,} {,n} or {m,n} stands at `text`, behind its brace; its length with the closing one. */
+/* Length of an interval m}, m,} ,n} or m,n} at `text`, after its opening brace; 0 if there is
+ * none. */
 static size_t interval_length(const char *text)
 {
     const size_t low = strspn(text, DIGITS);
@@ -299,10 +303,12 @@ static bool translate_repeat(struct translator *t, char c)
         return true;
     }
     if (t->has_repeat)
-        return refuse(t, "*?, +?, ??, *+ and a repeat of a repeat are not known; matches are the "
-                         "longest");
+        return refuse_pattern(
+            t, "*?, +?, ??, *+ and a repeat of a repeat are not supported; matches are the "
+               "longest");
     if (!t->has_atom)
-        return refuse(t, "a repeat (* + ? {) stands behind nothing; globs are like *.bias");
+        return refuse_pattern(
+            t, "a repeat (* + ? {) needs something before it; globs are like *.bias");
     heft_buf_char(t->out, c);
     heft_buf_text(t->out, c == '{' && *t->at == ',' ? "0" : "");
     heft_buf_put(t->out, t->at, interval);

@@ -1,5 +1,5 @@
-/* regexes.h: regular expressions of -e and --rename: POSIX extended ones, with the escapes that people
- * know from Python. A character is a byte, whatever locale the program has set. */
+/* regexes.h: regular expressions for selecting and renaming: POSIX extended syntax with the
+ * escapes of Python. A character is a byte, independent of the program's locale. */
 #ifndef HEFT_REGEXES_H
 #define HEFT_REGEXES_H
 
@@ -12,23 +12,25 @@
 
 struct heft_regex {
     regex_t compiled;
-    locale_t locale;               /* C: the program's decides neither letters nor characters */
-    unsigned groups;               /* that the pattern counts */
-    uint8_t place[HEFT_GROUPS];    /* of each in `compiled`, which also counts (?:…) */
-    regmatch_t found[HEFT_GROUPS]; /* of heft_regex_find; rm_so is -1 where a group took no part */
+    locale_t locale;            /* the C locale: the program's has no influence */
+    unsigned groups;            /* number of capturing groups of the pattern */
+    uint8_t place[HEFT_GROUPS]; /* number of each group in `compiled`, which counts (?:…), too */
+    regmatch_t found
+        [HEFT_GROUPS]; /* match of heft_regex_find; rm_so is -1 for a group that did not take part */
     bool is_compiled;
 };
 
-/* `replacement` (or NULL) is checked against the groups. HEFT_USAGE. A zeroed one may be released. */
+/* Compiles a pattern, and checks the groups of `replacement` if it is not NULL. HEFT_USAGE. A
+ * zeroed struct may be released. */
 HEFT_CHECKED bool heft_regex_compile(struct heft_regex *out, const char *pattern,
                                      const char *replacement, struct heft_error *err);
 void heft_regex_release(struct heft_regex *regex);
 bool heft_regex_matches(struct heft_regex *regex, struct heft_str text);
-/* The first match that begins at `from` or behind it, in regex->found. */
+/* Finds the first match that starts at or after `from`; regex->found has its groups. */
 bool heft_regex_find(struct heft_regex *regex, struct heft_str text, size_t from);
 
-/* regex_text.c: a pattern as POSIX writes it, in `out`, and its groups. HEFT_USAGE where POSIX has no
- * such thing: (?=…), *?, \Z within brackets. */
+/* regex_text.c: translates a pattern to POSIX extended syntax in `out`, and sets groups and
+ * place. HEFT_USAGE for syntax without an equivalent: (?=…), *?, \Z within brackets. */
 HEFT_CHECKED bool heft_regex_translate(struct heft_regex *regex, const char *pattern,
                                        struct heft_buf *out, struct heft_error *err);
 

@@ -1,10 +1,11 @@
-/* registry.c: probe → open, by a table of formats that is handed over. */
+/* registry.c: detects the format of a file and opens it. The table of formats is passed in by
+ * the caller. */
 #include "core/registry.h"
 
 #include "base/text.h"
 #include "core/locate.h"
 
-#define SURE 95 /* of 100: no other format is asked */
+#define SURE 95 /* score out of 100 from which no other format is probed */
 
 const struct heft_format *heft_registry_at(const struct heft_formats *formats, size_t index)
 {
@@ -33,7 +34,7 @@ const struct heft_format *heft_registry_by_extension(const struct heft_formats *
 
 /* ---- probe and open ---------------------------------------------------------------------- */
 
-/* The tail, on the heap, is the model's. */
+/* Reads head and tail of a file. The tail is on the heap and belongs to the model. */
 static bool read_probe(struct heft_model_source *file, uint8_t *head, struct heft_probe *out,
                        struct heft_error *err)
 {
@@ -53,7 +54,7 @@ static bool read_probe(struct heft_model_source *file, uint8_t *head, struct hef
            heft_source_read(&source, source.size - tail_n, file->tail, tail_n, err);
 }
 
-/* The format of which no probe saw the mark; *best stays NULL where there is none. */
+/* Asks formats whose signature is not in the head. *best stays NULL if none accepts. */
 static bool find_signature(const struct heft_formats *formats, const struct heft_source *source,
                            const struct heft_format **best, struct heft_error *err)
 {
@@ -68,8 +69,8 @@ static bool find_signature(const struct heft_formats *formats, const struct heft
     return true;
 }
 
-static bool refuse(const struct heft_formats *formats, const struct heft_probe *sample,
-                   struct heft_error *err)
+static bool refuse_content(const struct heft_formats *formats, const struct heft_probe *sample,
+                           struct heft_error *err)
 {
     return formats->foreign
                ? formats->foreign->refuse(sample, err)
@@ -100,7 +101,7 @@ static const struct heft_format *probe(const struct heft_formats *formats,
         if (score < SURE && formats->foreign && formats->foreign->takes(&sample))
             best = NULL;
         if (!best && find_signature(formats, &file->source, &best, err) && !best)
-            refuse(formats, &sample, err);
+            refuse_content(formats, &sample, err);
     }
     return best;
 }
@@ -111,7 +112,8 @@ static bool open_as(struct heft_model *model, uint32_t index, const struct heft_
     const bool ok = format && format->open(model, index, err);
     const struct heft_value *values = model->values;
 
-    model->values = NULL; /* also those of half a file, which are not the next one's */
+    model->values =
+        NULL; /* also values of a file that failed, which must not be taken for the next one's */
     if (!ok)
         return heft_error_file(err, model->sources[index].path);
     model->sources[index].format = format;
@@ -171,7 +173,8 @@ static bool has_dotdot(struct heft_str path)
     return false;
 }
 
-/* Judged by Windows rules too: an index must mean the same everywhere. */
+/* Whether a path in an index is relative and stays inside the directory, also by Windows rules:
+ * an index must mean the same on every system. */
 static bool is_safe_relative(struct heft_str path)
 {
     if (path.n == 0 || memchr(path.p, '\0', path.n) || path.p[0] == '/' || path.p[0] == '\\')
@@ -195,12 +198,13 @@ static const char *join_folder(struct heft_model *model, const char *beside, str
 bool heft_registry_check_relative(struct heft_str relative, struct heft_error *err)
 {
     return is_safe_relative(relative) ||
-           heft_fail(err, HEFT_UNSAFE, HEFT_NO_OFFSET,
-                     "names the file \"%.*s\"; only relative paths inside the folder are followed",
-                     (int)heft_min_u64(relative.n, 200), relative.p);
+           heft_fail(
+               err, HEFT_UNSAFE, HEFT_NO_OFFSET,
+               "names the file \"%.*s\"; only relative paths inside the directory are followed",
+               (int)heft_min_u64(relative.n, 200), relative.p);
 }
 
-/* NULL where it may not be followed. */
+/* Path of a file named in a file; NULL, with *err filled, if it must not be followed. */
 static const char *sibling_path(struct heft_model *model, uint32_t source, struct heft_str relative,
                                 struct heft_error *err)
 {
@@ -240,8 +244,8 @@ bool heft_registry_add_sibling(struct heft_model *model, uint32_t source, struct
            heft_model_add_file(model, &file, path, index, err);
 }
 
-/* Lack of memory is an error; all else means that nothing is known. */
-static bool unseen(const struct heft_error *found, struct heft_error *err)
+/* Whether a failure only means that the file cannot be seen. Running out of memory is an error. */
+static bool is_unseen(const struct heft_error *found, struct heft_error *err)
 {
     if (found->code != HEFT_NOMEM)
         return true;
@@ -249,17 +253,17 @@ static bool unseen(const struct heft_error *found, struct heft_error *err)
     return false;
 }
 
-static bool weigh(struct heft_model *model, uint32_t source, const char *name, uint64_t *bytes,
-                  struct heft_error *err)
+static bool add_file_bytes(struct heft_model *model, uint32_t source, const char *name,
+                           uint64_t *bytes, struct heft_error *err)
 {
     struct heft_error found = {0};
     struct heft_source file;
     const char *path = sibling_path(model, source, heft_str_of(name), &found);
 
     if (!path || !heft_source_open_file(&file, path, &found))
-        return unseen(&found, err);
+        return is_unseen(&found, err);
     if (!heft_add(*bytes, file.size, bytes))
-        *bytes = UINT64_MAX; /* sparse files can say so */
+        *bytes = UINT64_MAX; /* saturated: sizes of sparse files can add up to 2^64 */
     heft_source_close(&file);
     return true;
 }
@@ -275,10 +279,10 @@ bool heft_registry_add_sibling_bytes(struct heft_model *model, uint32_t source, 
     if (!folder)
         return false;
     if (!heft_path_list(folder, &model->mem, &names, &n, &found))
-        return unseen(&found, err);
+        return is_unseen(&found, err);
     for (size_t i = 0; i < n; i++)
         if (heft_str_ends(heft_str_of(names[i]), suffix) &&
-            !weigh(model, source, names[i], bytes, err))
+            !add_file_bytes(model, source, names[i], bytes, err))
             return false;
     return true;
 }
@@ -334,7 +338,7 @@ bool heft_registry_open(struct heft_model *model, const char *const *paths, size
 
 bool heft_registry_check_sources(const struct heft_model *model, struct heft_error *err)
 {
-    for (uint32_t i = 0; i < model->n_sources; i++) { /* sources are numbered by u32 */
+    for (uint32_t i = 0; i < model->n_sources; i++) { /* n_sources fits 32 bits */
         const struct heft_format *const format = model->sources[i].format;
 
         if (format && format->check && !format->check(model, i, err))

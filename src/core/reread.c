@@ -1,23 +1,25 @@
-/* reread.c: opens what a conversion wrote as if it were any input, and compares each tensor with the
- * one it was made of: name, dtype, shape, elements. It knows nothing of the plan, so it finds what
- * the writer of a format has done wrong, too. */
+/* reread.c: verification after a conversion. Opens the written files like any input and compares
+ * each tensor with its source: name, dtype, shape, elements. It does not use the plan, so it
+ * also finds mistakes of a format's writer. */
 #include "core/cast.h"
 #include "core/convert.h"
 #include "core/reader.h"
 
-enum { PIECE = 1 << 17 }; /* elements that are compared at once: whole blocks of any dtype */
+enum { PIECE = 1 << 17 }; /* elements compared at once; a multiple of the block of any dtype */
 
 struct rereading {
     const struct heft_conversion *c;
     struct heft_model written;
     struct heft_reader before, after;
-    uint8_t *read, *cast, *found; /* a piece of the source, as cast; of what was written */
+    uint8_t *read, *cast,
+        *found; /* buffers for a piece of the source, of the cast source, and of the written tensor */
     struct heft_error *err;
 };
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* The folder that is a model, the indexes, or all files. */
+/* Inputs to open: the output directory if it is a model as a whole, the indexes if there are
+ * any, else all files. */
 static const char *const *list_inputs(struct rereading *r, struct heft_arena *mem, size_t *n)
 {
     const struct heft_plan *plan = &r->c->plan;
@@ -58,9 +60,10 @@ static bool open_written(struct rereading *r)
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-static bool differs(const struct heft_export_item *item, struct heft_error *err, const char *what)
+static bool report_difference(const struct heft_export_item *item, struct heft_error *err,
+                              const char *what)
 {
-    heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "what was written has %s", what);
+    heft_fail(err, HEFT_MISMATCH, HEFT_NO_OFFSET, "the output has %s", what);
     return heft_error_about(err, "tensor", item->name);
 }
 
@@ -90,10 +93,12 @@ static bool compare_piece(struct rereading *r, const struct heft_export_item *it
         heft_cast(from, as, r->read, r->cast, n, &ignored);
         want = r->cast;
     }
-    return memcmp(want, r->found, new_size) == 0 || differs(item, r->err, "other elements");
+    return memcmp(want, r->found, new_size) == 0 ||
+           report_difference(item, r->err, "other elements");
 }
 
-/* What varies in length is encoded anew by each format: its bytes are not compared. */
+/* Compares all elements. Varying-length elements are skipped: each format encodes them
+ * differently. */
 static bool compare_elements(struct rereading *r, const struct heft_export_item *item,
                              const struct heft_row *row)
 {
@@ -106,7 +111,7 @@ static bool compare_elements(struct rereading *r, const struct heft_export_item 
     return ok;
 }
 
-/* A format of one tensor has no place for its name. */
+/* Row of that name; the first row if the format stores a single tensor without its name. */
 static uint32_t find_row(const struct rereading *r, struct heft_str name)
 {
     if (r->c->format->one_tensor && r->written.n_rows > 0)
@@ -114,8 +119,8 @@ static uint32_t find_row(const struct rereading *r, struct heft_str name)
     return heft_model_row(&r->written, name);
 }
 
-/* As it is to be written, or, where it is an array of numpy in a tree, as it was: that is no cast,
- * and a note has said so. */
+/* Whether the dtype is the planned one. NumPy arrays in a preserved pickle keep the dtype of the
+ * source instead; a note of the conversion says so. */
 static bool has_dtype(const struct rereading *r, const struct heft_export_item *item,
                       const struct heft_row *row)
 {
@@ -128,16 +133,16 @@ static bool compare_item(struct rereading *r, const struct heft_export_item *ite
     const struct heft_row *row;
 
     if (at == HEFT_NONE)
-        return differs(item, r->err, "none of that name");
+        return report_difference(item, r->err, "no tensor of this name");
     row = &r->written.rows[at];
     if (!has_dtype(r, item, row))
-        return differs(item, r->err, "another dtype");
+        return report_difference(item, r->err, "another dtype");
     if (!has_shape(item->row, row))
-        return differs(item, r->err, "another shape");
+        return report_difference(item, r->err, "another shape");
     return compare_elements(r, item, row);
 }
 
-/* Names that were dropped for the sake of another one must lead to it. */
+/* Checks that each recorded tied name leads to the tensor that was kept. */
 static bool compare_ties(struct rereading *r)
 {
     const struct heft_export_list *exports = &r->c->exports;
@@ -150,21 +155,21 @@ static bool compare_ties(struct rereading *r)
             (kept != HEFT_NONE && heft_model_find(&r->written, tied->dropped) == kept))
             continue;
         heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                  "what was written does not say that it is %s", tied->kept.p);
+                  "the output does not record it as another name of %s", tied->kept.p);
         return heft_error_about(r->err, "tensor", tied->dropped);
     }
     return true;
 }
 
-/* Where the source's tree or a model is written around them, there may be more tensors; a bundle may
- * get the counter and the graph that its objects need. */
+/* Checks that no tensor was added. Formats that preserve a pickle or write a set of files may
+ * add some, such as the counter and the object graph of a bundle. */
 static bool compare_count(struct rereading *r)
 {
     const struct heft_export_list *exports = &r->c->exports;
 
     return exports->keeps_tree || r->c->format->plan_set || r->written.n_rows == exports->n_items ||
            heft_fail(r->err, HEFT_MISMATCH, HEFT_NO_OFFSET,
-                     "what was written has %zu tensors instead of %zu", r->written.n_rows,
+                     "the output has %zu tensors, expected %zu", r->written.n_rows,
                      exports->n_items);
 }
 

@@ -1,9 +1,8 @@
-/* salvage.c: what is left of a checkpoint that is cut off or damaged.
+/* salvage.c: salvages what is intact in a checkpoint that is cut off or damaged.
  *
- * Readers name what they find lost. What they could not see is found here, before a model is
- * settled: storages that reach beyond the end of their file, and with them the rows that need the
- * missing bytes; rows that cannot be true; names that come twice. Each becomes an unreadable
- * tensor; the rest is settled as ever. */
+ * Readers report the losses that they notice. The others are found here, before validation: storages
+ * that extend beyond the end of their file with the rows that need the missing bytes, invalid rows, and
+ * duplicate names. Each becomes an unreadable tensor; the rest is validated as usual. */
 #include "core/model.h"
 
 bool heft_model_forgives(const struct heft_model *model, const struct heft_error *found)
@@ -49,18 +48,18 @@ void heft_model_expect(struct heft_model *model, uint32_t source, uint64_t bytes
     s->at_least = at_least;
 }
 
-/* ---- settling ---------------------------------------------------------------------------- */
+/* ---- validation -------------------------------------------------------------------------- */
 
 struct sorter {
     struct heft_model *model;
     struct heft_error *err;
-    uint64_t *wholes; /* a storage that was cut: the bytes that it should have; else 0 */
+    uint64_t *wholes; /* for each storage that is cut off, the bytes it should have; else 0 */
     struct heft_strmap kept;
-    size_t n; /* rows that stay */
+    size_t n; /* number of rows kept so far */
 };
 
-/* A storage that its file cannot hold becomes what the file has of it, with no checksum: that was of
- * the whole. Half of a deflated stream is nothing. */
+/* Shortens a storage to the bytes that exist, and drops its checksum, which covers the whole. A
+ * deflated storage becomes empty: a part of its stream is useless. */
 static void cut_storage(const struct sorter *s, size_t i)
 {
     struct heft_storage *storage = &s->model->storages[i];
@@ -80,8 +79,10 @@ static void cut_storage(const struct sorter *s, size_t i)
     storage->sum = HEFT_SUM_NONE;
 }
 
-/* Why a row cannot stay, in `found`: what is wrong with it, unless its storage is cut. */
-static void explain(const struct sorter *s, const struct heft_row *row, struct heft_error *found)
+/* Sets `found` to the reason why a row is lost: cut off, if its storage is, else the error of
+ * validation. */
+static void explain_loss(const struct sorter *s, const struct heft_row *row,
+                         struct heft_error *found)
 {
     for (uint32_t k = 0; k < heft_row_pieces(row); k++) {
         const uint32_t i = heft_row_storage(row, k);
@@ -107,7 +108,7 @@ static uint32_t source_of(const struct heft_model *model, const struct heft_row 
 
 static bool sort_row(struct sorter *s, struct heft_row *row)
 {
-    struct heft_row copy = *row; /* checked for good when what is left is settled */
+    struct heft_row copy = *row; /* validated again with all remaining rows */
     struct heft_error found = {0};
     uint32_t same = HEFT_MAP_NONE;
 
@@ -116,7 +117,7 @@ static bool sort_row(struct sorter *s, struct heft_row *row)
             *s->err = found;
             return false;
         }
-        explain(s, row, &found);
+        explain_loss(s, row, &found);
         return heft_model_lose(s->model, row->name, source_of(s->model, row), &found, s->err);
     }
     if (!heft_strmap_add(&s->kept, row->name, (uint32_t)s->n, &same, s->err))
@@ -126,11 +127,12 @@ static bool sort_row(struct sorter *s, struct heft_row *row)
         return true;
     }
     heft_fail(&found, HEFT_MALFORMED, s->model->storages[row->storage].off,
-              "a second tensor of this name; the first one stands");
+              "a second tensor of this name; the first one is kept");
     return heft_model_lose(s->model, row->name, source_of(s->model, row), &found, s->err);
 }
 
-/* Blobs in front of row i count the rows that stay: they come in the order of rows. */
+/* Renumbers the blobs before row i: `behind` counts the rows that are kept. Blobs are in the
+ * order of rows. */
 static size_t place_blobs(const struct sorter *s, size_t i, size_t at)
 {
     for (; at < s->model->n_blobs && s->model->blobs[at].behind <= i; at++)
@@ -138,7 +140,7 @@ static size_t place_blobs(const struct sorter *s, size_t i, size_t at)
     return at;
 }
 
-/* Blobs of which the file has less than all. */
+/* Removes blobs that are cut off. */
 static bool sort_blobs(const struct sorter *s)
 {
     struct heft_model *model = s->model;
@@ -163,7 +165,7 @@ static bool sort_blobs(const struct sorter *s)
     return true;
 }
 
-/* A name that was dropped for another's sake goes with it. */
+/* Removes ties whose kept tensor is lost. */
 static bool sort_ties(const struct sorter *s)
 {
     for (size_t i = 0; i < s->model->n_ties; i++) {

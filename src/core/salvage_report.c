@@ -1,4 +1,4 @@
-/* salvage_report.c: conversions of what is left: tensors that are lost are named and left out. */
+/* salvage_report.c: conversion of a salvaged checkpoint: lost tensors are named and left out. */
 #include "core/convert.h"
 #include "core/select.h"
 
@@ -35,8 +35,8 @@ bool heft_conversion_lose_unreadable(struct heft_conversion *c,
 
 struct check {
     struct heft_conversion *c;
-    bool *wanted;         /* storages of the exports */
-    const char **reasons; /* a storage: why what lies on it is lost, or NULL */
+    bool *wanted;         /* flag for each storage: used by an exported tensor */
+    const char **reasons; /* for each storage, why its tensors are lost; NULL: intact */
 };
 
 static bool note_bad(void *ctx, uint32_t storage, const struct heft_error *why,
@@ -52,7 +52,7 @@ static bool note_bad(void *ctx, uint32_t storage, const struct heft_error *why,
     return check->reasons[storage] != NULL;
 }
 
-/* What is unpacked by a library has the checks of that, when it is read. */
+/* Verifies an unpacked storage by reading it: the library that unpacks it has checks of its own. */
 static bool try_unpacked(struct check *check, uint32_t storage, struct heft_error *err)
 {
     const struct heft_model *const model = check->c->model;
@@ -77,7 +77,7 @@ static bool try_all_unpacked(struct check *check, struct heft_error *err)
 {
     const struct heft_model *const model = check->c->model;
 
-    for (uint32_t i = 0; i < model->n_storages; i++) /* storages are numbered by u32 */
+    for (uint32_t i = 0; i < model->n_storages; i++) /* n_storages fits 32 bits */
         if (check->wanted[i] && model->sources[model->storages[i].source].is_unpacked &&
             !try_unpacked(check, i, err))
             return false;
@@ -110,8 +110,8 @@ static bool take_out(const struct check *check, struct heft_error *err)
     return true;
 }
 
-/* A checksum of several tensors does not tell which of them is damaged: all are kept, and the file
- * is named. */
+/* Checks checksums that cover several tensors. A mismatch does not tell which one is damaged, so
+ * all are kept, and the file is reported. */
 static bool suspect_sources(struct heft_conversion *c, struct heft_error *err)
 {
     struct heft_error found = {0};

@@ -1,5 +1,5 @@
-/* select.c: globs, regexes and renaming over names, and how many names each rule matches. Regexes
- * are compiled once a call. */
+/* select.c: selects and renames tensors by globs and regexes, and counts the names that each
+ * rule matches. Regexes are compiled once for each call. */
 #include "core/select.h"
 
 #include "base/text.h"
@@ -28,7 +28,7 @@ static void release_regexes(struct heft_regex *regexes, size_t n)
     heft_free(regexes);
 }
 
-/* One a rule, compiled where the rule is of that kind. NULL on failure. */
+/* One entry for each rule, compiled if the rule is of that kind. NULL on failure. */
 static struct heft_regex *compile_all(const struct heft_rule *rules, size_t n,
                                       enum heft_rule_kind kind, struct heft_error *err)
 {
@@ -43,7 +43,8 @@ static struct heft_regex *compile_all(const struct heft_rule *rules, size_t n,
     return regexes;
 }
 
-/* Whether the rule, a glob or a regex, matches a name; of an excluding glob what is behind its !. */
+/* Whether a glob or regex rule matches a name. For an excluding glob, the pattern after its `!`
+ * is compared. */
 static bool rule_matches(struct heft_str name, const struct heft_rule *rule,
                          struct heft_regex *regex)
 {
@@ -52,8 +53,8 @@ static bool rule_matches(struct heft_str name, const struct heft_rule *rule,
     return heft_glob_match(heft_str_of(rule->left + (rule->left[0] == '!')), name);
 }
 
-static bool matches(struct heft_str name, const struct heft_rule *rules, size_t n,
-                    struct heft_regex *regexes)
+static bool is_selected(struct heft_str name, const struct heft_rule *rules, size_t n,
+                        struct heft_regex *regexes)
 {
     bool wanted = false, has_including = false;
 
@@ -87,11 +88,11 @@ bool heft_select_rows(const struct heft_model *model, const char *root,
         const bool below = heft_name_below(model->rows[i].name, root, &rest);
 
         any_below = any_below || below;
-        selected[i] = below && matches(rest, rules, n_rules, regexes);
+        selected[i] = below && is_selected(rest, rules, n_rules, regexes);
     }
     release_regexes(regexes, n_rules);
     return any_below ||
-           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor lies below \"%s\"", root);
+           heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "no tensor is below \"%s\"", root);
 }
 
 struct heft_selector {
@@ -121,7 +122,7 @@ bool heft_selector_takes(const struct heft_selector *selector, struct heft_str n
     struct heft_str rest;
 
     return heft_name_below(name, selector->root, &rest) &&
-           matches(rest, selector->rules, selector->n, selector->regexes);
+           is_selected(rest, selector->rules, selector->n, selector->regexes);
 }
 
 void heft_selector_free(struct heft_selector *selector)
@@ -142,7 +143,7 @@ static void put_replacement(struct heft_buf *out, const char *to, const char *te
             heft_buf_char(out, *to);
             continue;
         }
-        to += to[1] == 'g' ? 3 : 1; /* \g<1> is \1 */
+        to += to[1] == 'g' ? 3 : 1; /* \g<1> means \1 */
         if (*to < '0' || *to > '9') {
             heft_buf_char(out, *to);
         } else if (groups[*to - '0'].rm_so >= 0) {
@@ -154,7 +155,8 @@ static void put_replacement(struct heft_buf *out, const char *to, const char *te
     }
 }
 
-/* All matches, left to right; an empty match copies one character and goes on, as sed does. */
+/* Replaces all matches from left to right. After an empty match one character is copied, as sed
+ * does. */
 static void replace_all(struct heft_buf *out, struct heft_regex *regex, const char *to,
                         struct heft_str text)
 {
@@ -204,13 +206,13 @@ bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *r
 struct counting {
     const struct heft_rule *rules;
     size_t n;
-    struct heft_regex *selecting, *renaming; /* one a rule */
+    struct heft_regex *selecting, *renaming; /* one for each rule */
     struct heft_rule_use *uses;
-    struct heft_arena mem; /* renamed names */
+    struct heft_arena mem; /* memory of renamed names */
     struct heft_error *err;
 };
 
-/* Globs and regexes. */
+/* Counts the selection rules that match a name. */
 static void count_selection(struct counting *c, struct heft_str name)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -225,7 +227,8 @@ static bool leaves_alone(const struct heft_rule *cast, enum heft_dtype dtype)
     return heft_dtype_named(cast->right, &to) && !heft_export_cast_applies(dtype, to, cast->left);
 }
 
-/* Casts and ties see the name before it is renamed, partitions behind it; dtype: of the tensor. */
+/* Counts the other rules that match: casts and ties match the name before renaming, partitions
+ * after it. dtype: that of the tensor. */
 static bool count_changes(struct counting *c, struct heft_str name, enum heft_dtype dtype)
 {
     const struct heft_str before = name;
@@ -253,7 +256,8 @@ static bool count_changes(struct counting *c, struct heft_str name, enum heft_dt
     return true;
 }
 
-/* A name below root: of a tensor, or of something else (no dtype), which only selection sees. */
+/* Counts the rules that match a name below the root. Only selection rules apply if it is not a
+ * tensor's (dtype HEFT_DTYPE_COUNT). */
 static bool count_name(struct counting *c, struct heft_str name, const char *root,
                        enum heft_dtype dtype)
 {
@@ -262,7 +266,7 @@ static bool count_name(struct counting *c, struct heft_str name, const char *roo
     if (!heft_name_below(name, root, &rest))
         return true;
     count_selection(c, rest);
-    return dtype == HEFT_DTYPE_COUNT || !matches(rest, c->rules, c->n, c->selecting) ||
+    return dtype == HEFT_DTYPE_COUNT || !is_selected(rest, c->rules, c->n, c->selecting) ||
            count_changes(c, rest, dtype);
 }
 
@@ -281,7 +285,7 @@ static bool count_all(struct counting *c, const struct heft_model *model, const 
     return true;
 }
 
-/* The path of a value, and where that of its parent ends. */
+/* A value to visit, and the length of its parent's path. */
 struct step {
     const struct heft_value *value;
     size_t parent;
@@ -307,8 +311,9 @@ static void count_value(struct counting *c, struct heft_str name, const char *ro
             c->uses[i].values += rule_matches(rest, &c->rules[i], &c->selecting[i]);
 }
 
-/* All values, parents before children; the stack holds a value a level. References that multiply end
- * it: what is behind so many counts as not matched. */
+/* Counts rules over all values, in preorder; the stack holds one value for each level. The
+ * number of visited values is limited, because shared references can multiply them; later ones
+ * count as not matched. */
 static bool count_values(struct counting *c, const struct heft_model *model, const char *root)
 {
     struct heft_buf path = {0};
@@ -342,7 +347,7 @@ static bool count_values(struct counting *c, const struct heft_model *model, con
     return ok;
 }
 
-/* Whether a glob or regex is left that matches nothing yet. */
+/* Whether a glob or regex has matched no name so far. */
 static bool has_idle(const struct counting *c)
 {
     for (size_t i = 0; i < c->n; i++)

@@ -1,31 +1,32 @@
-/* select.h: which rows the user means: --root, -g, -e; and their names after --rename. */
+/* select.h: selection of tensors by root, globs and regexes, and renaming. */
 #ifndef HEFT_SELECT_H
 #define HEFT_SELECT_H
 
 #include "core/model.h"
 
-/* A name below root ("state_dict" takes "state_dict.w" as "w"; "model" or "model/" takes "model/w");
- * false where it lies elsewhere. NULL root: as is. */
+/* Removes the root from a name: "state_dict.w" is "w" below "state_dict", "model/w" is "w" below
+ * "model" or "model/". False if the name is not below the root. A NULL root keeps names as they
+ * are. */
 bool heft_name_below(struct heft_str name, const char *root, struct heft_str *rest);
-/* selected[i] for each row. HEFT_USAGE for a bad regex, or where root is not a prefix of any name.
- */
+/* Sets selected[i] for each row. HEFT_USAGE for an invalid regex, or if no name is below the
+ * root. */
 HEFT_CHECKED bool heft_select_rows(const struct heft_model *model, const char *root,
                                    const struct heft_rule *rules, size_t n_rules, bool *selected,
                                    struct heft_error *err);
-/* uses[i] of each rule; heft_rule_matches of heft.h. */
+/* Sets uses[i] for each rule, as heft_rule_matches (heft.h). */
 HEFT_CHECKED bool heft_rules_count(const struct heft_model *model, const char *root,
                                    const struct heft_rule *rules, size_t n_rules,
                                    struct heft_rule_use *uses, struct heft_error *err);
-/* The same for names one by one (of unreadable tensors, blobs, ties, values): regexes are compiled
- * once for all. Root and rules must outlive it. HEFT_USAGE for a bad regex. */
+/* Selection of single names (unreadable tensors, blobs, ties, values) with regexes that are
+ * compiled once. Root and rules must outlive the selector. HEFT_USAGE for an invalid regex. */
 struct heft_selector;
 HEFT_CHECKED struct heft_selector *heft_selector_new(const char *root,
                                                      const struct heft_rule *rules, size_t n_rules,
                                                      struct heft_error *err);
-/* Whether a name (NUL-terminated) lies below the root and is selected. */
+/* Whether a NUL-terminated name is below the root and selected. */
 bool heft_selector_takes(const struct heft_selector *selector, struct heft_str name);
 void heft_selector_free(struct heft_selector *selector);
-/* names[i] = names[i] after every rename rule, in order, each applied to all its matches. */
+/* Applies every rename rule, in order, to all its matches in each name. */
 HEFT_CHECKED bool heft_rename_all(struct heft_str *names, size_t n, const struct heft_rule *rules,
                                   size_t n_rules, struct heft_arena *mem, struct heft_error *err);
 

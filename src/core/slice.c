@@ -34,11 +34,12 @@ static bool check_range(const struct heft_range *range, unsigned dim, uint64_t e
 {
     if (range->start > range->stop || range->stop > extent)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "slice %" PRIu64 ":%" PRIu64 " of dimension %u, which has %" PRIu64,
+                         "slice %" PRIu64 ":%" PRIu64 " of dimension %u, whose extent is %" PRIu64,
                          range->start, range->stop, dim, extent);
     if (range->drop && range->stop - range->start != 1)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
-                         "dimension %u cannot be dropped: the slice has %" PRIu64 " of it, not 1",
+                         "dimension %u cannot be dropped: the slice takes %" PRIu64
+                         " of its indexes, not 1",
                          dim, range->stop - range->start);
     return true;
 }

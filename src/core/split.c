@@ -1,9 +1,9 @@
-/* split.c: huggingface_hub's split of a state dict into shards, over sizes and storage
- * numbers. Greedy and in order; an item above the limit closes a shard of its own at once; items of
- * one storage stay together, and only the first of them is counted.
+/* split.c: splits a state dict into shards as huggingface_hub does, given sizes and storage numbers.
+ * Greedy, in order. An item above the limit gets a shard of its own, which is closed at once; items of
+ * one storage stay in one shard, and only the first of them counts.
  *
- * A shard is known by a ticket while the walk goes on: an oversize item's shard is closed, and so
- * numbered, before the open one. */
+ * While items are assigned, a shard is identified by a ticket; it gets its number when it is closed.
+ * The shard of an oversize item is closed, and numbered, before the open one. */
 #include "base/require_arg.h"
 #include "base/mem.h"
 #include "core/model.h"
@@ -12,8 +12,9 @@ struct splitter {
     const uint64_t *sizes;
     uint64_t limit, filled, total;
     uint32_t *shards;
-    uint32_t *number;               /* ticket → final number */
-    uint32_t tickets, closed, open; /* open: ticket of the open shard, HEFT_NONE before the first */
+    uint32_t *number; /* ticket → final number of the shard */
+    uint32_t tickets, closed,
+        open; /* tickets and closed: counters; open: ticket of the open shard, HEFT_NONE before the first */
 };
 
 static uint32_t new_ticket(struct splitter *s)
@@ -26,12 +27,13 @@ static void close_shard(struct splitter *s, uint32_t ticket)
     s->number[ticket] = s->closed++;
 }
 
-static bool place(struct splitter *s, size_t i, struct heft_error *err)
+static bool place_item(struct splitter *s, size_t i, struct heft_error *err)
 {
     const uint64_t size = s->sizes[i];
 
     if (!heft_add(s->total, size, &s->total))
-        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET, "the sizes sum up to 2^64 or more");
+        return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
+                         "the sum of the sizes is 2^64 bytes or more");
     if (size > s->limit) {
         s->shards[i] = new_ticket(s);
         close_shard(s, s->shards[i]);
@@ -55,7 +57,7 @@ struct first_seen {
     size_t index;
 };
 
-/* A small open-addressing table: storage number → first item that has it. */
+/* Hash table with open addressing: storage number → first item with it. */
 static size_t first_of(struct first_seen *table, size_t mask, uint64_t storage, size_t index)
 {
     size_t at = (size_t)(storage * 0x9E3779B97F4A7C15u >> 32) & mask;
@@ -67,7 +69,7 @@ static size_t first_of(struct first_seen *table, size_t mask, uint64_t storage, 
     return table[at].index;
 }
 
-/* first[i] = the first item of i's storage (i itself where it is alone). */
+/* first[i]: first item that shares the storage of item i; i itself if there is none. */
 static bool find_firsts(size_t n, const uint64_t *storages, size_t *first, struct heft_error *err)
 {
     struct first_seen *table;
@@ -86,8 +88,8 @@ static bool find_firsts(size_t n, const uint64_t *storages, size_t *first, struc
     return true;
 }
 
-/* Shard by shard: first those the walk placed, then the late ones of shared storages, grouped by
- * storage in the order the storages were first seen. Counting sort on (shard, late). */
+/* Counting sort by (shard, late): the items of a shard in order, then the later items of shared
+ * storages, grouped by storage in the order in which storages were first seen. */
 static void put_in_order(size_t n, const uint32_t *shards, const size_t *first, uint32_t n_shards,
                          size_t *begin, size_t *chain, size_t *order)
 {
@@ -98,7 +100,7 @@ static void put_in_order(size_t n, const uint32_t *shards, const size_t *first, 
         begin[k] += begin[k - 1];
     for (size_t i = 0; i < n; i++)
         chain[i] = SIZE_MAX;
-    for (size_t i = n; i-- > 0;) /* chain[f]: next item of the same storage, ascending */
+    for (size_t i = n; i-- > 0;) /* chain[f]: next item of the same storage */
         if (first[i] != i) {
             chain[i] = chain[first[i]];
             chain[first[i]] = i;
@@ -112,10 +114,10 @@ static void put_in_order(size_t n, const uint32_t *shards, const size_t *first, 
     }
 }
 
-static bool walk(struct splitter *s, size_t n, const size_t *first, struct heft_error *err)
+static bool assign_shards(struct splitter *s, size_t n, const size_t *first, struct heft_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (first[i] == i && !place(s, i, err))
+        if (first[i] == i && !place_item(s, i, err))
             return false;
     if (s->open != HEFT_NONE)
         close_shard(s, s->open);
@@ -147,7 +149,7 @@ bool heft_split(size_t n, const uint64_t *sizes, const uint64_t *storages, uint6
     chain = first ? heft_arena_zero(&mem, n + 1, sizeof *chain, err) : NULL;
     begin = chain ? heft_arena_zero(&mem, 2 * n + 3, sizeof *begin, err) : NULL;
     s.number = begin ? heft_arena_zero(&mem, n + 1, sizeof *s.number, err) : NULL;
-    ok = s.number && find_firsts(n, storages, first, err) && walk(&s, n, first, err);
+    ok = s.number && find_firsts(n, storages, first, err) && assign_shards(&s, n, first, err);
     if (ok) {
         put_in_order(n, shards, first, s.closed, begin, chain, order);
         *n_shards = s.closed;

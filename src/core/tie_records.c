@@ -1,15 +1,15 @@
-/* tie_records.c: which entries of the metadata record tied names.
+/* tie_records.c: recognizes the entries of metadata that record tied names.
  *
  *     {"format": "pt", "lm_head.weight": "embed.weight"}      dropped: kept
  *
  * A record has a key that names no tensor and a value that names one. It is a tie if
  *
  *   1. the entry heft.ties lists its key, or
- *   2. both names are paths that end in the same part ("weight"). Excepted are members of one module
- *      ("attn.q.weight: attn.qkv.weight") where a dropped name sorts before the kept one: the hub
- *      keeps the first complete name, so that one did not cover the storage, or
- *   3. the file has no other metadata, and all records are in the hub's order, kept before dropped, of
- *      names that are both paths or both none. */
+ *   2. both names are paths with the same last component ("weight"); except members of one module
+ *      ("attn.q.weight: attn.qkv.weight") if a dropped name sorts before the kept one: the hub keeps the
+ *      first complete name, so the dropped one did not cover the storage, or
+ *   3. the file has no other metadata, in all records the kept name sorts before the dropped one, as the
+ *      hub writes them, and the names of each record are both paths or both not. */
 #include "core/tie_records.h"
 
 bool heft_tie_is_reserved(struct heft_str key)
@@ -25,7 +25,7 @@ bool heft_tie_is_reserved(struct heft_str key)
 
 /* ---- by the names --------------------------------------------------------------------------- */
 
-/* The name up to before its last dot; false where it has none. */
+/* Splits a name at its last dot; false if it has none. */
 static bool cut_last(struct heft_str name, struct heft_str *front, struct heft_str *last)
 {
     size_t at = name.n;
@@ -39,8 +39,8 @@ static bool cut_last(struct heft_str name, struct heft_str *front, struct heft_s
     return true;
 }
 
-/* Parameters of one kind: "lm_head.weight" and "embed.weight". *siblings: their modules stand in one
- * module. */
+/* Whether both names are parameters of one kind: "lm_head.weight" and "embed.weight". *siblings:
+ * their modules have the same parent module. */
 static bool are_alike(const struct heft_pair *record, bool *siblings)
 {
     struct heft_str a, b, leaf_a, leaf_b, of_a = {0}, of_b = {0}, ignored;
@@ -63,7 +63,7 @@ static bool is_path(struct heft_str name)
     return memchr(name.p, '.', name.n) != NULL;
 }
 
-/* As the hub writes it by default: it keeps the first name. */
+/* Whether the hub would write this record by default: it keeps the name that sorts first. */
 static bool is_usual(const struct heft_pair *record)
 {
     return is_in_order(record) && is_path(record->key) == is_path(record->value);
@@ -83,9 +83,10 @@ struct judge {
     struct heft_model *model;
     const struct heft_tie_names *names;
     size_t first, end;
-    struct heft_strmap listed; /* names that heft vouches for */
-    struct heft_strmap views;  /* kept names, of whose storage some dropped name was a part */
-    bool is_marked, is_hubs;   /* rule 1, rule 3 */
+    struct heft_strmap listed; /* names listed by heft.ties */
+    struct heft_strmap
+        views;               /* kept names that did not cover their storage for some dropped name */
+    bool is_marked, is_hubs; /* whether rule 1 and rule 3 apply */
 };
 
 static bool is_record(const struct judge *j, const struct heft_pair *pair)
@@ -111,7 +112,7 @@ static bool list_names(struct judge *j, struct heft_str lines, struct heft_error
     return true;
 }
 
-/* What the entry says of the others. */
+/* Collects what one entry implies for the others. */
 static bool survey_pair(struct judge *j, const struct heft_pair *pair, struct heft_error *err)
 {
     bool siblings;
@@ -157,7 +158,7 @@ static bool judge_all(struct judge *j, struct heft_error *err)
     return true;
 }
 
-/* The hub writes format=pt into each file, and total_size into each index. */
+/* Whether the file has the mark of the hub: format=pt in a file, total_size in an index. */
 static bool has_mark_of_hub(const struct judge *j)
 {
     for (size_t i = j->first; i < j->end; i++)

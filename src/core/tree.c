@@ -1,4 +1,4 @@
-/* tree.c: values made node by node. */
+/* tree.c: builds trees of values node by node. */
 #include "core/tree.h"
 
 #include "base/text.h"
@@ -20,8 +20,8 @@ static bool set_key(struct heft_arena *mem, const struct heft_node *in, struct h
     return value->key != NULL;
 }
 
-static struct heft_node *add(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
-                             enum heft_value_kind kind, struct heft_error *err)
+static struct heft_node *add_node(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
+                                  enum heft_value_kind kind, struct heft_error *err)
 {
     struct heft_node *node = heft_arena_zero(mem, 1, sizeof *node, err);
 
@@ -42,13 +42,13 @@ static struct heft_node *add(struct heft_arena *mem, struct heft_node *in, struc
 struct heft_node *heft_tree_dict(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  struct heft_error *err)
 {
-    return add(mem, in, key, HEFT_VALUE_DICT, err);
+    return add_node(mem, in, key, HEFT_VALUE_DICT, err);
 }
 
 struct heft_node *heft_tree_list(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  struct heft_error *err)
 {
-    return add(mem, in, key, HEFT_VALUE_LIST, err);
+    return add_node(mem, in, key, HEFT_VALUE_LIST, err);
 }
 
 struct heft_node *heft_tree_shared(struct heft_arena *mem, struct heft_node *in,
@@ -57,20 +57,20 @@ struct heft_node *heft_tree_shared(struct heft_arena *mem, struct heft_node *in,
 {
     for (const struct heft_value *v = in->value.first_child; v; v = v->next_sibling)
         if (v->kind == kind && heft_str_eq((struct heft_str){v->key, v->key_len}, key))
-            return (struct heft_node *)v; /* made by add(), as all members */
-    return add(mem, in, key, kind, err);
+            return (struct heft_node *)v; /* all members were made by add_node() */
+    return add_node(mem, in, key, kind, err);
 }
 
 bool heft_tree_null(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                     struct heft_error *err)
 {
-    return add(mem, in, key, HEFT_VALUE_NULL, err) != NULL;
+    return add_node(mem, in, key, HEFT_VALUE_NULL, err) != NULL;
 }
 
 bool heft_tree_bool(struct heft_arena *mem, struct heft_node *in, struct heft_str key, bool value,
                     struct heft_error *err)
 {
-    struct heft_node *node = add(mem, in, key, HEFT_VALUE_BOOL, err);
+    struct heft_node *node = add_node(mem, in, key, HEFT_VALUE_BOOL, err);
 
     if (node)
         node->value.as.boolean = value;
@@ -80,7 +80,7 @@ bool heft_tree_bool(struct heft_arena *mem, struct heft_node *in, struct heft_st
 bool heft_tree_number(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                       int64_t value, struct heft_error *err)
 {
-    struct heft_node *node = add(mem, in, key, HEFT_VALUE_INT, err);
+    struct heft_node *node = add_node(mem, in, key, HEFT_VALUE_INT, err);
 
     if (node)
         node->value.as.integer = value;
@@ -90,7 +90,7 @@ bool heft_tree_number(struct heft_arena *mem, struct heft_node *in, struct heft_
 bool heft_tree_real(struct heft_arena *mem, struct heft_node *in, struct heft_str key, double value,
                     struct heft_error *err)
 {
-    struct heft_node *node = add(mem, in, key, HEFT_VALUE_FLOAT, err);
+    struct heft_node *node = add_node(mem, in, key, HEFT_VALUE_FLOAT, err);
 
     if (node)
         node->value.as.number = value;
@@ -102,7 +102,8 @@ bool heft_tree_text(struct heft_arena *mem, struct heft_node *in, struct heft_st
 {
     const struct heft_bytes bytes = {(const uint8_t *)value.p, value.n};
     const bool is_text = heft_utf8_check(bytes) == value.n;
-    struct heft_node *node = add(mem, in, key, is_text ? HEFT_VALUE_STRING : HEFT_VALUE_BYTES, err);
+    struct heft_node *node =
+        add_node(mem, in, key, is_text ? HEFT_VALUE_STRING : HEFT_VALUE_BYTES, err);
 
     if (!node)
         return false;

@@ -1,11 +1,11 @@
-/* tree.h: trees of values made node by node, in an arena: what a file says of itself.
+/* tree.h: builds trees of values in an arena, node by node: for information about a file.
  *
  *     struct heft_node *header = heft_tree_dict(mem, root, HEFT_STR("header"), err);
  *     … heft_tree_number(mem, header, HEFT_STR("num_shards"), 2, err)
  *
- * Children stand in the order in which they are added; adding takes constant time. `in` is a dict,
- * or a list (then `key` is not looked at: children are numbered), or NULL for a root. Keys and
- * texts are copied; keys are UTF-8. */
+ * Children keep the order in which they are added, in constant time each. `in` is a dict, a list (whose
+ * children are numbered; `key` is ignored), or NULL for a root. Keys and texts are copied; keys are
+ * UTF-8. */
 #ifndef HEFT_TREE_H
 #define HEFT_TREE_H
 
@@ -14,16 +14,17 @@
 #include "heft/types.h"
 
 struct heft_node {
-    struct heft_value value; /* first, so that a root is a value */
-    struct heft_node *last;  /* child */
-    uint64_t n;              /* children */
+    struct heft_value value; /* first member, so that a root can be cast to a value */
+    struct heft_node *last;  /* last child */
+    uint64_t n;              /* number of children */
 };
 
 HEFT_CHECKED struct heft_node *heft_tree_dict(struct heft_arena *mem, struct heft_node *in,
                                               struct heft_str key, struct heft_error *err);
 HEFT_CHECKED struct heft_node *heft_tree_list(struct heft_arena *mem, struct heft_node *in,
                                               struct heft_str key, struct heft_error *err);
-/* The dict or list of this key in `in`, a dict; made where there is none. Looks through the members. */
+/* The dict or list with this key in the dict `in`, which is created if it is missing. Linear in
+ * the number of members. */
 HEFT_CHECKED struct heft_node *heft_tree_shared(struct heft_arena *mem, struct heft_node *in,
                                                 struct heft_str key, enum heft_value_kind kind,
                                                 struct heft_error *err);
@@ -35,7 +36,7 @@ HEFT_CHECKED bool heft_tree_number(struct heft_arena *mem, struct heft_node *in,
                                    struct heft_str key, int64_t value, struct heft_error *err);
 HEFT_CHECKED bool heft_tree_real(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  double value, struct heft_error *err);
-/* UTF-8; what is not becomes bytes. */
+/* Adds a text; one that is not valid UTF-8 becomes HEFT_VALUE_BYTES. */
 HEFT_CHECKED bool heft_tree_text(struct heft_arena *mem, struct heft_node *in, struct heft_str key,
                                  struct heft_str value, struct heft_error *err);
 #endif

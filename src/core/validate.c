@@ -66,10 +66,11 @@ static bool check_varying(struct heft_row *row, const struct heft_storage *stora
     for (unsigned i = 0; i < row->rank; i++)
         if (!heft_mul(n, row->shape[i], &n))
             return heft_fail(err, HEFT_MALFORMED, storage->off,
-                             "the shape's product is not below 2^64");
+                             "the shape has 2^64 elements or more");
     row->bytes = storage->len;
     return (row->offset == 0 && !row->stride && row->flags == 0) ||
-           heft_fail(err, HEFT_MALFORMED, storage->off, "a part of what varies in length");
+           heft_fail(err, HEFT_MALFORMED, storage->off,
+                     "a view of varying-length elements, which must fill their storage");
 }
 
 /* Row-major: each dimension of extent 2 or more has the stride of a packed array. */
@@ -131,7 +132,7 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
         row->stride = NULL;
         return row->offset <= storage->len ||
                heft_fail(err, HEFT_MALFORMED, storage->off,
-                         "begins at byte %" PRIu64 " of a storage of %" PRIu64, row->offset,
+                         "starts at byte %" PRIu64 " of a storage of %" PRIu64, row->offset,
                          storage->len);
     }
     extent = row->bytes;
@@ -143,8 +144,8 @@ bool heft_model_check_geometry(const struct heft_model *model, struct heft_row *
         return heft_fail(err, HEFT_MALFORMED, storage->off, "strides overflow 64 bits");
     if (!heft_within(row->offset, extent, storage->len))
         return heft_fail(err, HEFT_MALFORMED, storage->off,
-                         "reaches byte %" PRIu64 "+%" PRIu64 " of a storage of %" PRIu64,
-                         row->offset, extent, storage->len);
+                         "needs %" PRIu64 " bytes at offset %" PRIu64 " of a storage of %" PRIu64,
+                         extent, row->offset, storage->len);
     if (row->bytes / 16 > storage->len && row->bytes > model->limits.view)
         return heft_fail(err, HEFT_LIMIT, storage->off,
                          "expands %" PRIu64 " stored bytes to %" PRIu64 ", the limit is %" PRIu64,
@@ -172,7 +173,8 @@ static inline bool check_row(struct heft_model *model, struct heft_row *row,
     if (row->parts && row->parts->n > 0)
         row->storage = row->parts->list[0].storage; /* for error messages */
     if (row->storage >= model->n_storages || (unsigned)row->dtype >= HEFT_DTYPE_COUNT)
-        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET, "row without storage or dtype");
+        return heft_fail(err, HEFT_MALFORMED, HEFT_NO_OFFSET,
+                         "the row has no valid storage or dtype");
     storage = &model->storages[row->storage];
     if (row->rank > model->limits.rank)
         return heft_fail(err, HEFT_LIMIT, storage->off, "%u dimensions, the limit is %" PRIu64,
@@ -208,12 +210,12 @@ static inline bool check_storage(const struct heft_model *model, const struct he
     source = &model->sources[storage->source].source;
     if (!storage->is_missing && !heft_within(storage->off, storage->packed, source->size)) {
         heft_fail(err, HEFT_MALFORMED, storage->off,
-                  "%" PRIu64 " bytes of tensor data begin here, the file ends at %" PRIu64,
+                  "%" PRIu64 " bytes of tensor data start here, but the file ends at %" PRIu64,
                   storage->packed, source->size);
         return heft_error_file(err, source->label);
     }
     return storage->coding != HEFT_CODING_RAW || storage->len == storage->packed ||
-           heft_fail(err, HEFT_MALFORMED, storage->off, "a plain storage of two lengths");
+           heft_fail(err, HEFT_MALFORMED, storage->off, "an uncompressed storage with two lengths");
 }
 
 bool heft_model_check_storage(const struct heft_model *model, const struct heft_storage *storage,
@@ -310,7 +312,7 @@ static bool note_taken_tie(struct heft_model *model, const struct heft_pair *tie
 {
     return heft_model_tell(model, tie->source, err,
                            "the metadata says that %.200s is %.200s; another file has a tensor of "
-                           "that name, which is taken",
+                           "that name, which takes precedence",
                            tie->key.p, tie->value.p);
 }
 

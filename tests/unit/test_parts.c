@@ -449,7 +449,7 @@ static void takes_a_pinwheel(void **state)
         load_row(b, 2, 5);
         assert_int_equal(heft_model_validate(&b->model, &b->err), !spoiled);
     }
-    assert_string_equal(b->err.text, "tensor w: 2 of its parts hold element [0,0]");
+    assert_string_equal(b->err.text, "tensor w: element [0,0] is in 2 of its parts");
 }
 
 static void refuses_what_is_no_part(void **state)
@@ -459,11 +459,11 @@ static void refuses_what_is_no_part(void **state)
         struct heft_part part;
         const char *text;
     } cases[] = {
-        {{.start = far, .extent = ten}, "indexes 18446744073709551615+10 of dimension 0"},
-        {{.start = zero, .extent = big}, "of dimension 0, which has 10"},
-        {{.start = zero, .extent = ten, .offset = SIZE - 9}, "reaches byte"},
+        {{.start = far, .extent = ten}, "10 indexes from 18446744073709551615 of dimension 0"},
+        {{.start = zero, .extent = big}, "of dimension 0, whose extent is 10"},
+        {{.start = zero, .extent = ten, .offset = SIZE - 9}, "bytes at offset"},
         {{.start = zero, .extent = ten, .storage = 7}, "without storage"},
-        {{.start = zero, .extent = zero}, "none of its elements is in a part"},
+        {{.start = zero, .extent = zero}, "no part holds any of its elements"},
     };
     struct bench *const b = *state;
 

@@ -79,7 +79,7 @@ def paths():
            "empty": ""}
     for why, path in bad.items():
         sample("path-" + why, f'{{"weight_map": {{"a": "{path}"}}}}', "unsafe",
-               "only relative paths inside the folder")
+               "only relative paths inside the directory")
     sample("path-self", f'{{"weight_map": {{"a": "{INDEX}"}}}}', "unsafe",
            "an index stands where a shard was expected", offset="0x0")
     sample("path-in-sub-folder", '{"weight_map": {"a": "sub/s1.safetensors"}}', "ok",
