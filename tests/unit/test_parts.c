@@ -462,7 +462,7 @@ static void refuses_what_is_no_part(void **state)
         {{.start = far, .extent = ten}, "10 indexes from 18446744073709551615 of dimension 0"},
         {{.start = zero, .extent = big}, "of dimension 0, whose extent is 10"},
         {{.start = zero, .extent = ten, .offset = SIZE - 9}, "bytes at offset"},
-        {{.start = zero, .extent = ten, .storage = 7}, "without storage"},
+        {{.start = zero, .extent = ten, .storage = 7}, "no valid storage"},
         {{.start = zero, .extent = zero}, "no part holds any of its elements"},
     };
     struct bench *const b = *state;
