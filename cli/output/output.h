@@ -102,7 +102,7 @@ bool name_is_plain(const char *text, size_t n);
 int32_t utf8_next(const char *text, size_t n, size_t *size);
 /* Writes that character or its escape sequence: at most 8 bytes without a NUL. Returns their
  * number.
- * */
+ */
 size_t name_escape(char *to, const char *text, int32_t code, size_t size);
 
 /* JSON. Commas between members are written automatically. */

@@ -6,7 +6,7 @@
  *                                                      memo[1] …  the state, where it is wanted
  *
  * The library escapes its texts for a terminal; names of files and records are escaped here.
- * */
+ */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"

@@ -1,6 +1,6 @@
-/* tokens.h: the door to tokenizing, and its manual.
+/* tokens.h: the public API for tokenizing, and its reference manual.
  *
- * Text becomes the ids of GPT-2's byte-level byte-pair encoding, exactly those of the original.
+ * Encodes text by GPT-2's byte-level byte-pair encoding, with exactly the ids of the original.
  *
  *     struct heft_error err = {0};
  *     struct heft_vocab *v = heft_vocab_open("models/117M", &err);
@@ -14,11 +14,11 @@
  *     heft_encoder_free(e);
  *     heft_vocab_close(v);
  *
- * Threads. A vocabulary never changes once it is open: any number of threads may use it. All else
- * (encoders, decoders, encodings, samplers) is used by one thread at a time. An encoder's cache makes
- * it faster with time, never different.
- * Errors. See types.h. NULL where it is not said to be fine is HEFT_USAGE, in what can fail; options
- * that are NULL are zeroed ones.
+ * Threads. An open vocabulary never changes: any number of threads may use it at the same time. All
+ * other objects (encoders, decoders, encodings, samplers) must be used by one thread at a time. The
+ * cache of an encoder affects its speed, but never its results.
+ * Errors. See types.h. In functions that can fail a NULL argument is HEFT_USAGE unless it is
+ * documented as allowed. NULL options mean zeroed options.
  */
 #ifndef HEFT_TOKENS_H
 #define HEFT_TOKENS_H
@@ -35,29 +35,29 @@ extern "C" {
 
 struct heft_vocab;
 
-/* path may be
- *   NULL             GPT-2's own, compiled into the library; HEFT_USAGE where the build had none
- *   a folder         with vocab.bpe (and encoder.json), else tokenizer.json, else merges.txt (and
+/* Opens a vocabulary. path may be
+ *   NULL             GPT-2's own, built into the library; HEFT_USAGE if the build has none
+ *   a directory      with vocab.bpe (and encoder.json), else tokenizer.json, else merges.txt (and
  *                    vocab.json)
- *   tokenizer.json   of the byte-level kind. Added tokens have their ids, but are not looked for in
- *                    text
- *   X.tiktoken       ranks; special tokens have ids where the vocabulary is a known one
- *   vocab.bpe        or merges.txt: with the ids beside it, else numbered as GPT-2 numbers
- * What a file is, its content tells. Ids are below 2^20. A list of merges beside its ids is read as the
- * original does: a last line without its newline is not used. NULL on failure.
+ *   tokenizer.json   of a byte-level model. Added tokens have ids, but are not recognised in a text
+ *   X.tiktoken       ranks; special tokens have ids if the vocabulary is a known one
+ *   vocab.bpe        or merges.txt: with the ids beside it, else numbered as in GPT-2
+ * The format of a file is detected from its content. Ids are below 2^20. A list of merges with ids
+ * beside it is read as in the original: a last line without a newline is ignored. NULL on failure.
  *
- * Ids of any of these are decoded. Texts are encoded where it is certain that words are cut by GPT-2's
- * pattern, and nothing else is done to them: a tokenizer.json says so; encoder.json and vocab.bpe are the
- * original's form; ranks, and vocab.json with merges.txt, say nothing, and must be a published
- * vocabulary known by its SHA-256 (GPT-2's, p50k_base, Whisper's). Of others whoever encodes gets
- * HEFT_UNSUPPORTED with the reason. */
+ * All of these can decode ids. A text is encoded only if it is known that the vocabulary splits it
+ * with GPT-2's pattern and does not change it otherwise: a tokenizer.json states it; encoder.json
+ * and vocab.bpe are the original format; ranks, and vocab.json with merges.txt, do not state a
+ * pattern, and must be a published vocabulary that is recognised by its SHA-256 (GPT-2's,
+ * p50k_base, Whisper's). For other vocabularies encoding fails with HEFT_UNSUPPORTED and the
+ * reason. */
 HEFT_API struct heft_vocab *heft_vocab_open(const char *path, struct heft_error *err);
 
 struct heft_vocab_options {
-    /* "gpt2": what cuts texts into words, where neither the file says it nor what it is. NULL: only what
-     * is certain. Others are HEFT_USAGE. */
+    /* Split pattern, "gpt2", if neither the file nor its format states one. NULL: only known
+     * patterns. Other names are HEFT_USAGE. */
     const char *pattern;
-    /* The end of text: the text of a token, or an id in decimal, which needs not be a token's. NULL:
+    /* End of text: the text of a token, or a decimal id, which need not be in the vocabulary. NULL:
      * <|endoftext|>. */
     const char *eot_token;
 };
@@ -65,48 +65,49 @@ struct heft_vocab_options {
 HEFT_API struct heft_vocab *heft_vocab_open_with(const char *path,
                                                  const struct heft_vocab_options *options,
                                                  struct heft_error *err);
-/* What speaks against the pattern that the options said, NULL where nothing does. It dies with the
- * vocabulary. */
+/* Reason to doubt the pattern given in the options; NULL if there is none. Valid until the
+ * vocabulary is closed. */
 HEFT_API const char *heft_vocab_doubt(const struct heft_vocab *v);
-/* What files of the vocabulary, and transformers' tokenizer_config.json beside them, ask for that is not
- * done to texts that are encoded (nothing where they cannot be), or (of_ids) to ids that are decoded: the i-th sentence, NULL past the
- * last. They die with the vocabulary. */
+/* The i-th note on a setting of the vocabulary's files, or of transformers' tokenizer_config.json
+ * beside them, that is ignored in encoding (no notes if texts cannot be encoded) or, if of_ids, in
+ * decoding; NULL past the end. Valid until the vocabulary is closed. */
 HEFT_API const char *heft_vocab_note(const struct heft_vocab *v, bool of_ids, size_t i);
 HEFT_API void heft_vocab_close(struct heft_vocab *v);
-/* One more than the highest id; 0 of NULL. */
+/* Highest id plus one; 0 if v is NULL. */
 HEFT_API uint32_t heft_vocab_size(const struct heft_vocab *v);
-/* The bytes that an id stands for, or NULL where it stands for none. They die with the vocabulary.
+/* Bytes of a token, or NULL if the id has none. Valid until the vocabulary is closed.
  */
 HEFT_API const uint8_t *heft_vocab_token(const struct heft_vocab *v, uint32_t id, size_t *n);
-/* The id of <|endoftext|>, or what the options said; HEFT_NO_TOKEN where there is none. Text never encodes to
- * <|endoftext|>. */
+/* Id of <|endoftext|>, or of the token in the options; HEFT_NO_TOKEN if there is none. Encoding a
+ * text never produces <|endoftext|>. */
 HEFT_API uint32_t heft_vocab_end(const struct heft_vocab *v);
 
 /* ---- encoding ---------------------------------------------------------------------------- */
 
 struct heft_encoder;
 struct heft_encoder_options {
-    const char *unicode; /* "9.0" … "17.0": whose letters and numbers; NULL: of the
-                             vocabulary's form: "16.0", which the libraries of tokenizer.json and of ranks
-                             have, "17.0" of the built-in one and of vocab.bpe */
-    size_t cache;        /* bytes of memory that it may take for words it has met; 0: 48 MiB */
+    const char *unicode; /* version of Unicode that defines letters and numbers, "9.0" … "17.0";
+                            NULL: "16.0" for tokenizer.json and ranks, as in their libraries,
+                            "17.0" for the built-in vocabulary and vocab.bpe */
+    size_t cache;        /* limit of the memory for cached words, in bytes; 0: 48 MiB */
 };
-/* The vocabulary must outlive it. NULL on failure. */
+/* The vocabulary must outlive the encoder. NULL on failure. */
 HEFT_API struct heft_encoder *heft_encoder_new(const struct heft_vocab *v,
                                                const struct heft_encoder_options *options,
                                                struct heft_error *err);
 HEFT_API void heft_encoder_free(struct heft_encoder *e);
 
-/* A whole text of n bytes. ids gets at most `room` of them, *count says how many; n is always room
- * enough. HEFT_MALFORMED where the text is no UTF-8, with the offset; HEFT_USAGE where the room is
- * not enough. What was fed before, and not finished, is dropped. */
+/* Encodes a whole text of n bytes. `ids` has room for `room` ids; *count is their number, which is
+ * at most n. HEFT_MALFORMED with the offset if the text is not UTF-8; HEFT_USAGE if `room` is too
+ * small. An unfinished text of heft_encoder_feed is dropped. */
 HEFT_API bool heft_encode(struct heft_encoder *e, const void *text, size_t n, uint32_t *ids,
                           size_t room, size_t *count, struct heft_error *err);
 
-/* A text that comes in pieces: feed them in order, then finish. Pieces may end anywhere, also
- * within a character; the ids are those of the whole. Each call hands out what is certain: `ids`
- * lives until each() returns, which ends it all by returning false (HEFT_CANCELLED). Offsets in errors
- * count from the first piece. After finish, and after a failure, a new text may begin. */
+/* Encodes a text in pieces: feed the pieces in order, then finish. A piece may end anywhere, also
+ * within a character; the ids are those of the whole text. Each call passes the ids that are final
+ * to each(): `ids` is valid until each() returns, and returning false stops (HEFT_CANCELLED).
+ * Offsets in errors are relative to the first piece. After finish, and after a failure, a new text
+ * may begin. */
 typedef bool heft_ids_fn(void *ctx, const uint32_t *ids, size_t count);
 HEFT_API bool heft_encoder_feed(struct heft_encoder *e, const void *piece, size_t n,
                                 heft_ids_fn *each, void *ctx, struct heft_error *err);
@@ -115,27 +116,27 @@ HEFT_API bool heft_encoder_finish(struct heft_encoder *e, heft_ids_fn *each, voi
 
 /* ---- explaining -------------------------------------------------------------------------- */
 
-/* One merge of a word: its symbols `at` and at + 1, which are left and right, become id. */
+/* Merge in a word: the symbols `at` and at + 1, which are left and right, become id. */
 struct heft_word_merge {
     uint32_t rank, left, right, id;
     size_t at;
 };
-/* A word as the pattern cuts it, what happens to it, and its ids. */
+/* Word (pre-token) of the pattern, its merges, and its ids. */
 struct heft_word {
     const char *text;
     size_t n;
     uint64_t offset;
-    const uint32_t *bytes; /* the ids of its n single bytes: where merging begins */
+    const uint32_t *bytes; /* ids of its n single bytes, before merging */
     const struct heft_word_merge *merges;
     size_t n_merges;
     const uint32_t *ids;
     size_t n_ids;
-    bool is_whole; /* a token that merging does not lead to, taken whole */
+    bool is_whole; /* the word is a token that merging does not produce, and is used as a whole */
 };
-#define HEFT_WORD_MOST 4096 /* bytes of a word that is explained; longer: HEFT_LIMIT */
+#define HEFT_WORD_MOST 4096 /* most bytes of a word; a longer one is HEFT_LIMIT */
 typedef bool heft_word_fn(void *ctx, const struct heft_word *word);
-/* How a text becomes ids, word by word; false from each() ends it. unicode: as in struct
- * heft_encoder_options. */
+/* Explains how a text is encoded, word by word; each() may return false to stop. unicode: as in
+ * struct heft_encoder_options. */
 HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode, const char *text,
                                 size_t n, heft_word_fn *each, void *ctx, struct heft_error *err);
 
@@ -159,97 +160,94 @@ HEFT_API bool heft_explain_text(const struct heft_vocab *v, const char *unicode,
  * leaves nothing, but with `resume` what another one can go on from. */
 
 enum heft_eot {
-    HEFT_EOT_DEFAULT, /* text; none for megatron */
-    HEFT_EOT_TEXT,    /* "<|endoftext|>" as 13 characters of text, as the original has it */
+    HEFT_EOT_DEFAULT, /* default: text; for megatron: none */
+    HEFT_EOT_TEXT,    /* "<|endoftext|>" as 13 characters of text, as in the original */
     HEFT_EOT_ID,      /* the id heft_vocab_end */
     HEFT_EOT_NONE
 };
 
 struct heft_encode_options {
-    const char *output;    /* NULL: tokens are counted, no more; DIR/: files in that folder; "-": no
-                              file, `written` gets the bytes */
+    const char *output;    /* NULL: only count tokens; DIR/: files in that directory; "-": no
+                              file, `written` receives the bytes */
     const char *format;    /* "npz" "npy" "bin" "llmc" "megatron" "ids"; NULL: by the extension */
-    const char *encoding;  /* of the text, NULL: "utf-8" */
-    const char *jsonl_key; /* a line is a JSON object, its text the string of this key */
+    const char *encoding;  /* encoding of the text; NULL: "utf-8" */
+    const char *jsonl_key; /* each line is a JSON object; its text is the string with this key */
     const char *unicode;   /* as in heft_encoder_options */
-    uint64_t combine;      /* files become one array until it has so many characters */
+    uint64_t combine;      /* files are joined to one array until it has this many characters */
     enum heft_eot eot;
-    bool eot_each;    /* npz with ids: also behind a document that fills an array */
-    bool eot_before;  /* the id in front of each document, not behind it; not in npz */
-    bool replace;     /* U+FFFD for what cannot be decoded; else HEFT_MALFORMED */
-    bool skip;        /* lines of JSON without the text are left out, and counted; with jsonl_key */
-    bool sort;        /* files by name within each input; else as the system lists them */
-    bool allow_empty; /* an input that matches nothing is no error */
+    bool eot_each;    /* npz with ids: also after a document that ends an array */
+    bool eot_before;  /* the id before each document instead of after it; not in npz */
+    bool replace;     /* replace undecodable bytes by U+FFFD; otherwise they are HEFT_MALFORMED */
+    bool skip;        /* skip and count JSON lines without the text; with jsonl_key */
+    bool sort;        /* sort the files of each input by name, not in the order of the system */
+    bool allow_empty; /* accept an input that matches nothing */
     bool overwrite, no_sync;
-    bool resume;           /* goes on where a run that was interrupted stood, else begins */
-    uint64_t checkpoint;   /* bytes of input between places to go on from; 0: 256 MiB */
-    uint64_t shard_tokens; /* a new file after so many; 0: one file */
-    double val_fraction;   /* of the documents (or arrays), into a file of their own, from two on
-                              not less than one on each side; 0: none */
+    bool resume;           /* resume an interrupted run, or begin a new one */
+    uint64_t checkpoint;   /* bytes of input between checkpoints; 0: 256 MiB */
+    uint64_t shard_tokens; /* tokens after which a new file begins; 0: one file */
+    double val_fraction;   /* fraction of the documents (or arrays) for a separate validation
+                              file; of two or more documents each file gets at least one; 0: none */
     unsigned threads;      /* 0: one a core, at most 4 */
-    unsigned width; /* bytes of an id in bin, npy, llmc and megatron: 2, 4; 0: 2 if all ids that
-                              are written fit */
-    /* Bytes read so far and in all, 0 where a pipe does not say it; first, those that a run before
-     * has read. False ends the run (HEFT_CANCELLED, "interrupted"). */
+    unsigned width;        /* bytes of an id (bin, npy, llmc, megatron): 2, 4; 0: 2 if all fit */
+    /* Progress: bytes read so far and in all (0 if unknown, for pipes). The first call reports the
+     * bytes of an earlier run. Returning false stops the run (HEFT_CANCELLED, "interrupted"). */
     bool (*progress)(void *ctx, uint64_t done, uint64_t total);
     void *progress_ctx;
-    /* Callback for a line that is left out: its file, its number from 1, and what is wrong with it; the texts
-     * live until it returns. False ends the run. NULL: they are only counted. */
+    /* Callback for a skipped line: its file, its number from 1, and the reason; the texts are valid
+     * until it returns. Returning false stops the run. NULL: skipped lines are only counted. */
     bool (*rejected)(void *ctx, const char *file, uint64_t line, const char *reason);
     void *rejected_ctx;
-    /* Callback for the bytes of "bin" or "ids", in order, where output is "-". False ends the run
-     * (HEFT_CANCELLED). What a run that fails has handed out is the beginning of its output. */
+    /* Callback for the bytes of "bin" or "ids", in order, if output is "-". Returning false stops
+     * the run (HEFT_CANCELLED). A run that fails has passed the beginning of its output. */
     bool (*written)(void *ctx, const void *bytes, size_t n);
     void *written_ctx;
 };
 
 struct heft_encode_summary {
-    uint64_t inputs, documents, arrays; /* arrays: written by npz */
+    uint64_t inputs, documents, arrays; /* arrays: written to npz */
     uint64_t tokens, bytes;             /* bytes: read */
-    uint64_t resumed;                   /* of these, read by a run before */
-    uint64_t rejected;                  /* lines of JSON that were left out */
-    uint64_t val_tokens;                /* of the tokens, in the file for validation */
-    /* What a text looks like that was read as it stands, "JSON lines" or "WARC records"; NULL: nothing
-     * of that kind. */
+    uint64_t resumed;                   /* bytes of these read by an earlier run */
+    uint64_t rejected;                  /* skipped JSON lines */
+    uint64_t val_tokens;                /* tokens in the validation file */
+    /* Kind of data that a plain text looks like, "JSON lines" or "WARC records"; NULL if none. */
     const char *looks_like;
 };
 
 struct heft_encoding;
-/* Finds the inputs; writes nothing. The vocabulary must outlive it, options are copied, texts in
- * them are borrowed. NULL on failure. */
+/* Finds the inputs; writes nothing. The vocabulary, and texts in the options, must outlive the
+ * encoding; the options are copied. NULL on failure. */
 HEFT_API struct heft_encoding *heft_encode_plan(const struct heft_vocab *v,
                                                 const char *const *inputs, size_t n,
                                                 const struct heft_encode_options *options,
                                                 struct heft_error *err);
-/* Its name, "bin"; NULL where tokens are only counted. */
+/* Name of the format, "bin"; NULL if tokens are only counted. */
 HEFT_API const char *heft_encode_format(const struct heft_encoding *e);
-/* Bytes of an id in the output: 2, 4 or, of npz, 8; 0 of ids, which are decimals, and where tokens are
+/* Bytes of an id in the output: 2, 4, or 8 for npz; 0 for ids, which are decimal, and if tokens are
  * only counted. */
 HEFT_API unsigned heft_encode_width(const struct heft_encoding *e);
-/* Once. */
+/* May be called once. */
 HEFT_API bool heft_encode_run(struct heft_encoding *e, struct heft_error *err);
 HEFT_API void heft_encode_summarize(const struct heft_encoding *e, struct heft_encode_summary *out);
-/* The i-th file that is read (until the next is asked for), and the i-th that was written; NULL past
- * the last. */
+/* The i-th input file (valid until the next call), and the i-th file written; NULL past the end. */
 HEFT_API const char *heft_encode_input(const struct heft_encoding *e, size_t i);
 HEFT_API const char *heft_encode_output(const struct heft_encoding *e, size_t i);
-/* After the run: tokens of the i-th of the n inputs. */
+/* After the run: number of tokens of the i-th input. */
 HEFT_API uint64_t heft_encode_tokens(const struct heft_encoding *e, size_t i);
 HEFT_API void heft_encode_free(struct heft_encoding *e);
 
 /* ---- decoding ---------------------------------------------------------------------------- */
 
-/* The bytes of n ids, one after the other: may be no UTF-8 where tokens were cut. `out` gets at most
- * `room` bytes; *bytes is how many there are in all. HEFT_MALFORMED at an id that stands for
- * nothing; its offset is the index of the id. */
+/* Decodes n ids to bytes, which may be incomplete UTF-8 at the ends. `out` receives at most `room`
+ * bytes; *bytes is the total number. HEFT_MALFORMED for an unknown id, with the index of the id as
+ * the offset. */
 HEFT_API bool heft_decode(const struct heft_vocab *v, const uint32_t *ids, size_t n, void *out,
                           size_t room, size_t *bytes, struct heft_error *err);
 
-/* Text of ids that come in portions: feed, then finish. What is no UTF-8 becomes U+FFFD, one for each
- * longest beginning of a character, as Python's errors="replace" has it. `text` lives until each()
- * returns, which ends it all by returning false (HEFT_CANCELLED). After finish, and after a failure, a
- * new text may begin. An unknown id: as heft_decode. */
-struct heft_decoder; /* the vocabulary must outlive it; NULL on failure */
+/* Decodes ids in portions to text: feed, then finish. Bytes that are not UTF-8 are replaced by
+ * U+FFFD, one for each maximal prefix of a character, as with Python's errors="replace". `text` is
+ * valid until each() returns; returning false stops (HEFT_CANCELLED). After finish, and after a
+ * failure, a new text may begin. An unknown id: as in heft_decode. */
+struct heft_decoder; /* The vocabulary must outlive the decoder; NULL on failure. */
 typedef bool heft_text_fn(void *ctx, const char *text, size_t n);
 HEFT_API struct heft_decoder *heft_decoder_new(const struct heft_vocab *v, struct heft_error *err);
 HEFT_API void heft_decoder_free(struct heft_decoder *d);
@@ -258,19 +256,20 @@ HEFT_API bool heft_decoder_feed(struct heft_decoder *d, const uint32_t *ids, siz
 HEFT_API bool heft_decoder_finish(struct heft_decoder *d, heft_text_fn *each, void *ctx,
                                   struct heft_error *err);
 
-/* The text of a file of ids, in constant memory: .npz and .npy of whole numbers, llm.c's .bin,
- * Megatron's .idx or .bin (by the other beside it), decimals with white space between, and streams of
- * nothing but ids (X.bin wherever it can be one), little-endian, of 2 bytes, or 4 where the vocabulary
- * has ids above 65535; "-" is standard input, which a temporary file holds meanwhile. Arrays and
- * sequences are joined. HEFT_MALFORMED at an id that stands for nothing, with its offset in the file (of a
- * deflated array: where that begins); HEFT_MISMATCH where a stored checksum is another. */
+/* Decodes a file of ids to text, in constant memory: .npz and .npy of integers, llm.c's .bin,
+ * Megatron's .idx or .bin (with the other file beside it), decimal numbers separated by white
+ * space, and binary streams that contain only ids (X.bin if its size allows it), little-endian, of
+ * 2 bytes, or 4 if the vocabulary has ids above 65535; "-" is standard input, which is copied to a
+ * temporary file. Arrays and sequences are joined. HEFT_MALFORMED for an unknown id, with its
+ * offset in the file (for a deflated array: the offset of the array); HEFT_MISMATCH for a wrong
+ * checksum. */
 HEFT_API bool heft_decode_file(const struct heft_vocab *v, const char *path, heft_text_fn *each,
                                void *ctx, struct heft_error *err);
-/* The one text of n files, as shards are: a character may begin in one and end in the next. */
+/* Decodes n files as one text, for shards: a character may begin in one file and end in the
+ * next. */
 struct heft_decode_options {
-    unsigned
-        width; /* bytes of an id in streams of nothing but ids: 2 or 4; 0: as the vocabulary says it,
-                       HEFT_USAGE where it does not, or the stream looks otherwise */
+    unsigned width; /* bytes of an id in binary streams: 2 or 4; 0: derived from the vocabulary,
+                  HEFT_USAGE if it is ambiguous or the stream looks different */
 };
 /* As heft_decode_files; options may be NULL. */
 HEFT_API bool heft_decode_files_with(const struct heft_vocab *v, const char *const *paths, size_t n,
@@ -282,44 +281,45 @@ HEFT_API bool heft_decode_files(const struct heft_vocab *v, const char *const *p
 /* ---- training ---------------------------------------------------------------------------- */
 
 enum heft_train_style {
-    HEFT_TRAIN_BYTES,      /* as GPT-2's: words of its pattern, from the 256 bytes up */
-    HEFT_TRAIN_SUBWORD_NMT /* as subword-nmt's learn_bpe: words between spaces, characters, </w> */
+    HEFT_TRAIN_BYTES,      /* as in GPT-2: words of its pattern, starting from the 256 bytes */
+    HEFT_TRAIN_SUBWORD_NMT /* as learn_bpe of subword-nmt: words between spaces, characters, </w> */
 };
 struct heft_train_options {
     enum heft_train_style style;
-    uint32_t size;          /* bytes: ids, <|endoftext|> being the last; subword-nmt: merges */
-    uint64_t min_frequency; /* pairs that are rarer do not merge; 0: 2 */
+    uint32_t size;          /* bytes: number of ids, including <|endoftext|>; subword-nmt: number of
+                             * merges */
+    uint64_t min_frequency; /* rarer pairs are not merged; 0: 2 */
     const char *unicode;    /* as in heft_encoder_options */
-    uint64_t memory;        /* bytes that words and pairs may take, about; 0: 4 GiB; see below */
+    uint64_t memory;        /* approximate limit of the memory for words and pairs, in bytes; 0: 4
+                             * GiB; see below */
     unsigned threads;       /* 0: one a core */
     bool overwrite, no_sync;
 };
 struct heft_train_report {
-    uint64_t files, bytes, words, different; /* different: words that differ */
+    uint64_t files, bytes, words, different; /* different: number of distinct words */
     const char *looks_like;                  /* as in struct heft_encode_summary */
     uint32_t merges, ids;                    /* ids: 0 for subword-nmt, which has none */
 };
 
-/* Learns a vocabulary from texts: paths are inputs as those of heft_encode_plan, but ends of lines
- * are as they are, and an .npz is no text. Each file is a text.
- * Writes vocab.bpe, encoder.json and tokenizer.json into the folder `output`; subword-nmt's codes
- * into the file `output`. The result depends neither on the order of files nor on the threads; of
- * pairs that are as frequent, the one with the smallest ids merges first (subword-nmt: with the
- * largest text). HEFT_MALFORMED where a text is no UTF-8, HEFT_USAGE where there is nothing to learn
- * from, or `output` is there and not to be overwritten; HEFT_LIMIT where words need more memory. options
- * say the size; report may be NULL.
- * Memory: less than 200 MiB for texts of 64 MiB in all (unpacked), whatever is in them, and 40 bytes an id
- * beyond 100,000; for more text, three times the bytes of the words that differ. Where `memory` is less than
- * three times these bytes and 64 KiB, it is a HEFT_LIMIT. Counted words that take more than 72 MiB go to a
- * temporary file. */
+/* Trains a vocabulary on texts. Paths are inputs as in heft_encode_plan, but line ends are not
+ * translated, and .npz files are refused. Each file is one text. Writes vocab.bpe, encoder.json and
+ * tokenizer.json to the directory `output`, or the codes of subword-nmt to the file `output`. The
+ * result depends neither on the order of the files nor on the number of threads; of equally
+ * frequent pairs the one with the smallest ids is merged first (subword-nmt: the one with the
+ * largest text). HEFT_MALFORMED if a text is not UTF-8; HEFT_USAGE if the texts are empty, or
+ * `output` exists and may not be overwritten; HEFT_LIMIT if words need more memory. The options
+ * must state the size; report may be NULL. Memory: less than 200 MiB for texts of 64 MiB in all
+ * (decompressed), whatever their content, plus 40 bytes per id beyond 100,000; for larger texts
+ * three times the size of the distinct words. If `memory` is less than three times that size and 64
+ * KiB, the result is HEFT_LIMIT. Counted words beyond 72 MiB are stored in a temporary file. */
 HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
                          const struct heft_train_options *options, struct heft_train_report *report,
                          struct heft_error *err);
 
 /* ---- sampling ---------------------------------------------------------------------------- */
 
-/* Windows of files of ids, for those who train: the same ones that the Sampler of GPT-2's train.py
- * draws with that seed, from a .npz or from whatever the other formats hold.
+/* Sampler of windows of ids for training: draws the same windows as the Sampler of GPT-2's train.py
+ * with the same seed, from a .npz or any other format of ids.
  *
  *     const char *paths[] = {"book.npz"};
  *     struct heft_sampler *s = heft_sampler_open(paths, 1, NULL, &err);
@@ -329,24 +329,25 @@ HEFT_API bool heft_train(const char *const *paths, size_t n, const char *output,
  *         train_on(ids);
  *     heft_sampler_close(s);
  *
- * Files are mapped: who makes one shorter meanwhile makes the reader die of SIGBUS. What is deflated
- * is inflated once. A sampler belongs to one thread. */
+ * Files are mapped: if a file is truncated meanwhile, reading raises SIGBUS. Deflated data is
+ * inflated once. A sampler must be used by one thread only. */
 struct heft_sampler;
 struct heft_sampler_options {
     uint32_t seed;
-    unsigned width; /* bytes of an id where the file does not say it: 2 or 4; 0: 2 */
+    unsigned width; /* bytes of an id if the file does not state it: 2 or 4; 0: 2 */
 };
-/* .npz, .npy and llm.c's files are known by their content, all else is a stream of ids; but decimals
- * and an index of Megatron's, whose .bin is meant, are HEFT_UNSUPPORTED. Each array, and each stream,
- * is a text of its own, which no window leaves. NULL on failure. */
+/* Files of the formats .npz, .npy and llm.c are recognised by their content, and all others are
+ * read as binary streams of ids; decimal files, and an index of Megatron (give its .bin), are
+ * HEFT_UNSUPPORTED. Each array and each stream is a separate text; a window does not cross its end.
+ * NULL on failure. */
 HEFT_API struct heft_sampler *heft_sampler_open(const char *const *paths, size_t n,
                                                 const struct heft_sampler_options *options,
                                                 struct heft_error *err);
 HEFT_API void heft_sampler_close(struct heft_sampler *s);
-/* All ids. */
+/* Total number of ids. */
 HEFT_API uint64_t heft_sampler_total(const struct heft_sampler *s);
-/* The next window, of `length` ids; *where, unless NULL, is its first one's number among all.
- * HEFT_USAGE where arrays are not longer than that on the average: train.py refuses that, too. */
+/* Draws the next window of `length` ids; *where (may be NULL) is the index of its first id among
+ * all ids. HEFT_USAGE if the arrays are not longer than that on average, as in train.py. */
 HEFT_API bool heft_sampler_next(struct heft_sampler *s, size_t length, uint32_t *ids,
                                 uint64_t *where, struct heft_error *err);
 
