@@ -1,4 +1,4 @@
-/* strings.h: tensors of strings, as JSON. */
+/* strings.h: prints tensors of strings as JSON. */
 #ifndef CLI_STRINGS_H
 #define CLI_STRINGS_H
 
@@ -6,8 +6,8 @@
 
 #include <heft/heft.h>
 
-/* Lists within lists by the tensor's shape; a scalar is its string. What is no UTF-8 is
- * {"b64":"…"}, as TensorFlow Serving writes bytes in JSON. */
+/* Prints lists nested by the shape of the tensor; a scalar is a plain string. Strings that are not
+ * UTF-8 are {"b64":"…"}, as in TensorFlow Serving. */
 bool json_strings(struct out *out, struct heft_checkpoint *c, size_t index, struct heft_error *err);
 
 #endif
