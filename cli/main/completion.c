@@ -1,4 +1,4 @@
-/* completion.c: completions for bash, zsh and fish, made from the tables of verbs.c. */
+/* completion.c: generates completions for bash, zsh and fish from the tables of verbs.c. */
 #include "main/options.h"
 #include "output/output.h"
 #include "output/report.h"
@@ -10,7 +10,8 @@ static bool takes_path(const struct option_spec *o)
     return o->value && !strcmp(o->value, "PATH") && !strcmp(o->name, "output");
 }
 
-/* The words an option's value may be, each followed by a space. Nothing where it is free. */
+/* Prints the possible values of an option, each followed by a space; nothing if any value is
+ * allowed. */
 static void put_choices(struct out *out, const struct option_spec *o)
 {
     struct heft_format_info info;
@@ -126,7 +127,7 @@ static void bash(struct out *out)
 
 /* ---- zsh ------------------------------------------------------------------------------------ */
 
-/* Help texts hold what _arguments would take for its own: [ ] : ' and \. */
+/* Escapes the characters of a help text that are special to _arguments: [ ] : ' and \. */
 static void zsh_quoted(struct out *out, const char *text)
 {
     for (; *text; text++) {
@@ -298,6 +299,6 @@ int cmd_completion(const struct options *options, struct out *out)
             shells[i].put(out);
             return EXIT_SOUND;
         }
-    usage_error(&err, "completion %s: allowed is bash, zsh, fish", options->inputs.items[0]);
+    usage_error(&err, "completion %s: expected bash, zsh or fish", options->inputs.items[0]);
     return report_error(&err);
 }

@@ -1,4 +1,4 @@
-/* options.c: the command line into struct options, by the tables of verbs.c. */
+/* options.c: parses the command line into struct options, driven by the tables of verbs.c. */
 #include "main/options.h"
 #include "output/report.h"
 #include "main/suggest.h"
@@ -9,7 +9,7 @@
 
 enum { MAX_THREADS = 1024 };
 #define MAX_COUNT UINT64_C(1000000000000000000)
-/* What a thread of a conversion needs for its buffers; -M is shared out by it. */
+/* Memory of one thread of a conversion; -M divided by it is the number of threads. */
 enum { MEMORY_PER_THREAD = 8 * 1024 * 1024 };
 
 struct parser {
@@ -28,7 +28,7 @@ static bool find_letter(const struct verb *verb, char letter, struct option_spec
     return false;
 }
 
-/* n: letters of the name, which may go on behind them ("=value"). */
+/* Finds an option by the first n bytes of a word, which may continue with "=value". */
 static bool find_name(const struct verb *verb, const char *name, size_t n, struct option_spec *out)
 {
     for (size_t i = 0; verb_option_at(verb, i, out); i++)
@@ -43,19 +43,19 @@ static bool unknown_option(struct parser *p, const char *name, size_t n)
     const int shown = (int)(n < 80 ? n : 80);
 
     if (s.option)
-        return usage_error(p->err, "%s: no option --%.*s; did you mean --%s?", p->verb->name, shown,
-                           name, s.option);
+        return usage_error(p->err, "%s: unknown option --%.*s; did you mean --%s?", p->verb->name,
+                           shown, name, s.option);
     if (s.instead)
-        return usage_error(p->err, "%s: no option --%.*s; use %s", p->verb->name, shown, name,
+        return usage_error(p->err, "%s: unknown option --%.*s; use %s", p->verb->name, shown, name,
                            s.instead);
     if (s.verb)
-        return usage_error(p->err, "%s: no option --%.*s; heft %s has it", p->verb->name, shown,
-                           name, s.verb);
-    return usage_error(p->err, "%s: no option %s%.*s (heft %s --help lists them)", p->verb->name,
-                       n > 1 ? "--" : "-", shown, name, p->verb->name);
+        return usage_error(p->err, "%s: unknown option --%.*s; heft %s has it", p->verb->name,
+                           shown, name, s.verb);
+    return usage_error(p->err, "%s: unknown option %s%.*s; heft %s --help lists the options",
+                       p->verb->name, n > 1 ? "--" : "-", shown, name, p->verb->name);
 }
 
-/* Is value one of "a|b|c"? */
+/* Whether a value is one of "a|b|c". */
 static bool among(const char *choices, const char *value)
 {
     const size_t n = strlen(value);
@@ -67,7 +67,7 @@ static bool among(const char *choices, const char *value)
     return false;
 }
 
-/* 100, 50K, 1.5M, 1e6, 4Ki, as heft_parse_count reads it. */
+/* Parses a count as heft_parse_count does: 100, 50K, 1.5M, 1e6, 4Ki. */
 static bool set_number(struct parser *p, const struct option_spec *o, const char *value,
                        uint64_t least, uint64_t most, uint64_t *number)
 {
@@ -76,7 +76,7 @@ static bool set_number(struct parser *p, const struct option_spec *o, const char
     if (!heft_parse_count(value, number, &why))
         return usage_error(p->err, "--%s: %s", o->name, why.text);
     if (*number < least || *number > most)
-        return usage_error(p->err, "--%s %s: a number from %llu to %llu is allowed", o->name, value,
+        return usage_error(p->err, "--%s %s: expected a number from %llu to %llu", o->name, value,
                            (unsigned long long)least, (unsigned long long)most);
     return true;
 }
@@ -95,12 +95,12 @@ static bool add_rule(struct parser *p, const struct option_spec *o, char *value)
     struct heft_rule rule = {.kind = o->rule, .left = value};
     if (o->split) {
         char *middle = strstr(value, o->split);
-        /* a glob may hold =, a dtype's name never does: its last = counts */
+        /* a glob may contain =, the name of a dtype does not: split at the last = */
         while (middle && (o->rule == HEFT_RULE_CAST || o->rule == HEFT_RULE_PARTITION) &&
                strstr(middle + 1, o->split))
             middle = strstr(middle + 1, o->split);
         if (!middle)
-            return usage_error(p->err, "--%s %s: %s is wanted", o->name, value, o->value);
+            return usage_error(p->err, "--%s %s: expected %s", o->name, value, o->value);
         *middle = '\0';
         rule.right = middle + strlen(o->split);
     }
@@ -120,7 +120,7 @@ static bool add_format_option(struct parser *p, const struct option_spec *o, con
     return true;
 }
 
-/* value is NULL where the option takes none. */
+/* Sets an option; value is NULL if the option takes none. */
 static bool apply(struct parser *p, const struct option_spec *o, char *value)
 {
     char *const field = (char *)p->options + o->field;
@@ -129,7 +129,7 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
     if (o->kind == OPTION_FORMAT)
         return add_format_option(p, o, value);
     if (o->choices && *o->choices != '@' && !among(o->choices, value))
-        return usage_error(p->err, "--%s %s: allowed is %s", o->name, value, o->choices);
+        return usage_error(p->err, "--%s %s: expected one of %s", o->name, value, o->choices);
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)(void *)field = true;
@@ -160,11 +160,11 @@ static bool apply(struct parser *p, const struct option_spec *o, char *value)
     return add_rule(p, o, value);
 }
 
-/* The next word as the value of option o. */
+/* Takes the next word as the value of an option. */
 static char *next_value(struct parser *p, const struct option_spec *o)
 {
     if (p->at + 1 >= p->argc) {
-        usage_error(p->err, "%s: --%s wants a value: %s", p->verb->name, o->name, o->value);
+        usage_error(p->err, "%s: --%s needs a value: %s", p->verb->name, o->name, o->value);
         return NULL;
     }
     return p->argv[++p->at];
@@ -232,7 +232,7 @@ static bool check_count(const struct options *options, const struct verb *verb,
     if (n < verb->min_inputs)
         return usage_error(err, "%s: usage: heft %s %s", verb->name, verb->name, verb->synopsis);
     if (n > verb->max_inputs)
-        return usage_error(err, "%s: one word too many: %s", verb->name,
+        return usage_error(err, "%s: unexpected argument %s", verb->name,
                            options->inputs.items[verb->max_inputs]);
     return true;
 }
@@ -262,7 +262,7 @@ void options_release(struct options *options)
     free((void *)options->inputs.items);
 }
 
-/* The verb is the first word that is neither an option of every verb nor such an option's value. */
+/* The verb is the first word that is neither an option common to all verbs nor the value of one. */
 const struct verb *verb_of(int argc, char **argv, int *word)
 {
     const struct verb *const info = verb_find("info");

@@ -1,7 +1,7 @@
-/* options.h: one table per verb drives parsing, help and completion.
+/* options.h: the options of the command; one table per verb drives parsing, help and completion.
  *
- * A verb names groups of options; an option names the field of struct options that it fills. What
- * a verb's groups do not hold, the verb does not take. */
+ * A verb has groups of options; each option names the member of struct options that it sets. A verb
+ * accepts exactly the options of its groups. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -33,32 +33,32 @@ struct options {
         *id_dtype; /* --pattern; --eot-token; --dtype */
     const char *val_fraction;
     bool eot_each, eot_before, sort_inputs, allow_empty, each;
-    bool has_combine; /* with combine: was given */
+    bool has_combine; /* whether combine was given */
     bool resume;
     uint64_t combine, shard_tokens, checkpoint;
     uint64_t threads;        /* 0: not given */
     uint64_t max_unpacked;   /* 0: not given */
     uint64_t memory;         /* -M, bytes; 0: not given */
-    uint64_t max_shard_size; /* with sharded: was given */
+    uint64_t max_shard_size; /* set if sharded is true */
     bool sharded;
     struct heft_option *format_options; /* of the target; has room for one more */
     size_t n_format_options;
-    struct heft_rule *rules; /* -g -e --rename --cast --metadata, as they came */
+    struct heft_rule *rules; /* -g -e --rename --cast --metadata, in order */
     size_t n_rules;
     const char *style, *unicode; /* train, as the next line; 0: not given */
     uint64_t vocab_size, symbols, min_frequency;
     struct text_list allow;
     bool quiet_allowed;
-    struct text_list inputs; /* what is not an option, as it came */
+    struct text_list inputs; /* arguments that are not options, in order */
 };
 
 enum option_kind {
     OPTION_FLAG,    /* bool */
     OPTION_TEXT,    /* const char * */
-    OPTION_NUMBER,  /* uint64_t, as heft_parse_count reads it: threads */
+    OPTION_NUMBER,  /* uint64_t, parsed by heft_parse_count: threads */
     OPTION_COUNT,   /* the same from 1 to 10^18 */
     OPTION_COMBINE, /* the same from 0: combine, and has_combine */
-    OPTION_SIZE,    /* uint64_t, as heft_parse_bytes reads it */
+    OPTION_SIZE,    /* uint64_t, parsed by heft_parse_bytes */
     OPTION_SHARD,   /* max_shard_size, and sharded */
     OPTION_LIST,    /* struct text_list */
     OPTION_RULE,    /* appended to rules: left, or left and right around `split` */
@@ -70,11 +70,11 @@ struct option_spec {
     const char *name; /* without the dashes */
     enum option_kind kind;
     size_t field;        /* offsetof(struct options, …) */
-    const char *value;   /* what help calls its value; NULL: it takes none */
+    const char *value;   /* name of its value in help; NULL if it takes none */
     const char *help;    /* one line */
-    const char *choices; /* "auto|pread", NULL: free. "@reads", "@writes": formats' names */
+    const char *choices; /* "auto|pread"; NULL: any. "@reads", "@writes": names of formats */
     enum heft_rule_kind rule;
-    const char *split;  /* "=>": first one parts left and right; NULL: left only */
+    const char *split;  /* "=>": separates left and right; NULL: only left */
     const char *format; /* the format that describes it; NULL: the command's own */
 };
 
@@ -83,39 +83,39 @@ enum { MAX_GROUPS = 9 };
 struct verb {
     const char *name;
     const char *summary;                          /* one line, for heft help */
-    const char *synopsis;                         /* what follows the verb */
-    const char *examples;                         /* lines, each opened by two spaces */
-    const char *details;                          /* paragraphs under the options; may be NULL */
-    const struct option_spec *groups[MAX_GROUPS]; /* each ended by a nameless option */
+    const char *synopsis;                         /* arguments of the verb */
+    const char *examples;                         /* lines that begin with two spaces */
+    const char *details;                          /* paragraphs after the options; may be NULL */
+    const struct option_spec *groups[MAX_GROUPS]; /* each terminated by an option without a name */
     size_t min_inputs, max_inputs;
     int (*run)(const struct options *options, struct out *out);
 };
 
-/* Ended by a nameless verb. */
+/* Terminated by a verb without a name. */
 extern const struct verb verbs[];
 const struct verb *verb_find(const char *name);
-/* A verb that is spelled nearly so, or NULL. */
+/* The verb with the nearest spelling, or NULL. */
 const struct verb *verb_nearest(const char *name);
 
 /* Option number `index` of the verb, with those that formats describe. False past the end. Its texts are
  * constants. */
 bool verb_option_at(const struct verb *verb, size_t index, struct option_spec *out);
 
-/* Which verb argv means, and the index of its word; no word: `info`, *word = 0. */
+/* Verb of the command line, and the index of its word; `info` and *word = 0 if there is none. */
 const struct verb *verb_of(int argc, char **argv, int *word);
-/* Fills *options from argv[1…] without the word. Splits rules in place in argv. */
+/* Parses argv[1…], except the word of the verb. Splits rules in place in argv. */
 bool options_parse(struct options *options, const struct verb *verb, int argc, char **argv,
                    int word, struct heft_error *err);
 void options_release(struct options *options);
 
-/* What -j and -M allow: 0 where the library shall choose. */
+/* Number of threads by -j and -M; 0 for the default of the library. */
 unsigned options_threads(const struct options *options);
 
 int cmd_info(const struct options *options, struct out *out);
 int cmd_ls(const struct options *options, struct out *out);
 int cmd_explain(const struct options *options, struct out *out);
 int cmd_trace(const struct options *options, struct out *out); /* explain --trace */
-/* explain --trace of an index: false where INPUT has none, and nothing is printed. */
+/* explain --trace of an index: false, without output, if INPUT is not an index. */
 bool walk_index(const struct options *options, struct out *out, int *status);
 int cmd_restore(const struct options *options, struct out *out); /* explain --restore */
 int cmd_get(const struct options *options, struct out *out);

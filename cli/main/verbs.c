@@ -1,4 +1,4 @@
-/* verbs.c: the table of verbs and of the options each takes. */
+/* verbs.c: the table of verbs and their options. */
 #include "main/options.h"
 #include "main/suggest.h"
 
@@ -27,210 +27,217 @@
     }
 
 static const struct option_spec common[] = {
-    FLAG('h', "help", help, "show this and stop"),
-    FLAG('q', "quiet", quiet, "no progress and no notes"),
-    FLAG(0, "no-progress", no_progress, "no progress"),
+    FLAG('h', "help", help, "print this help and exit"),
+    FLAG('q', "quiet", quiet, "print neither progress nor notes"),
+    FLAG(0, "no-progress", no_progress, "do not print progress"),
     TEXT(0, "color", color, "WHEN", "auto|always|never", "colors: auto, always or never"),
     END,
 };
 static const struct option_spec top[] = {
-    FLAG(0, "version", version, "show the version and stop"),
+    FLAG(0, "version", version, "print the version and exit"),
     END,
 };
 static const struct option_spec reading[] = {
-    TEXT(0, "from", from, "FORMAT", "@reads", "read INPUT as FORMAT, whatever its content says"),
+    TEXT(0, "from", from, "FORMAT", "@reads", "read INPUT as FORMAT, whatever its content is"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
     KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "at most one thread for each 8 MiB of SIZE"),
-    TEXT(0, "io", io, "HOW", "auto|pread|mmap",
-         "how to read; all three read by pread, never from a mapping"),
+    TEXT(0, "io", io, "HOW", "auto|pread|mmap", "how to read files; all values mean pread"),
     END,
 };
 static const struct option_spec choosing[] = {
-    TEXT(0, "step", step, "N", NULL, "of a folder of TensorFlow checkpoints: the one of step N"),
+    TEXT(0, "step", step, "N", NULL, "in a directory of TensorFlow checkpoints: the one of step N"),
     TEXT(0, "names", names, "KIND", "keys|objects",
          "names of a TensorFlow 2 checkpoint, read or written: keys or objects"),
     KIND(0, "max-unpacked", OPTION_SIZE, max_unpacked, "SIZE",
-         "packed data may unpack to SIZE in all"),
-    FLAG(0, "constants", constants, "constants of a SavedModel's graphs are tensors, too"),
+         "limit of the decompressed data of a file"),
+    FLAG(0, "constants", constants, "also list constants of a SavedModel's graphs"),
     END,
 };
 static const struct option_spec selection[] = {
     RULE('g', "glob", HEFT_RULE_GLOB, NULL, "GLOB",
-         "take tensors whose name matches; !GLOB leaves them out"),
+         "select tensors whose name matches; !GLOB excludes them"),
     RULE('e', "regex", HEFT_RULE_REGEX, NULL, "REGEX",
-         "take tensors whose name matches (POSIX extended)"),
-    TEXT(0, "root", root, "PATH", NULL, "take the sub-dictionary PATH, its path cut from names"),
+         "select tensors whose name matches (POSIX extended)"),
+    TEXT(0, "root", root, "PATH", NULL, "select the sub-dictionary PATH; names lose this path"),
     END,
 };
 static const struct option_spec document[] = {
-    FLAG(0, "json", json, "one JSON document"),
+    FLAG(0, "json", json, "print one JSON document"),
     END,
 };
 
 #define SPLIT_PATTERN                                                                              \
     TEXT(0, "pattern", split_pattern, "NAME", NULL,                                                \
-         "what cuts texts into words, where VOCAB does not say it: gpt2")
+         "split pattern, if VOCAB does not state one: gpt2")
 static const struct option_spec vocabulary[] = {
     TEXT(0, "vocab", vocab, "PATH", NULL,
-         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+         "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     END,
 };
 static const struct option_spec classes[] = {
     TEXT(0, "unicode", unicode, "VERSION", NULL,
-         "letters and numbers as Unicode 9.0 … 17.0 has them"),
+         "version of Unicode for letters and numbers: 9.0 … 17.0"),
     END,
 };
 
 static const struct option_spec info_own[] = {
-    FLAG('a', "all", all, "show every value in full"),
+    FLAG('a', "all", all, "print every value in full"),
     END,
 };
 static const struct option_spec ls_own[] = {
     TEXT(0, "sort", sort, "KEY", "name|size|offset|file",
-         "by name, size (largest first), offset or file"),
-    FLAG(0, "jsonl", jsonl, "one JSON object a line, a tensor each"),
-    FLAG(0, "tsv", tsv, "tab-separated: name dtype shape bytes file offset"),
-    FLAG('a', "all", all, "also values that are bytes, and blobs"),
+         "sort by name, size (largest first), offset or file"),
+    FLAG(0, "jsonl", jsonl, "print one JSON object per line and tensor"),
+    FLAG(0, "tsv", tsv, "print tab-separated: name dtype shape bytes file offset"),
+    FLAG('a', "all", all, "also list values that are bytes, and blobs"),
     END,
 };
 static const struct option_spec explain_own[] = {
-    FLAG(0, "trace", trace, "walk through a pickle, opcode by opcode"),
-    FLAG(0, "state", state, "with --trace: stack, metastack and memo after each"),
-    TEXT(0, "at", at, "N", NULL, "with --trace: the opcode at position N, with the whole state"),
-    TEXT(0, "range", range, "A:B", NULL, "with --trace: those from A to below B"),
+    FLAG(0, "trace", trace, "trace a pickle, opcode by opcode"),
+    FLAG(0, "state", state, "with --trace: stack, metastack and memo after each opcode"),
+    TEXT(0, "at", at, "N", NULL,
+         "with --trace: only the opcode at position N, with the complete state"),
+    TEXT(0, "range", range, "A:B", NULL,
+         "with --trace: only opcodes from A up to, but not including, B"),
     TEXT(0, "record", record, "NAME", NULL, "with --trace: another pickle of an archive"),
-    FLAG(0, "jsonl", jsonl, "with --trace: one JSON object a line"),
-    TEXT(0, "tokens", tokens, "TEXT", NULL, "how TEXT becomes tokens: words, merges, ids"),
-    FLAG(0, "restore", restore, "how a SavedModel is restored: variable, key, bytes"),
-    TEXT(0, "tag-set", tag_set, "TAGS", NULL, "with --restore: the metagraph of these tags"),
+    FLAG(0, "jsonl", jsonl, "with --trace: one JSON object per line"),
+    TEXT(0, "tokens", tokens, "TEXT", NULL, "print how TEXT is encoded: words, merges, ids"),
+    FLAG(0, "restore", restore, "print how a SavedModel is restored: variable, key, bytes"),
+    TEXT(0, "tag-set", tag_set, "TAGS", NULL, "with --restore: the metagraph with these tags"),
     END,
 };
 static const struct option_spec writing[] = {
-    TEXT('o', "output", output, "PATH", NULL, "where to write"),
-    FLAG('f', "force", overwrite, "replace what is there"),
-    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
-    FLAG(0, "no-verify", no_verify, "do not check stored checksums on the way"),
+    TEXT('o', "output", output, "PATH", NULL, "file or directory to write"),
+    FLAG('f', "force", overwrite, "replace existing files"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
+    FLAG(0, "no-verify", no_verify, "do not check stored checksums"),
     END,
 };
 static const struct option_spec writing_text[] = {
-    TEXT('o', "output", output, "PATH", NULL, "where to write, else standard output"),
-    FLAG('f', "force", overwrite, "replace what is there"),
-    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+    TEXT('o', "output", output, "PATH", NULL, "file to write (default standard output)"),
+    FLAG('f', "force", overwrite, "replace existing files"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     END,
 };
 static const struct option_spec get_own[] = {
-    TEXT(0, "slice", slice, "RANGES", NULL, "a part, as Python writes it: 0:10,:,3"),
-    TEXT(0, "cast", cast, "DTYPE", NULL, "as DTYPE: F32, bf16, float16, …"),
+    TEXT(0, "slice", slice, "RANGES", NULL, "write a part, in Python's syntax: 0:10,:,3"),
+    TEXT(0, "cast", cast, "DTYPE", NULL, "cast to DTYPE: F32, bf16, float16, …"),
     TEXT(0, "root", root, "PATH", NULL, "NAME is below the sub-dictionary PATH"),
     TEXT(0, "tag-set", tag_set, "TAGS", NULL,
-         "of a SavedModel: the meta graph of these tags, serve,gpu"),
-    FLAG(0, "signature", signature, "signature:KEY as a JSON Schema of its predict requests"),
+         "SavedModel: the meta graph with these tags (serve,gpu)"),
+    FLAG(0, "signature", signature, "signature:KEY as the JSON Schema of its predict requests"),
     END,
 };
 static const struct option_spec verify_own[] = {
-    FLAG(0, "strict", strict, "notes count as findings"),
+    FLAG(0, "strict", strict, "treat notes as findings"),
     END,
 };
 static const struct option_spec convert_own[] = {
-    TEXT(0, "to", to, "FORMAT", "@writes", "the format to write, else by PATH's extension"),
-    FLAG('n', "dry-run", dry_run, "print the plan, write nothing"),
+    TEXT(0, "to", to, "FORMAT", "@writes", "format to write (default by the extension of PATH)"),
+    FLAG('n', "dry-run", dry_run, "print the plan, but write nothing"),
     KIND(0, "max-shard-size", OPTION_SHARD, max_shard_size, "SIZE", "split into files of SIZE"),
     RULE(0, "partition", HEFT_RULE_PARTITION, "=", "GLOB=HOW",
          "tf: write as slices: AXIS:N, keep or whole"),
     TEXT(0, "filename-pattern", pattern, "PATTERN", NULL,
          "names of shards: model{suffix}.safetensors"),
-    RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "put TO (\\1 \\2 …) for what RE matches"),
-    RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "write tensors that match as DTYPE"),
+    RULE(0, "rename", HEFT_RULE_RENAME, "=>", "RE=>TO", "replace matches of RE by TO (\\1 \\2 …)"),
+    RULE(0, "cast", HEFT_RULE_CAST, "=", "GLOB=DTYPE", "cast matching tensors to DTYPE"),
     RULE(0, "keep-tied", HEFT_RULE_KEEP_TIED, NULL, "GLOB",
-         "safetensors: which of tied names stays, else the first"),
-    FLAG(0, "allow-empty", allow_empty, "write a file without tensors where there are none"),
+         "safetensors: which of tied names is kept (default the first)"),
+    FLAG(0, "allow-empty", allow_empty, "allow a file without tensors"),
     RULE(0, "metadata", HEFT_RULE_METADATA, "=", "K=V", "add to the file's metadata"),
-    FLAG(0, "verify", verify, "re-read the result and compare it with INPUT"),
-    FLAG(0, "salvage", salvage, "keep what is whole of a damaged INPUT, name what is lost"),
-    FLAG(0, "strict", strict, "strings that FORMAT cannot hold, bytes behind an array: an error"),
+    FLAG(0, "verify", verify, "read the result again and compare it with INPUT"),
+    FLAG(0, "salvage", salvage, "recover intact tensors of a damaged INPUT, list lost ones"),
+    FLAG(0, "strict", strict, "treat unsupported strings and bytes after an array as errors"),
     END,
 };
 /* Placeholder for the options that formats describe: verb_option_at. */
 static const struct option_spec of_formats[] = {END};
 static const struct option_spec scan_own[] = {
-    KIND(0, "allow", OPTION_LIST, allow, "GLOB", "names that are allowed, too"),
+    KIND(0, "allow", OPTION_LIST, allow, "GLOB", "also allow names that match"),
     TEXT(0, "fail-on", fail_on, "CLASS", "unknown|danger",
          "exit 1 on unknown and danger (default), or on danger only"),
-    FLAG(0, "quiet-allowed", quiet_allowed, "no lines of what is allowed (default in a terminal)"),
-    FLAG(0, "all", all, "lines of all, also in a terminal"),
-    FLAG(0, "json", json, "one JSON document"),
+    FLAG(0, "quiet-allowed", quiet_allowed, "do not print allowed items (default on a terminal)"),
+    FLAG(0, "all", all, "print all items, also on a terminal"),
+    FLAG(0, "json", json, "print one JSON document"),
     END,
 };
 
 static const struct option_spec train_own[] = {
-    TEXT('o', "output", output, "PATH", NULL, "the folder to write, or subword-nmt's file"),
+    TEXT('o', "output", output, "PATH", NULL, "directory to write, or the file of subword-nmt"),
     KIND(0, "vocab-size", OPTION_COUNT, vocab_size, "N",
-         "ids, with the 256 bytes and <|endoftext|>"),
+         "number of ids, including the 256 bytes and <|endoftext|>"),
     KIND(0, "min-frequency", OPTION_COUNT, min_frequency, "N",
-         "pairs that are rarer do not merge (2)"),
+         "do not merge pairs that are rarer (default 2)"),
     TEXT(0, "style", style, "STYLE", "bytes|subword-nmt",
-         "bytes, as GPT-2's, or subword-nmt: the codes of learn_bpe"),
-    KIND(0, "symbols", OPTION_COUNT, symbols, "N", "with subword-nmt: how many merges (10000)"),
-    TEXT(0, "unicode", unicode, "VERSION", NULL, "whose letters and numbers: 9.0 to 17.0"),
-    FLAG('f', "force", overwrite, "replace what is there"),
-    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+         "bytes, as GPT-2, or subword-nmt, the codes of learn_bpe"),
+    KIND(0, "symbols", OPTION_COUNT, symbols, "N",
+         "with subword-nmt: number of merges (default 10000)"),
+    TEXT(0, "unicode", unicode, "VERSION", NULL,
+         "version of Unicode for letters and numbers: 9.0 to 17.0"),
+    FLAG('f', "force", overwrite, "replace existing files"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
-    KIND('M', "memory", OPTION_SIZE, memory, "SIZE", "words and pairs may take SIZE, about (4GiB)"),
-    FLAG(0, "json", json, "what was done, as one JSON document"),
+    KIND('M', "memory", OPTION_SIZE, memory, "SIZE",
+         "limit of the memory for words and pairs (default 4GiB)"),
+    FLAG(0, "json", json, "print a summary as one JSON document"),
     END,
 };
 static const struct option_spec tokens_own[] = {
     TEXT(0, "vocab", vocab, "PATH", NULL,
-         "a folder, tokenizer.json, .tiktoken or vocab.bpe; else GPT-2's own"),
+         "directory, tokenizer.json, .tiktoken or vocab.bpe (default GPT-2's)"),
     SPLIT_PATTERN,
     TEXT(0, "model_name", model, "MODEL", NULL, "the vocabulary in models/MODEL"),
-    TEXT(0, "encoding", encoding, "NAME", NULL, "of the text: utf-8 (default), latin-1, utf-16, …"),
+    TEXT(0, "encoding", encoding, "NAME", NULL,
+         "encoding of the text: utf-8 (default), latin-1, utf-16, …"),
     TEXT(0, "errors", errors, "HOW", "strict|replace|skip",
-         "what cannot be decoded: refuse it (default), put U+FFFD, or skip the line of JSON"),
-    TEXT(0, "jsonl", jsonl_key, "KEY", NULL, "a line is a JSON object, its text the string KEY"),
+         "undecodable text: an error (default), replace by U+FFFD, or skip the JSON line"),
+    TEXT(0, "jsonl", jsonl_key, "KEY", NULL,
+         "each line is a JSON object; its text is the string KEY"),
     TEXT(0, "unicode", unicode, "V", NULL,
-         "letters and numbers of Unicode V: 9.0 to 17.0; else as VOCAB's library has them"),
-    FLAG(0, "allow-empty", allow_empty, "an INPUT that matches nothing is no error"),
+         "version of Unicode for letters and numbers: 9.0 to 17.0 (default that of VOCAB's "
+         "library)"),
+    FLAG(0, "allow-empty", allow_empty, "accept an INPUT that matches nothing"),
     KIND('j', "threads", OPTION_NUMBER, threads, "N", "use at most N threads"),
     END,
 };
 static const struct option_spec decode_own[] = {
-    TEXT(0, "eot-token", eot_token, "TOKEN", NULL, "as encode had it, by its id"),
+    TEXT(0, "eot-token", eot_token, "TOKEN", NULL, "the token given to encode, by its id"),
     TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
-         "ids of 2 or 4 bytes, where a file does not say it"),
+         "size of an id, 2 or 4 bytes, if a file does not state it"),
     END,
 };
 static const struct option_spec encode_own[] = {
-    TEXT('o', "output", output, "PATH", NULL, "where to write"),
+    TEXT('o', "output", output, "PATH", NULL, "file or directory to write"),
     TEXT(0, "format", format, "FORMAT", "npz|npy|bin|llmc|megatron|ids",
-         "what to write, else by PATH's extension"),
+         "format to write (default by the extension of PATH)"),
     KIND(0, "combine", OPTION_COMBINE, combine, "CHARS",
-         "one array for documents of up to CHARS (50000)"),
+         "end an array when it has CHARS characters (default 50000)"),
     TEXT(0, "eot", eot, "HOW", "text|id|none",
-         "between documents: <|endoftext|> as text (default), its id, or nothing"),
+         "separator of documents: <|endoftext|> as text (default), its id, or nothing"),
     TEXT(0, "eot-token", eot_token, "TOKEN", NULL,
-         "the token of --eot id, by its text or id; else <|endoftext|>"),
+         "token of --eot id, by its text or id (default <|endoftext|>)"),
     TEXT(0, "rejects", rejects, "FILE", NULL,
-         "with --errors skip: the lines that were skipped, and why"),
+         "with --errors skip: write the skipped lines and the reasons"),
     TEXT(0, "dtype", id_dtype, "DTYPE", "u16|u32",
-         "ids of 2 or 4 bytes (bin, npy, llmc, megatron); else 2 if all fit"),
-    FLAG(0, "eot-each", eot_each, "npz with --eot id: also behind what fills an array"),
-    FLAG(0, "eot-before", eot_before, "with --eot id: in front of each document"),
-    FLAG(0, "sort", sort_inputs, "files by name, not as the system lists them"),
-    KIND(0, "shard-tokens", OPTION_COUNT, shard_tokens, "N", "a new file after N tokens"),
+         "size of an id, 2 or 4 bytes, in bin, npy, llmc, megatron (default 2 if all fit)"),
+    FLAG(0, "eot-each", eot_each, "npz with --eot id: also after a document that ends an array"),
+    FLAG(0, "eot-before", eot_before, "with --eot id: before each document"),
+    FLAG(0, "sort", sort_inputs, "sort files by name (default the order of the system)"),
+    KIND(0, "shard-tokens", OPTION_COUNT, shard_tokens, "N", "begin a new file after N tokens"),
     TEXT(0, "val-fraction", val_fraction, "X", NULL,
-         "that share of the documents into a file apart"),
-    FLAG(0, "resume", resume, "go on where a run that was interrupted stood"),
+         "write this fraction of the documents to a validation file"),
+    FLAG(0, "resume", resume, "resume an interrupted run"),
     KIND(0, "checkpoint", OPTION_SIZE, checkpoint, "SIZE",
-         "bytes of INPUT between places to go on from (256MiB)"),
-    FLAG('n', "dry-run", dry_run, "print what would be read and written"),
-    FLAG('f', "force", overwrite, "replace what is there"),
-    FLAG(0, "no-sync", no_sync, "do not wait until the disk has it"),
+         "bytes of INPUT between checkpoints (default 256MiB)"),
+    FLAG('n', "dry-run", dry_run, "print what would be read and written, but write nothing"),
+    FLAG('f', "force", overwrite, "replace existing files"),
+    FLAG(0, "no-sync", no_sync, "do not wait until the data is on the disk"),
     END,
 };
 static const struct option_spec count_own[] = {
-    FLAG(0, "each", each, "a line an INPUT"),
+    FLAG(0, "each", each, "print one line per INPUT"),
     END,
 };
 
@@ -238,10 +245,10 @@ static const struct option_spec count_own[] = {
 
 const struct verb verbs[] = {
     {"info",
-     "what a checkpoint is and holds",
+     "print a summary of a checkpoint",
      "INPUT… [options]",
      "  heft model.pth                     format, tensors, dtypes, metadata, values\n"
-     "  heft info --all checkpoint.ckpt    every hyper-parameter, however long\n"
+     "  heft info --all checkpoint.ckpt    all hyper-parameters in full\n"
      "  heft info --json model.safetensors | jq .parameters\n",
      NULL,
      {info_own, document, reading, choosing, selection, common},
@@ -249,70 +256,69 @@ const struct verb verbs[] = {
      ANY,
      cmd_info},
     {"ls",
-     "a line a tensor: name, dtype, shape, bytes, file and offset",
+     "print one line per tensor: name, dtype, shape, bytes, file and offset",
      "INPUT… [options]",
-     "  heft ls model.pth                      every tensor, in the file's order\n"
+     "  heft ls model.pth                      every tensor, in file order\n"
      "  heft ls model.pth -g '*.bias' --sort size\n"
      "  heft ls --tsv models/ | cut -f1,3      names and shapes of a sharded model\n"
      "  heft ls --json model.safetensors | jq '.tensors[].name'\n",
-     "A row ends in what is not ordinary about it: strides [1,4], storage 3 (shared with other\n"
-     "rows of that number), deflate, big-endian, conjugated, negated. A tensor that was saved in\n"
-     "shards says in how many parts it lies; --json has each.\n",
+     "Remarks at the end of a line: strides [1,4], storage 3 (shared by all tensors with that\n"
+     "number), deflate, big-endian, conjugated, negated. For a tensor that is stored in parts\n"
+     "the line has their number; --json lists each part.\n",
      {ls_own, document, selection, reading, choosing, common},
      1,
      ANY,
      cmd_ls},
     {"explain",
-     "what every range of bytes of a file is",
+     "print the meaning of every range of bytes of a file",
      "INPUT… [options]",
      "  heft explain model.pth\n"
      "  heft explain --json model.safetensors | jq '.segments[] | select(.claimed|not)'\n"
      "  heft explain --trace model.pth | less        its pickle, opcode by opcode\n"
      "  heft explain --trace model.pth --at 136      stack, metastack and memo there\n"
-     "  heft explain --restore saved_model/          from its restore op to each variable's bytes\n"
+     "  heft explain --restore saved_model/          restore op → bytes of each variable\n"
      "  heft explain --tokens 'hello there'          merges in order, and ids\n",
-     "Ranges that heft does not understand are marked ??. --trace executes nothing: it shows what\n"
-     "unpickling would do, and how each tensor leads to its bytes. --restore runs nothing: it "
-     "shows\n"
-     "what loading a SavedModel of TensorFlow would do with its checkpoint.\n",
+     "Ranges that heft does not understand are marked ??. --trace prints what unpickling would\n"
+     "do, and how each tensor leads to its bytes. --restore prints what loading a SavedModel of\n"
+     "TensorFlow does with its checkpoint. Nothing is executed.\n",
      {explain_own, vocabulary, classes, document, reading, choosing, common},
      0,
      ANY,
      cmd_explain},
     {"get",
-     "one tensor, or a slice of it, or a value",
+     "extract one tensor, a slice of it, or a value",
      "INPUT… NAME [-o PATH] [options]",
      "  heft get model.pth embed.weight -o embed.npy\n"
      "  heft get model.pth embed.weight --slice '0:10,:' -o head.npy\n"
      "  heft get model.pth embed.weight -o - | sha256sum     raw row-major bytes\n"
      "  heft get checkpoint.ckpt hyper_parameters.lr         a value, on standard output\n",
-     "A tensor is written as .npy where PATH ends so, else as its raw row-major little-endian\n"
-     "bytes; - is standard output. A value is printed as JSON, a string and bytes as they are\n"
-     "(with --json, or on a terminal, as JSON, too).\n",
+     "A tensor is written as .npy if PATH ends in .npy, else as raw bytes, row-major and\n"
+     "little-endian; - is standard output. A value is printed as JSON; strings and bytes are\n"
+     "written verbatim, or as JSON with --json or on a terminal.\n",
      {writing, get_own, document, reading, choosing, common},
      2,
      ANY,
      cmd_get},
     {"verify",
-     "check structure, checksums, hidden bytes, index against shards",
+     "check structure and checksums, find hidden bytes, compare an index with its shards",
      "INPUT… [options]",
      "  heft verify model.pth\n"
-     "  heft verify --strict models/           unusual things are findings, too\n",
-     "Exit status 1 if there is a finding: what the format forbids. What is only unusual is a\n"
+     "  heft verify --strict models/           notes are findings, too\n",
+     "Exit status 1 if there is a finding, a violation of the format. Something unusual is a\n"
      "note.\n",
      {verify_own, document, reading, choosing, common},
      1,
      ANY,
      cmd_verify},
     {"scan",
-     "what loading a model would import, call and run",
+     "report what loading a model would import, call and execute",
      "INPUT… [options]",
      "  heft scan download.bin\n"
      "  heft scan hub-model/\n"
      "  heft scan --allow 'mylib.*' --fail-on danger checkpoint.ckpt\n",
-     "A directory stands for every file below it. Nothing is executed. Exit status 1 if anything\n"
-     "is unknown or a danger. --allow turns unknown names into allowed ones; a danger only where\n"
-     "GLOB is its whole name. What was not judged is counted in the last line.\n",
+     "In a directory every file is scanned. Nothing is executed. Exit status 1 if anything is\n"
+     "unknown or a danger. --allow allows unknown names that match, and a danger only if GLOB is\n"
+     "its whole name. The last line counts files that were not judged.\n",
      {scan_own, reading, common},
      1,
      ANY,
@@ -323,85 +329,84 @@ const struct verb verbs[] = {
      "  heft convert model.pth -o model.safetensors\n"
      "  heft convert model.pth -o out/ --max-shard-size 5GB --verify\n"
      "  heft convert shards/ -o one.safetensors                     merge\n"
-     "  heft convert model.safetensors -o model.pth                 as torch.save would\n"
+     "  heft convert model.safetensors -o model.pth                 as torch.save writes it\n"
      "  heft convert last.ckpt --root state_dict -o model.safetensors\n"
      "  heft convert model.pth -o half.safetensors --cast '*=F16' --rename '^model\\.=>'\n"
      "  heft convert model.pth -o out/ --max-shard-size 5GB --dry-run --json\n"
-     "  heft convert model.safetensors -o ckpt/model --to tf       as TensorFlow's SaveV2 would\n"
+     "  heft convert model.safetensors -o ckpt/model --to tf       as SaveV2 writes it\n"
      "  heft convert new.safetensors --into saved_model -o new_model\n"
-     "  heft convert --salvage broken.pth -o rest.safetensors       what a cut download still "
-     "has\n",
-     "PATH is a folder where it ends in /, exists as one, or where --max-shard-size is given and\n"
-     "it has no known extension. 5GB is 5·10^9 bytes, 5GiB is 5·2^30.\n"
-     "With --salvage the exit status is 1 if anything is lost.\n",
+     "  heft convert --salvage broken.pth -o rest.safetensors       recover a truncated download\n",
+     "PATH is a directory if it ends in /, if it is an existing directory, or if\n"
+     "--max-shard-size is given and it has no known extension. 5GB is 5·10^9 bytes, 5GiB is\n"
+     "5·2^30. With --salvage the exit status is 1 if anything is lost.\n",
      {writing, convert_own, of_formats, selection, document, reading, choosing, common},
      1,
      ANY,
      cmd_convert},
     {"encode",
-     "text into files of GPT-2's tokens",
+     "encode text to files of GPT-2's tokens",
      "INPUT… -o PATH [options]",
      "  heft encode books/ -o books.npz                 as encode.py does\n"
      "  heft encode 'texts/*.txt' -o train.bin --eot id     for nanoGPT\n"
      "  heft encode posts.jsonl.zst --jsonl text -o data/ --format bin --val-fraction 0.01\n"
      "  cat book.txt | heft encode - -o book --format megatron\n",
-     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked, the\n"
-     "arrays of an .npz passed on. PATH without an extension gets .npz; - is standard output, for\n"
-     "bin and ids. With --shard-tokens or --val-fraction files are PATH_000000.bin …,\n"
-     "PATH_train.bin and PATH_val.bin; where PATH is a folder, DIR/, made if need be, they are\n"
-     "tokens.npz, train.bin … in it.\n",
+     "INPUT is a file, a directory, a pattern or -, standard input; .gz and .zst are\n"
+     "decompressed, and arrays of an .npz are copied. PATH without an extension gets .npz; - is\n"
+     "standard output, for bin and ids. With --shard-tokens or --val-fraction the files are\n"
+     "PATH_000000.bin …, PATH_train.bin and PATH_val.bin. If PATH is a directory, DIR/, which is\n"
+     "created if necessary, they are tokens.npz, train.bin … in it.\n",
      {encode_own, tokens_own, document, common},
      1,
      ANY,
      cmd_encode},
     {"decode",
-     "files of tokens as text",
+     "decode files of tokens to text",
      "INPUT… [-o PATH] [options]",
      "  heft decode book.npz | head\n"
      "  heft decode train.bin -o train.txt\n"
      "  heft decode --vocab tokenizer.json corpus.idx\n",
-     "INPUT is .npz or .npy (whole numbers), llm.c's .bin, Megatron's .idx or .bin, decimals, or\n"
-     "a stream of ids of 2 bytes (4 where the vocabulary has more than 65536); its content tells.\n"
-     "- is standard input. Arrays are joined. Bytes that are no UTF-8 come out as U+FFFD.\n",
+     "INPUT is .npz or .npy (integers), llm.c's .bin, Megatron's .idx or .bin, decimal numbers,\n"
+     "or a binary stream of ids of 2 bytes (4 if the vocabulary has more than 65536); the format\n"
+     "is detected from the content. - is standard input. Arrays are joined. Bytes that are not\n"
+     "UTF-8 become U+FFFD.\n",
      {writing_text, decode_own, vocabulary, common},
      1,
      ANY,
      cmd_decode},
     {"count",
-     "how many tokens a text has",
+     "count the tokens of a text",
      "INPUT… [options]",
      "  heft count book.txt\n"
      "  heft count --each chapters/*.txt\n",
-     "The text's own tokens: no separators between documents.\n",
+     "Counts the tokens of the text, without separators between documents.\n",
      {count_own, tokens_own, document, common},
      1,
      ANY,
      cmd_count},
     {"train",
-     "learn a vocabulary from texts",
+     "train a vocabulary on texts",
      "INPUT… -o DIR --vocab-size N [options]",
      "  heft train corpus/ -o vocabulary/ --vocab-size 32000\n"
      "  heft train book.txt -o codes.bpe --style subword-nmt --symbols 8000\n",
-     "INPUT is a file, a folder, a pattern or -, standard input; .gz and .zst are unpacked. DIR "
-     "gets\n"
-     "vocab.bpe, encoder.json and tokenizer.json. The result depends neither on the order of "
-     "files\n"
-     "nor on threads.\n",
+     "INPUT is a file, a directory, a pattern or -, standard input; .gz and .zst are\n"
+     "decompressed. DIR gets vocab.bpe, encoder.json and tokenizer.json. The result depends\n"
+     "neither on the order of the files nor on the number of threads.\n",
      {train_own, common},
      1,
      ANY,
      cmd_train},
     {"help",
-     "how to use heft, or one verb",
+     "print help on heft or one verb",
      "[VERB]",
-     "  heft help\n  heft help convert\n",
+     "  heft help\n"
+     "  heft help convert\n",
      NULL,
      {top, common},
      0,
      1,
      cmd_help},
     {"completion",
-     "completions for a shell",
+     "print a completion script for a shell",
      "bash|zsh|fish",
      "  heft completion bash > ~/.local/share/bash-completion/completions/heft\n"
      "  heft completion zsh > ~/.zfunc/_heft\n"
@@ -472,7 +477,7 @@ const struct verb *verb_find(const char *name)
 const struct verb *verb_nearest(const char *name)
 {
     const struct verb *best = NULL;
-    unsigned least = 3; /* two letters amiss at most */
+    unsigned least = 3; /* at most two edits */
     for (const struct verb *v = verbs; v->name; v++) {
         const unsigned far = edit_distance(v->name, strlen(v->name), name, strlen(name), 2);
         if (far && far < least) {

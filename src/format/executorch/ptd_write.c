@@ -380,10 +380,10 @@ const struct heft_format_option heft_ptd_options[N_OPTIONS + 1] = {
                            .value = "N",
                            .least = 1,
                            .most = HEFT_PTD_MAX_ALIGNMENT,
-                           .help = "align segments to N bytes (128)"},
+                           .help = "align segments to N bytes (default 128)"},
     [DROP_METADATA] = {.name = HEFT_PTD_DROP_METADATA,
                        .elsewhere = HEFT_ELSEWHERE_NOTED,
-                       .help = "leave out values and metadata, which it has no place for"},
+                       .help = "leave out values and metadata, which .ptd does not support"},
 };
 
 bool heft_ptd_plan(struct heft_plan *plan, uint32_t file, const struct heft_export_list *exports,

@@ -43,7 +43,7 @@ const struct heft_format_option heft_torch_options[N_OPTIONS + 1] = {
                 .kind = HEFT_OPTION_TEXT,
                 .value = "VERSION",
                 .choices = "1.6|2.1|2.8",
-                .help = "records as that release writes them; else the newest"},
+                .help = "write the records of this release (default: the newest)"},
 };
 
 struct directory;
