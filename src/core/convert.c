@@ -28,13 +28,31 @@ static bool names_folder(const struct heft_formats *formats,
     return options->sharded && !heft_registry_by_extension(formats, options->output);
 }
 
+/* What a directory is written as where nothing is asked for; NULL: no format says so. */
+static const char *folder_format(const struct heft_formats *formats)
+{
+    for (size_t i = 0; i < formats->n; i++)
+        if (formats->list[i]->is_for_folders)
+            return formats->list[i]->name;
+    return NULL;
+}
+
+/* The format of the index of a set of shards. */
+static const struct heft_format *index_format(const struct heft_formats *formats)
+{
+    for (size_t i = 0; i < formats->n; i++)
+        if (formats->list[i]->plan_index)
+            return formats->list[i];
+    return NULL;
+}
+
 static bool choose_format(struct heft_conversion *c, const struct heft_convert_options *options,
                           bool in_folder, struct heft_error *err)
 {
     const struct heft_formats *const formats = c->plan.model->formats;
     const struct heft_format *implied =
         heft_format_options_imply(formats, options->format_options, options->n_format_options);
-    const char *usual = implied ? implied->name : in_folder ? "safetensors" : NULL;
+    const char *usual = implied ? implied->name : in_folder ? folder_format(formats) : NULL;
     const char *asked = options->to ? options->to : usual;
 
     c->format = asked ? heft_registry_named(formats, asked)
@@ -74,12 +92,17 @@ static bool split_pattern(struct heft_conversion *c, const char *pattern, struct
 static bool name_variant_index(struct heft_conversion *c, struct heft_str stem, const char *dot,
                                struct heft_error *err)
 {
+    const struct heft_format *const index = index_format(c->plan.model->formats);
+    const char *suffix, *last;
     struct heft_str variant;
 
-    if (!heft_stem_variant(c->plan.model->formats, &stem, &variant))
+    if (!index || !heft_stem_variant(c->plan.model->formats, &stem, &variant))
         return true;
-    c->index_name = heft_arena_printf(&c->mem, err, "%.*s%s.index.%.*s.json", (int)stem.n, stem.p,
-                                      dot, (int)variant.n, variant.p);
+    suffix = index->index_suffix;
+    last = strrchr(suffix, '.');
+    c->index_name =
+        heft_arena_printf(&c->mem, err, "%.*s%s%.*s.%.*s%s", (int)stem.n, stem.p, dot,
+                          (int)(last - suffix), suffix, (int)variant.n, variant.p, last);
     return c->index_name != NULL;
 }
 
@@ -341,17 +364,21 @@ static bool load_exports(struct heft_conversion *c, const struct heft_convert_op
 
 static bool plan_index(struct heft_conversion *c, struct heft_error *err)
 {
-    const struct heft_format *index = heft_registry_find(c->plan.model->formats, "hf-index");
-    const char *name =
-        c->index_name ? c->index_name
-                      : heft_arena_printf(&c->mem, err, "%s%s.index.json", c->prefix, c->suffix);
-    const char *path = name ? in_folder(c, name, err) : NULL;
+    const struct heft_format *index = index_format(c->plan.model->formats);
+    const char *name, *path;
     uint32_t file;
 
+    if (!index)
+        return heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
+                         "no format is known that is an index of shards");
+    name = c->index_name ? c->index_name
+                         : heft_arena_printf(&c->mem, err, "%s%s%s", c->prefix, c->suffix,
+                                             index->index_suffix);
+    path = name ? in_folder(c, name, err) : NULL;
     if (!path || !heft_plan_file_begin(&c->plan, path, &file, err))
         return false;
     c->plan.files[file].is_index = true;
-    return index->plan(&c->plan, file, &c->exports, err);
+    return index->plan_index(&c->plan, file, &c->exports, err);
 }
 
 /* The folder and the beginning of the names that the format chose. */
@@ -455,6 +482,7 @@ static bool is_shard_number(const char *p)
 static bool belongs_to_set(const struct heft_conversion *c, const char *name)
 {
     const size_t prefix = strlen(c->prefix), suffix = c->suffix ? strlen(c->suffix) : 0;
+    const struct heft_format *const index = index_format(c->model->formats);
 
     if (c->index_name && strcmp(name, c->index_name) == 0)
         return true;
@@ -468,7 +496,7 @@ static bool belongs_to_set(const struct heft_conversion *c, const char *name)
     if (strncmp(name, c->suffix, suffix) != 0)
         return false;
     name += suffix;
-    return *name == '\0' || strcmp(name, ".index.json") == 0;
+    return *name == '\0' || (index && strcmp(name, index->index_suffix) == 0);
 }
 
 static bool is_output(const struct heft_strmap *outputs, const char *path)

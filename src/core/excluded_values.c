@@ -43,19 +43,35 @@ static bool note_names(struct heft_conversion *c, struct left_out *left, const c
 {
     const char *names;
 
+    if (!what && left->n > 0) { /* no memory for it */
+        heft_buf_release(&left->names);
+        return false;
+    }
     return take_names(left, &c->mem, &names, err) &&
            (left->n == 0 ||
             heft_conversion_note(c, heft_arena_printf(&c->mem, err, "%s: %s", what, names), err));
 }
 
-/* Bookkeeping that every state dict brings: module versions, alone in dicts or not. */
-static bool is_bookkeeping(const struct heft_value *value)
+static const struct heft_conventions *conventions_of(const struct heft_model *model)
+{
+    static const struct heft_conventions none;
+    const struct heft_formats *const formats = model->formats;
+
+    return formats && formats->conventions ? formats->conventions : &none;
+}
+
+static bool has_key(const struct heft_value *value, const char *key)
+{
+    return key && strcmp(value->key, key) == 0;
+}
+
+/* Bookkeeping that every state dict brings, alone in dicts or not. `key`: of such values. */
+static bool is_bookkeeping(const struct heft_value *value, const char *key)
 {
     const struct heft_value *child = value->first_child;
 
-    return strcmp(value->key, "_metadata") == 0 ||
-           (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling &&
-            strcmp(child->key, "_metadata") == 0);
+    return has_key(value, key) ||
+           (value->kind == HEFT_VALUE_DICT && child && !child->next_sibling && has_key(child, key));
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -68,6 +84,7 @@ struct level {
 
 struct walk {
     struct left_out *left;
+    const char *bookkeeping;    /* key of values that are never told of; NULL: none */
     struct heft_strmap holders; /* paths of rows, and of all that rows are below of */
     struct heft_buf path;
     struct level *levels;
@@ -106,7 +123,7 @@ static bool visit(struct walk *w, const struct heft_value *value, struct heft_er
     const size_t path_n = w->path.n;
     struct heft_str path;
 
-    if (value->kind == HEFT_VALUE_TENSOR || strcmp(value->key, "_metadata") == 0)
+    if (value->kind == HEFT_VALUE_TENSOR || has_key(value, w->bookkeeping))
         return true;
     heft_buf_text(&w->path, path_n ? "." : "");
     heft_buf_str(&w->path, (struct heft_str){value->key, value->key_len});
@@ -123,7 +140,7 @@ static bool visit(struct walk *w, const struct heft_value *value, struct heft_er
         w->levels[w->n_levels++] = (struct level){value->first_child, w->path.n};
         return true;
     }
-    if (!is_bookkeeping(value))
+    if (!is_bookkeeping(value, w->bookkeeping))
         leave_out(w->left, path);
     w->path.n = path_n;
     return true;
@@ -155,7 +172,7 @@ static bool leave_values(const struct heft_model *model, const char *root,
                          const struct heft_value *from, struct left_out *left,
                          struct heft_error *err)
 {
-    struct walk w = {.left = left};
+    struct walk w = {.left = left, .bookkeeping = conventions_of(model)->bookkeeping_value};
     const bool ok = !from->first_child ||
                     (find_holders(&w, model, *root ? root : NULL, err) && visit_all(&w, from, err));
 
@@ -182,18 +199,19 @@ static bool refuse(struct heft_conversion *c, struct left_out *left, struct heft
 static bool note_bookkeeping(struct heft_conversion *c, const struct heft_value *from,
                              struct heft_error *err)
 {
-    static const char *const keys[] = {"format", "total_size"};
+    const struct heft_conventions *const known = conventions_of(c->model);
+    const char *const *keys = known->bookkeeping_metadata;
     struct left_out left = {0};
     bool has_versions = false;
 
     for (size_t i = 0; i < c->model->n_metadata; i++)
-        for (size_t k = 0; k < HEFT_COUNT(keys); k++)
+        for (size_t k = 0; keys && keys[k]; k++)
             if (heft_str_is(c->model->metadata[i].key, keys[k]))
                 leave_out(&left, c->model->metadata[i].key);
     for (const struct heft_value *v = from ? from->first_child : NULL; v; v = v->next_sibling)
-        has_versions = has_versions || is_bookkeeping(v);
+        has_versions = has_versions || is_bookkeeping(v, known->bookkeeping_value);
     if (has_versions)
-        leave_out(&left, HEFT_STR("_metadata"));
+        leave_out(&left, heft_str_of(known->bookkeeping_value));
     return note_names(c, &left, "left out, bookkeeping", err);
 }
 
@@ -221,15 +239,31 @@ static bool note_differing(struct heft_conversion *c, const struct heft_convert_
     return note_names(c, &left, "the files differ in metadata, the first one's is taken", err);
 }
 
+/* The first format that has dimensions in another order than row-major, to be named; NULL: none. */
+static const char *keeper_of_strides(const struct heft_formats *formats)
+{
+    for (size_t i = 0; formats && i < formats->n; i++)
+        if (formats->list[i]->keeps_strides && heft_format_writes(formats->list[i]))
+            return formats->list[i]->name;
+    return NULL;
+}
+
 /* A program refuses weights that lie in another order than its own. */
 static bool note_orders(struct heft_conversion *c, struct heft_error *err)
 {
+    const char *const keeper = keeper_of_strides(c->model->formats);
     struct left_out left = {0};
+    const char *what;
 
     for (size_t i = 0; !c->format->keeps_strides && i < c->exports.n_items; i++)
-        if (c->exports.items[i].row->order)
+        if (c->exports.items[i].row->dim_order)
             leave_out(&left, c->exports.items[i].name);
-    return note_names(c, &left, "made row-major, dim_order is lost (torch would keep it)", err);
+    if (left.n == 0)
+        return true;
+    what = heft_arena_printf(&c->mem, err, "made row-major, dim_order is lost%s%s%s",
+                             keeper ? " (" : "", keeper ? keeper : "",
+                             keeper ? " would keep it)" : "");
+    return note_names(c, &left, what, err);
 }
 
 /* What a program takes from a file that was not given. */
@@ -241,11 +275,18 @@ static bool note_wanted(struct heft_conversion *c, bool strict, struct heft_erro
     for (size_t i = 0; i < c->model->n_wanted; i++)
         if (heft_model_find(c->model, c->model->wanted[i]) == HEFT_NONE)
             leave_out(&left, c->model->wanted[i]);
-    if (!strict || left.n == 0)
-        return note_names(c, &left, "not converted, the program takes them from a .ptd", err);
+    if (left.n == 0)
+        return true;
+    if (!strict)
+        return note_names(c, &left,
+                          heft_arena_printf(&c->mem, err,
+                                            "not converted, the program takes them from %s",
+                                            c->model->wanted_from),
+                          err);
     return take_names(&left, &c->mem, &names, err) &&
            heft_fail(err, HEFT_UNSUPPORTED, HEFT_NO_OFFSET,
-                     "the program takes tensors from a .ptd, which must be given, too: %s", names);
+                     "the program takes tensors from %s, which must be given, too: %s",
+                     c->model->wanted_from, names);
 }
 
 /* Bytes that may have been meant for tensors. */
@@ -280,24 +321,19 @@ static bool note_told(struct heft_conversion *c, struct heft_error *err)
     return true;
 }
 
-static bool is_kernel(const struct heft_export_item *item)
+/* Tensors that are renamed to what a reader of the new name takes as transposed. */
+static bool note_transposed(struct heft_conversion *c, struct heft_error *err)
 {
-    return (heft_str_ends(item->from, "/kernel") || heft_str_ends(item->from, ".kernel")) &&
-           heft_str_ends(item->name, "weight") && item->row->rank > 1;
-}
-
-/* A square kernel of TensorFlow loads into torch's Linear without an error, and is transposed. */
-static bool note_kernels(struct heft_conversion *c, struct heft_error *err)
-{
+    const struct heft_conventions *const known = conventions_of(c->model);
     struct left_out left = {0};
 
-    for (size_t i = 0; i < c->exports.n_items; i++)
-        if (is_kernel(&c->exports.items[i]))
-            leave_out(&left, c->exports.items[i].name);
-    return note_names(c, &left,
-                      "renamed, not transposed: kernels of TensorFlow are [in, out], weights of "
-                      "torch [out, in]",
-                      err);
+    for (size_t i = 0; known->is_transposed && i < c->exports.n_items; i++) {
+        const struct heft_export_item *item = &c->exports.items[i];
+
+        if (known->is_transposed(item->from, item->name, item->row->rank))
+            leave_out(&left, item->name);
+    }
+    return note_names(c, &left, known->transposed, err);
 }
 
 static bool may_drop(const struct heft_conversion *c)
@@ -326,7 +362,7 @@ bool heft_conversion_leave_values(struct heft_conversion *c,
         return refuse(c, &left, err);
     for (size_t i = 0; !c->format->keeps_blobs && i < c->exports.n_blobs; i++)
         leave_out(&left, c->exports.blobs[i].name);
-    return note_told(c, err) && note_differing(c, options, err) && note_kernels(c, err) &&
+    return note_told(c, err) && note_differing(c, options, err) && note_transposed(c, err) &&
            note_left(c, options->strict, err) && note_wanted(c, options->strict, err) &&
            note_names(c, &left, "left out, not tensors", err) &&
            (!refuses || note_bookkeeping(c, from, err)) && note_orders(c, err);

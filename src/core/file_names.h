@@ -70,11 +70,19 @@ struct heft_locator {
     bool (*refuse_folder)(const struct heft_folder *folder, struct heft_error *err);
 };
 
-/* Names of folders that belong to no single format. */
+/* Names that belong to no single format: in folders, of values and of metadata. */
 struct heft_conventions {
     const char *const *stems;      /* the best known one first; NULL-terminated */
     const char *const *companions; /* globs; NULL-terminated */
     const char *expected;          /* "an index.json, … or .pkl": what a folder should hold */
+    /* Values that every state dict brings, and that are no user's: versions of modules. */
+    const char *bookkeeping_value;
+    /* Keys of metadata that every target states anew; NULL-terminated. */
+    const char *const *bookkeeping_metadata;
+    /* Whether a tensor that is renamed so is transposed where the new name comes from; and how to say
+     * it. A square one loads there without an error. */
+    bool (*is_transposed)(struct heft_str from, struct heft_str to, unsigned rank);
+    const char *transposed;
     /* Enters the folder that stands for this one, as a cache's snapshot does: replaces *folder.
      * Nothing where it stands for itself. */
     bool (*enter)(struct heft_folder *folder, struct heft_arena *mem, struct heft_error *err);

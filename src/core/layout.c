@@ -52,7 +52,7 @@ static uint64_t bytes_there(const struct heft_model *model, const struct heft_st
 
     if (!s->is_missing)
         return s->packed;
-    return file->is_pointer || s->off >= file->source.size
+    return file->absent || s->off >= file->source.size
                ? 0
                : heft_min_u64(s->packed, file->source.size - s->off);
 }

@@ -395,13 +395,15 @@ bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,
     return add_pair(model, &model->ties, &model->n_ties, &model->cap_ties, tie, err);
 }
 
-bool heft_model_add_wanted(struct heft_model *model, struct heft_str name, struct heft_error *err)
+bool heft_model_add_wanted(struct heft_model *model, struct heft_str name, const char *from,
+                           struct heft_error *err)
 {
     const char *copy = heft_arena_text(&model->mem, name, err);
 
     if (!copy || !heft_grow(&model->wanted, &model->cap_wanted, model->n_wanted, 1,
                             sizeof *model->wanted, err))
         return false;
+    model->wanted_from = from;
     model->wanted[model->n_wanted++] = (struct heft_str){copy, name.n};
     return true;
 }

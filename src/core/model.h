@@ -87,12 +87,13 @@ struct heft_row {
     const uint64_t *stride; /* rank numbers, in elements; NULL: row-major. Settle makes it NULL
                                where it is so */
     const uint64_t
-        *original_strides;    /* the file's own strides, also where settle takes them for row-major
+        *original_strides; /* the file's own strides, also where settle takes them for row-major
                                  (of dimensions of extent 1 they may be anything); NULL: none */
-    const uint8_t *order;     /* rank numbers: which dimension is stored outermost, which next, …,
-                                 where the file says so beside its strides (.ptd); else NULL */
-    uint64_t offset;          /* bytes from the storage's begin to the first element */
-    uint64_t bytes;           /* logical bytes: set by settle */
+    const uint8_t
+        *dim_order;  /* rank numbers: which dimension is stored outermost, which next, …, where
+                                 the file says so beside its strides; else NULL */
+    uint64_t offset; /* bytes from the storage's begin to the first element */
+    uint64_t bytes;  /* logical bytes: set by settle */
     struct heft_parts *parts; /* NULL: the row is whole. Else stride, offset and flags are the
                                  parts', and storage is the first one's */
     uint32_t storage;
@@ -136,8 +137,10 @@ struct heft_model_source {
     uint64_t expected; /* salvaging: bytes it should have, where that is more than it has; else 0 */
     bool at_least;     /* … and maybe more */
     bool pads;         /* zeros that nothing claims are padding */
-    bool is_pointer;   /* of Git LFS: what it stands for is missing */
-    bool is_unpacked;  /* what its format unpacks from there when it is read */
+    const char *
+        absent; /* it only stands for a file that is not here: what it is, and how to fetch that; NULL:
+                           it is the file itself */
+    bool is_unpacked; /* what its format unpacks from there when it is read */
     bool is_slice; /* those very bytes: what is added with this source gets the origin's offsets */
 };
 
@@ -277,6 +280,8 @@ struct heft_model {
         *ties; /* safetensors metadata that records dropped (key) → kept (value) names */
     struct heft_str
         *wanted; /* tensors that a program takes from another file, the first time each */
+    const char
+        *wanted_from; /* what that file is, for people: "a .ptd"; NULL where nothing is wanted */
     struct heft_pair
         *doubts; /* metadata that looks like such a record, and may mean another thing */
     struct heft_note *notes;
@@ -393,9 +398,10 @@ HEFT_CHECKED struct heft_node *heft_model_file_info(struct heft_model *model,
 /* A tie that metadata records: `dropped` is another name of the tensor `kept`. */
 HEFT_CHECKED bool heft_model_add_tie(struct heft_model *model, const struct heft_pair *tie,
                                      struct heft_error *err);
-/* A tensor that is not in this file and belongs to what it holds. The name is copied. */
+/* A tensor that is not in this file and belongs to what it holds. The name is copied; `from` is static,
+ * see wanted_from. */
 HEFT_CHECKED bool heft_model_add_wanted(struct heft_model *model, struct heft_str name,
-                                        struct heft_error *err);
+                                        const char *from, struct heft_error *err);
 /* Metadata that may record such a tie. */
 HEFT_CHECKED bool heft_model_add_doubt(struct heft_model *model, const struct heft_pair *tie,
                                        struct heft_error *err);

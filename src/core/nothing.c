@@ -16,8 +16,8 @@ static bool refuse_source(const struct heft_model *model, struct heft_error *err
     if (lacks_wanted(model))
         return heft_fail(
             err, HEFT_USAGE, HEFT_NO_OFFSET,
-            "no tensor to write: the program takes its tensors from a .ptd, which must "
-            "be given, too");
+            "no tensor to write: the program takes its tensors from %s, which must be given, too",
+            model->wanted_from);
     if (model->n_unreadable)
         return heft_fail(err, HEFT_USAGE, HEFT_NO_OFFSET,
                          "no tensor to write: the source has none that can be read, %s: %s",

@@ -110,11 +110,9 @@ bool heft_reader_refuse_missing(const struct heft_model *model, uint32_t storage
     const struct heft_storage *const st = &model->storages[storage];
     const struct heft_source *const source = &model->sources[st->source].source;
 
-    if (model->sources[st->source].is_pointer)
-        heft_fail(err, HEFT_IO, st->off,
-                  "%" PRIu64 " bytes should start here; the file is a Git LFS pointer: fetch it "
-                  "with git lfs pull",
-                  st->len);
+    if (model->sources[st->source].absent)
+        heft_fail(err, HEFT_IO, st->off, "%" PRIu64 " bytes should start here; the file is %s",
+                  st->len, model->sources[st->source].absent);
     else
         heft_fail(err, HEFT_IO, st->off,
                   "%" PRIu64 " bytes should start here; the file has %" PRIu64 "%s", st->len,

@@ -69,6 +69,12 @@ struct heft_format {
      * one go. `output` is what the user gave; sets plan->prefix and exports->n_shards. */
     bool (*plan_set)(struct heft_plan *plan, const char *output, struct heft_export_list *exports,
                      struct heft_error *err);
+    /* Adds the ops of the index of a set of shards, whose paths are those of the plan's files. NULL: it is
+     * no index. */
+    bool (*plan_index)(struct heft_plan *plan, uint32_t file,
+                       const struct heft_export_list *exports, struct heft_error *err);
+    const char *index_suffix; /* of an index: what its name adds to "model.EXT"; ".index.json" */
+    bool is_for_folders;      /* what a directory is written as where nothing is asked for */
     bool
         has_messages; /* what is decoded from its files stands in protobuf messages, not in pickles */
     bool has_block_sums;           /* its files are blocks with checksums, which opening compares */

@@ -129,7 +129,7 @@ bool heft_row_slice(const struct heft_row *row, const struct heft_range *ranges,
     slice.rank = (uint8_t)cut_dims(row, ranges, n_ranges, shape, stride, &moved);
     slice.shape = shape;
     slice.original_strides = NULL;
-    slice.order = NULL;
+    slice.dim_order = NULL;
     slice.stride = is_packed(shape, stride, slice.rank) ? NULL : stride;
     slice.offset += heft_dtype_span((enum heft_dtype)row->dtype, moved);
     if (!heft_row_size((enum heft_dtype)row->dtype, slice.rank, shape, &slice.bytes))

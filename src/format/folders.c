@@ -128,7 +128,23 @@ static bool enter(struct heft_folder *folder, struct heft_arena *mem, struct hef
     return path && heft_folder_list(folder, path, mem, err);
 }
 
+/* ---- values and metadata ----------------------------------------------------------------- */
+
+static const char *const bookkeeping[] = {"format", "total_size", NULL};
+
+/* A kernel of TensorFlow that becomes a weight of torch. */
+static bool is_transposed(struct heft_str from, struct heft_str to, unsigned rank)
+{
+    return (heft_str_ends(from, "/kernel") || heft_str_ends(from, ".kernel")) &&
+           heft_str_ends(to, "weight") && rank > 1;
+}
+
 const struct heft_conventions heft_conventions = {
+    .bookkeeping_value = "_metadata", /* versions of modules, in state dicts of torch */
+    .bookkeeping_metadata = bookkeeping,
+    .is_transposed = is_transposed,
+    .transposed = "renamed, not transposed: kernels of TensorFlow are [in, out], weights of "
+                  "torch [out, in]",
     .stems = stems,
     .companions = companions,
     .expected = "an index.json, .metadata, a saved_model.pb, a TensorFlow checkpoint, or a file "

@@ -285,7 +285,7 @@ static void expect_written(struct heft_pair *metadata, size_t n_metadata, const 
     assert_true(heft_plan_file_begin(&plan, "out/m-00001-of-00002.bin", &file, &err));
     assert_true(heft_plan_file_begin(&plan, "m-00002-of-00002.bin", &file, &err));
     assert_true(heft_plan_file_begin(&plan, "out/m.bin.index.json", &file, &err));
-    assert_true(heft_format_hf_index.plan(&plan, file, &exports, &err));
+    assert_true(heft_format_hf_index.plan_index(&plan, file, &exports, &err));
     assert_int_equal(plan.n_ops, 1);
     assert_int_equal(plan.ops[0].len, strlen(text));
     assert_memory_equal(plan.ops[0].u.bytes, text, strlen(text));

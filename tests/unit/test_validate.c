@@ -286,7 +286,7 @@ static void going_back_takes_back_all_counts(void **state)
         y.model.counts = before;
         for (int i = 0; i < 16; i++)
             assert_true(add_named(&y, 64 << 10, 4));
-        assert_true(heft_model_add_wanted(&y.model, heft_str_of("w"), &y.err));
+        assert_true(heft_model_add_wanted(&y.model, heft_str_of("w"), "a file", &y.err));
         assert_true(heft_model_claim(&y.model, 0, 0, 8, "header", &y.err));
         assert_int_equal(y.model.n_rows, 16);
         assert_int_equal(y.model.n_wanted, 1);

@@ -94,7 +94,7 @@ static void compare(const struct matching *m, const struct heft_pte_wish *wish,
         return;
     }
     for (unsigned i = 0; i < row->rank; i++)
-        if (order_at(wish->order, i) != order_at(row->order, i)) {
+        if (order_at(wish->order, i) != order_at(row->dim_order, i)) {
             tell(m, HEFT_FINDING, "wants %.*s with its dimensions in another order than the .ptd",
                  n, wish->key.p);
             return;

@@ -183,7 +183,7 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
         return true;
     if (!heft_model_weigh_name(p->model, t->name, WANTED_WEIGHT, err) ||
         !heft_ptd_set_dims(p->model, &t->layout, &row, err) ||
-        !heft_model_add_wanted(p->model, t->name, err))
+        !heft_model_add_wanted(p->model, t->name, "a .ptd", err))
         return false;
     item = heft_tree_dict(mem, p->external, HEFT_STR(""), err);
     if (!item || !heft_tree_text(mem, item, HEFT_STR("key"), t->name, err) ||
@@ -196,7 +196,7 @@ static bool add_external(struct heft_pte *p, const struct tensor *t, struct heft
             return false;
     wish = (struct heft_pte_wish){.key = t->name,
                                   .shape = row.shape,
-                                  .order = row.order,
+                                  .order = row.dim_order,
                                   .rank = t->layout.rank,
                                   .dtype = (uint8_t)t->layout.dtype};
     return shape && heft_pte_add_wish(p, &wish, err);

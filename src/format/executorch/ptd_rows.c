@@ -193,7 +193,7 @@ bool heft_ptd_set_dims(struct heft_model *model, const struct heft_ptd_entry *e,
         step *= shape[e->order[i]] ? shape[e->order[i]] : 1;
     }
     row->stride = shape + e->rank;
-    row->order = e->order;
+    row->dim_order = e->order;
     return true;
 }
 
@@ -247,8 +247,8 @@ static bool same_dims(const struct heft_row *a, const struct heft_row *b)
 {
     return a->dtype == b->dtype && a->rank == b->rank && !a->parts && !a->flags &&
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
-           (a->order != NULL) == (b->order != NULL) &&
-           (!a->order || memcmp(a->order, b->order, a->rank) == 0);
+           (a->dim_order != NULL) == (b->dim_order != NULL) &&
+           (!a->dim_order || memcmp(a->dim_order, b->dim_order, a->rank) == 0);
 }
 
 /* n bytes of two storages, from these offsets on. */

@@ -77,8 +77,8 @@ static bool find_order(struct out *o, const struct heft_row *row, const uint8_t 
     const uint64_t *stride = row->stride ? row->stride : row->original_strides;
     uint8_t *sorted;
 
-    *order = row->order;
-    if (row->order || !stride || row->parts || (row->rank != 4 && row->rank != 5) ||
+    *order = row->dim_order;
+    if (row->dim_order || !stride || row->parts || (row->rank != 4 && row->rank != 5) ||
         !has_strides(row, stride, last[row->rank - 4]) || has_strides(row, stride, plain))
         return true;
     *order = sorted = heft_arena_alloc(o->plan->mem, row->rank, err);
@@ -101,7 +101,7 @@ static const struct heft_row *physical(struct out *o, const struct heft_row *row
         shape[i] = row->shape[order[i]];
     copy->shape = shape;
     copy->stride = copy->original_strides = NULL;
-    copy->order = NULL;
+    copy->dim_order = NULL;
     return copy;
 }
 

@@ -746,8 +746,6 @@ static bool plan_index(struct heft_plan *plan, uint32_t file,
     return ok;
 }
 
-static const char *const extensions[] = {NULL};
-
 static const struct heft_file_name names[] = {
     {".weights.json", .rank = HEFT_FILE_INDEX, .kind = HEFT_NAME_ENDING},
     {0},
@@ -785,6 +783,6 @@ const struct heft_format heft_format_hf_index = {
     .locator = &locator,
     .probe = probe,
     .open = open_index,
-    .plan = plan_index,
-    .extensions = extensions,
+    .plan_index = plan_index,
+    .index_suffix = ".index.json",
 };

@@ -1,5 +1,4 @@
 /* safetensors.c: reads safetensors files (doc/format/safetensors.md).
- *
  *     0      8                    8+N                                            end of file
  *     | N    | header             | byte buffer                                            |
  *     | u64  | JSON, N bytes      | the tensors, back to back: no byte is outside of one   |
@@ -639,6 +638,7 @@ const struct heft_format heft_format_safetensors = {
     .plan = heft_safetensors_plan,
     .extensions = extensions,
     .pattern = "model{suffix}.safetensors",
+    .is_for_folders = true,
     .no_ties = true,
     .wide_extents = true,
     .supports_dtype = holds,

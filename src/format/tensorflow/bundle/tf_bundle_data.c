@@ -68,9 +68,10 @@ static bool open_shard(struct heft_tf_bundle *b, struct heft_tf_shard *shard)
         return false;
     b->model->sources[shard->source].pads = true;
     file = &b->model->sources[shard->source];
-    file->is_pointer = is_pointer(&file->source);
-    return !file->is_pointer || heft_model_claim(b->model, shard->source, 0, file->source.size,
-                                                 "Git LFS pointer", b->err);
+    if (is_pointer(&file->source))
+        file->absent = "a Git LFS pointer: fetch it with git lfs pull";
+    return !file->absent || heft_model_claim(b->model, shard->source, 0, file->source.size,
+                                             "Git LFS pointer", b->err);
 }
 
 /* Returns the data file of that number, opened on first use. */
@@ -167,7 +168,7 @@ bool heft_tf_add_storage(struct heft_tf_bundle *b, const struct heft_tf_entry *e
         return false;
     shard->has_gaps |= entry->size > 0 && entry->offset != shard->wanted;
     shard->wanted = heft_max_u64(shard->wanted, entry->size ? end : 0);
-    if ((file->is_pointer || end > file->source.size) && !b->model->salvage) {
+    if ((file->absent || end > file->source.size) && !b->model->salvage) {
         storage.is_missing = true;
         storage.sum = HEFT_SUM_NONE;
         shard->missing += entry->size > 0;
@@ -186,7 +187,7 @@ static bool note_shard(const struct heft_tf_bundle *b, const struct heft_tf_shar
         return heft_model_note(b->model, HEFT_FINDING, shard->source, HEFT_NO_OFFSET, b->err,
                                "this data file is missing: %" PRIu64 " tensor%s in it",
                                shard->missing, is);
-    if (b->model->sources[shard->source].is_pointer)
+    if (b->model->sources[shard->source].absent)
         return heft_model_note(b->model, HEFT_FINDING, shard->source, 0, b->err,
                                "this is a Git LFS pointer, not the data file: fetch it with git "
                                "lfs pull; %" PRIu64 " tensor%s in it",

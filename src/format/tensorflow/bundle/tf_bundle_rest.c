@@ -107,7 +107,7 @@ bool heft_tf_note_rest(struct heft_tf_bundle *b)
         const struct heft_model_source *file = &b->model->sources[b->shards[i].source];
 
         r.shard = &b->shards[i];
-        if (b->model->salvage || file->is_pointer ||
+        if (b->model->salvage || file->absent ||
             (!r.shard->has_gaps && r.shard->wanted >= file->source.size))
             continue;
         if (!note_file(&r))
