@@ -84,7 +84,7 @@ static void bash_value(struct out *out, const struct verb *verb, const struct op
     }
 }
 
-static void bash(struct out *out)
+static void print_bash(struct out *out)
 {
     out_text(out, "# bash completion for heft\n"
                   "_heft() {\n"
@@ -181,7 +181,7 @@ static void zsh_option(struct out *out, const struct verb *verb, const struct op
         zsh_spec(out, o, true);
 }
 
-static void zsh(struct out *out)
+static void print_zsh(struct out *out)
 {
     out_text(out, "#compdef heft\n"
                   "_heft() {\n"
@@ -268,7 +268,7 @@ static void fish_option(struct out *out, const struct verb *verb, const struct o
     out_text(out, "'\n");
 }
 
-static void fish(struct out *out)
+static void print_fish(struct out *out)
 {
     out_text(out, "# fish completion for heft\n");
     for (const struct verb *v = verbs; v->name; v++) {
@@ -291,7 +291,7 @@ int cmd_completion(const struct options *options, struct out *out)
     static const struct {
         const char *name;
         void (*put)(struct out *out);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
     struct heft_error err = {0};
 
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)

@@ -56,7 +56,7 @@ static bool unknown_option(struct parser *p, const char *name, size_t n)
 }
 
 /* Whether a value is one of "a|b|c". */
-static bool among(const char *choices, const char *value)
+static bool is_choice(const char *choices, const char *value)
 {
     const size_t n = strlen(value);
     for (const char *p = choices; p; p = strchr(p, '|')) {
@@ -121,14 +121,14 @@ static bool add_format_option(struct parser *p, const struct option_spec *o, con
 }
 
 /* Sets an option; value is NULL if the option takes none. */
-static bool apply(struct parser *p, const struct option_spec *o, char *value)
+static bool set_option(struct parser *p, const struct option_spec *o, char *value)
 {
     char *const field = (char *)p->options + o->field;
     struct text_list *list;
 
     if (o->kind == OPTION_FORMAT)
         return add_format_option(p, o, value);
-    if (o->choices && *o->choices != '@' && !among(o->choices, value))
+    if (o->choices && *o->choices != '@' && !is_choice(o->choices, value))
         return usage_error(p->err, "--%s %s: expected one of %s", o->name, value, o->choices);
     switch (o->kind) {
     case OPTION_FLAG:
@@ -183,7 +183,7 @@ static bool parse_long(struct parser *p, char *word)
         return usage_error(p->err, "%s: --%s takes no value", p->verb->name, o.name);
     if (o.value && !value && !(value = next_value(p, &o)))
         return false;
-    return apply(p, &o, value);
+    return set_option(p, &o, value);
 }
 
 /* "-fn", "-j4", "-o out" */
@@ -195,12 +195,12 @@ static bool parse_letters(struct parser *p, char *letters)
         if (!find_letter(p->verb, *letters, &o))
             return unknown_option(p, letters, 1);
         if (!o.value) {
-            if (!apply(p, &o, NULL))
+            if (!set_option(p, &o, NULL))
                 return false;
             continue;
         }
         value = letters[1] ? letters + 1 : next_value(p, &o);
-        return value && apply(p, &o, value);
+        return value && set_option(p, &o, value);
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* types.h: the words that every door of heft shares. Include <heft/heft.h>; it brings this in. */
+/* types.h: types shared by all public headers. Include <heft/heft.h>, which includes this file. */
 #ifndef HEFT_TYPES_H
 #define HEFT_TYPES_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The version of these headers: 0.1.0 is "0.1.0" and 100. */
+/* Version of these headers: for 0.1.0 "0.1.0" and 100. */
 #define HEFT_VERSION_MAJOR 0
 #define HEFT_VERSION_MINOR 1
 #define HEFT_VERSION_PATCH 0
@@ -36,23 +36,25 @@ extern "C" {
 enum heft_code {
     HEFT_OK = 0,
     HEFT_NOMEM,       /* memory ran out */
-    HEFT_IO,          /* the system refused: missing file, full disk, read error */
+    HEFT_IO,          /* a system call failed: missing file, full disk, read error */
     HEFT_MALFORMED,   /* the file is wrong */
-    HEFT_UNSUPPORTED, /* the file may be right, heft does not know this construct */
-    HEFT_LIMIT,       /* over a limit of struct heft_limits */
-    HEFT_UNSAFE,      /* a path or construct that could harm: never followed */
-    HEFT_MISMATCH,    /* the answer is no: a checksum, a comparison */
-    HEFT_USAGE,       /* the call is wrong: unknown name, output exists, bad option */
-    HEFT_CANCELLED    /* a function of the caller said so: progress(), each() returned false */
+    HEFT_UNSUPPORTED, /* the file may be valid, but uses a feature that heft lacks */
+    HEFT_LIMIT,       /* a limit of struct heft_limits is exceeded */
+    HEFT_UNSAFE,      /* a dangerous path or construct, which is never followed */
+    HEFT_MISMATCH,    /* a checksum or a comparison does not match */
+    HEFT_USAGE,       /* the call is wrong: unknown name, existing output, bad option */
+    HEFT_CANCELLED    /* a callback, progress() or each(), returned false */
 };
 
 #define HEFT_NO_OFFSET UINT64_MAX
 
 struct heft_error {
     enum heft_code code;
-    uint64_t offset; /* byte offset in `file`; HEFT_NO_OFFSET where there is none */
-    char file[256];  /* the file it is about, "" where there is none; long paths keep their end */
-    char text[400];  /* one line, control characters escaped: what was found and what was allowed */
+    uint64_t offset; /* byte offset in `file`; HEFT_NO_OFFSET if there is none */
+    char file[256];  /* path of the file, "" if there is none; long paths are truncated at the
+                      * beginning */
+    char text[400];  /* one line, control characters escaped: what was found and what was
+                      * expected */
 };
 
 /* ---- element types ------------------------------------------------------------------------------
@@ -85,33 +87,33 @@ enum heft_dtype {
     HEFT_C32,  /* two F16 */
     HEFT_C128, /* two F64 */
     HEFT_F8_E4M3B11FNUZ,
-    /* Quantized integers, as they are stored. torch's tensor w has its scale in the values w.scale and
-       w.zero_point; where each channel has its own, in the tensors w.scales and w.zero_points and the
-       value w.axis. */
+    /* Quantized integers, as stored. A quantized tensor w of torch has the values w.scale and
+       w.zero_point; if it is quantized by channel, the tensors w.scales and w.zero_points and
+       the value w.axis. */
     HEFT_QI8,
     HEFT_QU8,
     HEFT_QI16,
     HEFT_QU16,
     HEFT_QI32,
-    HEFT_I4, /* one element a byte, as TensorFlow stores them: the value is in the low bits */
+    HEFT_I4, /* one element per byte, as stored by TensorFlow; the value is in the low bits */
     HEFT_U4,
     HEFT_I2,
     HEFT_U2,
-    HEFT_QU4X2, /* torch's packed quantized numbers and bits: elements of a byte, of two */
+    HEFT_QU4X2, /* torch's packed quantized numbers and bits: elements of one byte, or of two */
     HEFT_QU2X4,
     HEFT_BITS1X8,
     HEFT_BITS2X4,
     HEFT_BITS4X2,
     HEFT_BITS8,
     HEFT_BITS16,
-    /* Elements of varying length: such a tensor has as many bytes as it takes where it is stored,
-       encoded as its format encodes it. It cannot be cast or sliced. */
+    /* Elements of variable length: the size of such a tensor is that of its encoding in the
+       file. It cannot be cast or sliced. */
     HEFT_STRING,
     HEFT_VARIANT,
     HEFT_DTYPE_COUNT
 };
 
-/* "F32" and the like; a static string, "?" for a number that is no dtype. */
+/* Name of a dtype: "F32". A static string; "?" for an invalid dtype. */
 HEFT_API const char *heft_dtype_name(enum heft_dtype dtype);
 /* A block is the fewest elements that take whole bytes: one of F32 in 4 bytes, two of F4 in 1 byte,
  * four of F6_E2M3 in 3 bytes. Both numbers are 0 for dtypes of varying length, and for a number that
@@ -121,10 +123,10 @@ HEFT_API unsigned heft_dtype_block_bytes(enum heft_dtype dtype);
 /* The bytes of so many elements. False where they are no multiple of the block, where the bytes are
  * 2^64 or more, and where the dtype has no blocks. */
 HEFT_API bool heft_dtype_bytes(enum heft_dtype dtype, uint64_t elements, uint64_t *bytes);
-/* The dtype of that name, case-sensitive; false where there is none. */
+/* Finds a dtype by its name, case-sensitive; false if there is none. */
 HEFT_API bool heft_dtype_parse(const char *name, enum heft_dtype *out);
-/* The same of names as people write them, in capitals or not: "bf16", "bfloat16", "torch.bfloat16",
- * "half", "int8". */
+/* The same for common names, in upper or lower case: "bf16", "bfloat16", "torch.bfloat16", "half",
+ * "int8". */
 HEFT_API bool heft_dtype_named(const char *name, enum heft_dtype *out);
 
 /* ---- values ------------------------------------------------------------------------------
@@ -137,7 +139,7 @@ enum heft_value_kind {
     HEFT_VALUE_NULL,
     HEFT_VALUE_BOOL,
     HEFT_VALUE_INT,
-    HEFT_VALUE_BIGINT, /* text: "0x…", beyond 64 bits */
+    HEFT_VALUE_BIGINT, /* text: "0x…", more than 64 bits */
     HEFT_VALUE_FLOAT,
     HEFT_VALUE_STRING, /* text: UTF-8 */
     HEFT_VALUE_BYTES,  /* text: raw */
@@ -145,16 +147,16 @@ enum heft_value_kind {
     HEFT_VALUE_TUPLE,
     HEFT_VALUE_SET,
     HEFT_VALUE_DICT,
-    HEFT_VALUE_TENSOR, /* text: the row's name */
-    HEFT_VALUE_GLOBAL, /* type_name: "module.name" that was named, never imported */
-    HEFT_VALUE_OPAQUE  /* type_name: class; children: what it was built from */
+    HEFT_VALUE_TENSOR, /* text: name of the tensor */
+    HEFT_VALUE_GLOBAL, /* type_name: "module.name", which is never imported */
+    HEFT_VALUE_OPAQUE  /* type_name: class; children: its arguments, attributes and items */
 };
 
 struct heft_value {
     enum heft_value_kind kind;
     const char *key; /* key or decimal index in the parent; "" at the root */
     size_t key_len;
-    const char *type_name; /* class of an object, name of a global; else NULL */
+    const char *type_name; /* class of an object, or name of a global; else NULL */
     union {
         bool boolean;
         int64_t integer;
@@ -168,26 +170,26 @@ struct heft_value {
 
 /* ---- what a checkpoint holds beside them ------------------------------------------------- */
 
-/* Tensors that the file holds but heft cannot read, and why. */
+/* Tensor in the file that heft cannot read, and the reason. */
 struct heft_unread {
     const char *name;
     const char *reason;
 };
 
-/* Text → text, in the file's order: safetensors' __metadata__, an index's metadata. */
+/* Pair of texts, in file order: __metadata__ of safetensors, metadata of an index. */
 struct heft_metadata {
     const char *key, *value;
     size_t key_len, value_len;
 };
 
-/* Where one of several files says otherwise than an earlier one, whose word stands in metadata, ties
- * and values. */
+/* Value in one of several files that differs from that of an earlier file, which is the one in
+ * metadata, ties and values. */
 enum heft_differing_kind { HEFT_DIFFERING_METADATA, HEFT_DIFFERING_TIE, HEFT_DIFFERING_VALUE };
 struct heft_difference {
     enum heft_differing_kind kind;
-    const char *key; /* of a value: its dotted path */
+    const char *key; /* key; for a value its dotted path */
     size_t key_len;
-    size_t file; /* that differs, as in struct heft_tensor */
+    size_t file; /* index of the file that differs, as in struct heft_tensor */
     const struct heft_value *value;
 };
 

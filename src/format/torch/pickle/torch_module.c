@@ -215,7 +215,7 @@ static bool note_outsiders(struct heft_torch_walk *w, uint64_t n)
     return n == 0 ||
            heft_model_note(w->t->model, HEFT_NOTE, w->t->source, HEFT_NO_OFFSET, w->err,
                            "%" PRIu64 " tensor%s of modules outside the state dict (attributes, "
-                                      "non-persistent buffers): listed as values",
+                           "non-persistent buffers): listed as values",
                            n, n == 1 ? "" : "s");
 }
 
